@@ -1,10 +1,11 @@
-"""The Spark side: topics and log directories as DataFrames, and DataFrames into topics.
+"""Spark data sources for Kafka topics and log directories, and jobs built on them.
 
     from pybroker.pipeline import PybrokerDataSource, PybrokerLogDataSource
     spark.dataSource.register(PybrokerDataSource)      # format "pybroker": any Kafka broker
     spark.dataSource.register(PybrokerLogDataSource)   # format "pybroker-log": log directories
 
-Needs `pip install pybroker[spark]`; the broker imports nothing of it. This package imports nothing until it is asked.
+Needs `pip install pybroker[spark]`. The broker imports nothing from this package. PySpark is imported only when one of
+the two names is used.
 """
 
 from importlib import import_module

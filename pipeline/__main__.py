@@ -1,4 +1,4 @@
-"""The command ``pybroker-pipeline``, as a console script and as ``python -m pybroker.pipeline``."""
+"""Entry point of `pybroker-pipeline`, as a console script and as `python -m pybroker.pipeline`."""
 
 from .jobs.command import main
 

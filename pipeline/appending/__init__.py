@@ -1,10 +1,10 @@
-"""Rows appended to partitions of a target, each once, whoever is killed; without transactions.
+"""Appends rows to partitions of a target cluster, each row exactly once, without transactions.
 
-Each batch of records says which rows it holds: by a producer id that is the job's own, and sequences that count rows. A
-broker takes the next ones only (KIP-98), and keeps them in the log for whoever comes later to read.
+Each batch carries a producer id of the job and sequence numbers that count rows. A broker accepts only the next
+sequence (KIP-98). A restarted job reads its batches in the log to find which rows are written.
 
-sequenced_batches.py    rows into batches
-written_batches.py      what is in the log already
-partition_append.py     sends batches to one partition, looks into the log before it sends one again
-pace.py                 how fast
+sequenced_batches.py    rows as batches with sequence numbers
+written_batches.py      the job's batches in the log
+partition_append.py     sends batches to one partition, and searches the log before it sends one again
+pace.py                 rate limit of rows
 """

@@ -1,4 +1,4 @@
-"""How fast rows may go out."""
+"""Limits the rate of rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Pace:
-    """At most `rate` rows a second since the first one, or any number. Seconds are those of `clock`."""
+    """Limits rows to `rate` a second since the first one; None means no limit. Seconds are those of `clock`."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class Pace:
         self._rows = 0
 
     def wait_for(self, rows: int) -> None:
-        """Returns when that many more may go out."""
+        """Waits until the rate allows `rows` more rows."""
         if self._rate is None:
             return
         if self._began is None:

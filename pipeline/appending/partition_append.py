@@ -1,8 +1,8 @@
-"""Batches to the leader of one partition, in their order, each into the log once.
+"""Sends batches to the leader of one partition, in order, so that each gets into the log once.
 
-One request is under way at a time: behind one that was refused, no later one may get in. While it is, the next batch is
-being made. Where no answer comes (the connection breaks, the leader moves, the broker is killed), the log says whether
-the batch is there (`written_batches.py`), before it is sent again.
+Only one request is in flight, so that no batch can follow a refused one. The next batch is built meanwhile. If there is
+no response (broken connection, new leader, killed broker), the log is searched for the batch (`written_batches.py`)
+before it is sent again.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ from .written_batches import UnsettledError, WrittenBatches
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_MS = 120_000
+RETRY_TIMEOUT_MS = 120_000
 _ALL_IN_SYNC = -1
 _NOT_THE_NEXT = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 
 
 class AppendError(Exception):
-    """A batch could not be appended, or it is not known whether it was; says why. Whoever comes next looks."""
+    """A batch could not be appended, or its state is unknown; the message says why. The next run of the job searches
+    the log.
+    """
 
 
 class PartitionAppend:
-    """Appends behind `start_offset`, where the log ends or ended. `appended` is told of batches and their offsets."""
+    """Appends to a partition whose log ended at `start_offset`. `appended` is called with each batch and its offset."""
 
     def __init__(
         self,
@@ -48,64 +50,64 @@ class PartitionAppend:
         identity: ProducerIdentity,
         start_offset: int,
         appended: Callable[[SequencedBatch, int], None],
-        patience_ms: int = PATIENCE_MS,
+        retry_timeout_ms: int = RETRY_TIMEOUT_MS,
     ) -> None:
         self._settings = settings
         self._at = at
-        self._written = WrittenBatches(settings, at, identity, patience_ms)
+        self._written = WrittenBatches(settings, at, identity, retry_timeout_ms)
         self._next_offset = start_offset
         self._appended = appended
-        self._patience_ms = patience_ms
-        self._cluster = TargetCluster(settings, retry_ms=patience_ms)
+        self._retry_timeout_ms = retry_timeout_ms
+        self._cluster = TargetCluster(settings, retry_ms=retry_timeout_ms)
         self._connection: Connection | None = None
-        self._under_way: SequencedBatch | None = None
+        self._in_flight: SequencedBatch | None = None
 
     def close(self) -> None:
-        """What is under way is given up; nobody knows whether it gets there."""
+        """Closes the connections. It stays unknown whether a batch in flight is written."""
         self._cluster.close()
 
     def send(self, batch: SequencedBatch) -> None:
-        """Puts a batch on its way when the one before is there. Raises AppendError."""
+        """Sends a batch, after the previous one is written. Raises AppendError."""
         self.wait()
-        self._under_way = batch
+        self._in_flight = batch
         try:
-            self._put(batch)
+            self._send_request(batch)
         except (ConnectionError, KafkaError) as error:
             self._drop(error)
 
     def wait(self) -> None:
-        """Until all that was sent is in the log, committed. Raises AppendError."""
-        batch = self._under_way
+        """Waits until everything sent is committed. Raises AppendError."""
+        batch = self._in_flight
         if batch is None:
             return
         try:
-            offset = self._settled(batch)
+            offset = self._await_offset(batch)
         except (ConnectionError, KafkaError, UnsettledError) as error:
             raise AppendError(f"{self._at}: {error}") from None
-        self._under_way = None
+        self._in_flight = None
         self._next_offset = offset + batch.rows
         self._appended(batch, offset)
 
-    def _settled(self, batch: SequencedBatch) -> int:
-        """The offset that the batch got."""
+    def _await_offset(self, batch: SequencedBatch) -> int:
+        """Returns the offset of the batch in the log; retries until the timeout."""
         began = time.monotonic()
         while True:
             try:
                 if self._connection is None:
-                    self._put(batch)
-                return self._answered()
+                    self._send_request(batch)
+                return self._receive()
             except (ConnectionError, KafkaError) as error:
                 self._drop(error)
-                if not _may_be_there(error):
+                if not _may_be_written(error):
                     raise
-                offset = self._found(batch)
+                offset = self._find(batch)
                 if offset is not None:
                     return offset
-                if time.monotonic() - began > self._patience_ms / 1000:
+                if time.monotonic() - began > self._retry_timeout_ms / 1000:
                     raise
             time.sleep(self._settings.retry_backoff_ms / 1000)
 
-    def _put(self, batch: SequencedBatch) -> None:
+    def _send_request(self, batch: SequencedBatch) -> None:
         partition = PartitionProduceData(index=self._at.partition, records=batch.data)
         request = ProduceRequest(
             acks=_ALL_IN_SYNC,
@@ -116,7 +118,7 @@ class PartitionAppend:
         connection.send(request)
         self._connection = connection
 
-    def _answered(self) -> int:
+    def _receive(self) -> int:
         assert self._connection is not None
         answer = _only_partition(self._connection.receive())
         if answer.error_code:
@@ -125,27 +127,29 @@ class PartitionAppend:
         return answer.base_offset
 
     def _drop(self, error: Exception) -> None:
-        """Nothing more is expected on a connection that broke, or to a broker that refused."""
+        """Closes the connection after an error, and forgets the leader."""
         logger.info("%s: %s", self._at, error)
         self._connection = None
         self._cluster.close()
         self._cluster.forget_leader(self._at)
 
-    def _found(self, batch: SequencedBatch) -> int | None:
-        """Where the batch is in the log; None where it is not. Raises AppendError where other batches have its rows."""
-        with TargetCluster(self._settings, retry_ms=self._patience_ms) as cluster:
+    def _find(self, batch: SequencedBatch) -> int | None:
+        """Searches the log for the batch; returns its offset or None. Raises AppendError if other batches have its
+        rows.
+        """
+        with TargetCluster(self._settings, retry_ms=self._retry_timeout_ms) as cluster:
             end = self._written.settled_end(cluster)
         for each in self._written.between(self._next_offset, end):
             if (each.first_sequence, each.last_sequence) == (batch.first_sequence, batch.last_sequence):
                 return each.base_offset
             raise AppendError(
-                f"{self._at}: rows {each.first_sequence} to {each.last_sequence} were written by somebody else of the "
-                "same job: does it run twice?"
+                f"{self._at}: rows {each.first_sequence} to {each.last_sequence} were written by another run of the "
+                "same job; make sure that it runs only once"
             )
         return None
 
 
-def _may_be_there(error: Exception) -> bool:
+def _may_be_written(error: Exception) -> bool:
     return may_pass(error) or (isinstance(error, KafkaError) and error.code in _NOT_THE_NEXT)
 
 

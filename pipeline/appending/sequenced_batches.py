@@ -1,4 +1,4 @@
-"""Rows into record batches that say which rows they hold."""
+"""Turns rows into record batches whose sequence numbers count the rows."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from ...protocol.records.compression import Codec
 from ...protocol.records.walk import Headers
 
 MOST_ROWS = (1 << 31) - 1
-"""Of one producer id and epoch in one partition: then sequences would begin again at 0."""
+"""Maximum rows of one producer id and epoch in a partition; the sequence would then start again at 0."""
 
 _RECORD_OVERHEAD = 40
 _HEADER_OVERHEAD = 10
 
 
 class ProducerIdentity(NamedTuple):
-    """Whose batches these are. A broker gives a producer id to nobody else."""
+    """Producer id and epoch of the batches. Brokers never assign a producer id twice."""
 
     producer_id: int
     epoch: int
 
 
 class Run(NamedTuple):
-    """Rows whose offsets at the source follow each other: the first of them, and how many."""
+    """Rows with consecutive offsets at the source: the first offset and the number of rows."""
 
     source_offset: int
     rows: int
 
 
 class SequencedBatch(NamedTuple):
-    """`data` as a PRODUCE request has it; `first_sequence` is the number of its first row. `runs`: rows, in order."""
+    """A batch. `data`: its bytes in a PRODUCE request. `first_sequence`: the number of its first row. `runs`: its rows,
+    in order.
+    """
 
     first_sequence: int
     rows: int
@@ -44,11 +46,11 @@ class SequencedBatch(NamedTuple):
 
 
 class OrderError(ValueError):
-    """Rows came in another order than that of their offsets."""
+    """Rows were not in the order of their offsets."""
 
 
 class BatchGatherer:
-    """Gathers rows into batches of at most `batch_bytes` before compression, or of one row that is larger."""
+    """Gathers rows into batches of at most `batch_bytes` before compression; a larger row gets its own batch."""
 
     def __init__(
         self, identity: ProducerIdentity, first_sequence: int, *, codec: Codec, batch_bytes: int, batch_rows: int
@@ -64,9 +66,9 @@ class BatchGatherer:
     def add(
         self, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Headers
     ) -> SequencedBatch | None:
-        """The batch that the row has no room in any more, if there is one. Raises OrderError."""
+        """Adds a row. Returns the previous batch if the row did not fit into it. Raises OrderError."""
         if offset <= self._last_offset:
-            raise OrderError(f"The row of offset {offset} comes behind that of {self._last_offset}")
+            raise OrderError(f"The row with offset {offset} follows offset {self._last_offset}")
         size = _RECORD_OVERHEAD + len(key or b"") + len(value or b"")
         for name, content in headers:
             size += _HEADER_OVERHEAD + 4 * len(name) + len(content or b"")
@@ -83,7 +85,7 @@ class BatchGatherer:
         return full
 
     def rest(self) -> SequencedBatch | None:
-        """The rows that are left, if there are any."""
+        """Returns the remaining rows as a batch, if any."""
         rows = self._builder.record_count
         if rows == 0:
             return None
@@ -105,6 +107,6 @@ class BatchGatherer:
 
 
 def bounded_batch_bytes(wanted: int, settings: dict[str, Any]) -> int:
-    """How large batches may be in a topic of these settings, however badly they compress."""
+    """Returns the maximum bytes of a batch before compression that the topic accepts even if it does not compress."""
     limit = settings.get("max.message.bytes")
     return wanted if limit is None else max(min(wanted, int(limit)), HEADER_SIZE_V2)

@@ -1,7 +1,7 @@
-"""What a job has appended to a partition already: its own batches, found in the log by their producer id.
+"""Finds the batches of a job in the log of a partition, by their producer id.
 
-A batch keeps producer id, epoch and sequences for as long as it is there, whatever the broker remembers of producers
-otherwise: it forgets those whose *records* are older than `producer.id.expiration.ms`, and archived records often are.
+**Why**: a broker forgets producers whose *records* are older than `producer.id.expiration.ms`, as archived records
+often are. The batches in the log keep producer id, epoch and sequence numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SPAN_GROWTH = 16
 
 
 class WrittenBatch(NamedTuple):
-    """Rows `first_sequence` to `last_sequence` at `base_offset` and behind it."""
+    """Rows `first_sequence` to `last_sequence`, at `base_offset` and behind it."""
 
     first_sequence: int
     last_sequence: int
@@ -36,54 +36,57 @@ class WrittenBatch(NamedTuple):
 
 
 class UnsettledError(TimeoutError):
-    """A partition has records for a long time that are not committed: its replicas are behind, or gone."""
+    """Records of a partition stayed uncommitted until the timeout: replicas are behind or gone."""
 
 
 class WrittenBatches:
-    """Of one job in one partition. `patience_ms`: how long what may pass is waited for."""
+    """The batches of one job in one partition. `retry_timeout_ms`: timeout for retriable errors."""
 
     def __init__(
-        self, settings: ReaderSettings, at: TopicPartition, identity: ProducerIdentity, patience_ms: int
+        self, settings: ReaderSettings, at: TopicPartition, identity: ProducerIdentity, retry_timeout_ms: int
     ) -> None:
         self._settings = settings
         self._at = at
         self._identity = identity
-        self._patience_ms = patience_ms
+        self._retry_timeout_ms = retry_timeout_ms
 
     def settled_end(self, cluster: TargetCluster) -> int:
-        """The end of the log, all of it committed: no record is there that is not seen. Raises UnsettledError.
+        """Returns the end of the log when everything below it is committed, so that no written batch is missed. Raises
+        UnsettledError.
 
-        A leader that has just begun may have records above the high watermark that it still takes for its own.
+        A new leader may have records above the high watermark which it will keep.
         """
         began = time.monotonic()
         while True:
             end = cluster.log_end_offset(self._at)
             if cluster.high_watermark(self._at) >= end:
                 return end
-            if time.monotonic() - began > self._patience_ms / 1000:
-                raise UnsettledError(f"{self._at}: records before {end} are not committed in {self._patience_ms} ms")
+            if time.monotonic() - began > self._retry_timeout_ms / 1000:
+                raise UnsettledError(
+                    f"{self._at}: records before {end} are not committed in {self._retry_timeout_ms} ms"
+                )
             time.sleep(_LOOK_AGAIN_S)
 
     def between(self, start: int, end: int) -> Iterator[WrittenBatch]:
-        """In order of their offsets."""
+        """Yields the job's batches in a range, in order of their offsets."""
         for batch in self.record_batches(start, end):
             yield WrittenBatch(batch.base_sequence, batch.last_sequence, batch.base_offset)
 
     def record_batches(self, start: int, end: int) -> Iterator[RecordBatch]:
-        """The same with all that they hold."""
+        """Like `between`, but yields the batches with their records."""
         reader = RangeReader(
             OffsetRange(self._at, start, end),
             self._settings,
             with_headers=True,
             fail_on_data_loss=False,
-            no_progress_ms=self._patience_ms,
+            no_progress_ms=self._retry_timeout_ms,
         )
         for batch in reader.batches():
             if (batch.producer_id, batch.producer_epoch) == self._identity and not batch.is_control:
                 yield batch
 
     def last(self, start: int, end: int) -> WrittenBatch | None:
-        """The last one, looked for from the end on, in ever larger steps."""
+        """Returns the job's last batch in a range; searches from the end in growing steps."""
         span = _FIRST_SPAN
         while end > start:
             begin = max(start, end - span)

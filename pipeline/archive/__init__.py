@@ -1,22 +1,23 @@
-"""Topics as Parquet tables, each record exactly once.
+"""Topics as Parquet tables that hold each record exactly once.
 
-    ROOT/data/topic=T/date=D/…parquet             rows of committed micro-batches, by topic and day (UTC) of their time
-    ROOT/dead-letters/topic=T/date=D/…parquet     rows whose value is no JSON of the schema, where one is asked for
+    ROOT/data/topic=T/date=D/…parquet             rows of committed micro-batches, by topic and day (UTC)
+    ROOT/dead-letters/topic=T/date=D/…parquet     rows whose value does not match the JSON schema of the job
     ROOT/manifest/batch-<20 digits>.json          one commit: ranges of offsets, and the files that hold their rows
-    ROOT/manifest/compaction-<20 digits>.json     one that only has files in place of others
-    ROOT/staging/                                 what is being written or moved
-    ROOT/compacting/                              the same, of a compaction
-    ROOT/checkpoint/                              Spark's, of the query
+    ROOT/manifest/compaction-<20 digits>.json     a commit that only replaces files by others
+    ROOT/staging/                                 files being written or moved by an archive job
+    ROOT/compacting/                              files being written or moved by a compaction
+    ROOT/checkpoint/                              the checkpoint of Spark's query
 
 manifest.py         commits and their files, as JSON
-table_commits.py    how a commit becomes visible, whatever interrupts it
-table_files.py      files on whatever Hadoop's file systems reach
+table_commits.py    makes a commit visible atomically, also after a crash
+table_files.py      files on any file system that Hadoop reaches
 day_files.py        in a task: Parquet files by day, written from Arrow
-batch_ranges.py     which offsets a micro-batch has, by the checkpoint
-archive_rows.py     rows into the table's columns, and back
+batch_ranges.py     ranges of offsets of a micro-batch, read from the checkpoint
+archive_rows.py     rows as columns of the table, and back
 archive_query.py    the streaming query
-done_commits.py     what it has committed, for whoever tells of it
-compaction_plan.py  which small files become one
-compaction.py       how they do
-archive_check.py    whether manifest and data agree
+done_commits.py     counts of committed rows and files, for progress reports
+footers.py          rows of written files, read from their Parquet footers
+compaction_plan.py  groups of small files to merge
+compaction.py       the merge of small files
+archive_check.py    comparison of manifest and data
 """

@@ -1,4 +1,4 @@
-"""Whether a table's manifest and its data agree, and whether anything is missing in between or there twice."""
+"""Checks that the manifest of a table and its data agree: nothing is missing and nothing is there twice."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _MOST_REPEATED = 10
 
 
 def archive_faults(spark: SparkSession, root: str) -> Iterator[str]:
-    """What is wrong with a table, in words; nothing when all is well. Reads the columns of offsets of all rows.
+    """Yields a line for each fault of a table. Reads the offset columns of all rows.
 
-    Raises ManifestError for a manifest that can't be read, or where there is no table.
+    Raises ManifestError if the manifest can't be read or there is no table.
     """
     files = HadoopFiles(spark, root)
     commits = commits_of(files)
@@ -51,7 +51,7 @@ def archive_faults(spark: SparkSession, root: str) -> Iterator[str]:
 
 
 def range_faults(commits: Sequence[Commit]) -> Iterator[str]:
-    """Micro-batches are there from the first one on, and each begins where the last one ended."""
+    """Yields faults of the commits: a missing micro-batch, or one that does not begin where the previous one ended."""
     batches = [commit for commit in commits if commit.is_batch]
     for number, commit in enumerate(batches):
         if commit.name != batch_name(number):
@@ -64,7 +64,9 @@ def range_faults(commits: Sequence[Commit]) -> Iterator[str]:
 
 
 def compaction_faults(commits: Sequence[Commit]) -> Iterator[str]:
-    """Compactions are there from the first one on; each has the rows of files that were there, once."""
+    """Yields faults of compactions: a missing one, a replaced file that is unknown or was replaced before, or other
+    rows than before.
+    """
     compactions = [commit for commit in commits if not commit.is_batch]
     known = {file.path: file for commit in commits for file in commit.files}
     replaced: set[str] = set()
@@ -74,7 +76,8 @@ def compaction_faults(commits: Sequence[Commit]) -> Iterator[str]:
             return
         for path in commit.replaces:
             if path not in known or path in replaced:
-                yield f"{commit.name} replaces {path}, which {'was replaced before' if path in known else 'never was'}"
+                why = "was replaced before" if path in known else "is in no commit"
+                yield f"{commit.name} replaces {path}, which {why}"
         replaced.update(commit.replaces)
         before = rows_of_partitions(known[path] for path in commit.replaces if path in known)
         if rows_of_partitions(commit.files) != before:
@@ -82,20 +85,20 @@ def compaction_faults(commits: Sequence[Commit]) -> Iterator[str]:
 
 
 def file_faults(named: dict[str, DataFile], there: dict[str, int]) -> Iterator[str]:
-    """The files of the manifest are there, with their sizes, and no others."""
+    """Yields files that are missing, have a wrong size, or are not in the manifest."""
     for path, file in sorted(named.items()):
         if path not in there:
             yield f"{path} is missing"
         elif there[path] != file.size_bytes:
             yield f"{path} has {there[path]} bytes, the manifest says {file.size_bytes}"
     for path in sorted(there.keys() - named.keys()):
-        yield f"{path} is in no manifest"
+        yield f"{path} is not in the manifest"
 
 
 def row_faults(table: str, named: dict[str, DataFile], rows: DataFrame) -> Iterator[str]:
-    """Each file has the rows that the manifest says."""
+    """Yields files whose rows differ from those in the manifest."""
     found: dict[str, set[PartitionRows]] = {path: set() for path in named}
-    # As text: Python has no days of years with more digits than four.
+    # As text: Python's dates end with the year 9999.
     for row in rows_by_file(rows.withColumn("date", F.col("date").cast("string")), *PARTITIONED_BY).collect():
         path = f"{table}/topic={row['topic']}/date={row['date']}/{row['file']}"
         found[path].add(PartitionRows(row["partition"], row["rows"], row["first"], row["last"]))
@@ -106,11 +109,11 @@ def row_faults(table: str, named: dict[str, DataFile], rows: DataFrame) -> Itera
 
 
 def repeated_offsets(rows: DataFrame) -> Iterator[str]:
-    """Some of the offsets that are there more than once."""
+    """Yields up to ten offsets that occur more than once."""
     counted = rows.groupBy("topic", "partition", "offset").agg(F.count("*").alias("rows")).where("rows > 1")
     for row in counted.orderBy("topic", "partition", "offset").limit(_MOST_REPEATED).collect():
         at = TopicPartition(row["topic"], row["partition"])
-        yield f"offset {row['offset']} of {at} is there {row['rows']} times"
+        yield f"offset {row['offset']} of {at} occurs {row['rows']} times"
 
 
 def _listed(partitions: set[PartitionRows] | tuple[PartitionRows, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The streaming query that fills a table: each micro-batch is one commit, and is committed once."""
+"""The streaming query that fills a table: each micro-batch becomes one commit, exactly once."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _STAGED_COLUMNS = f"partition int, offset bigint, {TABLE} string, topic string, 
 class Archive:
     """A table and the job that fills it. `done`: the commits that this job made.
 
-    Tasks read their ranges of offsets and write the files themselves, where they reach them by a path and a codec that
-    they have; else, and where there are columns for JSON, Spark writes the rows of the micro-batch's frame.
+    Tasks fetch their ranges of offsets and write the files themselves if they can reach the table by a path and support
+    the codec. Otherwise, and when there is a JSON schema, Spark writes the rows of the micro-batch.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class Archive:
         self.done = DoneCommits()
 
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
-        """The query, from where the last one stopped. What an earlier one left unfinished is finished first."""
+        """Starts the query where the last one stopped. Commits that an earlier run left unfinished "
+        "are finished first."""
         self._table.recover()
         frame = self._spark.readStream.format("pybroker").options(**self._given).load()
         writer = frame.writeStream.foreachBatch(self.commit_batch)
@@ -60,16 +61,16 @@ class Archive:
         return trigger.start()
 
     def commit_batch(self, frame: DataFrame, batch_id: int) -> None:
-        """Commits a micro-batch, unless it was: Spark repeats the last one after a crash.
+        """Commits a micro-batch unless it is committed already: Spark repeats the last one after a crash.
 
-        Raises ManifestError when the table has another batch of that number.
+        Raises ManifestError if the table has a different batch with that number.
         """
         name = batch_name(batch_id)
         ranges = batch_ranges(self._files, CHECKPOINT, batch_id)
         committed = self._table.find(name)
         if committed is not None:
             if committed.ranges != ranges:
-                raise ManifestError(f"{self._files.root}: {name} has other offsets than the checkpoint says")
+                raise ManifestError(f"{self._files.root}: {name} has other offsets than the checkpoint")
             return
         directory = f"{name}-{uuid.uuid4()}"
         codec = CODECS.get(str(self._spark.conf.get("spark.sql.parquet.compression.codec")))
@@ -84,11 +85,11 @@ class Archive:
         self.done.add(commit)
 
     def rows_of(self, batch_id: int) -> int:
-        """Of a micro-batch that this job committed not long ago; 0 for others."""
+        """Returns the rows of a micro-batch that this job committed recently; 0 for others."""
         return self.done.rows_of(batch_name(batch_id))
 
     def _written_by_tasks(self, name: str, batch_id: int, directory: str, codec: str) -> dict[str, DataFile]:
-        """By path in the directory, as they are to stand in the table."""
+        """Returns the written files as they will be named in the table, by their path in `directory`."""
         start, end = batch_limits(self._files, CHECKPOINT, batch_id)
         with SourceOffsets(self._source) as offsets:
             ranges = offsets.ranges_between(start, end)
@@ -108,7 +109,7 @@ class Archive:
         return self._staged_files(name, directory)
 
     def _staged_files(self, name: str, directory: str) -> dict[str, DataFile]:
-        """What was written: by path in the directory, as it is to stand in the table."""
+        """Returns the written files as they will be named in the table, by their path in the staging directory."""
         staged = f"{STAGING}/{directory}/"
         sizes = {
             path.removeprefix(staged): size
@@ -120,7 +121,7 @@ class Archive:
             rows = self._rows_by_reading(directory)
         else:
             rows = {path.removeprefix(staged): (each,) for path, each in told.items()}
-        # A file without rows is nowhere among those that were read.
+        # A file without rows has no entry in `rows`.
         return {
             path: DataFile(_target(path, name), _topic(path), sizes[path], rows.get(path, ())) for path in sorted(sizes)
         }
@@ -143,9 +144,9 @@ def _writer(source: ReadOptions, directory: str, codec: str) -> Callable[[Iterat
 
 
 def rows_by_file(frame: DataFrame, *by: str) -> DataFrame:
-    """Of each partition in each file of directories by those columns: `rows`, `first` and `last` offset.
+    """Returns `rows`, `first` and `last` offset for each partition in each file, grouped also by the columns `by`.
 
-    One row a file and partition, so few.
+    The result has one row for each file and partition, so it is small.
     """
     file = F.col("_metadata.file_name").alias("file")
     counted = [F.count("*").alias("rows"), F.min("offset").alias("first"), F.max("offset").alias("last")]
@@ -160,7 +161,7 @@ def _target(staged: str, name: str) -> str:
 
 
 def _topic(staged: str) -> str:
-    """Of table=T/topic=…/date=…/part-….parquet"""
+    """Returns the topic in table=T/topic=…/date=…/part-….parquet"""
     return staged.split("/")[1].removeprefix("topic=")
 
 

@@ -1,4 +1,4 @@
-"""Rows of topics as rows of a table, and back. DataFrames in, DataFrames out."""
+"""Converts rows of topics to rows of a table, and reads committed rows back, as DataFrames."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _BROKEN = "_broken"
 
 
 def archive_rows(frame: DataFrame, json_schema: StructType | None = None) -> DataFrame:
-    """The rows of the format "pybroker" with `date`, the day of their time in UTC whatever the session's time zone,
-    and `table`, DATA or DEAD_LETTERS.
+    """Returns rows of the format "pybroker" with two more columns: `date`, the day of the timestamp in UTC whatever the
+    session's time zone, and `table`, which is DATA or DEAD_LETTERS.
 
-    With `json_schema` there is also `json`, the value as typed columns; a value that is no JSON of that schema makes a
-    dead letter. A tombstone has no value to be wrong and has null.
+    With `json_schema` there is also `json`, the value as typed columns. A value that does not match the schema makes
+    the row a dead letter. A tombstone has no value, so its `json` is null.
     """
     rows = frame.withColumn("date", F.expr(_DAY))
     if json_schema is None:
@@ -42,9 +42,9 @@ def archive_rows(frame: DataFrame, json_schema: StructType | None = None) -> Dat
 
 
 def commits_of(files: HadoopFiles) -> list[Commit]:
-    """All commits of an archive. Raises ManifestError for a manifest that can't be read, and where there is no archive.
+    """Returns all commits of an archive. Raises ManifestError for an unreadable manifest, and if there is no archive.
 
-    One that has no commit may have data: a job's first commit broke off, or the manifest was lost.
+    An archive without commits may have data: the first commit of a job was interrupted, or the manifest was lost.
     """
     commits = TableCommits(files).all()
     if not commits and not any(files.exists(table) for table in (DATA, DEAD_LETTERS)):
@@ -53,13 +53,13 @@ def commits_of(files: HadoopFiles) -> list[Commit]:
 
 
 def read_archive(spark: SparkSession, root: str, table: str = DATA) -> DataFrame:
-    """The committed rows of a table: those of the files that the manifest names. Raises ManifestError."""
+    """Returns the committed rows of a table: the rows of the files in the manifest. Raises ManifestError."""
     files = HadoopFiles(spark, root)
     paths = [path for path in current_files(commits_of(files)) if path.startswith(f"{table}/")]
     reader = spark.read.option("basePath", f"{files.root}/{table}")
     if not paths:
         return spark.createDataFrame([], StructType.fromDDL(f"{_COLUMNS}, topic string, date date"))
-    # By the columns that one file has, and by the types that a directory's name would not tell.
+    # Columns come from one file; the types of topic and date are given, because directory names do not tell them.
     columns = spark.read.parquet(f"{files.root}/{paths[0]}").schema
     schema = StructType([*columns.fields, *StructType.fromDDL("topic string, date date").fields])
     return reader.schema(schema).parquet(*(f"{files.root}/{path}" for path in paths))

@@ -1,4 +1,4 @@
-"""Which offsets a micro-batch has: Spark writes down where it ends before it begins, in the checkpoint.
+"""Reads the ranges of offsets of a micro-batch from Spark's checkpoint. Spark writes the end of a batch before it runs.
 
 checkpoint/offsets/<batch id>      v1
                                    {…}                        about the batch
@@ -18,7 +18,7 @@ _VERSION = "v1"
 
 
 def batch_ranges(files: TableFiles, checkpoint: str, batch_id: int) -> Ranges:
-    """By the checkpoint's files. A partition that is new begins with the first offset that it has: at 0, or later.
+    """Returns the range of each partition. A new partition begins with its first existing offset, 0 or later.
 
     Raises ManifestError.
     """
@@ -27,7 +27,7 @@ def batch_ranges(files: TableFiles, checkpoint: str, batch_id: int) -> Ranges:
 
 
 def batch_limits(files: TableFiles, checkpoint: str, batch_id: int) -> tuple[PartitionNumbers, PartitionNumbers]:
-    """Where a micro-batch begins and ends; new partitions have no beginning. Raises ManifestError."""
+    """Returns the start and end offsets of a micro-batch; new partitions have no start. Raises ManifestError."""
     end = _position(files, checkpoint, batch_id)
     start: PartitionNumbers = beginning_of(end) or {}
     if not start and batch_id > 0:
@@ -42,6 +42,6 @@ def _position(files: TableFiles, checkpoint: str, batch_id: int) -> Position:
     except FileNotFoundError:
         raise ManifestError(f"The checkpoint lacks {path}") from None
     if version != _VERSION or len(sources) != 1:
-        raise ManifestError(f"{path} is of a kind that is not known: {version}, {len(sources)} sources")
+        raise ManifestError(f"{path} has an unknown format: {version}, {len(sources)} sources")
     position: Position = json.loads(sources[0])
     return position

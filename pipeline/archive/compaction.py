@@ -1,9 +1,9 @@
-"""Small files of a table made into larger ones, beside whoever fills or reads it.
+"""Merges small files of a table into larger ones, while other jobs fill or read the table.
 
-What is merged are committed files, which nobody changes; the job that fills a table only adds others. Each round
-writes the rows of some groups of files again, in the order of partitions and offsets, compares what it wrote with what
-the manifest says of the files before, and commits: new files in, old ones out, at once (table_commits.py). The old ones
-stay for readers who planned with them, until `remove_replaced`.
+Only committed files are merged; nobody changes these, and an archive job only adds files. Each round rewrites some
+groups of files, ordered by partition and offset, and compares the written rows with the manifest. One commit then adds
+the new files and removes the old ones (table_commits.py). The old files stay on disk until `remove_replaced`, for
+readers that planned with them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ _OTHER_TYPES = "CANNOT_MERGE"
 
 
 class Compaction:
-    """A table whose small files are merged. One at a time. `left`: directories where columns have differing types."""
+    """Merges small files of one table. Only one compaction may run at a time. `left`: directories that were skipped
+    because their files have columns of different types.
+    """
 
     def __init__(self, spark: SparkSession, files: HadoopFiles, wanted: Wanted) -> None:
         self._spark = spark
@@ -55,9 +57,10 @@ class Compaction:
         self.left: list[str] = []
 
     def run(self) -> Iterator[Commit]:
-        """Finishes what an earlier one left, then commits round by round what is there to be merged.
+        """Finishes the commits of an interrupted compaction, then merges and commits round by round. Yields each
+        commit.
 
-        Raises ManifestError where there is no archive, when another compaction came in between, or rows would be lost.
+        Raises ManifestError if there is no archive, another compaction interfered, or rows would be lost.
         """
         self._table.recover()
         commits = commits_of(self._files)
@@ -70,11 +73,13 @@ class Compaction:
                 number += 1
 
     def remove_replaced(self, until_ms: int | None) -> list[str]:
-        """Deletes files that were replaced up to then, or at any time; returns their paths."""
+        """Deletes files that were replaced before `until_ms` (None: at any time); returns their paths."""
         return self._table.remove_replaced(until_ms)
 
     def _frames_by_columns(self, groups: Sequence[Group]) -> list[list[GroupFrame]]:
-        """Those with the same columns together: a table may have got JSON columns at some time, or others."""
+        """Returns the frames of the groups by their columns: the columns may change when a job gets another JSON
+        schema.
+        """
         found: dict[str, list[GroupFrame]] = defaultdict(list)
         for group in groups:
             frame = self._frame_of(group)
@@ -96,13 +101,13 @@ class Compaction:
         return commit
 
     def _frame_of(self, group: Group) -> DataFrame | None:
-        """The rows of a group, by one task and sorted; None when no columns can hold them all."""
+        """Returns the rows of a group, sorted in one task; None if no set of columns can hold them all."""
         reader = self._spark.read.option("mergeSchema", "true")
         try:
-            # Their directory as the base: topic and date, which stand in its name, are no columns of theirs.
+            # The base path is their directory, so that topic and date from its name do not become columns.
             reader = reader.option("basePath", f"{self._files.root}/{directory_of(group[0])}")
             frame = reader.parquet(*(f"{self._files.root}/{file.path}" for file in group))
-        except Py4JJavaError as error:  # PySpark has no class of its own for what a task of Spark's failed with
+        except Py4JJavaError as error:  # PySpark has no class for the failure of a task
             if _OTHER_TYPES not in str(error.java_exception):
                 raise
             self.left.append(directory_of(group[0]))
@@ -110,9 +115,9 @@ class Compaction:
         return frame.coalesce(1).sortWithinPartitions("partition", "offset")
 
     def _written_files(self, name: str, directory: str, groups: Sequence[Group]) -> dict[str, DataFile]:
-        """What was written, read back: by path in the directory, as it is to stand in the table.
+        """Reads the written files back; returns them as they will be named in the table, by their path in `directory`.
 
-        Raises ManifestError when they have other rows than the old ones.
+        Raises ManifestError if their rows differ from those of the old files.
         """
         staged = f"{COMPACTING}/{directory}"
         sizes = {
@@ -139,7 +144,7 @@ class Compaction:
                 if path.startswith(f"{_GROUP}={number}/")
             }
             if rows_of_partitions(files.values()) != rows_of_partitions(group):
-                raise ManifestError(f"{directory_of(group[0])}: its files have other rows than the manifest says")
+                raise ManifestError(f"{directory_of(group[0])}: its files have other rows than the manifest")
             found |= files
         return found
 
@@ -147,4 +152,4 @@ class Compaction:
         commits = self._table.all()
         is_new = all(commit.name != name for commit in commits)
         if not is_new or not current_files(commits).keys() >= set(replaces):
-            raise ManifestError(f"{self._files.root}: another compaction was here; there may be one at a time")
+            raise ManifestError(f"{self._files.root}: another compaction has committed meanwhile; run one at a time")

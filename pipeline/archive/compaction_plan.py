@@ -1,4 +1,4 @@
-"""Which small files of a table become one. Pure."""
+"""Chooses small files of a table to merge. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from dataclasses import dataclass
 from .manifest import DataFile
 
 _ENOUGH = 0.75
-"""A file with that share of the wanted size is left alone: the next one would be as far from it."""
+"""A file of at least this share of the wanted size is not merged: the result would be as far from the wanted size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a compaction is to reach: files of about `file_bytes`. Fewer than `least_files` are not worth the work."""
+    """The goal of a compaction: files of about `file_bytes`. Fewer than `least_files` small files are not merged."""
 
     file_bytes: int
     least_files: int = 2
 
 
 def small_file_groups(files: Iterable[DataFile], wanted: Wanted) -> list[tuple[DataFile, ...]]:
-    """Files to be merged with each other: of one directory, thus one topic and day, in the order of their offsets.
+    """Returns groups of files to merge. The files of a group have one directory, so one topic and day, in the order of
+    their offsets.
 
-    A group is as large as the wanted size at most. What has been merged is only merged again with more beside it.
+    A group is at most as large as the wanted size. A merged file is merged again only together with new files.
     """
     by_directory: dict[str, list[DataFile]] = defaultdict(list)
     for file in files:
@@ -38,7 +39,7 @@ def small_file_groups(files: Iterable[DataFile], wanted: Wanted) -> list[tuple[D
 
 
 def directory_of(file: DataFile) -> str:
-    """Where it stands, in the table."""
+    """Returns the directory of the file, relative to the table."""
     return file.path.rpartition("/")[0]
 
 
@@ -56,6 +57,6 @@ def _groups(files: Iterable[DataFile], most_bytes: int) -> Iterator[tuple[DataFi
 
 
 def _place(file: DataFile) -> tuple[int, int, str]:
-    """By offsets: so the rows of a new file are such that came about the same time."""
+    """Sort key by offsets, so that a new file holds rows that arrived at about the same time."""
     first = min(((each.first, each.partition) for each in file.partitions), default=(0, 0))
     return *first, file.path

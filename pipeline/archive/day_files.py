@@ -1,7 +1,7 @@
-"""In a task: the rows of a range of offsets as Parquet files, one a day, as they come from Arrow.
+"""Writes the rows of a range of offsets as Parquet files, one a day, straight from Arrow. Runs in a task.
 
-Spark would make rows of its own of them, and columns of these again. A task that can reach the table by a path of its
-machine's file system writes the files by itself; the columns are those that Spark would have written.
+**Why**: Spark would convert Arrow columns to its own rows and back to columns. A task that can reach the table by a
+local path avoids that. The columns are the same as those that Spark writes.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from .manifest import PartitionRows
 CODECS: Mapping[str, str] = MappingProxyType(
     {"none": "none", "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "zstd": "zstd", "lz4_raw": "lz4"}
 )
-"""By their names in `spark.sql.parquet.compression.codec`, those that Arrow has too, by its names."""
+"""Codecs that both Spark and Arrow have: names in `spark.sql.parquet.compression.codec` to Arrow's names."""
 
 ROW_GROUP_BYTES = 16 << 20
-"""Of columns in Arrow, all days together; also what a task holds of rows that are not in a file."""
+"""Bytes of Arrow columns in a row group, all days together; also the limit of rows held in memory by a task."""
 MOST_OPEN = 16
-"""Files at a time. Rows of many days make more of them, and smaller ones."""
+"""Open files at a time. Rows of more days than this lead to more and smaller files."""
 
 _DAY_US = 86_400_000_000
 _LAST_DAY_OF_FOUR_DIGITS = 2_932_896
 _REPEATING = ["key", "value", "partition", "timestampType", "headers.list.element.key", "headers.list.element.value"]
-"""Columns for which a dictionary may be worth it, as long as it is small."""
+"""Columns with dictionary encoding, which helps as long as the dictionary is small."""
 
 
 class WrittenFile(NamedTuple):
-    """`path` is relative to the directory that was written to."""
+    """One written file. `path` is relative to the target directory."""
 
     path: str
     size_bytes: int
@@ -47,9 +47,9 @@ class WrittenFile(NamedTuple):
 
 
 def write_range(offsets: OffsetRange, source: ReadOptions, directory: str, codec: str) -> Iterator[WrittenFile]:
-    """The files that hold the rows of a range. Raises OSError, and whatever reading raises.
+    """Writes the rows of a range and yields the files. Raises OSError and the errors of reading.
 
-    Nobody else writes to files of that name: what a task leaves that fails is for whoever deletes the directory.
+    File names are unique. If a task fails, its files stay until the staging directory is deleted.
     """
     at = offsets.topic_partition
     files = DayFiles(Path(directory), at.topic, at.partition, codec)
@@ -59,7 +59,7 @@ def write_range(offsets: OffsetRange, source: ReadOptions, directory: str, codec
 
 
 class DayFiles:
-    """Rows of one partition, by the day (UTC) of their timestamps."""
+    """Writes rows of one partition into files by the day (UTC) of their timestamps."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class DayFiles:
         self._closed: list[WrittenFile] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Rows of the format "pybroker", behind those that were added before. Raises OSError."""
-        kept = rows.drop_columns(["topic"])  # the directory's name tells it
+        """Adds rows of the format "pybroker", in the order of offsets. Raises OSError."""
+        kept = rows.drop_columns(["topic"])  # the directory's name holds it
         days = np.floor_divide(rows.column("timestamp").cast(pa.int64()).to_numpy(), _DAY_US)
         first, last = int(days.min()), int(days.max())
         for day in [first] if first == last else np.unique(days).tolist():
@@ -94,7 +94,7 @@ class DayFiles:
             self._write_groups()
 
     def finish(self) -> list[WrittenFile]:
-        """All files, closed. Raises OSError."""
+        """Closes all files and returns them. Raises OSError."""
         for day in list(self._open):
             self._close(day)
         return self._closed
@@ -106,7 +106,7 @@ class DayFiles:
                 self._close(next(iter(self._open)))
             name = f"part-{self._partition:05}-{uuid.uuid4()}.parquet"
             file = _DayFile(self._directory, f"topic={self._topic}/date={date_of(day)}/{name}", schema, self._codec)
-        self._open[day] = file  # as the one that got rows last
+        self._open[day] = file  # makes it the most recently used one
         return file
 
     def _write_groups(self) -> None:
@@ -119,7 +119,7 @@ class DayFiles:
 
 
 class _DayFile:
-    """A file that is being written. Holds rows that make its next row group."""
+    """A file being written. Holds the rows of its next row group."""
 
     def __init__(self, directory: Path, path: str, schema: pa.Schema, codec: str) -> None:
         self._path = path
@@ -154,7 +154,8 @@ class _DayFile:
 
 
 def date_of(day: int) -> str:
-    """A day since 1970 as Spark names directories after it: a year of more than four digits has a sign."""
+    """Returns the name that Spark gives the directory of a day since 1970; a year of more than four "
+    "digits has a sign."""
     year, month, of_month = str(np.datetime64(day, "D")).rsplit("-", 2)
     sign = "+" if day > _LAST_DAY_OF_FOUR_DIGITS else ""
     return f"{sign}{int(year):0{5 if year.startswith('-') else 4}}-{month}-{of_month}"

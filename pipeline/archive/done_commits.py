@@ -1,4 +1,4 @@
-"""What a job has committed so far: sums of all of it, and the newest commits, so that it can go on for years."""
+"""Totals of the commits of a job, and its newest commits. Memory is bounded, so that a job can run for years."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from .manifest import Commit
 
 MOST_KEPT = 100
-"""More than there can be between two looks of whoever tells of them."""
+"""More commits than a job makes between two progress reports."""
 
 
 class DoneCommits:
-    """Iterates over the newest, the oldest of them first."""
+    """Totals of all commits. Iteration yields the newest commits, oldest first."""
 
     def __init__(self) -> None:
         self._newest: deque[Commit] = deque(maxlen=MOST_KEPT)
@@ -22,7 +22,7 @@ class DoneCommits:
         self.size_bytes = 0
 
     def add(self, commit: Commit) -> None:
-        """One that was made."""
+        """Adds a commit."""
         self._newest.append(commit)
         self.count += 1
         self.rows += commit.rows
@@ -33,5 +33,5 @@ class DoneCommits:
         return iter(self._newest)
 
     def rows_of(self, name: str) -> int:
-        """Of one of the newest; 0 for others."""
+        """Returns the rows of one of the newest commits; 0 for others."""
         return sum(commit.rows for commit in self._newest if commit.name == name)

@@ -1,7 +1,7 @@
-"""Which rows the files of a commit hold, by their footers: nobody has to read the rows again.
+"""Reads the rows of written Parquet files from their footers, without reading the rows again.
 
-A task of Spark's reads one partition of a topic, so a file that it writes has rows of one partition. Then the least and
-the greatest value of two columns, which the footer tells, and how many rows there are, is all that a manifest says.
+**How**: a task reads one partition of a topic, so a file that it writes has rows of one partition. The manifest needs
+only the number of rows and the minimum and maximum of two columns, all of which the footer holds.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from .manifest import PartitionRows
 from .table_files import HadoopFiles, RowGroup
 
 _FOOTERS_AT_ONCE = 8
-"""Where files are far away a footer takes a while, but nothing of this machine."""
+"""Threads that read footers. Reading a remote footer takes time, but little CPU."""
 _PARTITION, _OFFSET = _COLUMNS = ("partition", "offset")
 
 
 def rows_by_footers(files: HadoopFiles, paths: Collection[str]) -> dict[str, PartitionRows] | None:
-    """By path; None where a file has rows of several partitions, or a footer does not tell what it takes."""
+    """Returns the rows of each file by path; None if a file has rows of several partitions or a footer lacks
+    statistics.
+    """
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:
         told = threads.map(lambda path: partition_rows(files.row_groups(path, _COLUMNS)), paths)
         found = dict(zip(paths, told, strict=True))
@@ -27,7 +29,7 @@ def rows_by_footers(files: HadoopFiles, paths: Collection[str]) -> dict[str, Par
 
 
 def partition_rows(groups: Sequence[RowGroup]) -> PartitionRows | None:
-    """The rows of a file; None when they are not of one partition, there are none, or it is not told."""
+    """Returns the rows of a file; None if it has rows of several partitions, no rows, or no statistics."""
     if not groups or not all(group.ranges.keys() >= set(_COLUMNS) for group in groups):
         return None
     partitions = {number for group in groups for number in group.ranges[_PARTITION]}

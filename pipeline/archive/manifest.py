@@ -1,4 +1,4 @@
-"""What a table is made of: commits, each with the offsets that it covers and the files that hold their rows."""
+"""The manifest of a table: commits, each with its ranges of offsets and the files that hold their rows."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from ...base.topic_partition import TopicPartition
 
 Ranges = dict[TopicPartition, tuple[int, int]]
-"""Offsets of each partition, from the first up to and without the second."""
+"""Start (inclusive) and end (exclusive) offsets of each partition."""
 
 _BATCH = "batch"
 _COMPACTION = "compaction"
 
 
 class ManifestError(Exception):
-    """A manifest can't be read, or contradicts what is to be committed; says where."""
+    """The manifest can't be read or contradicts a new commit; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """The rows of one partition of the topic in a file: how many, and their first and last offset."""
+    """Rows of one partition in a file: their number, first and last offset."""
 
     partition: int
     rows: int
@@ -30,7 +30,7 @@ class PartitionRows:
     last: int
 
     def with_rows_of(self, other: PartitionRows) -> PartitionRows:
-        """Of two files: what one file with the rows of both has."""
+        """Returns the rows of a file that holds the rows of both."""
         first, last = min(self.first, other.first), max(self.last, other.last)
         return PartitionRows(self.partition, self.rows + other.rows, first, last)
 
@@ -51,7 +51,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What became visible at once. `replaces`: paths of files whose rows are in `files` from now on."""
+    """Changes that became visible together. `replaces`: paths of files whose rows are in `files` from now on."""
 
     name: str
     ranges: Ranges
@@ -68,23 +68,23 @@ class Commit:
 
 
 def batch_name(batch_id: int) -> str:
-    """The name of a micro-batch's commit; names sort as the numbers do."""
+    """Returns the name of a micro-batch's commit; names sort like numbers."""
     return f"{_BATCH}-{batch_id:020d}"
 
 
 def compaction_name(number: int) -> str:
-    """The name of the commit of a compaction. They are numbered from 0 on, whatever their micro-batches are."""
+    """Returns the name of a compaction's commit. Compactions are numbered from 0, independently of micro-batches."""
     return f"{_COMPACTION}-{number:020d}"
 
 
 def compactions_up_to_the_last(names: Iterable[str]) -> list[str]:
-    """The names of all compactions up to the last one that is named, in order."""
+    """Returns the names of all compactions up to the newest in `names`, in order."""
     numbers = [int(name.removeprefix(f"{_COMPACTION}-")) for name in names if name.startswith(f"{_COMPACTION}-")]
     return [compaction_name(number) for number in range(max(numbers, default=-1) + 1)]
 
 
 def rows_of_partitions(files: Iterable[DataFile]) -> dict[TopicPartition, PartitionRows]:
-    """The rows of each partition in all of the files."""
+    """Returns the rows of each partition over all files."""
     found: dict[TopicPartition, PartitionRows] = {}
     for file in files:
         for each in file.partitions:
@@ -94,7 +94,7 @@ def rows_of_partitions(files: Iterable[DataFile]) -> dict[TopicPartition, Partit
 
 
 def encode_commit(commit: Commit) -> dict[str, Any]:
-    """As it stands in JSON."""
+    """Returns the commit as JSON values."""
     return {
         "commit": commit.name,
         "ranges": [
@@ -142,16 +142,16 @@ def decode_commit(content: Any) -> Commit:
             tuple(content["replaces"]),
         )
     except (KeyError, TypeError) as error:
-        raise ManifestError(f"A commit of the manifest lacks or has wrong {error}") from None
+        raise ManifestError(f"A commit of the manifest has a missing or wrong field: {error}") from None
 
 
 def to_text(content: Any) -> str:
-    """JSON, for people too."""
+    """Returns indented JSON text."""
     return json.dumps(content, indent=1) + "\n"
 
 
 def current_files(commits: Iterable[Commit]) -> dict[str, DataFile]:
-    """The files that hold the table's rows, by path."""
+    """Returns the files that hold the table's rows now, by path."""
     known = list(commits)
     found = {file.path: file for commit in known for file in commit.files}
     replaced = replaced_files(known)
@@ -159,5 +159,5 @@ def current_files(commits: Iterable[Commit]) -> dict[str, DataFile]:
 
 
 def replaced_files(commits: Iterable[Commit]) -> set[str]:
-    """The paths of files whose rows are in others now; they may still be there, for those who read them."""
+    """Returns the paths of replaced files. They may still exist, for readers that opened the table earlier."""
     return {path for commit in commits for path in commit.replaces}

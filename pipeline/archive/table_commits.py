@@ -1,17 +1,16 @@
-"""How the files of a commit become visible: all of them, once, whatever interrupts it at whatever moment.
+"""Commits files to a table: all files of a commit become visible, exactly once, even after a crash.
 
 1. Files are written into a directory of `staging/` that no other attempt uses.
-2. The intent, `staging/<commit>.json`, says which of them go where. From here on the commit happens.
+2. The intent `staging/<commit>.json` says where each file goes. From here on the commit is decided.
 3. Each file is moved to its place.
-4. `manifest/<commit>.json` is written; then what is left in `staging/` is deleted.
+4. `manifest/<commit>.json` is written, then the leftovers in `staging/` are deleted.
 
-An attempt that broke off before 2 left nothing but its directory, which is deleted. One that broke off later is
-finished by whoever comes next (`recover`): each step is done if it was not. So a row is never visible twice, and those
-of an unfinished commit only between 3 and 4, until the job runs again; whoever reads by the manifest never sees them.
+An attempt that stops before step 2 leaves only its directory, which the next run deletes. One that stops later is
+finished by the next run (`recover`), step by step. Readers of the manifest never see an unfinished commit. Readers that
+list files may see its rows between steps 3 and 4.
 
-A job has a directory `staging/` of its own, so that one that fills a table and one that compacts it can run at once.
-Files that a commit replaces stay for those who found them in the manifest before it and read them still; they are
-deleted when they were replaced for long enough (`remove_replaced`).
+Each kind of job has its own staging directory, so that an archive job and a compaction can run at once. Replaced files
+stay for readers that planned with them, until `remove_replaced`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _JSON = ".json"
 
 
 class Listed(NamedTuple):
-    """A file, its size, and when it was written, by the clock of the file system."""
+    """A file, its size, and its modification time by the clock of the file system."""
 
     path: str
     size_bytes: int
@@ -48,26 +47,26 @@ class TableFiles(Protocol):
     """The files under a table's root; paths are relative to it, with `/`."""
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or a directory."""
+        """Returns whether a file or directory exists."""
 
     def list(self, path: str) -> Sequence[Listed]:
-        """All files under a directory, by path; none where it is missing."""
+        """Returns all files under a directory, by path; none if it does not exist."""
 
     def read_text(self, path: str) -> str:
-        """Raises FileNotFoundError."""
+        """Returns the content of a file. Raises FileNotFoundError."""
 
     def write_text(self, path: str, text: str) -> None:
-        """Makes or replaces a file: as a whole, or not at all."""
+        """Creates or replaces a file atomically."""
 
     def move(self, source: str, target: str) -> None:
-        """Makes the directories that are missing. Raises OSError."""
+        """Moves a file; creates missing directories. Raises OSError."""
 
     def delete(self, path: str) -> None:
-        """With all that is in it; nothing where it is missing."""
+        """Deletes a file, or a directory with its content; does nothing if it does not exist."""
 
 
 class TableCommits:
-    """The commits of one table. One job at a time may commit to it by the same `staging`."""
+    """The commits of one table. Only one job at a time may commit with the same `staging`."""
 
     def __init__(self, files: TableFiles, staging: str = STAGING) -> None:
         self._files = files
@@ -75,16 +74,16 @@ class TableCommits:
         self._read: dict[str, Commit] = {}
 
     def names(self) -> list[str]:
-        """Of all commits, in order.
+        """Returns the names of all commits, in order.
 
-        Directories may be listed while files come: of two that came, only the later one may be there. A compaction
-        that was not listed would make files count again whose rows the next one has; so all up to the last are named.
+        A listing made while files are created may show only the later of two new files. If it lacked a compaction, the
+        files which that compaction replaced would count again. So all compactions up to the newest one are named.
         """
         found = list(self._written())
         return sorted({*found, *compactions_up_to_the_last(found)})
 
     def find(self, name: str) -> Commit | None:
-        """The commit of that name. Raises ManifestError."""
+        """Returns the commit with that name, or None. Raises ManifestError."""
         path = _manifest_path(name)
         try:
             return decode_commit(json.loads(self._files.read_text(path)))
@@ -94,7 +93,8 @@ class TableCommits:
             raise ManifestError(f"{path} can't be read: {error}") from None
 
     def all(self) -> list[Commit]:
-        """In order of their names. Each is read once: there may be thousands, and none ever changes.
+        """Returns all commits, in order of their names. Each is read once and cached, because there may be thousands
+        and none changes.
 
         Raises ManifestError.
         """
@@ -105,13 +105,14 @@ class TableCommits:
         return [self._read[name] for name in names if name in self._read]
 
     def publish(self, commit: Commit, directory: str, moves: dict[str, str]) -> None:
-        """Commits what is in the directory of `staging/`. `moves`: from where in it to where, for each file."""
+        """Commits the files in a staging directory. `moves`: path in the directory → path in the "
+        "table, for each file."""
         intent = {"directory": directory, "moves": moves, "commit": encode_commit(commit)}
         self._files.write_text(self._intent_path(commit.name), to_text(intent))
         self._finish(intent)
 
     def recover(self) -> list[str]:
-        """Finishes commits that broke off, deletes attempts that never became one. Returns the names of the former."""
+        """Finishes interrupted commits and returns their names; deletes attempts that never became a commit."""
         intents = [
             path
             for path, *_ in self._files.list(self._staging)
@@ -123,7 +124,8 @@ class TableCommits:
         return [path.removeprefix(f"{self._staging}/").removesuffix(_JSON) for path in intents]
 
     def remove_replaced(self, until_ms: int | None) -> list[str]:
-        """Deletes the files that were replaced by commits up to then, or by any; returns those that were still there.
+        """Deletes files replaced by commits up to `until_ms` (None: by any commit); returns the paths that still
+        existed.
 
         Raises ManifestError.
         """
@@ -136,7 +138,7 @@ class TableCommits:
         return there
 
     def _written(self) -> dict[str, int]:
-        """The commits that are listed, and when each came."""
+        """Returns the listed commits with their modification times in ms."""
         listed = ((path.rpartition("/")[2], modified_ms) for path, _, modified_ms in self._files.list(MANIFEST))
         return {
             name.removesuffix(_JSON): modified_ms

@@ -1,4 +1,4 @@
-"""The files of a table where Spark reads and writes them: a local disk, HDFS, an object store, by Hadoop's classes."""
+"""The files of a table on any file system that Spark reaches by Hadoop's classes: local disk, HDFS or object store."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class RowGroup(NamedTuple):
-    """Of a Parquet file, by its footer: rows, and by column its least and its greatest value, where they are told."""
+    """A row group of a Parquet file, from its footer: number of rows, and minimum and maximum by column if known."""
 
     rows: int
     ranges: dict[str, tuple[int, int]]
 
 
 class HadoopFiles:
-    """`root` is a path or a URI, and `given` is that as it was given. Works on the driver."""
+    """Files under `root`, a path or URI; `given` is `root` as the caller wrote it. Works on the driver only."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.given = root
@@ -31,12 +31,12 @@ class HadoopFiles:
 
     @property
     def root(self) -> str:
-        """As a URI."""
+        """The root as a URI."""
         return str(self._root.toString())
 
     @property
     def local_path(self) -> str | None:
-        """The root in the file system of any machine of the job, None where it is no part of that."""
+        """The root as a local path that is the same on all machines of the job; None on other file systems."""
         uri = self._root.toUri()
         return str(uri.getPath()) if uri.getScheme() == "file" else None
 
@@ -65,7 +65,7 @@ class HadoopFiles:
             stream.close()
 
     def row_groups(self, path: str, columns: Collection[str]) -> Sequence[RowGroup]:
-        """Of a Parquet file; the columns are of whole numbers. Reads the footer alone."""
+        """Returns the row groups of a Parquet file; reads only the footer. `columns` must hold whole numbers."""
         hadoop = self._jvm.org.apache.parquet.hadoop
         file = hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
         reader = hadoop.ParquetFileReader.open(file)

@@ -1,4 +1,4 @@
-"""The audit of log directories: what is to be looked at, and the work on Spark, a task a partition."""
+"""Plans the audit of log directories and runs it on Spark, one task a partition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOOK_EVERY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was looked at and found, in an order that depends on nothing but that."""
+    """The findings of an audit, in an order that depends only on the findings."""
 
     directories: tuple[str, ...]
     partitions: tuple[PartitionAudit, ...]
@@ -37,17 +37,17 @@ class Audit:
 
     @property
     def groups(self) -> list[GroupState]:
-        """Of all partitions of the groups' topic, by name."""
+        """All groups of all partitions of `__consumer_offsets`, by name."""
         found = [group for partition in self.partitions for group in partition.groups]
         return sorted(found, key=lambda group: group.group)
 
     @property
     def not_compared(self) -> list[str]:
-        """Replicas that could not be held against the others of their partition."""
+        """Replicas that could not be compared with others of their partition."""
         return [directory for partition in self.partitions for directory in partition.not_compared]
 
     def ends(self) -> dict[TopicPartition, int]:
-        """Where the logs end, as far as the furthest replica tells."""
+        """The log end offset of each partition: the highest of its replicas."""
         return {
             partition.topic_partition: max(replica.end or 0 for replica in partition.replicas)
             for partition in self.partitions
@@ -55,7 +55,7 @@ class Audit:
 
 
 class AuditProgress(NamedTuple):
-    """Of how many partitions, and bytes of segments, so many are done."""
+    """Progress: finished and total partitions, and finished and total bytes of segments."""
 
     partitions: int
     of_partitions: int
@@ -66,10 +66,9 @@ class AuditProgress(NamedTuple):
 def audit(
     spark: SparkSession, directories: Sequence[str], tell: Callable[[AuditProgress], None] | None = None
 ) -> Audit:
-    """Looks at log directories of one cluster, each of a broker; the paths must lead to the same files in all tasks.
+    """Audits log directories of one cluster. The paths must lead to the same files in all tasks.
 
-    `tell` is called when partitions are done, not too often, and at last with all of them.
-    Raises NoLogError, OSError.
+    `tell` is called with the progress from time to time, and at the end. Raises NoLogError, OSError.
     """
     tasks, shared_faults = plan_audit(directories)
     found = _on_spark(spark, tasks, tell or _untold) if tasks else []
@@ -79,7 +78,7 @@ def audit(
 def _on_spark(
     spark: SparkSession, tasks: Sequence[AuditTask], tell: Callable[[AuditProgress], None]
 ) -> list[PartitionAudit]:
-    """Spark adds up what tasks say they did when each of them ends; somebody has to look, while the job runs."""
+    """Runs the tasks on Spark. Tasks report progress by accumulators, which this function polls while the job runs."""
     context = spark.sparkContext
     partitions, size_bytes = context.accumulator(0), context.accumulator(0)
 
@@ -90,7 +89,7 @@ def _on_spark(
         return done
 
     def progress() -> AuditProgress:
-        # A task that Spark ran twice counts twice.
+        # A task that Spark ran twice is counted twice.
         done = min(partitions.value, len(tasks)), min(size_bytes.value, whole_bytes)
         return AuditProgress(done[0], len(tasks), done[1], whole_bytes)
 
@@ -109,14 +108,14 @@ def _on_spark(
 
 
 def gathered(directories: Sequence[str], found: Iterable[PartitionAudit], shared_faults: Iterable[Fault]) -> Audit:
-    """The whole, of what the tasks found. A fault of a log directory, which each of its tasks sees, counts once."""
+    """Merges the findings of all tasks. A fault of a log directory, which each of its tasks sees, counts once."""
     partitions = sorted(found, key=lambda each: (each.topic_partition, [one.directory for one in each.replicas]))
     faults = dict.fromkeys([*shared_faults, *(fault for each in partitions for fault in each.faults)])
     return Audit(tuple(directories), tuple(partitions), tuple(faults))
 
 
 def plan_audit(directories: Sequence[str]) -> tuple[list[AuditTask], list[Fault]]:
-    """The tasks, the largest first, and what is wrong with files that are no partition's.
+    """Returns the tasks, largest first, and the faults of files that belong to no partition.
 
     Raises NoLogError, OSError.
     """
@@ -135,7 +134,7 @@ def plan_audit(directories: Sequence[str]) -> tuple[list[AuditTask], list[Fault]
                 raise NoLogError(f"{directory} has no name of a partition")
             if name.suffix is None:
                 replicas[name.topic_partition].append(directory)
-            else:  # a copy that a broker is making for another log directory
+            else:  # a future replica: a broker is moving the partition to this log directory
                 unfinished.append((name.topic_partition, directory))
     found.close()
     tasks = [_task(files, at, found_at) for at, found_at in replicas.items()]
@@ -151,8 +150,8 @@ def _task(files: Files, at: TopicPartition, directories: list[str]) -> AuditTask
 
 
 def _silent(size_bytes: int) -> None:
-    """Nothing of size is read here."""
+    """Ignores the size."""
 
 
 def _untold(progress: AuditProgress) -> None:
-    """Nobody asked."""
+    """Ignores the progress."""

@@ -1,6 +1,6 @@
-"""The look at each record of a batch, by the walk that numba compiles: without an object for a record.
+"""Fast check of the records of a batch with the walk compiled by numba, without a Python object for each record.
 
-It tells whether all is well, and no more. Where it is not, the plain walk says what is wrong.
+It only tells whether all records are valid. If not, the plain walk finds the faults.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NO_TIMESTAMP = -1
 
 
 def quick_batch_faults(batch: RecordBatch, *, with_records: bool) -> Iterator[str]:
-    """What `batch_faults` finds."""
+    """Returns the same faults as `batch_faults`."""
     is_for_walk = with_records and batch.magic >= 2 and _compiled_walk() is not None
     if is_for_walk and not any(batch_faults(batch, with_records=False)) and _records_are_well(batch):
         return
@@ -36,7 +36,7 @@ def _records_are_well(batch: RecordBatch) -> bool:
         return False
     cursor = walk.new_cursor()
     base, delta = batch.base_offset, batch.last_offset_delta
-    # With no offset wanted it looks at everything and gathers nothing.
+    # An empty range of offsets makes the walk check every record and gather none.
     outcome = walk.walk(payload, cursor, batch.record_count, base, delta, 0, 0, False, 0, 0, False, no_rows)
     if outcome != walk.DONE:
         return False
@@ -48,7 +48,7 @@ def _records_are_well(batch: RecordBatch) -> bool:
 
 @cache
 def _compiled_walk() -> Any:
-    """The module and arrays for no rows; None where there is no numba."""
+    """Returns the compiled walk and arrays for no rows; None without numba."""
     try:
         from ..columns import compiled_walk
         from ..columns.row_buffers import RowBuffers

@@ -1,4 +1,4 @@
-"""What a partition of `__consumer_offsets` says of the groups that it keeps: the last word on each."""
+"""The latest state of each group in a partition of `__consumer_offsets`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GROUP_KEY = 2
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A group as the log has it last. `generation` -1 and no members: only offsets were ever stored in it."""
+    """The latest state of a group. `generation` is -1 and `members` is 0 for a group that only stored offsets."""
 
     group: str
     protocol_type: str
@@ -35,7 +35,8 @@ class GroupState:
 
 
 def summarise_groups(files: Files, replica: Replica) -> tuple[GroupState, ...]:
-    """The groups, by name. Holds one entry a group and partition. Raises OSError, KafkaError."""
+    """Returns the groups, sorted by name. Memory: one entry for each group and partition. Raises "
+    "OSError, KafkaError."""
     summary = GroupSummary()
     for segment in replica.files.segments:
         with SegmentReader(files, segment.log_path, max_bytes=segment.size_bytes) as reader:
@@ -48,14 +49,14 @@ def summarise_groups(files: Files, replica: Replica) -> tuple[GroupState, ...]:
 
 
 class GroupSummary:
-    """Fed with the records in order. Offsets of transactions count as they were written, committed or not."""
+    """Builds the groups from records in log order. Offsets of transactions count when written, committed or not."""
 
     def __init__(self) -> None:
         self._groups: dict[str, GroupState] = {}
         self._offsets: dict[str, dict[TopicPartition, int]] = {}
 
     def see(self, record: Record) -> None:
-        """A record of another kind, or that can't be read, says nothing."""
+        """Adds a record. Other kinds and unreadable records are ignored."""
         if record.key is None or len(record.key) < _VERSION.size:
             return
         (kind,) = _VERSION.unpack_from(record.key)
@@ -68,7 +69,7 @@ class GroupSummary:
             return
 
     def groups(self) -> tuple[GroupState, ...]:
-        """By name."""
+        """Returns the groups, sorted by name."""
         names = sorted(self._groups.keys() | {name for name, offsets in self._offsets.items() if offsets})
         return tuple(
             replace(

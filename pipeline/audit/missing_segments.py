@@ -1,4 +1,4 @@
-"""Gaps between the segments of a log. Where it was never compacted, each segment begins where the last one ended."""
+"""Finds gaps between segments: in a log that was never compacted, each segment begins where the last one ended."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from .replica import Replica, batch_places
 
 
 def check_for_missing_segments(files: Files, replica: Replica, found: Findings) -> None:
-    """Reads headers. A log with traces of compaction is passed over: there, segments may have lost their ends.
+    """Adds a fault for each missing segment. A log with traces of compaction is skipped, because its segments may have
+    lost records at their ends.
 
-    Raises OSError.
+    Reads batch headers only. Raises OSError.
     """
     if replica.compacted_to > 0:
         return

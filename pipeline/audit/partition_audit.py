@@ -1,4 +1,4 @@
-"""All replicas of one partition: the files of each, and what they have in common. What a task of the audit does."""
+"""The audit of one partition: checks the files of each replica and compares the replicas. Runs in a task."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AuditTask:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFacts:
-    """What a replica holds: records from `start` on, up to and without `end`, which is None when damage hides it."""
+    """The offsets and files of a replica: records in [`start`, `end`). `end` is None if damage hides it."""
 
     directory: str
     start: int
@@ -41,7 +41,7 @@ class ReplicaFacts:
 
 @dataclass(frozen=True, slots=True)
 class PartitionAudit:
-    """What was found of a partition. `groups` is empty but for partitions of `__consumer_offsets`."""
+    """The findings about one partition. `groups` is only filled for partitions of `__consumer_offsets`."""
 
     topic_partition: TopicPartition
     replicas: tuple[ReplicaFacts, ...]
@@ -50,14 +50,14 @@ class PartitionAudit:
 
     @property
     def not_compared(self) -> tuple[str, ...]:
-        """The replicas that could not be held against the others: no checkpoint has their high watermark."""
+        """The replicas that could not be compared, because no checkpoint has their high watermark."""
         if len(self.replicas) == 1:
             return ()
         return tuple(replica.directory for replica in self.replicas if replica.high_watermark is None)
 
 
 def audit_partition(task: AuditTask) -> PartitionAudit:
-    """Reads each replica once and its headers once more. Raises OSError."""
+    """Audits a partition. Reads each replica once and its batch headers once more. Raises OSError."""
     files = Files(_OPEN_FILES)
     faults: list[Fault] = []
     found = Findings(faults.append)
@@ -86,4 +86,4 @@ def _facts(replica: Replica, end: int | None) -> ReplicaFacts:
 
 
 def _silent(size_bytes: int) -> None:
-    """Tasks tell of no bytes: the terminal is the driver's."""
+    """Ignores progress: a task can't write to the driver's terminal."""

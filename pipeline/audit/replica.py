@@ -17,7 +17,7 @@ from ...storage.store.log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LO
 
 
 class BatchPlace(NamedTuple):
-    """A batch, of which only the header was read, and where it is. Its offsets are [first, last]."""
+    """A batch header and its position. Offsets are [first, last]."""
 
     path: str
     position: int
@@ -26,7 +26,7 @@ class BatchPlace(NamedTuple):
     header: RecordBatch
 
     def is_copy_of(self, other: BatchPlace) -> bool:
-        """Whether both are the same bytes, as far as checksums tell, under the same leader epoch."""
+        """Returns whether both batches have the same offsets, size, checksum and leader epoch."""
         ours, theirs = self.header, other.header
         return (self.first, self.last, ours.magic, ours.size_bytes, ours.crc, _epoch(ours)) == (
             other.first,
@@ -40,12 +40,12 @@ class BatchPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """What is known of a replica before its records are read.
+    """The files and checkpoints of a replica, before its records are read.
 
     Attributes:
-        start: the log start offset: below it, records may be there or not.
-        high_watermark: below it, records are committed; None where no checkpoint has it.
-        compacted_to: up to there, records may have been compacted away; 0 where no checkpoint has it.
+        start: the log start offset; records below it may or may not exist.
+        high_watermark: records below it are committed; None if no checkpoint has it.
+        compacted_to: records below it may have been compacted away; 0 if no checkpoint has it.
     """
 
     directory: str
@@ -60,7 +60,7 @@ class Replica:
 
 
 def read_replica(files: Files, directory: str, at: TopicPartition) -> Replica:
-    """By names and checkpoints; one that can't be read says nothing. Raises OSError."""
+    """Reads file names and checkpoints; an unreadable checkpoint is ignored. Raises OSError."""
     log_directory = os.path.dirname(os.path.abspath(directory))
     partition = read_partition_files(files, directory)
     first = partition.segments[0].base_offset if partition.segments else 0
@@ -74,12 +74,12 @@ def read_replica(files: Files, directory: str, at: TopicPartition) -> Replica:
 
 
 def batch_places(files: Files, replica: Replica) -> Iterator[BatchPlace]:
-    """The whole batches of all segments, in the files' order. Raises OSError."""
+    """Yields the complete batches of all segments, in file order. Raises OSError."""
     next_offset = replica.files.segments[0].base_offset if replica.files.segments else 0
     for segment in replica.files.segments:
         with SegmentReader(files, segment.log_path, max_bytes=segment.size_bytes) as reader:
             for position, header in reader.headers():
-                # Of a compressed message in an old format the header tells the last offset alone.
+                # The header of a compressed message in format 0 or 1 holds only the last offset.
                 is_closed = header.magic < 2 and header.is_compressed
                 first = min(next_offset, header.last_offset) if is_closed else header.base_offset
                 yield BatchPlace(segment.log_path, position, first, header.last_offset, header)
@@ -89,7 +89,7 @@ def batch_places(files: Files, replica: Replica) -> Iterator[BatchPlace]:
 def _checkpointed(files: Files, log_directory: str, name: str, at: TopicPartition) -> int | None:
     try:
         return read_offsets(files, os.path.join(log_directory, name)).get(at)
-    except CorruptCheckpointError:  # told by the check of the directory
+    except CorruptCheckpointError:  # reported by the check of the directory
         return None
 
 

@@ -1,7 +1,7 @@
-"""Two replicas of a partition, record by record, below the high watermark of both.
+"""Compares two replicas of a partition, record by record, below the high watermark of both.
 
-A follower stores the very batches of its leader, so nearly always headers tell that both have the same. Where they
-differ (a log is compacted by each broker for itself), the records of that stretch are compared, one by one.
+A follower stores the exact batches of its leader, so comparing headers is nearly always enough. Where headers differ
+(each broker compacts its log by itself), the records of that stretch of offsets are compared one by one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ...storage.verify.fault import Findings
 from .replica import BatchPlace, Replica, batch_places
 
 MOST_STRETCH_BYTES = 64 << 20
-"""So much of a replica is compared by record at once; what is longer shares nothing."""
+"""Maximum size of a stretch that is compared by record; a longer stretch is one fault."""
 
 _Records = dict[int, tuple[Record, int]]
-"""By offset, with the leader epoch."""
+"""Records and their leader epochs, by offset."""
 
 
 class _Side:
-    """A replica's batches from `low` on, with a look at the next one."""
+    """The batches of one replica from offset `low`, with one batch of look-ahead."""
 
     def __init__(self, files: Files, replica: Replica, low: int) -> None:
         self._files = files
@@ -39,14 +39,14 @@ class _Side:
         return place
 
     def take_until(self, limit: int) -> list[BatchPlace]:
-        """The batches that begin up to there."""
+        """Takes the batches that begin at or below `limit`."""
         taken = []
         while self.next is not None and self.next.first <= limit:
             taken.append(self.take())
         return taken
 
     def records_of(self, places: list[BatchPlace]) -> _Records:
-        """Raises KafkaError for a batch that can't be read, OSError."""
+        """Reads the records of the batches. Raises OSError, and KafkaError for an unreadable batch."""
         found: _Records = {}
         for place in places:
             size = place.header.size_bytes
@@ -58,7 +58,9 @@ class _Side:
 
 
 def compare_replicas(files: Files, one: Replica, other: Replica, found: Findings) -> None:
-    """What differs is found at `other`'s files. The high watermarks of both are known. Raises OSError."""
+    """Adds a fault for each difference, located in the files of `other`. Both high watermarks must be known. Raises
+    OSError.
+    """
     assert one.high_watermark is not None
     assert other.high_watermark is not None
     low, high = max(one.start, other.start), min(one.high_watermark, other.high_watermark)
@@ -74,11 +76,11 @@ def compare_replicas(files: Files, one: Replica, other: Replica, found: Findings
         begin = max(low, min(place.first for place in chain(mine, its)))
         path, position = (its[0].path, its[0].position) if its else (other.directory, None)
         if sum(place.header.size_bytes for place in chain(mine, its)) > MOST_STRETCH_BYTES:
-            found.add(path, f"from offset {begin} on it shares no batch with {one.directory}", position)
+            found.add(path, f"from offset {begin} on, no batch is the same as in {one.directory}", position)
             return
         try:
             my_records, its_records = ours.records_of(mine), theirs.records_of(its)
-        except KafkaError:  # told by the check of that replica
+        except KafkaError:  # reported by the check of that replica
             continue
         for offset in sorted(my_records.keys() | its_records.keys()):
             if begin <= offset < end:
@@ -92,7 +94,7 @@ def _is_below(place: BatchPlace | None, high: int) -> bool:
 
 
 def _stretch(ours: _Side, theirs: _Side) -> tuple[list[BatchPlace], list[BatchPlace]]:
-    """The next batches of both, up to an offset behind which both begin anew."""
+    """Takes the next batches of both replicas, up to an offset at which batches begin in both."""
     following = [place for place in (ours.next, theirs.next) if place is not None]
     limit = min(place.last for place in following)
     mine: list[BatchPlace] = []

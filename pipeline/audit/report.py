@@ -1,4 +1,4 @@
-"""What an audit found: as JSON for programs, as one page without any other file for people."""
+"""The findings of an audit as JSON for programs, and as one self-contained HTML page for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .partition_audit import PartitionAudit
 
 
 def report_json(audit: Audit) -> dict[str, Any]:
-    """Everything that was found."""
+    """Returns all findings as JSON values."""
     ends = audit.ends()
     return {
         "sound": not audit.faults,
@@ -44,7 +44,7 @@ def report_json(audit: Audit) -> dict[str, Any]:
 
 
 def report_page(audit: Audit) -> str:
-    """A page of HTML that loads nothing."""
+    """Returns an HTML page that loads no other file."""
     count = len(audit.faults)
     verdict = f"{counted(count, 'fault')} found" if count else "no fault found"
     looked_at = (
@@ -85,7 +85,7 @@ def _not_compared(audit: Audit) -> str:
     if not count:
         return ""
     which = counted(count, "replica")
-    return f"<p>Not held against others, since no checkpoint has its high watermark: {which}</p>\n"
+    return f"<p>Not compared with other replicas, because no checkpoint has its high watermark: {which}</p>\n"
 
 
 def _faults(faults: tuple[Fault, ...]) -> str:
@@ -95,11 +95,11 @@ def _faults(faults: tuple[Fault, ...]) -> str:
         [path(fault.path), number("" if fault.position is None else fault.position), text(fault.what)]
         for fault in faults
     ]
-    return section("What is wrong", table(["File", "#Byte", "What"], rows))
+    return section("Faults", table(["File", "#Byte", "What"], rows))
 
 
 def _chart(audit: Audit) -> str:
-    """Bytes of each topic, all replicas of it."""
+    """Chart of the bytes of each topic, over all its replicas."""
     sizes: dict[str, int] = defaultdict(int)
     for partition in audit.partitions:
         sizes[partition.topic_partition.topic] += sum(replica.size_bytes for replica in partition.replicas)

@@ -1,4 +1,4 @@
-"""Charts as plain values, which page.py draws as SVG and png_charts.py as PNG."""
+"""Charts as plain values. page.py draws them as SVG, png_charts.py as PNG."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_LABEL = 44
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An amount with its label, and the same amount in words."""
+    """A bar: its label, its amount, and the amount as text."""
 
     label: str
     amount: float
@@ -21,7 +21,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Amounts beside each other, the first on top. `left_out`: so many more there are. `name` is the chart's file's."""
+    """Bars, the first on top. `left_out`: number of bars not shown. `name` is the name of the chart's file."""
 
     name: str
     title: str
@@ -31,7 +31,7 @@ class BarChart:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An amount of the time from `ms` on."""
+    """An amount for the interval that begins at `ms`."""
 
     ms: int
     amount: float
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TimeChart:
-    """Amounts over the time from `first_ms` up to `end_ms`, each of `step_ms`; where there is no step, nothing was."""
+    """Amounts over [`first_ms`, `end_ms`) in intervals of `step_ms`; an interval without a step has amount 0."""
 
     name: str
     title: str
@@ -58,25 +58,25 @@ Chart = BarChart | TimeChart
 
 
 def bar_chart(name: str, title: str, bars: Sequence[Bar]) -> BarChart:
-    """With no more bars than can be looked at."""
+    """Returns a chart with at most MOST_BARS bars."""
     return BarChart(name, title, tuple(bars[:MOST_BARS]), max(len(bars) - MOST_BARS, 0))
 
 
 def shortened(label: str) -> str:
-    """No longer than stands beside a bar."""
+    """Returns the label, cut to the length that fits beside a bar."""
     return label if len(label) <= _MOST_LABEL else f"{label[: _MOST_LABEL - 1]}…"
 
 
 def time_of(ms: int) -> str:
-    """A timestamp as people read it, in UTC."""
+    """Returns a timestamp as text, in UTC."""
     try:
         return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (ValueError, OverflowError, OSError):  # beyond the calendar
+    except (ValueError, OverflowError, OSError):  # beyond Python's calendar
         return f"{ms:,} ms"
 
 
 def duration(ms: int) -> str:
-    """Like 10 minutes."""
+    """Returns a duration as text, such as '10 minutes'."""
     for unit, length in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000)):
         if ms >= length and ms % length == 0:
             return f"{ms // length:,} {unit}{'' if ms == length else 's'}"

@@ -1,5 +1,4 @@
-"""Pages of HTML that load nothing else: tables, charts, numbers as people read them. For wide screens and narrow ones,
-light and dark."""
+"""Builds HTML pages with tables and charts that load no other file, for wide and narrow screens, light and dark."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ figcaption, .rest { font-size: 13px; color: var(--quiet) }
 
 
 def page(title: str, *parts: str) -> str:
-    """The whole page. Parts are HTML."""
+    """Returns the whole page. `parts` are HTML."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -49,12 +48,12 @@ def page(title: str, *parts: str) -> str:
 
 
 def section(title: str, content: str) -> str:
-    """A heading and what stands below it."""
+    """Returns a heading and its content."""
     return f"<h2>{escape(title)}</h2>\n{content}"
 
 
 def chart(content: BarChart | TimeChart) -> str:
-    """A chart below its title. Each of its amounts is one `rect`."""
+    """Returns a chart below its title. Each amount is one `rect`."""
     match content:
         case BarChart():
             return section(content.title, _bars(content))
@@ -63,7 +62,7 @@ def chart(content: BarChart | TimeChart) -> str:
 
 
 def _bars(content: BarChart) -> str:
-    """Widths are shares of the room that there is; text is no part of the drawing, so that it keeps its size."""
+    """Bar widths are percentages of the available width; text stays outside the SVG so that it is not scaled."""
     most = max((bar.amount for bar in content.bars), default=0) or 1
     drawn = "\n".join(
         f'<li><span class="label" title="{escape(bar.label)}">{escape(shortened(bar.label))}</span>'
@@ -96,12 +95,12 @@ def _times(content: TimeChart) -> str:
 
 
 def _percent(share: float) -> str:
-    """Of the width; never so little that it can't be seen."""
+    """Returns a percentage of the width; at least 0.2 for a share above 0, so that it stays visible."""
     return f"{max(100 * share, 0 if share == 0 else 0.2):.2f}%"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns with # hold numbers. Cells are HTML."""
+    """Returns a table. Columns whose name begins with # hold numbers. Cells are HTML."""
     heads = "".join(
         f'<th class="number">{escape(column[1:])}</th>' if column.startswith("#") else f"<th>{escape(column)}</th>"
         for column in columns
@@ -111,28 +110,28 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def text(content: object) -> str:
-    """A cell."""
+    """Returns a cell with text."""
     return f'<td class="text">{escape(str(content))}</td>'
 
 
 def path(content: str) -> str:
-    """A cell that may break anywhere."""
+    """Returns a cell whose text may wrap anywhere."""
     return f'<td class="path">{escape(content)}</td>'
 
 
 def number(content: object) -> str:
-    """A cell, with commas in whole numbers."""
+    """Returns a right-aligned cell, with commas in whole numbers."""
     shown = f"{content:,}" if isinstance(content, int) else str(content)
     return f'<td class="number">{escape(shown)}</td>'
 
 
 def moment(ms: int) -> str:
-    """A cell with a timestamp."""
+    """Returns a cell with a timestamp."""
     return f'<td class="moment">{escape(time_of(ms))}</td>'
 
 
 def size(size_bytes: int) -> str:
-    """Like 1.5 MiB."""
+    """Returns a size as text, such as '1.5 MiB'."""
     for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size_bytes >= factor:
             return f"{size_bytes / factor:,.1f} {unit}"
@@ -140,6 +139,6 @@ def size(size_bytes: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Like 2 partitions."""
+    """Returns a count with its noun, such as '2 partitions'."""
     plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("ch") else "s")
     return f"{count:,} {noun if count == 1 else plural}"

@@ -1,4 +1,4 @@
-"""Charts as PNG files, by matplotlib."""
+"""Draws charts as PNG files, by matplotlib."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _TIME_HEIGHT_INCHES = 3.0
 _BAR_INCHES = 0.26
 _DPI = 120
 _SIDES: tuple[Literal["left", "center", "right"], ...] = ("left", "center", "center", "right")
-"""How the times below a chart stand to their places: the first and the last one within the drawing."""
+"""Alignment of the time labels below a chart, so that the first and last stay inside the drawing."""
 _MOST_STEM = 250
 
 
 def write_pngs(charts: Iterable[Chart], directory: Path) -> list[Path]:
-    """A file for each chart, by its name; makes the directory. Raises OSError."""
+    """Writes each chart to a file with its name; creates the directory. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts:
         path = directory / f"{_stem(chart.name)}.png"
         with warnings.catch_warnings():
-            # Keys may be of any script, and the font that comes with matplotlib lacks some.
+            # Keys may be in any script; matplotlib's font lacks some glyphs.
             warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
             _drawn(chart).savefig(path, dpi=_DPI)
         written.append(path)
@@ -86,10 +86,12 @@ def _draw_times(axes: Axes, chart: TimeChart) -> None:
 
 
 def _stem(name: str) -> str:
-    """Of the file: names of topics may be as long as names of files, or nearly."""
+    """Returns the file name without extension, shortened, because a topic's name may be as long as a file's name may
+    be.
+    """
     return name if len(name) <= _MOST_STEM else f"{name[: _MOST_STEM - 9]}-{crc32(name.encode()):08x}"
 
 
 def _plain(text: str) -> str:
-    """In one line, and not too long."""
+    """Returns the text in one line, shortened."""
     return shortened("".join(each if each.isprintable() else "·" for each in text))

@@ -1,4 +1,4 @@
-"""The record batches of a range of offsets as Arrow columns."""
+"""Decodes the record batches of a range of offsets into Arrow columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from .row_buffers import DATA_BYTES, ROWS, BatchFacts, Gathered, RowBuffers
 
 @cache
 def _compiled_walk() -> Any:
-    """The module, None where there is no numba. Imported when records come: to plan a query takes no half second."""
+    """Returns the compiled walk; None without numba. Imports it on first use, because the import takes half a second
+    that query planning does not need.
+    """
     try:
         from . import compiled_walk
     except ImportError:
@@ -28,7 +30,7 @@ def _compiled_walk() -> Any:
 
 
 class BatchDecoder:
-    """Gathers the rows of batches from `start` up to and without `end`. Holds one batch and one set of columns."""
+    """Gathers the rows of batches with offsets in [`start`, `end`). Memory: one batch and one set of columns."""
 
     def __init__(
         self,
@@ -41,7 +43,7 @@ class BatchDecoder:
         data_bytes: int = DATA_BYTES,
         compiled: bool = True,
     ) -> None:
-        """`compiled` False walks in plain Python, as is done where numba is missing."""
+        """`compiled` False selects the walk in plain Python, which is also used without numba."""
         self._start = start
         self._end = end
         self._with_headers = with_headers
@@ -50,13 +52,14 @@ class BatchDecoder:
         self._buffers = RowBuffers(rows=rows, data_bytes=data_bytes, with_headers=with_headers)
 
     def skip_to(self, start: int) -> None:
-        """Leaves out what is before `start` in the batches to come."""
+        """Ignores offsets below `start` from now on."""
         self._start = start
 
     def add(self, batch: RecordBatch, position: int = 0) -> Iterator[Gathered]:
-        """Adds the batch's rows, yields those that made the buffers full. A control batch has no rows.
+        """Adds the rows of a batch; yields the gathered rows each time the buffers are full. A control batch has no
+        rows.
 
-        Raises CorruptRecordError, InvalidRecordError or UnsupportedCompressionTypeError when it is broken.
+        Raises CorruptRecordError, InvalidRecordError or UnsupportedCompressionTypeError for a broken batch.
         """
         if self._check_crcs:
             check_checksums(batch)
@@ -74,15 +77,15 @@ class BatchDecoder:
         self._buffers.describe(facts)
 
     def rest(self) -> Iterator[Gathered]:
-        """The rows that are left, if there are any."""
+        """Yields the remaining rows, if any."""
         if self._buffers.rows:
             yield self._buffers.take()
 
     def _walk(self, compiled_walk: Any, batch: RecordBatch) -> Iterator[int]:
-        """Yields, with its size, each record that does not fit."""
+        """Walks the batch; yields the size in bytes of each record that does not fit into the buffers."""
         has_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
         payload = np.frombuffer(_plain(batch), np.uint8)
-        payload.flags.writeable = False  # or the walk is compiled once for payloads of either kind
+        payload.flags.writeable = False  # else numba compiles the walk twice, for writeable and read-only payloads
         cursor = compiled_walk.new_cursor()
         while True:
             outcome = compiled_walk.walk(
@@ -107,7 +110,7 @@ class BatchDecoder:
             yield int(cursor[compiled_walk.AT_RECORD_BYTES])
 
     def _walk_plainly(self, batch: RecordBatch) -> Iterator[int]:
-        """The same, for any magic."""
+        """Like `_walk`, in plain Python and for any magic."""
         for record in read_records(batch):
             if not self._start <= record.offset < self._end:
                 continue
@@ -117,7 +120,7 @@ class BatchDecoder:
 
 
 def check_checksums(batch: RecordBatch) -> None:
-    """Raises CorruptRecordError."""
+    """Checks the checksums of a batch. Raises CorruptRecordError."""
     if not batch.is_valid_crc():
         raise CorruptRecordError(
             f"The batch at offset {batch.base_offset} is corrupt: "

@@ -1,7 +1,7 @@
-"""The walk over the records of a magic 2 batch, compiled by numba: once on a machine, then it comes from its cache.
+"""The walk over the records of a batch with magic 2, compiled by numba and cached on the machine.
 
-It trusts nothing of what it reads, as `protocol/records/walk.py`, which describes the layout, does not: every length is
-checked against the end of its record before it is used. It stops where the buffers are full and goes on from there.
+It trusts no input: every length is checked against the end of its record before it is used. The layout is described in
+`protocol/records/walk.py`. The walk stops when the buffers are full, and continues from there.
 """
 
 from __future__ import annotations
@@ -22,21 +22,23 @@ from .row_buffers import (
     RowArrays,
 )
 
-# Outcomes.
+# Outcomes of a walk.
 DONE: Final = 0
 FULL: Final = 1
-"""the record at the cursor does not fit behind the rows that are there"""
+"""The record at the cursor does not fit behind the gathered rows."""
 BROKEN: Final = 2
 
 # The cursor: where the walk is in the payload, and the greatest timestamp delta so far.
 AT_POSITION, AT_INDEX, AT_PREVIOUS_DELTA, AT_RECORD_BYTES, AT_GREATEST = range(5)
 
 _MOST_MS: Final = (1 << 63) // 1000 - 1
-"""The latest time that microseconds in 64 bits can say; what is beyond is taken for it."""
+"""The latest timestamp in ms that fits into 64 bits as microseconds; later ones are cut to it."""
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    """By numba, kept beside this file or in the user's cache; in memory alone where neither can be written."""
+    """Compiles by numba with a cache on disk, beside this file or in the user's cache; in memory only if neither is
+    writable.
+    """
     try:
         return numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:
@@ -44,13 +46,14 @@ def _compiled(function: Callable[..., Any]) -> Any:
 
 
 def new_cursor() -> np.ndarray:
-    """A cursor at the first record of a payload."""
+    """Returns a cursor at the first record of a payload."""
     return np.array([0, 0, -1, 0, np.iinfo(np.int64).min], np.int64)
 
 
 @_compiled
 def _varint(data: np.ndarray, position: int, end: int) -> tuple[int, int]:
-    """(zigzag varint of up to ten bytes, position behind it); position -1 when it is not all there."""
+    """Returns (zigzag varint of up to ten bytes, position behind it); the position is -1 if the "
+    "varint is incomplete."""
     raw = np.uint64(0)
     shift = np.uint64(0)
     while position < end:
@@ -80,7 +83,7 @@ def walk(
     with_headers: bool,
     rows: RowArrays,
 ) -> int:
-    """Adds the records whose offsets are from `start` up to and without `end`. Returns DONE, FULL or BROKEN."""
+    """Adds the records with offsets in [`start`, `end`) to `rows`. Returns DONE, FULL or BROKEN."""
     position = cursor[0]
     index = cursor[1]
     previous = cursor[2]
@@ -183,7 +186,7 @@ def _headers_fit(rows: RowArrays, header_count: int, size: int) -> Any:
 
 @_compiled
 def _add_headers(data: np.ndarray, position: int, end: int, header_count: int, rows: RowArrays) -> int:
-    """The position behind them, -1 when they are broken."""
+    """Returns the position behind the headers; -1 if they are broken."""
     counts = rows.counts
     header = counts[AT_HEADERS]
     name_bytes = counts[AT_NAME_BYTES]
@@ -215,7 +218,7 @@ def _add_headers(data: np.ndarray, position: int, end: int, header_count: int, r
 
 @_compiled
 def _skip_headers(data: np.ndarray, position: int, end: int, header_count: int) -> int:
-    """The position behind them, -1 when they are broken."""
+    """Returns the position behind the headers; -1 if they are broken."""
     for _ in range(header_count):
         size, position = _varint(data, position, end)
         if position < 0 or size < 0 or size > end - position:

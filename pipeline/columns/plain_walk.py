@@ -1,6 +1,6 @@
-"""Records into row buffers, one by one in plain Python: slow and obvious.
+"""Adds records to row buffers one by one, in plain Python: slow and obvious.
 
-For messages of magic 0 and 1, where there is no numba, and as what the compiled walk is held to in tests.
+It is used for messages of magic 0 and 1 and without numba. Tests compare the compiled walk with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_MS = (1 << 63) // 1000 - 1
 
 
 def add_record(record: Record, rows: RowArrays, *, with_headers: bool) -> bool:
-    """Whether the record fitted behind the rows that are there; nothing is changed when it did not."""
+    """Adds a record; returns False and changes nothing if it does not fit behind the gathered rows."""
     counts = rows.counts
     names = [name.encode("utf-8", "surrogateescape") for name, _ in record.headers] if with_headers else []
     values = [value for _, value in record.headers] if with_headers else []

@@ -1,7 +1,7 @@
-"""The columns of rows that are being gathered, as memory that Arrow takes over as it is.
+"""The columns of gathered rows, in memory that Arrow takes over without a copy.
 
-What is gathered is bounded: by rows, and by bytes of keys, of values and of headers. A single record that is larger
-than that gets buffers of its size (`make_room`).
+Size is limited by rows and by bytes of keys, values and headers. A single record above a limit gets buffers of its size
+(`make_room`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ _LEAST_PAGES = 1 << 16
 
 HEADERS_TYPE = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 
-# What the walks count, in `RowArrays.counts`.
+# Indexes into `RowArrays.counts`.
 AT_ROWS, AT_KEY_BYTES, AT_VALUE_BYTES, AT_HEADERS, AT_NAME_BYTES, AT_HEADER_BYTES = range(6)
 
 
 class RowArrays(NamedTuple):
-    """Arrays of a walk. `…_ends[i + 1]` is where the bytes of row i end, `…_ends[0]` is 0; `has_…` is 0 for null.
+    """The arrays that a walk fills. `…_ends[i + 1]` is where the bytes of row i end, `…_ends[0]` is 0; `has_…` is 0 for
+    null.
 
     Attributes:
-        counts: how much is in use: rows, bytes of keys and of values, headers, bytes of their names and values.
-        header_ends: where the headers of a row end, counted in headers; the other `header_…` are by header.
+        counts: used rows, bytes of keys, bytes of values, headers, bytes of header names, bytes of header values.
+        header_ends: where the headers of a row end, counted in headers; the other `header_…` have one entry a header.
     """
 
     counts: np.ndarray
@@ -50,7 +51,7 @@ class RowArrays(NamedTuple):
 
 
 class BatchFacts(NamedTuple):
-    """What all rows of a record batch have in common. `position` is where the batch begins in its file."""
+    """Values that all rows of a record batch share. `position` is where the batch begins in its file."""
 
     timestamp_type: int
     leader_epoch: int
@@ -60,7 +61,7 @@ class BatchFacts(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Rows as columns; `facts[i]` holds for `fact_rows[i]` rows. `headers` is None when they were not asked for."""
+    """Rows as columns; `facts[i]` applies to `fact_rows[i]` rows. `headers` is None if they were not requested."""
 
     rows: int
     key: pa.Array
@@ -72,18 +73,18 @@ class Gathered(NamedTuple):
     fact_rows: list[int]
 
     def repeated(self, values: list[int], kind: pa.DataType) -> pa.Array:
-        """A column of one value a batch."""
+        """Returns a column in which all rows of a batch have the same value."""
         return pa.array(np.repeat(np.array(values, np.int64), self.fact_rows)).cast(kind)
 
     def repeated_text(self, values: list[str]) -> pa.Array:
-        """A column of one text a batch, of which there are few different ones."""
+        """Returns a column in which all rows of a batch have the same text; there are few different texts."""
         codes = pa.array(values).dictionary_encode()
         rows = np.repeat(codes.indices.to_numpy(), self.fact_rows)
         return codes.dictionary.take(pa.array(rows))
 
 
 class RowBuffers:
-    """Rows of one partition."""
+    """Buffers for rows of one partition."""
 
     def __init__(self, *, rows: int = ROWS, data_bytes: int = DATA_BYTES, with_headers: bool) -> None:
         self._row_limit = rows
@@ -99,7 +100,7 @@ class RowBuffers:
         return int(self.arrays.counts[AT_ROWS])
 
     def describe(self, facts: BatchFacts) -> None:
-        """What holds for the rows that were added since the last call."""
+        """Sets the facts of the rows added since the last call."""
         added = self.rows - self._described
         if added:
             self._facts.append(facts)
@@ -107,11 +108,11 @@ class RowBuffers:
             self._described += added
 
     def make_room(self, record_bytes: int) -> None:
-        """For a record of that size, when there is no row."""
+        """Makes buffers large enough for one record; only valid without rows."""
         self.arrays = self._allocate(max(self._data_bytes, record_bytes), record_bytes)
 
     def take(self) -> Gathered:
-        """The rows, all of them described; none is left."""
+        """Returns the rows as columns and empties the buffers. All rows must be described."""
         arrays, rows = self.arrays, self.rows
         taken = Gathered(
             rows=rows,
@@ -128,7 +129,7 @@ class RowBuffers:
         return taken
 
     def _allocate(self, data_bytes: int, record_bytes: int = 0) -> RowArrays:
-        """New arrays, full of zeros, as Arrow holds those that it took. Pages that are never used cost nothing."""
+        """Allocates new arrays of zeros, because Arrow keeps the old ones. Unused pages cost no memory."""
         rows = self._row_limit
         headers = max(_HEADERS, record_bytes // 2) if self._with_headers else 0
         header_bytes = max(_HEADER_BYTES, record_bytes) if self._with_headers else 0
@@ -152,10 +153,10 @@ class RowBuffers:
 
 
 def _pages(count: int, kind: type[np.generic]) -> np.ndarray[Any, Any]:
-    """Zeros in pages of their own, given back when Arrow lets go of them.
+    """Returns zeros in memory pages of their own, which are returned to the system when Arrow releases them.
 
-    What malloc gets back of that size it keeps among what is still in use: the more sets of columns a task has had,
-    the more memory it had.
+    malloc would keep freed blocks of this size between used ones, so a task's memory would grow with each set of
+    columns.
     """
     size = count * np.dtype(kind).itemsize
     if size < _LEAST_PAGES:
@@ -173,14 +174,14 @@ def _binary(kind: pa.DataType, rows: int, present: np.ndarray, ends: np.ndarray,
 
 
 def _bitmap(present: np.ndarray) -> pa.Buffer | None:
-    """Arrow's validity bitmap; None when nothing is null."""
+    """Returns Arrow's validity bitmap; None if no value is null."""
     if present.all():
         return None
     return pa.py_buffer(np.packbits(present, bitorder="little"))
 
 
 def _headers(arrays: RowArrays) -> pa.Array:
-    """A row without headers has null, as Spark's source has it."""
+    """Returns the column of headers; null for a row without headers, as in Spark's own source."""
     rows, headers = int(arrays.counts[AT_ROWS]), int(arrays.counts[AT_HEADERS])
     names = _names(arrays, headers)
     values = _binary(pa.binary(), headers, arrays.has_header_value, arrays.header_value_ends, arrays.header_value_data)
@@ -192,7 +193,9 @@ def _headers(arrays: RowArrays) -> pa.Array:
 
 
 def _names(arrays: RowArrays, headers: int) -> pa.Array:
-    """Kafka does not look whether names are UTF-8, Java's clients replace what is not."""
+    """Returns the column of header names. Kafka does not check that names are UTF-8; like Java clients, this replaces
+    invalid bytes.
+    """
     buffers = [
         None,
         pa.py_buffer(arrays.name_ends[: headers + 1]),

@@ -1,4 +1,4 @@
-"""The rows of both sources: those of Spark's Kafka source, and what only files tell."""
+"""Columns and types of the rows of both data sources: those of Spark's Kafka source, and more for log directories."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _LOG_FIELDS = [
 
 
 def topic_rows(at: TopicPartition, gathered: Gathered) -> pa.RecordBatch:
-    """Rows of the format "pybroker"."""
+    """Returns rows of the format "pybroker" as an Arrow batch."""
     fields, columns = _row(at, gathered)
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
 def log_rows(at: TopicPartition, segment: str, gathered: Gathered) -> pa.RecordBatch:
-    """Rows of the format "pybroker-log"."""
+    """Returns rows of the format "pybroker-log" as an Arrow batch."""
     fields, columns = _row(at, gathered)
     facts = gathered.facts
     columns += [

@@ -1,4 +1,4 @@
-"""Which batches a reader of committed records does not see."""
+"""Tells which batches a reader with `read_committed` must skip."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from ...protocol.records.control import read_marker
 
 
 class TransactionFilter:
-    """Fed with the batches of a partition in order, tells which belong to aborted transactions (KIP-98)."""
+    """Gets the batches of a partition in order and tells which belong to aborted transactions (KIP-98)."""
 
     def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
-        """`aborted`: first offset and producer id of the aborted transactions in what is read."""
+        """`aborted`: first offset and producer id of each aborted transaction in the range."""
         self._to_come = list(aborted)
         heapq.heapify(self._to_come)
         self._aborting: set[int] = set()
 
     def hides(self, batch: RecordBatch) -> bool:
-        """Whether its records were never committed. Raises InvalidRecordError for a broken marker."""
+        """Returns whether the batch belongs to an aborted transaction. Raises InvalidRecordError "
+        "for a broken marker."""
         while self._to_come and self._to_come[0][0] <= batch.last_offset:
             self._aborting.add(heapq.heappop(self._to_come)[1])
         if not batch.is_transactional or batch.producer_id not in self._aborting:

@@ -1,4 +1,4 @@
-"""What a Python worker of Spark's keeps in memory from task to task."""
+"""Keeps garbage collection short in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import cache
 
 @cache
 def freeze_imports() -> None:
-    """Leaves what is in memory now out of this process's collections of garbage, from the first call on.
+    """Excludes the objects that exist at the first call from garbage collection.
 
-    A worker collects after each task and takes no other one meanwhile. With numba and pyarrow imported that takes up to
-    half a second, for objects that live as long as the process.
+    A worker runs a collection after each task, and takes no other task meanwhile. With numba and pyarrow imported it
+    would take up to half a second, for objects that live as long as the process.
     """
     gc.freeze()

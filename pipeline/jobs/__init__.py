@@ -1,1 +1,3 @@
-"""The command `pybroker-pipeline`: its subcommands, the session they run in, how a query is watched and stopped."""
+"""The command `pybroker-pipeline`: its subcommands, their Spark session, and how a running query is watched and
+stopped.
+"""

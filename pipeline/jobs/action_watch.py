@@ -1,4 +1,4 @@
-"""Actions of Spark's run to their end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
+"""Runs Spark actions to their end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ LOOKS_BETWEEN_LINES = 25
 def watch_action(
     spark: SparkSession, action: Callable[[], None], stop: StopRequest, tell: Callable[[], None], every: int
 ) -> bool:
-    """Waits for the action's end and calls `tell` after each `every` looks; True when it was stopped before.
+    """Runs `action` and calls `tell` after every `every` checks; returns True if the action was stopped.
 
-    Raises what the action raises. To stop it is to cancel all jobs of the session.
+    Raises what the action raises. A stop cancels all Spark jobs of the session.
     """
     failure: list[Exception] = []
     ended = Event()
@@ -44,7 +44,7 @@ def watch_action(
     while not ended.wait(_LOOK_EVERY_S):
         looks += 1
         if stop.is_made:
-            # Again and again: between two jobs of an action there is none to be cancelled.
+            # Repeatedly: between two Spark jobs of one action there is no job to cancel.
             spark.sparkContext.cancelAllJobs()
         elif looks % every == 0:
             tell()
@@ -60,14 +60,14 @@ def watch_work(
     tell: Callable[[], None] | None = None,
     every: int = LOOKS_BETWEEN_LINES,
 ) -> T:
-    """What the work returns. Raises what it raises, and JobError when it was stopped: it has nothing to show then.
+    """Returns the result of `work`. Raises what `work` raises, and JobError when it was stopped and has no result.
 
-    `tell` says how far it is; when not given, Spark's stages are told.
+    `tell` reports progress; by default the progress of Spark's stages is reported.
     """
     found: list[T] = []
     with StopRequest().listening() as stop:
         if watch_action(spark, lambda: found.append(work()), stop, tell or (lambda: _tell_stages(spark)), every):
-            raise JobError("stopped before it was done")
+            raise JobError("stopped before the job was finished")
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""``pybroker-pipeline archive``: its arguments, and the job."""
+"""The job `pybroker-pipeline archive`: its arguments and its run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .query_watch import StopRequest
 
 _DESCRIPTION = """\
-Writes topics into a table of Parquet files, by topic and day of the records' time (UTC): each record once, however
-often the job is killed and started again. TO is a directory, or a URI that Spark can write to; it holds the data, the
-manifest of what was committed, and the query's checkpoint."""
+Writes topics into a table of Parquet files, partitioned by topic and by the day (UTC) of each record's timestamp. Each
+record is written exactly once, even if the job is killed and started again. TO is a directory, or a URI that Spark can
+write to. It holds the data, the manifest of committed files and the query's checkpoint."""
 
 
 def parser() -> JobParser:
-    """The arguments of the job."""
+    """Returns the parser of the job's arguments."""
     made = JobParser("archive", _DESCRIPTION)
     made.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...")
     made.add_topics()
@@ -36,32 +36,32 @@ def parser() -> JobParser:
         "what is no such JSON goes to the table dead-letters",
     )
     made.add_settings(
-        "--option", "a further option of the source, as kafka.security.protocol=SSL or startingOffsets=latest"
+        "--option", "another option of the source, such as kafka.security.protocol=SSL or startingOffsets=latest"
     )
     return made
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The job; returns its exit code. Raises JobError."""
+    """Runs the job and returns its exit code. Raises JobError."""
     options = parser().parse_args(arguments)
-    # From here on it takes Spark.
+    # Imports that need the extra `spark` start here.
     from ..archive.manifest import ManifestError
     from ..options.read_options import stream_options
     from .query_watch import StopRequest
-    from .session import job_session, told_in_a_line
+    from .session import errors_in_one_line, job_session
 
-    with told_in_a_line(ManifestError, OSError):
+    with errors_in_one_line(ManifestError, OSError):
         source = source_of(options)
-        stream_options(source)  # wrong ones are told before Spark is started
+        stream_options(source)  # reports wrong options before Spark starts
         with (
             job_session("archive", options.master, dict(options.conf)) as spark,
-            StopRequest().listening() as stop,  # not before: a session takes SIGINT for itself
+            StopRequest().listening() as stop,  # after the session exists: Spark installs its own SIGINT handler
         ):
             return _archive(spark, source, options, stop)
 
 
 def source_of(options: argparse.Namespace) -> dict[str, str]:
-    """The options of the source that the arguments mean."""
+    """Returns the source options that the arguments describe."""
     return source_options(options, options.bootstrap_servers, {"includeHeaders": "true"}, dict(options.option))
 
 
@@ -90,7 +90,7 @@ def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Name
 
 
 def _schema_of(columns: str) -> StructType:
-    """Needs a session. Raises JobError."""
+    """Returns the type of the JSON columns. Needs an active Spark session. Raises JobError."""
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 
@@ -99,5 +99,5 @@ def _schema_of(columns: str) -> StructType:
     except PySparkException as error:
         raise JobError(f"argument --json-schema: {failure_line(error)}", BAD_INPUT) from None
     if not schema.fields:
-        raise JobError("argument --json-schema: it names no column", BAD_INPUT)
+        raise JobError("argument --json-schema: it names no columns", BAD_INPUT)
     return schema

@@ -1,4 +1,4 @@
-"""Arguments that jobs share, and the options of a source that they mean."""
+"""Command line arguments that several jobs share, and the source options they produce."""
 
 from __future__ import annotations
 
@@ -19,51 +19,59 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class JobParser(argparse.ArgumentParser):
-    """What all jobs share: `--master` and `--conf`. Raises JobError for bad arguments."""
+    """An argument parser with `--master` and `--conf`, which all jobs have. Raises JobError for bad arguments."""
 
     def __init__(self, job: str, description: str) -> None:
         formatter = argparse.RawDescriptionHelpFormatter
         name = f"pybroker-pipeline {job}"
         super().__init__(prog=name, description=description, formatter_class=formatter, allow_abbrev=False)
-        self.add_argument(
-            "--master", help="Spark's master; by default what Spark's own configuration says, or local[*]"
-        )
-        self.add_settings("--conf", "a setting of Spark's; may be repeated")
+        self.add_argument("--master", help="Spark master URL (default: Spark's own configuration, or local[*])")
+        self.add_settings("--conf", "a Spark setting; may be repeated")
 
     def error(self, message: str) -> NoReturn:
-        raise JobError(f"{message} ({self.prog} --help tells more)", BAD_INPUT)
+        raise JobError(f"{message} (see {self.prog} --help)", BAD_INPUT)
 
     def add_settings(self, flag: str, what: str) -> None:
-        """A flag that may be repeated: a list of pairs of name and value."""
+        """Adds a flag that may be repeated; its value is a list of (name, value) pairs."""
         self.add_argument(flag, metavar="NAME=VALUE", action="append", default=[], type=setting, help=what)
 
     def add_topics(self) -> None:
-        """Which topics a query reads (`source_options`)."""
+        """Adds the arguments that select topics (read by `source_options`)."""
         topics = self.add_mutually_exclusive_group(required=True)
-        topics.add_argument("--topics", metavar="A,B", help="all partitions of these topics")
-        topics.add_argument("--pattern", metavar="REGEX", help="of all topics with such a name, also of those to come")
+        topics.add_argument("--topics", metavar="A,B", help="read all partitions of these topics")
+        topics.add_argument(
+            "--pattern", metavar="REGEX", help="read all topics with a matching name, including topics created later"
+        )
 
     def add_pace(self, does: str, *, every: str, max_records: int | None = None) -> None:
-        """How a query goes through topics (`source_options`); `does` is what it does to them."""
-        self.add_argument("--available-now", action="store_true", help=f"{does} what is there and end")
+        """Adds the arguments for batch size and interval (read by `source_options`); `does` is the job's verb in the
+        help text.
+        """
+        self.add_argument("--available-now", action="store_true", help=f"{does} the records that exist now, then exit")
         self.add_argument(
-            "--every", type=interval, default=every, metavar="TIME", help=f"how often to begin a micro-batch ({every})"
+            "--every",
+            type=interval,
+            default=every,
+            metavar="TIME",
+            help=f"interval between micro-batches (default {every})",
         )
-        most = "the most of one" + (f" ({max_records})" if max_records else "")
+        most = "maximum number of records in one micro-batch" + (f" (default {max_records})" if max_records else "")
         self.add_argument("--max-records", type=positive(int), default=max_records, metavar="N", help=most)
-        self.add_argument("--group", help="a consumer group at the source that shows how far the job is")
+        self.add_argument("--group", help="consumer group at the source in which the job stores its progress")
 
     def add_output(self, flag: str, what: str) -> None:
-        """A file that the job writes at its end."""
+        """Adds an argument for a file that the job writes at its end."""
         self.add_argument(flag, metavar="FILE", type=output_file, help=what)
 
     def add_compression(self) -> None:
-        """The codec of what is written, by its name in CODECS."""
-        self.add_argument("--compression", choices=CODECS, default="none", help="of the batches that are written")
+        """Adds `--compression`: the codec of written batches, one of CODECS."""
+        self.add_argument(
+            "--compression", choices=CODECS, default="none", help="compression of the written batches (default none)"
+        )
 
 
 def setting(text: str) -> tuple[str, str]:
-    """NAME=VALUE. Raises ArgumentTypeError."""
+    """Parses NAME=VALUE. Raises ArgumentTypeError."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise argparse.ArgumentTypeError(f"{text} must be NAME=VALUE")
@@ -71,41 +79,43 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def positive(kind: type[int] | type[float]) -> Any:
-    """A type of arguments: numbers above 0."""
+    """Returns an argument type that accepts numbers above 0."""
 
     def number(text: str) -> float:
         if not (found := kind(text)) > 0:
-            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+            raise argparse.ArgumentTypeError(f"{text} must be greater than 0")
         return found
 
     return number
 
 
 def interval(text: str) -> str:
-    """A time as Spark's triggers have it, `90 seconds`. Raises ArgumentTypeError."""
+    """Checks an interval in the form of Spark's triggers, such as `90 seconds`. Raises ArgumentTypeError."""
     if not _INTERVAL.fullmatch(text):
         raise argparse.ArgumentTypeError(f"must be like '10 seconds', not '{text}'")
     return text
 
 
 def output_file(text: str) -> Path:
-    """A file that can be made or replaced, found out before hours of work. Raises ArgumentTypeError."""
+    """Returns the path if the file can be created or replaced, so that a wrong path fails before hours of work. Raises
+    ArgumentTypeError.
+    """
     path = Path(text)
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{text} is a directory")
     if not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"there is no directory {path.parent} to write {path.name} into")
+        raise argparse.ArgumentTypeError(f"can't write {path.name}: there is no directory {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise argparse.ArgumentTypeError(f"{text} can't be written")
     return path
 
 
 def output_directory(text: str) -> Path:
-    """The same, for a directory that is made with those above it that are missing. Raises ArgumentTypeError."""
+    """Returns the path if the directory exists or can be created, with its parents. Raises ArgumentTypeError."""
     path = Path(text)
     there = next(each for each in (path, *path.absolute().parents) if each.exists())
     if not there.is_dir():
-        raise argparse.ArgumentTypeError(f"{there} is no directory")
+        raise argparse.ArgumentTypeError(f"{there} is not a directory")
     if not os.access(there, os.W_OK):
         raise argparse.ArgumentTypeError(f"{there} can't be written to")
     return path
@@ -114,9 +124,10 @@ def output_directory(text: str) -> Path:
 def source_options(
     options: argparse.Namespace, servers: str, wanted: Mapping[str, str], further: Mapping[str, str]
 ) -> dict[str, str]:
-    """The options of the source that `add_topics` and `add_pace` mean: beside those that the job wants.
+    """Returns the source options from the arguments of `add_topics` and `add_pace` and from the job's own `wanted`
+    options.
 
-    Those that the user gave by themselves, `further`, count more.
+    Options in `further`, which the user set by `--option`, override all others.
     """
     found = {
         "kafka.bootstrap.servers": servers,

@@ -1,4 +1,4 @@
-"""``pybroker-pipeline audit``: its arguments, the list of what is wrong, the report."""
+"""The job `pybroker-pipeline audit`: its arguments, the printed faults and the report."""
 
 from __future__ import annotations
 
@@ -15,35 +15,37 @@ if TYPE_CHECKING:
 
 _MIB = 1 << 20
 _DESCRIPTION = """\
-Checks log directories, of Kafka or of pybroker, of stopped brokers or running ones: every checksum, the order of
-offsets, each index entry, leader epochs, producer snapshots, checkpoints; and, where several directories have replicas
-of one partition, that these agree on each record below the high watermark. Prints a line for each thing that is wrong;
-exit code 1 then. A task of Spark's looks at one partition."""
+Checks log directories of Kafka or pybroker, while their brokers run or are stopped: every checksum, the order of
+offsets, each index entry, leader epochs, producer snapshots and checkpoints. Where several directories hold replicas of
+one partition, it also compares every record below the high watermark. Prints one line for each fault and exits with 1
+if there is any. Each Spark task checks one partition."""
 
 
 def parser() -> JobParser:
-    """The arguments of the job."""
+    """Returns the parser of the job's arguments."""
     made = JobParser("audit", _DESCRIPTION)
-    made.add_argument("directories", metavar="DIR", nargs="+", help="a log directory, one of each broker or several")
-    made.add_output("--json", "write everything that was found there, as JSON")
-    made.add_output("--html", "write a page with tables and a chart there")
+    made.add_argument(
+        "directories", metavar="DIR", nargs="+", help="a log directory; name the directories of all brokers"
+    )
+    made.add_output("--json", "write all findings to this file, as JSON")
+    made.add_output("--html", "write a page with tables and a chart to this file")
     return made
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The job; returns its exit code. Raises JobError."""
+    """Runs the job and returns its exit code. Raises JobError."""
     options = parser().parse_args(arguments)
-    # From here on it takes Spark.
+    # Imports that need the extra `spark` start here.
     from ...storage.segment.partition_files import NoLogError
     from ..audit.audit import audit
     from ..audit.report import report_json, report_page
     from ..charts.page import counted
     from .action_watch import watch_work
-    from .session import job_session, told_in_a_line
+    from .session import errors_in_one_line, job_session
 
     began = time.monotonic()
     with (
-        told_in_a_line(refusals=(NoLogError, OSError)),
+        errors_in_one_line(refusals=(NoLogError, OSError)),
         job_session("audit", options.master, dict(options.conf)) as spark,
     ):
         working_since = time.monotonic()
@@ -54,13 +56,13 @@ def run(arguments: Sequence[str]) -> int:
         found = watch_work(spark, lambda: audit(spark, options.directories, tell), tell=lambda: None)
     for fault in found.faults:
         print(fault)
-    with told_in_a_line(OSError):
+    with errors_in_one_line(OSError):
         if options.json is not None:
             options.json.write_text(json.dumps(report_json(found), indent=1) + "\n")
         if options.html is not None:
             options.html.write_text(report_page(found))
     for directory in found.not_compared:
-        say(f"{directory} is not held against other replicas: no checkpoint has its high watermark")
+        say(f"{directory} was not compared with other replicas: no checkpoint has its high watermark")
     seconds = time.monotonic() - began
     size = f"{found.size_bytes / _MIB:,.1f} MiB"
     verdict = counted(len(found.faults), "fault") if found.faults else "no fault found"
@@ -69,7 +71,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def progress_line(progress: AuditProgress, seconds: float) -> str:
-    """How far it is, and how many bytes a second that makes."""
+    """Returns the progress so far and the rate in MiB a second."""
     done, whole = progress.size_bytes / _MIB, progress.of_bytes / _MIB
     return (
         f"{progress.partitions:,} of {progress.of_partitions:,} partitions, {done:,.1f} of {whole:,.1f} MiB, "

@@ -1,4 +1,4 @@
-"""``pybroker-pipeline check-archive``: whether a table is what its manifest says."""
+"""The job `pybroker-pipeline check-archive`: compares a table with its manifest."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from .arguments import JobParser
 from .command import FAILED
 
 _DESCRIPTION = """\
-Compares the manifest of a table that `archive` wrote with the data: commits follow each other without a gap, files are
-there and no others, each has the rows that it should have, no offset is there twice. A line for each thing that is
-wrong, and exit code 1 then. To be run while no archive job writes to the table."""
+Compares the manifest of a table written by `archive` with its data: no gap between commits, no missing and no extra
+files, the right rows in each file, no offset twice. Prints one line for each fault and exits with 1 if there is any.
+Run it while no archive job writes to the table."""
 
 
 def parser() -> JobParser:
-    """The arguments of the job."""
+    """Returns the parser of the job's arguments."""
     made = JobParser("check-archive", _DESCRIPTION)
     made.add_argument("root", metavar="TO", help="the table")
     return made
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The job; returns its exit code. Raises JobError."""
+    """Runs the job and returns its exit code. Raises JobError."""
     options = parser().parse_args(arguments)
-    # From here on it takes Spark.
+    # Imports that need the extra `spark` start here.
     from ..archive.archive_check import archive_faults
     from ..archive.manifest import ManifestError
     from .action_watch import watch_work
-    from .session import job_session, told_in_a_line
+    from .session import errors_in_one_line, job_session
 
     def tell_faults() -> int:
         count = 0
@@ -36,7 +36,7 @@ def run(arguments: Sequence[str]) -> int:
             count += 1
         return count
 
-    with told_in_a_line(ManifestError), job_session("check-archive", options.master, dict(options.conf)) as spark:
+    with errors_in_one_line(ManifestError), job_session("check-archive", options.master, dict(options.conf)) as spark:
         faults = watch_work(spark, tell_faults)
     if faults == 0:
         print("manifest and data agree")

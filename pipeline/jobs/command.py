@@ -1,4 +1,4 @@
-"""``pybroker-pipeline``: which subcommands there are. Each is imported when it is run."""
+"""The subcommands of `pybroker-pipeline`, and how one is run. The module of a job is imported when it runs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ __all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "run_job",
 FAILED, BAD_INPUT = 1, 2
 
 _JOBS = {
-    "archive": ("archive_command", "topics into Parquet tables, each record exactly once"),
-    "check-archive": ("check_archive_command", "whether the manifest and the data of such a table agree"),
-    "compact-archive": ("compact_archive_command", "small files of such a table into larger ones"),
-    "replay": ("replay_command", "rows of such a table back into topics, each once"),
-    "mirror": ("mirror_command", "topics to another cluster, each record once, offsets mapped"),
-    "audit": ("audit_command", "whether log directories are sound and replicas agree"),
-    "report": ("report_command", "how much topics have, when, how large, for which keys, how late"),
+    "archive": ("archive_command", "write topics into Parquet tables, each record exactly once"),
+    "check-archive": ("check_archive_command", "compare such a table with its manifest"),
+    "compact-archive": ("compact_archive_command", "merge small files of such a table into larger ones"),
+    "replay": ("replay_command", "write rows of such a table back into topics, each row once"),
+    "mirror": ("mirror_command", "copy topics to another cluster, each record once, with a map of offsets"),
+    "audit": ("audit_command", "check log directories and compare replicas"),
+    "report": ("report_command", "report sizes, rates, keys and late records of topics"),
 }
 
 _OF_THE_EXTRA = ("confluent_kafka", "matplotlib", "numba", "numpy", "py4j", "pyarrow", "pyspark")
 
-_DESCRIPTION = "Jobs on Spark for topics and log directories. JOB --help tells more."
+_DESCRIPTION = "Spark jobs for topics and log directories. For the options of a job: pybroker-pipeline JOB --help"
 
 
 class JobError(Exception):
-    """Why a job could not do its work, in a line for the person at the terminal."""
+    """A job failed; the message is one line for the user's terminal."""
 
     def __init__(self, message: str, exit_code: int = FAILED) -> None:
         super().__init__(message)
@@ -34,20 +34,22 @@ class JobError(Exception):
 
 
 def failure_line(error: Exception) -> str:
-    """What Spark says, in a line: what a task of ours raised, what the JVM threw, or how its own message begins."""
+    """Returns one line about a Spark failure: the exception of our own task, else the JVM's exception, else its first
+    line.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line.partition(": ")[2] for line in lines if line.startswith("pybroker.") and ": " in line]
-    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # Py4J's way to put it
+    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]  # the format of Py4J's messages
     return (raised or thrown or lines or [type(error).__name__])[0]
 
 
 def say(line: str) -> None:
-    """To the person at the terminal."""
+    """Writes a line to standard error."""
     print(line, file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code: 0 done, 1 failed or something is wrong, 2 bad arguments."""
+    """Runs the command and returns its exit code: 0 done, 1 failed or faults found, 2 bad arguments."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] in ("-h", "--help"):
         print(_usage())
@@ -59,23 +61,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_job(given: Sequence[str]) -> int:
-    """The job of that name with these arguments; returns its exit code. Raises JobError."""
+    """Runs one job with its arguments; returns its exit code. Raises JobError."""
     name, *arguments = given
     if name not in _JOBS:
-        raise JobError(f"there is no job '{name}'; there are {', '.join(_JOBS)}", BAD_INPUT)
+        raise JobError(f"unknown job '{name}'; the jobs are {', '.join(_JOBS)}", BAD_INPUT)
     try:
         code: int = import_module(f".{_JOBS[name][0]}", __package__).run(arguments)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _OF_THE_EXTRA:
             raise
         raise JobError(
-            f"{error.name} is not installed; the extra 'spark' brings it: pip install 'pybroker[spark]'"
+            f"{error.name} is not installed; install the extra 'spark': pip install 'pybroker[spark]'"
         ) from None
     return code
 
 
 def tell(error: JobError) -> int:
-    """Says why a job could not do its work; returns its exit code."""
+    """Prints why a job failed; returns its exit code."""
     say(f"pybroker-pipeline: {error}")
     return error.exit_code
 

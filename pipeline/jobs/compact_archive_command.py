@@ -1,4 +1,4 @@
-"""``pybroker-pipeline compact-archive``: its arguments, and the job."""
+"""The job `pybroker-pipeline compact-archive`: its arguments and its run."""
 
 from __future__ import annotations
 
@@ -18,45 +18,50 @@ if TYPE_CHECKING:
 _MIB = 1 << 20
 _HOUR_MS = 3_600_000
 _DESCRIPTION = """\
-Merges the small files of a table that `archive` wrote, of each topic and day, into files of about the wanted size. May
-run while an archive job fills the table and while others read it by its manifest; one compaction at a time. Killed at
-any moment it leaves a table with each row once; the next one goes on."""
+Merges small files of one topic and day, in a table written by `archive`, into files of about the wanted size. It can
+run while an archive job fills the table and while others read it by its manifest. Run one compaction at a time. If it
+is killed, the table still has each row once, and the next compaction continues."""
 
 
 def parser() -> JobParser:
-    """The arguments of the job."""
+    """Returns the parser of the job's arguments."""
     made = JobParser("compact-archive", _DESCRIPTION)
     made.add_argument("root", metavar="TO", help="the table")
-    made.add_argument("--file-mib", type=positive(float), default=128, metavar="N", help="the wanted size (128)")
+    made.add_argument(
+        "--file-mib", type=positive(float), default=128, metavar="N", help="wanted file size in MiB (default 128)"
+    )
     made.add_argument(
         "--least-files",
         type=positive(int),
         default=2,
         metavar="N",
-        help="leave fewer small files of a day as they are (2); more, where this job runs often",
+        help=(
+            "merge the files of a day only if at least this many are small (default 2); set it higher if "
+            "this job runs often"
+        ),
     )
     made.add_argument(
         "--keep-hours",
         type=hours,
         default=24,
         metavar="N",
-        help="how long the files that were merged stay for those who read them (24); 0 removes them at once",
+        help="hours to keep merged files for queries that still read them (default 24); 0 removes them at once",
     )
     return made
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The job; returns its exit code. Raises JobError."""
+    """Runs the job and returns its exit code. Raises JobError."""
     options = parser().parse_args(arguments)
-    # From here on it takes Spark.
+    # Imports that need the extra `spark` start here.
     from ..archive.manifest import ManifestError
     from .query_watch import StopRequest
-    from .session import job_session, told_in_a_line
+    from .session import errors_in_one_line, job_session
 
     with (
-        told_in_a_line(ManifestError, OSError),
+        errors_in_one_line(ManifestError, OSError),
         job_session("compact-archive", options.master, dict(options.conf)) as spark,
-        StopRequest().listening() as stop,  # not before: a session takes SIGINT for itself
+        StopRequest().listening() as stop,  # after the session exists: Spark installs its own SIGINT handler
     ):
         return _compact(spark, options, stop)
 
@@ -79,7 +84,7 @@ def _compact(spark: SparkSession, options: argparse.Namespace, stop: StopRequest
         if stop.is_made:
             break
     for directory in compaction.left:
-        say(f"{directory} is left as it is: its files have columns of differing types")
+        say(f"{directory} is not compacted: its files have columns of different types")
     until_ms = None if options.keep_hours == 0 else int(time.time() * 1000 - options.keep_hours * _HOUR_MS)
     removed = compaction.remove_replaced(until_ms)
     end = "stopped" if stop.is_made else "done"
@@ -92,5 +97,5 @@ def _compact(spark: SparkSession, options: argparse.Namespace, stop: StopRequest
 
 def hours(text: str) -> float:
     if not (number := float(text)) >= 0:
-        raise argparse.ArgumentTypeError(f"{text} is below 0")
+        raise argparse.ArgumentTypeError(f"{text} must not be negative")
     return number

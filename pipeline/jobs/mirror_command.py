@@ -1,4 +1,4 @@
-"""``pybroker-pipeline mirror``: its arguments, and the job."""
+"""The job `pybroker-pipeline mirror`: its arguments and its run."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ if TYPE_CHECKING:
 _WANTED = {"kafka.isolation.level": "read_committed"}
 
 _DESCRIPTION = """\
-Copies topics to another cluster: records with keys, headers, partitions and timestamps, each once, however often the
-job is killed and started again, and which offset became which. Topics that the other cluster lacks are made, with as
-many partitions. CHECKPOINT is a directory, or a URI that Spark can write to."""
+Copies topics to another cluster, with keys, headers, partitions and timestamps. Each record is copied exactly once,
+even if the job is killed and started again. A map from source to target offsets is kept. Topics that the target lacks
+are created with as many partitions. CHECKPOINT is a directory, or a URI that Spark can write to."""
 
 
 def parser() -> JobParser:
-    """The arguments of the job."""
+    """Returns the parser of the job's arguments."""
     made = JobParser("mirror", _DESCRIPTION)
-    made.add_argument("--source", required=True, metavar="HOST:PORT,...", help="brokers that are read from")
-    made.add_argument("--target", required=True, metavar="HOST:PORT,...", help="brokers that are written to")
+    made.add_argument("--source", required=True, metavar="HOST:PORT,...", help="brokers of the source cluster")
+    made.add_argument("--target", required=True, metavar="HOST:PORT,...", help="brokers of the target cluster")
     made.add_topics()
-    made.add_argument("--checkpoint", required=True, metavar="DIR", help="where it is kept how far it is")
-    made.add_argument("--map", metavar="DIR", help="where to keep which offset became which (map in CHECKPOINT)")
-    made.add_argument("--prefix", default="", help="put before the names of topics at the target")
+    made.add_argument("--checkpoint", required=True, metavar="DIR", help="directory for the progress of this mirror")
+    made.add_argument("--map", metavar="DIR", help="directory for the map of offsets (default: map in CHECKPOINT)")
+    made.add_argument("--prefix", default="", help="prefix for the names of topics in the target cluster")
     made.add_pace("mirror", every="1 second", max_records=1_000_000)
     made.add_compression()
     for side in ("source", "target"):
-        made.add_settings(f"--{side}-option", f"a further option of the {side}, as kafka.security.protocol=SSL")
+        made.add_settings(f"--{side}-option", f"another option of the {side}, such as kafka.security.protocol=SSL")
     return made
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The job; returns its exit code. Raises JobError."""
+    """Runs the job and returns its exit code. Raises JobError."""
     options = parser().parse_args(arguments)
-    # From here on it takes Spark.
+    # Imports that need the extra `spark` start here.
     from ...protocol.errors import KafkaError
     from ..mirror.mirror import MirrorError
     from ..options.read_options import stream_options
-    from .session import job_session, told_in_a_line
+    from .session import errors_in_one_line, job_session
 
-    with told_in_a_line(MirrorError, KafkaError, OSError):
+    with errors_in_one_line(MirrorError, KafkaError, OSError):
         target = target_settings(options)
-        stream_options(source_of(options))  # wrong ones are told before Spark is started
+        stream_options(source_of(options))  # reports wrong options before Spark starts
         with job_session("mirror", options.master, dict(options.conf)) as spark:
             return mirror_job(spark, target, options)
 
 
 def target_settings(options: argparse.Namespace) -> ReaderSettings:
-    """How the target is reached. Raises OptionError."""
+    """Returns the connection settings of the target cluster. Raises OptionError."""
     from ..options.kafka_settings import reader_settings
     from ..options.options import Options
 
@@ -66,12 +66,12 @@ def target_settings(options: argparse.Namespace) -> ReaderSettings:
 
 
 def source_of(options: argparse.Namespace) -> dict[str, str]:
-    """The options of the source that the arguments mean."""
+    """Returns the source options that the arguments describe."""
     return source_options(options, options.source, _WANTED, dict(options.source_option))
 
 
 def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Namespace) -> int:
-    """The job in a session; returns its exit code. Raises what `run` makes lines of."""
+    """Runs the job in a Spark session and returns its exit code. Raises the errors that `run` turns into JobError."""
     from ...protocol.records.compression import Codec
     from ..charts.page import counted
     from ..mirror.mirror import Mirror
@@ -86,7 +86,7 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
         offset_map=options.map,
         prefix=options.prefix,
         codec=Codec[options.compression.upper()],
-        told=_tell,
+        on_progress=_tell,
     )
     with StopRequest().listening() as stop:
         query = mirror.start(available_now=options.available_now, every=options.every)

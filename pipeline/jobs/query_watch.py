@@ -1,4 +1,4 @@
-"""A streaming query run to its end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
+"""Runs a streaming query to its end: progress on the terminal, a clean stop on SIGTERM and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LOOK_EVERY_S = 0.5
 
 
 class StopRequest:
-    """Whether somebody asked for the job to stop."""
+    """Remembers whether the user asked the job to stop."""
 
     def __init__(self) -> None:
         self.is_made = False
 
     @contextmanager
     def listening(self) -> Iterator[StopRequest]:
-        """For as long as this lasts, SIGTERM and SIGINT ask for a stop."""
+        """Within this context, SIGTERM and SIGINT request a stop."""
 
         def ask(number: int, frame: FrameType | None) -> None:
             self.is_made = True
@@ -39,9 +39,10 @@ class StopRequest:
 
 
 def watch(query: StreamingQuery, stop: StopRequest, tell: Callable[[Any], None]) -> bool:
-    """Waits for the query's end, tells each progress that it sees; True when it was stopped before.
+    """Waits for the end of the query and calls `tell` for each progress report; returns True if it was stopped before
+    the end.
 
-    Raises what the query failed with.
+    Raises the exception that the query failed with.
     """
     told = None
     while True:
@@ -58,14 +59,14 @@ def watch(query: StreamingQuery, stop: StopRequest, tell: Callable[[Any], None])
 
 
 def progress_line(progress: Any, rows: int) -> str:
-    """Of a micro-batch of that many rows: rows a second, how many records are still to be read."""
+    """Returns the progress line of a micro-batch: rows, rows a second, and records still to be read."""
     behind = sum(lag_of(source.endOffset, source.latestOffset) for source in progress.sources)
     rate = rows / max(progress.batchDuration / 1000, 0.001)
     return f"batch {progress.batchId}: {rows:,} rows, {rate:,.0f} a second, {behind:,} behind"
 
 
 def lag_of(end: str | None, latest: str | None) -> int:
-    """Records between two positions, as Spark tells them: JSON, or nothing."""
+    """Returns the number of records between two positions; Spark passes each as JSON or None."""
     if not end or not latest or "null" in (end, latest):
         return 0
     ends = offsets_of(json.loads(end))

@@ -1,4 +1,4 @@
-"""``pybroker-pipeline replay``: its arguments, and the job."""
+"""The job `pybroker-pipeline replay`: its arguments and its run."""
 
 from __future__ import annotations
 
@@ -22,33 +22,41 @@ if TYPE_CHECKING:
 _MICROSECOND = 1_000_000
 
 _DESCRIPTION = """\
-Writes rows of a table that `archive` wrote into topics: keys, values, headers, partitions and timestamps as they were.
-Stopped or killed and started again with the same CHECKPOINT it goes on where it was, and writes no row twice. The
-topics must be there, with as many partitions."""
+Writes rows of a table made by `archive` back into topics, with their keys, values, headers, partitions and timestamps.
+If it is stopped or killed, start it again with the same CHECKPOINT: it continues and writes no row twice. The topics
+must exist and have at least as many partitions."""
 
 
 def parser() -> JobParser:
-    """The arguments of the job."""
+    """Returns the parser of the job's arguments."""
     made = JobParser("replay", _DESCRIPTION)
     made.add_argument("--archive", required=True, metavar="DIR", help="the table")
     made.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...")
-    made.add_argument("--checkpoint", required=True, metavar="DIR", help="where it is kept what this replay does")
-    made.add_argument("--topics", metavar="A,B", help="rows of these; of all when not given")
-    made.add_argument("--topic", help="where to, in place of the topic that the rows came from")
-    made.add_argument("--from-offset", type=int, metavar="N", help="rows of each partition from this offset on")
-    made.add_argument("--until-offset", type=int, metavar="N", help="and before this one")
-    made.add_argument("--from-time", type=time_us, metavar="TIME", help="rows from '2026-11-21 08:00' on; UTC")
-    made.add_argument("--until-time", type=time_us, metavar="TIME", help="and before this time")
-    made.add_argument("--where", metavar="CONDITION", help="rows for which this SQL holds: \"key = 'k1'\"")
-    made.add_argument("--rate", type=float, metavar="N", help="the most rows a second, of all partitions together")
+    made.add_argument(
+        "--checkpoint", required=True, metavar="DIR", help="directory for the plan and progress of this replay"
+    )
+    made.add_argument("--topics", metavar="A,B", help="replay rows of these topics (default: all topics)")
+    made.add_argument("--topic", help="write all rows to this topic (default: the topic they came from)")
+    made.add_argument("--from-offset", type=int, metavar="N", help="replay rows from this offset of each partition")
+    made.add_argument("--until-offset", type=int, metavar="N", help="replay rows before this offset of each partition")
+    made.add_argument(
+        "--from-time", type=time_us, metavar="TIME", help="replay rows from this time (UTC), such as '2026-11-21 08:00'"
+    )
+    made.add_argument("--until-time", type=time_us, metavar="TIME", help="replay rows before this time")
+    made.add_argument(
+        "--where", metavar="CONDITION", help="replay rows that meet this SQL condition, such as \"key = 'k1'\""
+    )
+    made.add_argument("--rate", type=float, metavar="N", help="maximum rows a second, all partitions together")
     made.add_compression()
-    made.add_argument("--dry-run", action="store_true", help="print what would be written, and write nothing")
-    made.add_settings("--option", "a further option of the target, as kafka.security.protocol=SSL")
+    made.add_argument("--dry-run", action="store_true", help="print the plan and write nothing")
+    made.add_settings("--option", "another option of the target, such as kafka.security.protocol=SSL")
     return made
 
 
 def time_us(text: str) -> int:
-    """Microseconds of a time as ISO 8601 has it; UTC, when it says no other zone. Raises ArgumentTypeError."""
+    """Returns the microseconds since 1970 of an ISO 8601 time, which is UTC unless it names a zone. Raises
+    ArgumentTypeError.
+    """
     try:
         given = datetime.fromisoformat(text)
     except ValueError:
@@ -60,28 +68,28 @@ def time_us(text: str) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The job; returns its exit code. Raises JobError."""
+    """Runs the job and returns its exit code. Raises JobError."""
     options = parser().parse_args(arguments)
     if options.rate is not None and not options.rate > 0:
-        raise JobError("--rate must be positive", BAD_INPUT)
-    # From here on it takes Spark.
+        raise JobError("--rate must be greater than 0", BAD_INPUT)
+    # Imports that need the extra `spark` start here.
     from ...protocol.errors import KafkaError
     from ..appending.written_batches import UnsettledError
     from ..archive.manifest import ManifestError
     from ..replay.archived_rows import SelectionError
     from ..replay.partition_replay import ReplayError
     from ..replay.replay_plan import PlanError
-    from .session import job_session, told_in_a_line
+    from .session import errors_in_one_line, job_session
 
     failures = (ManifestError, PlanError, ReplayError, UnsettledError, KafkaError, OSError)
-    with told_in_a_line(*failures, refusals=(SelectionError,)):
+    with errors_in_one_line(*failures, refusals=(SelectionError,)):
         target = target_of(options)
         with job_session("replay", options.master, dict(options.conf)) as spark:
             return replay_job(spark, options, target)
 
 
 def target_of(options: argparse.Namespace) -> Target:
-    """Where the arguments say that rows go to. Raises OptionError."""
+    """Returns the target that the arguments describe. Raises OptionError."""
     from ...protocol.records.compression import Codec
     from ..options.kafka_settings import reader_settings
     from ..options.options import Options
@@ -93,7 +101,7 @@ def target_of(options: argparse.Namespace) -> Target:
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
-    """Which rows the arguments mean."""
+    """Returns the selection of rows that the arguments describe."""
     from ..replay.archived_rows import Selection
 
     return Selection(
@@ -108,7 +116,7 @@ def selection_of(options: argparse.Namespace) -> Selection:
 
 
 def replay_job(spark: SparkSession, options: argparse.Namespace, target: Target) -> int:
-    """The job in a session; returns its exit code. Raises what `run` makes lines of."""
+    """Runs the job in a Spark session and returns its exit code. Raises the errors that `run` turns into JobError."""
     from ..replay.replay import Replay
     from .action_watch import LOOKS_BETWEEN_LINES, watch_action
     from .query_watch import StopRequest
@@ -126,13 +134,13 @@ def replay_job(spark: SparkSession, options: argparse.Namespace, target: Target)
         replay.begin()
         was_stopped = watch_action(spark, lambda: replay.write(before), stop, progress.tell, LOOKS_BETWEEN_LINES)
     there, rows = sum(replay.reached().values()), replay.plan.rows
-    written = f"{there - progress.before:,} rows written, {progress.before:,} were there, {rows - there:,} left"
+    written = f"{there - progress.before:,} rows written, {progress.before:,} already there, {rows - there:,} left"
     say(f"{'stopped' if was_stopped else 'done'}: {written}, {time.monotonic() - began:.1f} s")
     return 0
 
 
 class _Progress:
-    """Rows, by what is in the logs."""
+    """Progress of a replay, measured by the rows in the target's logs."""
 
     def __init__(self, replay: Replay, before: int, began: float) -> None:
         self.before = before
@@ -144,9 +152,9 @@ class _Progress:
         from ..appending.written_batches import UnsettledError
 
         try:
-            there = sum(self._replay.reached(patience_ms=1000).values())
+            there = sum(self._replay.reached(retry_timeout_ms=1000).values())
         except (UnsettledError, KafkaError, OSError):
-            return  # the tasks know what to do about it; here it is a line less
+            return  # the tasks handle the failure; only this progress line is skipped
         last, when = self._last
         self._last = (there, now := time.monotonic())
         rate, rows = (there - last) / max(now - when, 0.001), self._replay.plan.rows
@@ -156,4 +164,4 @@ class _Progress:
 def _print_plan(plan: ReplayPlan, there: Mapping[TopicPartition, int]) -> None:
     for each in plan.partitions:
         offsets = f"offsets {each.first} to {each.last}"
-        print(f"{each.source} to {each.target}: {each.rows:,} rows, {offsets}, {there[each.target]:,} are there")
+        print(f"{each.source} to {each.target}: {each.rows:,} rows, {offsets}, {there[each.target]:,} already written")

@@ -1,4 +1,4 @@
-"""``pybroker-pipeline report``: its arguments, and the report."""
+"""The job `pybroker-pipeline report`: its arguments and its run."""
 
 from __future__ import annotations
 
@@ -16,34 +16,44 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _DESCRIPTION = """\
-Figures of topics: how much there is, rates over time, sizes of values, how the keys are spread and repeated, timestamps
-that are late or of the future; and, of log directories, what compression gains."""
+Reports figures of topics: number and size of records, rates over time, sizes of values, spread and repetition of keys,
+late and future timestamps, and for log directories the gain of compression."""
 
 
 def parser() -> JobParser:
-    """The arguments of the job."""
+    """Returns the parser of the job's arguments."""
     made = JobParser("report", _DESCRIPTION)
     sources = made.add_mutually_exclusive_group(required=True)
-    sources.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="brokers; with --topics")
-    sources.add_argument("--archive", metavar="TO", help="a table that the job archive wrote")
-    sources.add_argument("--log-directory", metavar="DIR", action="append", help="may be repeated")
-    made.add_argument("--topics", metavar="A,B", help="these; of archives and log directories all, when not given")
-    made.add_settings("--option", "a further option of brokers or log directories, as kafka.security.protocol=SSL")
-    made.add_argument("--late-ms", type=int, default=60_000, metavar="MS", help="how late is late (60000)")
-    made.add_output("--json", "write the figures there; without any FILE or DIR they are printed")
-    made.add_output("--html", "write a page with tables and charts there")
-    made.add_argument("--png", metavar="DIR", type=output_directory, help="write the charts there, a PNG file each")
+    sources.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="brokers to read from; needs --topics")
+    sources.add_argument("--archive", metavar="TO", help="a table written by `pybroker-pipeline archive`")
+    sources.add_argument("--log-directory", metavar="DIR", action="append", help="a log directory; may be repeated")
+    made.add_argument(
+        "--topics", metavar="A,B", help="topics to report (default for archives and log directories: all)"
+    )
+    made.add_settings("--option", "another option of the source, such as kafka.security.protocol=SSL")
+    made.add_argument(
+        "--late-ms",
+        type=int,
+        default=60_000,
+        metavar="MS",
+        help="a record is late if it is this much older than an earlier one (default 60000)",
+    )
+    made.add_output("--json", "write the figures to this file; without any FILE or DIR they are printed")
+    made.add_output("--html", "write a page with tables and charts to this file")
+    made.add_argument(
+        "--png", metavar="DIR", type=output_directory, help="write each chart to a PNG file in this directory"
+    )
     return made
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The job; returns its exit code. Raises JobError."""
+    """Runs the job and returns its exit code. Raises JobError."""
     options = parser().parse_args(arguments)
     if options.bootstrap_servers is not None and options.topics is None:
         raise JobError("--bootstrap-servers needs --topics", BAD_INPUT)
     if options.archive is not None and options.option:
-        raise JobError("--option means nothing to an --archive", BAD_INPUT)
-    # From here on it takes Spark.
+        raise JobError("--option can't be used with --archive", BAD_INPUT)
+    # Imports that need the extra `spark` start here.
     from ...storage.segment.partition_files import NoLogError
     from ..archive.manifest import ManifestError
     from ..charts.page import counted
@@ -52,15 +62,15 @@ def run(arguments: Sequence[str]) -> int:
     from ..topic_report.figures_page import figure_charts, figures_page
     from ..topic_report.report import topic_figures
     from .action_watch import watch_work
-    from .session import job_session, told_in_a_line
+    from .session import errors_in_one_line, job_session
 
     if options.png is not None:
         from ..charts.png_charts import write_pngs
 
     began = time.monotonic()
-    with told_in_a_line(ManifestError, NoLogError, OSError):
+    with errors_in_one_line(ManifestError, NoLogError, OSError):
         if options.bootstrap_servers is not None:
-            batch_options(_source_of(options))  # wrong ones are told before Spark is started
+            batch_options(_source_of(options))  # reports wrong options before Spark starts
         if options.log_directory is not None:
             log_options(_log_source_of(options))
         with job_session("report", options.master, dict(options.conf)) as spark:
@@ -70,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
                 spark,
                 lambda: topic_figures(_rows(spark, options), now_ms=now_ms, late_ms=options.late_ms, file_bytes=sizes),
             )
-    with told_in_a_line(OSError):
+    with errors_in_one_line(OSError):
         if options.json is not None:
             options.json.write_text(json.dumps(figures, indent=1) + "\n")
         if options.html is not None:
@@ -86,7 +96,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def file_bytes(directories: Sequence[str]) -> dict[str, int]:
-    """Bytes of segments by topic. Raises NoLogError, OSError."""
+    """Returns the bytes of all segments of each topic. Raises NoLogError, OSError."""
     from ...storage.files.files import Files
     from ...storage.segment.partition_files import live_partitions, read_partition_files
 

@@ -1,4 +1,4 @@
-"""The Spark session of a job, and what of its failures the person at the terminal gets to see."""
+"""The Spark session of a job, and the errors that become one line on the terminal."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from .command import BAD_INPUT, JobError, failure_line
 
 _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
-    # Rows come unsorted by topic and day, of which a task has few: so many files at once, before it has to sort them.
+    # Rows are not sorted by topic and day. A task has few of these, so it can keep this many files open instead of
+    # sorting.
     "spark.sql.maxConcurrentOutputFileWriters": "16",
-    # As tasks of the archive write them, and not as the type that Parquet has given up.
+    # The type that archive tasks write; Spark's default, INT96, is deprecated in Parquet.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
-"""Where nobody said otherwise: `--conf`, spark-submit, spark-defaults.conf."""
+"""Defaults of the jobs; `--conf`, spark-submit and spark-defaults.conf override them."""
 _OF_NO_SHELL = {"spark.ui.showConsoleProgress": "false"}
-"""PySpark starts a JVM of its own as a shell, which would have it."""
+"""When PySpark starts the JVM, it does so as a shell, whose progress bar would be on."""
 
 
 @contextmanager
 def job_session(name: str, master: str | None, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """A session with both sources, for as long as this lasts."""
-    # Workers run the same interpreter, or they may lack this package.
+    """Yields a Spark session in which both data sources are registered, and stops it at the end."""
+    # Workers must run the same interpreter, because another one may lack this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(f"pybroker-pipeline {name}")
     if master is not None:
@@ -54,8 +55,10 @@ def job_session(name: str, master: str | None, conf: Mapping[str, str]) -> Itera
 
 
 @contextmanager
-def told_in_a_line(*failures: type[Exception], refusals: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Makes a JobError of what Spark raises and of `failures`, and of wrong options and `refusals` one of bad input."""
+def errors_in_one_line(*failures: type[Exception], refusals: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turns Spark's errors and `failures` into JobError; wrong options and `refusals` become a JobError with exit code
+    2.
+    """
     refused: tuple[type[Exception], ...] = (OptionError, *refusals)
     try:
         yield

@@ -1,4 +1,5 @@
-"""The format "pybroker-log": the rows of log directories, Kafka's or ours, whether their broker runs or not."""
+"""The Spark data source "pybroker-log": rows of log directories of Kafka or pybroker, whether their "
+"broker runs or not."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from .segment_rows import SegmentRows
 
 
 class PybrokerLogDataSource(DataSource):
-    """`spark.read.format("pybroker-log").load(path)`: see docs/user/pipeline.md for the options."""
+    """Implements `spark.read.format("pybroker-log").load(path)`. Options: docs/user/pipeline.md."""
 
     @classmethod
     def name(cls) -> str:
@@ -31,7 +32,7 @@ class PybrokerLogDataSource(DataSource):
 
 
 class SegmentPartition(InputPartition):
-    """One task: a segment."""
+    """One task: the rows of a segment."""
 
     def __init__(self, task: SegmentTask) -> None:
         super().__init__(task)
@@ -39,7 +40,7 @@ class SegmentPartition(InputPartition):
 
 
 class LogReader(DataSourceReader):
-    """Goes to the executors as it is. The paths must lead to the same files there."""
+    """Reads segments. Spark copies it to the executors, where the paths must lead to the same files."""
 
     def __init__(self, options: LogOptions) -> None:
         self._options = options
@@ -48,7 +49,7 @@ class LogReader(DataSourceReader):
         return [SegmentPartition(task) for task in segment_tasks(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # With nothing to read Spark makes one task of its own, which says nothing.
+        # Without partitions Spark runs one task with its own empty InputPartition.
         if isinstance(partition, SegmentPartition):
             task = partition.task
             try:

@@ -1,4 +1,4 @@
-"""The segments of log directories as tasks. Reads names, checkpoints and indexes, and no records."""
+"""Plans one task for each segment of log directories. Reads file names, checkpoints and indexes, but no records."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ UNBOUNDED = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class SegmentTask:
-    """One segment's rows.
+    """One segment to read.
 
     Attributes:
-        size_bytes: as much of it as there was when the query was planned.
-        start, end: offsets; below `start` they were deleted, from `end` on a transaction is open.
-        aborted: first offset and producer id of the aborted transactions in it.
-        is_last: of its partition: something that is being written, or was in a crash, may stand at its end.
+        size_bytes: size when the query was planned; later bytes are not read.
+        start, end: offsets below `start` are deleted; from `end` on, a transaction is open.
+        aborted: first offset and producer id of each aborted transaction in the segment.
+        is_last: whether it is the partition's last segment, whose end may be incomplete.
     """
 
     topic_partition: TopicPartition
@@ -42,7 +42,7 @@ class SegmentTask:
 
 
 def segment_tasks(options: LogOptions) -> list[SegmentTask]:
-    """Raises OSError, NoLogError, CorruptCheckpointError, CorruptIndexError."""
+    """Returns the tasks of a query. Raises OSError, NoLogError, CorruptCheckpointError, CorruptIndexError."""
     files = Files()
     return [
         task
@@ -89,9 +89,9 @@ def _aborted_transactions(files: Files, segments: Sequence[SegmentFiles]) -> lis
 
 
 def _last_stable_offset(files: Files, partition: PartitionFiles) -> int:
-    """Where the first transaction begins that has no end yet; UNBOUNDED when there is none.
+    """Returns the first offset of the oldest open transaction; UNBOUNDED if none is open.
 
-    The newest snapshot of the producers tells of those that were open there; the headers behind it of the others.
+    Open transactions come from the newest producer snapshot and from the batch headers behind it.
     """
     known_to, opened = _newest_snapshot(files, partition)
     for segment, following in zip(partition.segments, [*partition.segments[1:], None], strict=True):
@@ -114,7 +114,9 @@ def _note(opened: dict[int, int], header: RecordBatch, reader: SegmentReader, po
 
 
 def _newest_snapshot(files: Files, partition: PartitionFiles) -> tuple[int, dict[int, int]]:
-    """Its offset, and the first offset of each producer's open transaction; one that is broken does not count."""
+    """Returns the offset of the newest readable snapshot and the first offset of each open transaction in it, by
+    producer id.
+    """
     for offset, path in sorted(partition.snapshots.items(), reverse=True):
         try:
             entries = decode_snapshot(files.read_bytes(path))

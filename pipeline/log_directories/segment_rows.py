@@ -1,4 +1,4 @@
-"""The rows of one segment file."""
+"""Reads the rows of one segment file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .log_segments import SegmentTask
 
 
 class SegmentRows:
-    """Reads one segment, once. Holds one batch and one set of columns."""
+    """Reads one segment, once. Memory: one batch and one set of columns."""
 
     def __init__(self, task: SegmentTask, options: LogOptions) -> None:
         self._task = task
@@ -27,7 +27,7 @@ class SegmentRows:
         )
 
     def read(self) -> Iterator[Gathered]:
-        """The rows, in the file's order. Raises OSError, DataLossError."""
+        """Yields the rows in file order. Raises OSError, DataLossError."""
         task = self._task
         try:
             reader = SegmentReader(Files(), task.path, max_bytes=task.size_bytes)
@@ -51,7 +51,7 @@ class SegmentRows:
             self._data_loss.report(f"{self._task.path}, position {stored.position}: {error}")
 
     def _look_at_tail(self, reader: SegmentReader) -> None:
-        """Nothing but whole batches is in a segment that was closed; the last one may be cut off in its writing."""
+        """Reports an incomplete end of the file, unless the segment is the last: a write to it may be under way."""
         tail = reader.tail
         if tail is not None and not (self._task.is_last and tail.is_unfinished):
             self._data_loss.report(f"{reader.path}, position {tail.position}: {tail.reason}")

@@ -1,7 +1,7 @@
-"""Topics of one cluster in another: records, partitions and timestamps as they are, offsets mapped.
+"""Copies topics to another cluster: records, partitions and timestamps unchanged, with a map of offsets.
 
-partition_mirror.py     in a task: a range of offsets of one partition
-mirror_batch.py         what a micro-batch is written as, written down before anything goes out
-offset_map.py           which offset became which
 mirror.py               the streaming query
+partition_mirror.py     in a task: copies a range of offsets of one partition
+mirror_batch.py         producer id and start offsets of a micro-batch, stored before it is written
+offset_map.py           the map from source to target offsets
 """

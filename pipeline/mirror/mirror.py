@@ -1,6 +1,6 @@
-"""The streaming query that mirrors topics: a micro-batch is a range of offsets of each partition, a task one of them.
+"""The streaming query that mirrors topics: each task of a micro-batch copies one range of offsets of a partition.
 
-The tasks read their ranges themselves; the frame of the micro-batch, which would be the same records, is not looked at.
+Tasks fetch their ranges themselves. The micro-batch's DataFrame, which would hold the same records, is not read.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _OF_A_TASK = {"minPartitions": "1", "includeHeaders": "true"}
 
 
 class MirrorError(Exception):
-    """A topic can't be mirrored as it is; says why."""
+    """A topic can't be mirrored; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorProgress:
-    """What a micro-batch was: offsets that it covers, seconds, offsets that are left at the source."""
+    """Progress of a micro-batch: number of offsets, seconds, and offsets left at the source."""
 
     batch_id: int
     offsets: int
@@ -50,10 +50,10 @@ class MirrorProgress:
 
 
 class Mirror:
-    """Mirrors topics; keeps in `root` what it takes to go on: the checkpoint, and as what micro-batches are written.
+    """Mirrors topics. Keeps its checkpoint and the producer of each micro-batch in `root`.
 
     Attributes:
-        batches, offsets: of all that this job has done.
+        batches, offsets: totals of this run.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Mirror:
         offset_map: str | None = None,
         prefix: str = "",
         codec: Codec = Codec.NONE,
-        told: Callable[[MirrorProgress], None] = lambda progress: None,
+        on_progress: Callable[[MirrorProgress], None] = lambda progress: None,
     ) -> None:
         """`source`: options of the format "pybroker". Raises OptionError."""
         self._spark = spark
@@ -77,14 +77,14 @@ class Mirror:
         self._map = offset_map or f"{self._files.root}/{MAP}"
         self._prefix = prefix
         self._codec = codec
-        self._told = told
+        self._on_progress = on_progress
         self._batch_bytes: dict[str, int] = {}
         self.batches = 0
         self.offsets = 0
 
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
-        """The query, from where the last one stopped. Raises MirrorError, KafkaError, OSError."""
-        self._refuse_itself()
+        """Starts the query where the last one stopped. Raises MirrorError, KafkaError, OSError."""
+        self._check_clusters()
         frame = self._spark.readStream.format("pybroker").options(**self._given).load()
         writer = frame.writeStream.foreachBatch(self.mirror_batch)
         writer = writer.option("checkpointLocation", f"{self._files.root}/{CHECKPOINT}")
@@ -92,7 +92,7 @@ class Mirror:
         return trigger.start()
 
     def mirror_batch(self, frame: DataFrame, batch_id: int) -> None:
-        """Writes a micro-batch, or what is missing of it. Raises MirrorError, KafkaError, OSError; what Spark says."""
+        """Writes the missing records of a micro-batch. Raises MirrorError, KafkaError, OSError, and Spark's errors."""
         began = time.monotonic()
         start, end = batch_limits(self._files, CHECKPOINT, batch_id)
         with SourceOffsets(self._source) as offsets:
@@ -105,12 +105,12 @@ class Mirror:
             context = self._spark.sparkContext
             runs = context.parallelize(tasks, len(tasks)).mapPartitions(_copier(self._source, target, batch.identity))
             write_runs(self._spark, self._map, batch_id, runs)
-        self._tell(batch_id, ranges, end, began)
+        self._report(batch_id, ranges, end, began)
 
-    def _refuse_itself(self) -> None:
+    def _check_clusters(self) -> None:
         with TargetCluster(self._source.settings) as source, TargetCluster(self._target) as target:
             if not self._prefix and source.cluster_id() == target.cluster_id():
-                raise MirrorError("source and target are one cluster: topics there need a prefix")
+                raise MirrorError("source and target are the same cluster: set a prefix for the copied topics")
 
     def _batch(self, batch_id: int, ranges: list[OffsetRange]) -> MirrorBatch:
         topics = sorted({each.topic_partition.topic for each in ranges})
@@ -120,7 +120,7 @@ class Mirror:
                 counts[self._name(at.topic)] += 1
         with TargetCluster(self._target) as cluster:
             cluster.make_partitions(counts)
-            self._look_at_topics(cluster, [topic for topic in counts if topic not in self._batch_bytes])
+            self._check_topics(cluster, [topic for topic in counts if topic not in self._batch_bytes])
             batch = find_batch(self._files, batch_id)
             if batch is not None:
                 return batch
@@ -128,7 +128,7 @@ class Mirror:
             bases = {at: cluster.high_watermark(at) for at in targets}
             return begin_batch(self._files, batch_id, bases, cluster.new_producer_id)
 
-    def _look_at_topics(self, cluster: TargetCluster, topics: list[str]) -> None:
+    def _check_topics(self, cluster: TargetCluster, topics: list[str]) -> None:
         for topic, settings in sorted(cluster.topic_settings(topics).items()):
             if settings.get("message.timestamp.type") == "LogAppendTime":
                 raise MirrorError(f"{topic} has message.timestamp.type=LogAppendTime: timestamps would not be kept")
@@ -144,7 +144,9 @@ class Mirror:
     def _name(self, topic: str) -> str:
         return f"{self._prefix}{topic}"
 
-    def _tell(self, batch_id: int, ranges: list[OffsetRange], end: Mapping[TopicPartition, int], began: float) -> None:
+    def _report(
+        self, batch_id: int, ranges: list[OffsetRange], end: Mapping[TopicPartition, int], began: float
+    ) -> None:
         with SourceOffsets(replace(self._source, fetch_retries=1)) as offsets:
             latest = offsets.latest({})
         behind = sum(max(offset - end.get(at, 0), 0) for at, offset in latest.items())
@@ -152,7 +154,7 @@ class Mirror:
         progress = MirrorProgress(batch_id, sum(each.size for each in ranges), seconds, behind)
         self.batches += 1
         self.offsets += progress.offsets
-        self._told(progress)
+        self._on_progress(progress)
 
 
 def _copier(

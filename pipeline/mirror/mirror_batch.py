@@ -1,9 +1,10 @@
-"""As what a micro-batch is written: a file in the checkpoint, written before its first record goes out.
+"""The producer and the start offsets of a micro-batch: a file in the checkpoint, written before the first record is
+sent.
 
     mirror/<batch id>.json      {"producerId":7,"epoch":3,"bases":{"events":{"0":100}}}
 
-Whoever writes the micro-batch, first or again, is the same producer. The next micro-batch has the next epoch: tasks of
-the one before that still run are refused then.
+A repeated micro-batch is written by the same producer. The next micro-batch has the next epoch, which fences tasks of
+the previous one that still run.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _KEPT = 3
 
 @dataclass(frozen=True, slots=True)
 class MirrorBatch:
-    """`bases`: where each target partition ended before."""
+    """Producer of a micro-batch. `bases`: where each target partition ended before."""
 
     identity: ProducerIdentity
     bases: PartitionNumbers
 
 
 def find_batch(files: TableFiles, batch_id: int) -> MirrorBatch | None:
-    """What was written down of a micro-batch."""
+    """Returns the stored micro-batch, or None."""
     try:
         content = json.loads(files.read_text(_path(batch_id)))
     except FileNotFoundError:
@@ -43,7 +44,7 @@ def find_batch(files: TableFiles, batch_id: int) -> MirrorBatch | None:
 def begin_batch(
     files: TableFiles, batch_id: int, bases: PartitionNumbers, new_producer_id: Callable[[], int]
 ) -> MirrorBatch:
-    """Writes down a micro-batch that is new."""
+    """Stores and returns a new micro-batch."""
     last = find_batch(files, batch_id - 1)
     if last is None or last.identity.epoch >= _MOST_EPOCH:
         identity = ProducerIdentity(new_producer_id(), 0)

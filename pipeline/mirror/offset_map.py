@@ -1,7 +1,7 @@
-"""Which offset of the source became which of the target.
+"""The map from source offsets to target offsets, as Parquet files.
 
-MAP/batch=<20 digits>/…parquet      topic, partition, source_offset, target_offset, rows: a run of records whose
-                                    offsets follow each other in both clusters
+MAP/batch=<20 digits>/…parquet      topic, partition, source_offset, target_offset, rows: a run of records with
+                                    consecutive offsets in both clusters
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _FINISHED = "_SUCCESS"
 
 
 def write_runs(spark: SparkSession, root: str, batch_id: int, runs: RDD[MappedRun]) -> None:
-    """Evaluates the runs of a micro-batch, which has one file; in place of those that an earlier attempt left."""
+    """Computes the runs of a micro-batch and writes them as one file, which replaces that of an earlier attempt."""
     frame = spark.createDataFrame(runs, _DDL).repartition(1)
     frame.write.mode("overwrite").parquet(f"{root}/batch={batch_id:020d}")
 
 
 def read_runs(spark: SparkSession, root: str) -> DataFrame:
-    """Of all micro-batches that were finished, and at most one that will be."""
+    """Returns the runs of all finished micro-batches. The newest may be one that is not yet committed by the query."""
     files = HadoopFiles(spark, root)
     finished = [path.rpartition("/")[0] for path, *_ in files.list(".") if path.endswith(f"/{_FINISHED}")]
     if not finished:
@@ -39,9 +39,10 @@ def read_runs(spark: SparkSession, root: str) -> DataFrame:
 
 
 def translated(runs: DataFrame, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The offsets, as a consumer group commits them, at the target: of the first record that is at or behind each.
+    """Translates committed offsets to the target: the offset of the first record at or behind each.
 
-    Behind all that was mirrored it is where the last of them ends. Partitions of which nothing was are left out.
+    If nothing was mirrored behind an offset, the result is the end of the mirrored records. Partitions without mirrored
+    records are left out.
     """
     asked = [(at.topic, at.partition, offset) for at, offset in offsets.items()]
     if not asked:

@@ -1,4 +1,5 @@
-"""A range of offsets of one partition, written to another cluster: the records that are not there yet."""
+"""Copies a range of offsets of one partition to another cluster, except records that are already "
+"there. Runs in a task."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.compression import Codec
 from ...protocol.records.record import read_records
-from ..appending.partition_append import PATIENCE_MS, PartitionAppend
+from ..appending.partition_append import RETRY_TIMEOUT_MS, PartitionAppend
 from ..appending.sequenced_batches import BatchGatherer, ProducerIdentity, SequencedBatch
 from ..appending.written_batches import WrittenBatches
 from ..client.target_cluster import TargetCluster
@@ -32,16 +33,16 @@ BATCH_ROWS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class MirrorTarget:
-    """How another cluster is written to."""
+    """Settings for writing to the target cluster."""
 
     settings: ReaderSettings
     codec: Codec
     batch_bytes: int
-    patience_ms: int = PATIENCE_MS
+    retry_timeout_ms: int = RETRY_TIMEOUT_MS
 
 
 class MirrorRange(NamedTuple):
-    """What one task copies. `base`: where the target ended before the micro-batch was begun."""
+    """The range of one task. `base`: where the target partition ended before the micro-batch."""
 
     source: OffsetRange
     target: TopicPartition
@@ -49,7 +50,8 @@ class MirrorRange(NamedTuple):
 
 
 class MappedRun(NamedTuple):
-    """Records whose offsets follow each other in both clusters: the first ones of each, and how many records."""
+    """A run of records with consecutive offsets in both clusters: the first offset in each, and the "
+    "number of records."""
 
     topic: str
     partition: int
@@ -59,9 +61,9 @@ class MappedRun(NamedTuple):
 
 
 class AlreadyWritten:
-    """The records of a task that was tried before, as far as they are there.
+    """The records that an earlier attempt of the task wrote.
 
-    Those that the source has no more (the cleaner took them in between, or they aged out) are passed over.
+    Records that the source has lost since then, by compaction or retention, are skipped.
     """
 
     def __init__(self, batches: Iterable[RecordBatch]) -> None:
@@ -80,11 +82,12 @@ class AlreadyWritten:
 
     @property
     def end(self) -> int | None:
-        """Behind the last of them."""
+        """Returns the offset behind the last record."""
         return self._offsets[-1] + 1 if self._offsets else None
 
     def find(self, row: Row) -> int | None:
-        """Where the next row of the source is, None when it is not there; then none that comes later is."""
+        """Returns the target offset of the source's next row; None if it is not there. Later rows "
+        "are not there either."""
         wanted = hash(row)
         for index in range(self._next, len(self._hashes)):
             if self._hashes[index] == wanted:
@@ -95,29 +98,34 @@ class AlreadyWritten:
 
 
 class PartitionMirror:
-    """One task's. `runs` is what became of the rows, in order."""
+    """Copies the rows of one task. `runs`: the resulting runs, in order."""
 
     def __init__(self, task: MirrorRange, target: MirrorTarget, identity: ProducerIdentity) -> None:
-        """Looks for what is there. Raises KafkaError, OSError, UnsettledError."""
+        """Reads the records that are already there. Raises KafkaError, OSError, UnsettledError."""
         self._at = task.source.topic_partition
         self.runs: list[MappedRun] = []
-        written = WrittenBatches(target.settings, task.target, identity, target.patience_ms)
-        with TargetCluster(target.settings, retry_ms=target.patience_ms) as cluster:
+        written = WrittenBatches(target.settings, task.target, identity, target.retry_timeout_ms)
+        with TargetCluster(target.settings, retry_ms=target.retry_timeout_ms) as cluster:
             end = written.settled_end(cluster)
         self._there = AlreadyWritten(written.record_batches(task.base, end))
         self._append = PartitionAppend(
-            target.settings, task.target, identity, self._there.end or task.base, self._appended, target.patience_ms
+            target.settings,
+            task.target,
+            identity,
+            self._there.end or task.base,
+            self._appended,
+            target.retry_timeout_ms,
         )
         self._gatherer = BatchGatherer(
             identity, self._there.rows, codec=target.codec, batch_bytes=target.batch_bytes, batch_rows=BATCH_ROWS
         )
 
     def close(self) -> None:
-        """Lets go of the connections."""
+        """Closes the connections."""
         self._append.close()
 
     def add(self, offset: int, row: Row) -> None:
-        """The next row. Raises AppendError."""
+        """Adds the next row. Raises AppendError."""
         target_offset = self._there.find(row)
         if target_offset is not None:
             self._map(offset, target_offset, 1)
@@ -127,7 +135,7 @@ class PartitionMirror:
             self._append.send(full)
 
     def finish(self) -> None:
-        """Returns when all rows are there. Raises AppendError."""
+        """Waits until all rows are committed. Raises AppendError."""
         rest = self._gatherer.rest()
         if rest is not None:
             self._append.send(rest)
@@ -149,7 +157,7 @@ class PartitionMirror:
 def mirror_range(
     task: MirrorRange, source: ReadOptions, target: MirrorTarget, identity: ProducerIdentity
 ) -> Sequence[MappedRun]:
-    """Writes the records of a range. Raises AppendError; whatever reading raises."""
+    """Copies the records of a range and yields the runs. Raises AppendError and the errors of reading."""
     reader = RangeReader(
         task.source,
         source.settings,

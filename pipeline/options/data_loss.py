@@ -1,4 +1,4 @@
-"""What is done about records that were there once: `failOnDataLoss` decides."""
+"""Handles records that no longer exist, as `failOnDataLoss` says."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ logger = logging.getLogger(__name__)
 
 
 class DataLossError(Exception):
-    """Records that the query was to read are not there any more: they aged out, or the topic was deleted or cut."""
+    """Records of the query no longer exist: they expired, or the topic was deleted or truncated."""
 
 
 class DataLoss:
-    """Raises, or warns and lets the query go on."""
+    """Raises an error or logs a warning for each loss."""
 
     def __init__(self, fails: bool) -> None:
         self._fails = fails
 
     def report(self, what: str) -> None:
-        """Raises DataLossError with failOnDataLoss."""
+        """Reports a loss. Raises DataLossError if failOnDataLoss is true."""
         if self._fails:
-            raise DataLossError(f"Data is lost: {what}. With the option failOnDataLoss=false the query goes on.")
-        logger.warning("Data is lost: %s. The query goes on without it, as failOnDataLoss=false says.", what)
+            raise DataLossError(f"Data is lost: {what}. To continue without it, set the option failOnDataLoss=false.")
+        logger.warning("Data is lost: %s. The query continues, because failOnDataLoss=false is set.", what)

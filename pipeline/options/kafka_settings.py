@@ -1,7 +1,7 @@
-"""What the `kafka.` options of a reader mean: Kafka's names and defaults, as far as a reader has a use for them.
+"""The `kafka.` options of a reader, with Kafka's names and defaults.
 
-Those of a consumer that have no meaning here (a reader is in no group and commits nothing by itself) are named in a
-warning; a name that no consumer has is an error, as is one that contradicts how Spark reads.
+Consumer settings without a meaning here are named in a warning, because a reader joins no group and commits nothing by
+itself. An unknown name is an error, and so is a setting that contradicts how Spark reads.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ READ_COMMITTED = 1
 ISOLATION_LEVELS = {"read_uncommitted": READ_UNCOMMITTED, "read_committed": READ_COMMITTED}
 
 _REFUSED = {
-    "auto.offset.reset": "set 'startingOffsets': where a query begins is Spark's to keep",
-    "key.deserializer": "keys come as bytes: cast the column",
-    "value.deserializer": "values come as bytes: cast the column",
-    "enable.auto.commit": "offsets are kept in the checkpoint; 'commitOffsetsToGroup' stores them in a group, too",
-    "interceptor.classes": "nothing of Java runs here",
+    "auto.offset.reset": "set 'startingOffsets' instead; Spark keeps the offsets of a query",
+    "key.deserializer": "keys are bytes; cast the column",
+    "value.deserializer": "values are bytes; cast the column",
+    "enable.auto.commit": "offsets are kept in the checkpoint; set 'commitOffsetsToGroup' to store them in a group too",
+    "interceptor.classes": "there is no Java client",
 }
 
 OF_JAVA = frozenset(
@@ -46,7 +46,7 @@ OF_JAVA = frozenset(
         "ssl.trustmanager.algorithm",
     }
 )
-"""What clients in Java have for themselves; it means nothing here."""
+"""Settings that only Java clients use; they have no effect here."""
 
 _WITHOUT_MEANING = OF_JAVA | {
     "allow.auto.create.topics",
@@ -79,7 +79,7 @@ _WITHOUT_MEANING = OF_JAVA | {
 
 @dataclass(frozen=True, slots=True)
 class ReaderSettings:
-    """How brokers are reached and read."""
+    """Settings for connecting to brokers and fetching from them."""
 
     bootstrap_servers: tuple[tuple[str, int], ...]
     client_id: str
@@ -95,7 +95,7 @@ class ReaderSettings:
 
 
 def reader_settings(given: Mapping[str, str]) -> ReaderSettings:
-    """`given` without the prefix `kafka.`. Raises OptionError."""
+    """Checks the options, whose names lack the prefix `kafka.`. Raises OptionError."""
     left = dict(given)
     for name, instead in _REFUSED.items():
         if name in left:
@@ -124,8 +124,8 @@ def reader_settings(given: Mapping[str, str]) -> ReaderSettings:
     )
     for name in sorted(left):
         if name not in _WITHOUT_MEANING:
-            raise OptionError(f"Option 'kafka.{name}' is not known for reading")
-        logger.warning("Option 'kafka.%s' means nothing to this source", name)
+            raise OptionError(f"Option 'kafka.{name}' is unknown for reading")
+        logger.warning("Option 'kafka.%s' has no effect on this source", name)
     return settings
 
 

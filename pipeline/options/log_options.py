@@ -1,4 +1,4 @@
-"""What a query reads of log directories."""
+"""Options for reading log directories."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from .read_options import INCLUDE_HEADERS, Assigned, Subscription, TopicPattern,
 _KNOWN = ("path", "assign", "subscribe", "subscribePattern", INCLUDE_HEADERS, "failOnDataLoss")
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
-"""Read only when they are named."""
+"""Topics that are read only if they are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """`paths`: log directories, or directories of partitions. `subscription` None: all topics but internal ones."""
+    """Checked options. `paths`: log directories or partition directories. `subscription` None: all topics except
+    internal ones.
+    """
 
     paths: tuple[str, ...]
     subscription: Subscription | None
@@ -29,7 +31,7 @@ class LogOptions:
     check_crcs: bool
 
     def wants(self, topic: str, partition: int) -> bool:
-        """Whether the query reads a partition."""
+        """Returns whether the query reads a partition."""
         match self.subscription:
             case None:
                 return topic not in INTERNAL_TOPICS
@@ -42,7 +44,7 @@ class LogOptions:
 
 
 def log_options(given: Mapping[str, str]) -> LogOptions:
-    """Raises OptionError."""
+    """Checks the options. Raises OptionError."""
     options = Options(given, _KNOWN)
     kafka = dict(options.kafka)
     isolation = kafka.pop("isolation.level", "read_uncommitted")
@@ -52,7 +54,7 @@ def log_options(given: Mapping[str, str]) -> LogOptions:
     if check_crcs not in ("true", "false"):
         raise OptionError(f"Option 'kafka.check.crcs' must be true or false, not '{check_crcs}'")
     for name in kafka:
-        raise OptionError(f"Option 'kafka.{name}' means nothing to log directories")
+        raise OptionError(f"Option 'kafka.{name}' has no effect on log directories")
     return LogOptions(
         paths=_paths(options.text("path") or ""),
         subscription=subscription_of(options),
@@ -64,12 +66,12 @@ def log_options(given: Mapping[str, str]) -> LogOptions:
 
 
 def _paths(text: str) -> tuple[str, ...]:
-    """One path or several with commas between them; as a JSON list when a path has a comma itself."""
+    """Returns one or several paths separated by commas; a JSON list if a path contains a comma."""
     if text.startswith("["):
         try:
             paths = json.loads(text)
         except json.JSONDecodeError:
-            raise OptionError(f"Option 'path' is no JSON list: {text}") from None
+            raise OptionError(f"Option 'path' is not a valid JSON list: {text}") from None
     else:
         paths = re.split(r"\s*,\s*", text)
     found = tuple(path for path in paths if isinstance(path, str) and path)

@@ -1,4 +1,4 @@
-"""Where a query begins or ends, as options say it: an end of the log, offsets, or timestamps."""
+"""Where a query begins or ends: an end of the log, offsets, or timestamps."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ EARLIEST = -2
 
 @dataclass(frozen=True, slots=True)
 class EndOfLog:
-    """EARLIEST or LATEST, of each partition."""
+    """EARLIEST or LATEST of each partition."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class SpecificOffsets:
-    """An offset of each partition, among them EARLIEST and LATEST."""
+    """An offset for each partition; EARLIEST and LATEST are allowed."""
 
     option: str
     offsets: PartitionNumbers
@@ -30,7 +30,7 @@ class SpecificOffsets:
 
 @dataclass(frozen=True, slots=True)
 class SpecificTimestamps:
-    """The first record at or after a timestamp (ms), of each partition."""
+    """The first record at or after a timestamp (ms) for each partition."""
 
     option: str
     timestamps: PartitionNumbers
@@ -39,7 +39,7 @@ class SpecificTimestamps:
 
 @dataclass(frozen=True, slots=True)
 class GlobalTimestamp:
-    """The first record at or after one timestamp (ms) in all partitions."""
+    """The first record at or after one timestamp (ms) for all partitions."""
 
     option: str
     timestamp: int
@@ -54,17 +54,19 @@ STRATEGY = "startingOffsetsByTimestampStrategy"
 
 
 def starting_limit(options: Options, default: int) -> OffsetLimit:
-    """Raises OptionError."""
+    """Returns the start of a query. Raises OptionError."""
     return _limit(options, STARTING, default, latest_when_none=_latest_when_none(options))
 
 
 def ending_limit(options: Options) -> OffsetLimit:
-    """Latest by default. A timestamp behind the last record means latest, too. Raises OptionError."""
+    """Returns the end of a query, latest by default. A timestamp behind the last record means latest. Raises
+    OptionError.
+    """
     return _limit(options, ENDING, LATEST, latest_when_none=True)
 
 
 def check_batch_limits(start: OffsetLimit, end: OffsetLimit) -> None:
-    """A batch query begins before it ends. Raises OptionError."""
+    """Checks that a batch query begins before it ends. Raises OptionError."""
     if start == EndOfLog(LATEST):
         raise OptionError("Option 'startingOffsets' can't be latest in a batch query")
     if end == EndOfLog(EARLIEST):
@@ -100,7 +102,7 @@ def _limit(options: Options, names: tuple[str, str, str], default: int, *, lates
     offsets = parse_numbers(by_offset, text)
     for topic_partition, offset in offsets.items():
         if offset < EARLIEST:
-            raise OptionError(f"Option '{name}': {topic_partition} has the offset {offset}, which is none")
+            raise OptionError(f"Option '{name}': {topic_partition} has the invalid offset {offset}")
     return SpecificOffsets(name, offsets)
 
 
@@ -124,9 +126,11 @@ def _check_order(
 ) -> None:
     if starts.keys() != ends.keys():
         only = ", ".join(map(str, sorted(starts.keys() ^ ends.keys())))
-        raise OptionError(f"Options '{starting}' and '{ending}' must name the same partitions; one alone has {only}")
+        raise OptionError(
+            f"Options '{starting}' and '{ending}' must name the same partitions; only one of them names {only}"
+        )
     for topic_partition, start in starts.items():
         end = ends[topic_partition]
-        # Earliest and latest are negative, and not known yet.
+        # EARLIEST and LATEST are negative; their offsets are unknown yet.
         if start >= 0 and end >= 0 and start > end:
             raise OptionError(f"Options '{starting}' and '{ending}': {topic_partition} begins at {start}, after {end}")

@@ -1,7 +1,7 @@
-"""Options of a data source as Spark hands them over: text by name, whose case means nothing.
+"""Options of a data source as Spark passes them: text by name, not case-sensitive.
 
-Names starting with `kafka.` are the client's own (`kafka_settings.py`); any other must be known, so that a slip of the
-pen is an error and not a default.
+Names that begin with `kafka.` are settings of the client (`kafka_settings.py`). All other names must be known, so that
+a misspelled name is an error instead of a default.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class OptionError(ValueError):
 
 
 class Options:
-    """The options given, by their documented names."""
+    """The options set by the user, by their documented names."""
 
     def __init__(self, given: Mapping[str, str], known: Iterable[str]) -> None:
-        """Raises OptionError for a name that is neither known nor the client's."""
+        """Raises OptionError for a name that is neither in `known` nor begins with `kafka.`."""
         canonical = {name.lower(): name for name in known}
         self._values: dict[str, str] = {}
         self.kafka: dict[str, str] = {}
@@ -39,16 +39,16 @@ class Options:
         return name in self._values
 
     def text(self, name: str) -> str | None:
-        """The value without the blanks around it; None when it is not given."""
+        """Returns the value without surrounding blanks; None if not set."""
         value = self._values.get(name)
         return None if value is None else value.strip()
 
     def given(self, names: Iterable[str]) -> list[str]:
-        """Those of `names` that are given, in that order."""
+        """Returns the names that are set, in the order of `names`."""
         return [name for name in names if name in self._values]
 
     def boolean(self, name: str, default: bool) -> bool:
-        """Raises OptionError."""
+        """Returns the value of a true/false option. Raises OptionError."""
         text = self.text(name)
         if text is None:
             return default
@@ -57,21 +57,21 @@ class Options:
         return _BOOLEANS[text.lower()]
 
     def positive(self, name: str) -> int | None:
-        """A whole number from 1 on; None when it is not given. Raises OptionError."""
+        """Returns a whole number of at least 1; None if not set. Raises OptionError."""
         number = self.number(name)
         if number is not None and number <= 0:
             raise OptionError(f"Option '{name}' must be positive, not {number}")
         return number
 
     def not_negative(self, name: str, default: int) -> int:
-        """A whole number from 0 on. Raises OptionError."""
+        """Returns a whole number of at least 0. Raises OptionError."""
         number = self.number(name)
         if number is not None and number < 0:
             raise OptionError(f"Option '{name}' must not be negative, not {number}")
         return default if number is None else number
 
     def number(self, name: str) -> int | None:
-        """A whole number; None when it is not given. Raises OptionError."""
+        """Returns a whole number; None if not set. Raises OptionError."""
         text = self.text(name)
         if text is None:
             return None
@@ -81,7 +81,7 @@ class Options:
             raise OptionError(f"Option '{name}' must be a whole number, not '{text}'") from None
 
     def at_most_one(self, names: Iterable[str]) -> str | None:
-        """The one of `names` that is given. Raises OptionError, naming them, when there are several."""
+        """Returns the name that is set, or None. Raises OptionError if several are set."""
         given = self.given(names)
         if len(given) > 1:
             listed = " and ".join(f"'{name}'" for name in given)

@@ -1,7 +1,7 @@
-"""Partitions, offsets and timestamps of partitions as JSON, in the form of Spark's Kafka source.
+"""Partitions, and an offset or timestamp for each partition, as JSON in the form of Spark's Kafka source.
 
 {"events":[0,1]}                      partitions
-{"events":{"0":23,"1":-1}}            an offset or a timestamp of each; -1 is latest, -2 earliest
+{"events":{"0":23,"1":-1}}            an offset or timestamp for each partition; -1 is latest, -2 earliest
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ...base.topic_partition import TopicPartition
 from .options import OptionError
 
 PartitionNumbers = dict[TopicPartition, int]
-"""An offset or a timestamp of each partition."""
+"""An offset or timestamp for each partition."""
 
 
 def parse_partitions(option: str, text: str) -> tuple[TopicPartition, ...]:
-    """Raises OptionError, naming the option."""
+    """Parses a JSON object of partitions. Raises OptionError, which names the option."""
     found = []
     for topic, partitions in _object(option, text, '{"events":[0,1]}').items():
         if not isinstance(partitions, list) or not all(_is_index(partition) for partition in partitions):
@@ -30,7 +30,7 @@ def parse_partitions(option: str, text: str) -> tuple[TopicPartition, ...]:
 
 
 def parse_numbers(option: str, text: str) -> PartitionNumbers:
-    """Raises OptionError, naming the option."""
+    """Parses a JSON object of numbers by partition. Raises OptionError, which names the option."""
     found: PartitionNumbers = {}
     for topic, numbers in _object(option, text, '{"events":{"0":23,"1":-1}}').items():
         if not isinstance(numbers, dict):
@@ -43,7 +43,7 @@ def parse_numbers(option: str, text: str) -> PartitionNumbers:
 
 
 def numbers_by_topic(numbers: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """What `parse_numbers` reads, in an order that depends on nothing but the partitions."""
+    """Returns numbers in the form that `parse_numbers` reads, sorted by partition."""
     result: dict[str, dict[str, int]] = {}
     for topic_partition in sorted(numbers):
         result.setdefault(topic_partition.topic, {})[str(topic_partition.partition)] = numbers[topic_partition]
@@ -51,7 +51,7 @@ def numbers_by_topic(numbers: Mapping[TopicPartition, int]) -> dict[str, dict[st
 
 
 def numbers_from_topics(by_topic: Mapping[str, Mapping[str, int]]) -> PartitionNumbers:
-    """The inverse of `numbers_by_topic`, for what we wrote ourselves."""
+    """The inverse of `numbers_by_topic`, for our own output; input is not checked."""
     return {
         TopicPartition(topic, int(partition)): number
         for topic, numbers in by_topic.items()

@@ -1,4 +1,4 @@
-"""What a query reads: the options of Spark's Kafka source by their names, and `commitOffsetsToGroup`."""
+"""Options for reading topics: those of Spark's Kafka source, and `commitOffsetsToGroup`."""
 
 from __future__ import annotations
 
@@ -61,26 +61,26 @@ _UNIT_US = {
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """These partitions and no others."""
+    """A fixed list of partitions."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """All partitions of these topics, also those that are added later."""
+    """All partitions of these topics, including partitions added later."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern:
-    """All partitions of the topics whose names it `matches`, also of those that are created later."""
+    """All partitions of topics whose names match, including topics created later."""
 
     pattern: re.Pattern[str]
 
     def matches(self, topic: str) -> bool:
-        """Anywhere in the name, as in Spark's own source: `^` and `$` bind it to the ends."""
+        """Returns whether the pattern matches anywhere in the name, as in Spark's own source; `^` and `$` anchor it."""
         return self.pattern.search(topic) is not None
 
 
@@ -89,13 +89,13 @@ Subscription = Assigned | Topics | TopicPattern
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """One reader's options, checked.
+    """Checked options of a query.
 
     Attributes:
-        max_records: the most offsets of one task (maxRecordsPerPartition).
-        max_offsets, min_offsets: of one micro-batch; `max_delay_ms` is how long too few wait for more.
-        no_progress_ms: how long a task waits for records that should be there (kafkaConsumer.pollTimeoutMs).
-        commit_group: the consumer group that the end of each finished batch is stored in.
+        max_records: maximum number of offsets in a task (maxRecordsPerPartition).
+        max_offsets, min_offsets: limits of a micro-batch; `max_delay_ms` is how long to wait for `min_offsets`.
+        no_progress_ms: how long a task waits for records that should exist (kafkaConsumer.pollTimeoutMs).
+        commit_group: the consumer group that stores the end of each finished micro-batch.
     """
 
     settings: ReaderSettings
@@ -116,17 +116,17 @@ class ReadOptions:
 
 
 def batch_options(given: Mapping[str, str]) -> ReadOptions:
-    """The options of a batch query. Raises OptionError."""
+    """Checks the options of a batch query. Raises OptionError."""
     options = Options(given, _KNOWN)
     for name in options.given(_STREAM_ONLY):
-        logger.warning("Option '%s' means nothing in a batch query", name)
+        logger.warning("Option '%s' has no effect on a batch query", name)
     read = _read_options(options, default_start=EARLIEST)
     check_batch_limits(read.starting, read.ending)
     return read
 
 
 def stream_options(given: Mapping[str, str]) -> ReadOptions:
-    """The options of a streaming query. Raises OptionError."""
+    """Checks the options of a streaming query. Raises OptionError."""
     options = Options(given, _KNOWN)
     for name in options.given(ENDING):
         raise OptionError(f"Option '{name}' is not valid in a streaming query, which has no end")
@@ -134,14 +134,14 @@ def stream_options(given: Mapping[str, str]) -> ReadOptions:
 
 
 def includes_headers(given: Mapping[str, str]) -> bool:
-    """Whether rows have a column of headers; looks at nothing else. Raises OptionError."""
+    """Returns whether rows have a column of headers; checks no other option. Raises OptionError."""
     headers = {name: value for name, value in given.items() if name.lower() == INCLUDE_HEADERS.lower()}
     return Options(headers, [INCLUDE_HEADERS]).boolean(INCLUDE_HEADERS, default=False)
 
 
 def _read_options(options: Options, default_start: int) -> ReadOptions:
     if "groupIdPrefix" in options:
-        logger.warning("Option 'groupIdPrefix' means nothing to this source: its readers are in no group")
+        logger.warning("Option 'groupIdPrefix' has no effect: the readers of this source join no group")
     max_offsets, min_offsets = options.positive("maxOffsetsPerTrigger"), options.positive("minOffsetsPerTrigger")
     if max_offsets is not None and min_offsets is not None and min_offsets > max_offsets:
         raise OptionError(f"Options: 'minOffsetsPerTrigger' {min_offsets} > 'maxOffsetsPerTrigger' {max_offsets}")
@@ -172,7 +172,8 @@ def _read_options(options: Options, default_start: int) -> ReadOptions:
 
 
 def subscription_of(options: Options) -> Subscription | None:
-    """What `assign`, `subscribe` or `subscribePattern` says; None when none is given. Raises OptionError."""
+    """Returns the subscription by `assign`, `subscribe` or `subscribePattern`; None if none is set. "
+    "Raises OptionError."""
     name = options.at_most_one(_SUBSCRIPTIONS)
     if name is None:
         return None
@@ -189,7 +190,7 @@ def subscription_of(options: Options) -> Subscription | None:
     try:
         return TopicPattern(re.compile(text))
     except re.error as error:
-        raise OptionError(f"Option 'subscribePattern' is no regular expression: {error}") from None
+        raise OptionError(f"Option 'subscribePattern' is not a valid regular expression: {error}") from None
 
 
 def _duration_ms(text: str) -> int:

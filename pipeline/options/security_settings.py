@@ -1,6 +1,7 @@
-"""How connections are secured: `kafka.security.protocol`, `kafka.ssl.*` and `kafka.sasl.*`, as Kafka has them.
+"""Security settings of connections: `kafka.security.protocol`, `kafka.ssl.*` and `kafka.sasl.*`, with Kafka's names.
 
-Readers connect by themselves, writers by librdkafka, which calls some of it differently: the same options do for both.
+Readers use them directly. Writers use librdkafka, which has other names for some of them; the same options work for
+both.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ _CONTROL_FLAGS = ("required", "requisite", "sufficient", "optional")
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """In PEM: files, or what stands in an option itself. What holds the client's certificate holds its key, too, unless
-    there is a `key_file`. Without a trust of either kind: whom the system trusts."""
+    """PEM files, or PEM text given in options. The client's certificate file also holds its key unless `key_file` is
+    set. Without a truststore, the system's certificates are trusted.
+    """
 
     trust_file: str | None
     certificate_file: str | None
@@ -43,7 +45,7 @@ class TlsSettings:
     certificate_text: str | None = field(default=None, repr=False)
 
     def context(self) -> ssl.SSLContext:
-        """Raises OptionError when something can't be read as PEM."""
+        """Returns the TLS context. Raises OptionError for unreadable PEM."""
         try:
             context = ssl.create_default_context(cafile=self.trust_file, cadata=self.trust_text)
             context.check_hostname = self.check_hostname
@@ -52,13 +54,13 @@ class TlsSettings:
             elif self.certificate_text is not None:
                 self._load_text(context, self.certificate_text)
         except (OSError, ssl.SSLError) as error:
-            raise OptionError(f"What options 'kafka.ssl.…' say can't be read as PEM: {error}") from None
+            raise OptionError(f"The PEM in options 'kafka.ssl.…' can't be read: {error}") from None
         return context
 
     def _load_text(self, context: ssl.SSLContext, text: str) -> None:
         with NamedTemporaryFile(
             "w", suffix=".pem"
-        ) as file:  # Python's TLS takes files only; this one is for nobody else
+        ) as file:  # Python's TLS reads certificates only from files; this one is private
             file.write(text)
             file.flush()
             context.load_cert_chain(file.name, None, self.key_password)
@@ -66,7 +68,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True)
 class SaslSettings:
-    """Who logs in, and by which mechanism: PLAIN, or one of SCRAM."""
+    """User, password and SASL mechanism: PLAIN or SCRAM."""
 
     mechanism: str
     user: str
@@ -75,14 +77,16 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True)
 class SecuritySettings:
-    """`tls` is None for connections in plain text, `sasl` where nobody logs in."""
+    """`tls` is None for plaintext connections, `sasl` is None without login."""
 
     tls: TlsSettings | None
     sasl: SaslSettings | None
 
 
 def take_security(left: dict[str, str]) -> SecuritySettings:
-    """Takes what it understands out of `left`, which has names without the prefix `kafka.`. Raises OptionError."""
+    """Removes the security options from `left`, whose names lack the prefix `kafka.`, and returns them checked. Raises
+    OptionError.
+    """
     protocol = left.pop("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in _PROTOCOLS:
         raise OptionError(f"Option 'kafka.security.protocol' must be one of {', '.join(_PROTOCOLS)}, not '{protocol}'")
@@ -91,7 +95,7 @@ def take_security(left: dict[str, str]) -> SecuritySettings:
 
 
 def librdkafka_security(given: Mapping[str, str]) -> dict[str, str]:
-    """The same options by librdkafka's names; others, its own among them, as they are. Raises OptionError."""
+    """Returns the security options by librdkafka's names, and all other options unchanged. Raises OptionError."""
     left = dict(given)
     tls = _take_tls(left)
     named = {
@@ -131,26 +135,28 @@ def _take_tls(left: dict[str, str]) -> TlsSettings:
 
 
 def _take_store(left: dict[str, str], store: str, *parts: str) -> tuple[str | None, str | None]:
-    """The file that an option names, or the text that stands in options itself, in these parts (KIP-651)."""
+    """Returns the PEM file of a store, or its PEM text from the options `parts` (KIP-651); None for the missing one."""
     kind, place = left.pop(f"ssl.{store}.type", "JKS").strip().upper(), f"ssl.{store}.location"
     file = left.pop(place, None)
     names = [f"ssl.{store}.{part}" for part in parts]
     given = {name: left.pop(name) for name in names if name in left}
     if (file is not None or given) and kind != "PEM":
-        raise OptionError(f"Option 'kafka.ssl.{store}.type' must be PEM: there is no Java to read another")
+        raise OptionError(f"Option 'kafka.ssl.{store}.type' must be PEM: other types need Java")
     if file is not None and given:
         raise OptionError(f"Options 'kafka.{place}' and 'kafka.{names[0]}' contradict each other: give one of them")
     for name in names if given else ():
         if name not in given:
-            raise OptionError(f"Option 'kafka.{name}' must be given beside the others of the {store}")
+            raise OptionError(f"Option 'kafka.{name}' must be given together with the other options of the {store}")
     return file, "".join(_pem(name, text) for name, text in given.items()) or None
 
 
 def _pem(name: str, text: str) -> str:
-    """In the lines that OpenSSL wants; options may have blanks in their place. The error does not repeat a key."""
+    """Returns PEM text with the line breaks that OpenSSL needs; options may have blanks instead. The error does not
+    show the text, which may be a key.
+    """
     blocks = _PEM.findall(text)
     if not blocks:
-        raise OptionError(f"Option 'kafka.{name}' is no PEM")
+        raise OptionError(f"Option 'kafka.{name}' is not valid PEM")
     return "".join(
         "\n".join([f"-----BEGIN {kind}-----", *wrap("".join(body.split()), _PEM_COLUMNS), f"-----END {kind}-----", ""])
         for kind, body in blocks
@@ -165,7 +171,7 @@ def _take_sasl(left: dict[str, str], *, is_wanted: bool) -> SaslSettings | None:
         listed = ", ".join(_LOGIN_MODULES)
         raise OptionError(f"Option 'kafka.sasl.mechanism' must be one of {listed}, not '{mechanism}'")
     if jaas is None:
-        raise OptionError("Option 'kafka.sasl.jaas.config' must be given: it says who logs in")
+        raise OptionError("Option 'kafka.sasl.jaas.config' must be given: it has user and password")
     module, options = _jaas_entry(jaas)
     if module != _LOGIN_MODULES[mechanism]:
         raise OptionError(
@@ -179,12 +185,14 @@ def _take_sasl(left: dict[str, str], *, is_wanted: bool) -> SaslSettings | None:
 
 
 def _jaas_entry(text: str) -> tuple[str, dict[str, str]]:
-    """Login module and options of `Module required name="value" …;`. The error does not repeat what has a password."""
+    """Parses `Module required name="value" …;` into login module and options. The error does not show the text, which
+    has a password.
+    """
     lexer = shlex.shlex(text, posix=True, punctuation_chars="=;")
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         module, flag, *tokens, end = lexer
-    except ValueError:  # a quotation is not closed, or there is too little
+    except ValueError:  # an unclosed quote, or too few tokens
         module, flag, tokens, end = "", "", [], ""
     names, equals, values = tokens[0::3], tokens[1::3], tokens[2::3]
     if flag.lower() not in _CONTROL_FLAGS or end != ";" or set(equals) - {"="} or len(names) != len(values):

@@ -1,7 +1,7 @@
-"""What is written where: the options and columns of Spark's Kafka sink, and the producer's settings.
+"""Options and columns for writing topics: those of Spark's Kafka sink, and the producer's settings.
 
-Records are produced by librdkafka, whose settings have the names of Kafka's producer; a name that it does not know is
-an error that names it.
+Records are written by librdkafka. Its settings have the names of Kafka's producer settings; an unknown name is an
+error.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _TYPES = {
     "headers": ("array<struct<key:string,value:binary>>",),
     "partition": ("int",),
 }
-"""The columns that have a meaning, and the types that they may have. Others are left aside, as Spark's sink does."""
+"""The columns that are written, and their allowed types. Other columns are ignored, as by Spark's sink."""
 
 _OF_SPARK = ("checkpointLocation", "queryName")
-"""What a streaming query says to Spark comes to the sink, too."""
+"""Options of a streaming query that Spark also passes to the sink."""
 
 _REFUSED = {
     "key.serializer": "keys are written as bytes",
     "value.serializer": "values are written as bytes",
-    "transactional.id": "a task that is run again would have its transaction fenced",
-    "interceptor.classes": "nothing of Java runs here",
-    "partitioner.class": "it is 'kafka.partitioner' that names one of librdkafka's",
-    "partitioner.ignore.keys": "'kafka.partitioner' may be random",
+    "transactional.id": "the transaction of a repeated task would be fenced",
+    "interceptor.classes": "there is no Java client",
+    "partitioner.class": "set 'kafka.partitioner' to a partitioner of librdkafka",
+    "partitioner.ignore.keys": "set 'kafka.partitioner' to random",
 }
 
 _WITHOUT_MEANING = OF_JAVA | {
@@ -52,8 +52,8 @@ _CODECS_WITH_LEVELS = ("gzip", "lz4", "zstd")
 
 _DEFAULTS = {
     "acks": "all",
-    "enable.idempotence": "true",  # as Kafka's producer has it; no repeats by retries of the producer
-    "partitioner": "murmur2_random",  # that of Kafka's producer: the same key goes to the same partition
+    "enable.idempotence": "true",  # Kafka's default; retries of the producer write no duplicates
+    "partitioner": "murmur2_random",  # the partitioner of Kafka's producer, so that a key keeps its partition
     "client.id": "pybroker-spark",
 }
 
@@ -62,12 +62,12 @@ _OTHER_NAMES = {
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
 }
-"""What Kafka's producer and librdkafka call differently, beside what secures connections."""
+"""Settings that have another name in librdkafka, except security settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """`topic` None: each row says. `columns` are those of the data that have a meaning."""
+    """Checked options. `topic` None: each row has a topic. `columns`: the columns of the data that are written."""
 
     topic: str | None
     columns: tuple[str, ...]
@@ -75,9 +75,11 @@ class WriteOptions:
 
 
 def write_options(given: Mapping[str, str], schema: StructType, *, overwrite: bool) -> WriteOptions:
-    """Raises OptionError for options, and for columns that are missing or of another type."""
+    """Checks options and columns. Raises OptionError, also for a column that is missing or has a wrong type."""
     if overwrite:
-        raise OptionError("Mode 'overwrite' is not possible: records are only ever appended to a topic; use 'append'")
+        raise OptionError(
+            "Mode 'overwrite' is not supported, because records can only be appended to a topic; use 'append'"
+        )
     options = Options(given, ["topic", *_OF_SPARK])
     topic = options.text("topic")
     if topic == "":
@@ -105,17 +107,17 @@ def _producer_settings(given: Mapping[str, str]) -> dict[str, str]:
         raise OptionError("Option 'kafka.bootstrap.servers' must be given")
     left = librdkafka_security(given)
     for name in sorted(left.keys() & _WITHOUT_MEANING):
-        logger.warning("Option 'kafka.%s' means nothing to this sink", name)
+        logger.warning("Option 'kafka.%s' has no effect on this sink", name)
         del left[name]
     settings = {**_DEFAULTS, **_take_memory(left), **_take_level(left)}
     settings |= {_OTHER_NAMES.get(name, name): value for name, value in left.items()}
     if settings["acks"] not in ("all", "-1") and "enable.idempotence" not in given:
-        del settings["enable.idempotence"]  # Kafka's producer gives it up, too, when only one of both is said
+        del settings["enable.idempotence"]  # like Kafka's producer, which disables idempotence if only `acks` is set
     return settings
 
 
 def _take_memory(left: dict[str, str]) -> dict[str, str]:
-    """What may wait to be sent: Kafka counts bytes, librdkafka KiB."""
+    """The limit of unsent records: Kafka counts bytes, librdkafka KiB."""
     text = left.pop("buffer.memory", None)
     if text is None:
         return {}
@@ -125,7 +127,7 @@ def _take_memory(left: dict[str, str]) -> dict[str, str]:
 
 
 def _take_level(left: dict[str, str]) -> dict[str, str]:
-    """Of the codec that is used: Kafka has a level for each, librdkafka one."""
+    """The compression level: Kafka has one for each codec, librdkafka a single one."""
     levels = {codec: left.pop(f"compression.{codec}.level", None) for codec in _CODECS_WITH_LEVELS}
     level = levels.get(left.get("compression.type", "none"))
     return {} if level is None else {"compression.level": level}

@@ -1,7 +1,8 @@
-"""Rows of an archive back into topics, each once, however often the job is killed and started again.
+"""Writes rows of an archive back into topics, each row once, even if the job is killed and started again.
 
-archived_rows.py        which rows
-replay_plan.py          how many of them go where, written down before the first goes out
-partition_replay.py     in a task: the rows of one partition
-replay.py               the whole, on Spark
+archived_rows.py        the selected rows
+replay_plan.py          the plan: number and target of rows, written before the first row is sent
+replay_tasks.py         one task for each partition
+partition_replay.py     in a task: writes the rows of one partition
+replay.py               the whole replay, on Spark
 """

@@ -1,4 +1,4 @@
-"""Rows of an archive that a replay is to write."""
+"""Selects the rows of an archive to replay."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "header
 
 
 class SelectionError(ValueError):
-    """Nothing can be chosen in that way; says why."""
+    """The selection is invalid; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which rows; None where it does not matter. Ends are not part of it, times are microseconds.
+    """A selection of rows; None means no restriction. Ends are exclusive, times are microseconds.
 
     Attributes:
-        archive: the table's root.
-        where: a condition in SQL, on the rows' columns.
+        archive: root of the table.
+        where: an SQL condition on the columns of the rows.
     """
 
     archive: str
@@ -39,7 +39,7 @@ class Selection:
     where: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """What is given, by name."""
+        """Returns the set fields, by name."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
@@ -48,9 +48,9 @@ class Selection:
 
 
 def archived_rows(spark: SparkSession, selection: Selection) -> DataFrame:
-    """The rows with `ms`, their time. Dead letters are rows of their topic, too.
+    """Returns the selected rows with `ms`, their timestamp. Dead letters are included, as rows of their topic.
 
-    Raises ManifestError, SelectionError; what Spark says of a condition that it can't read.
+    Raises ManifestError, SelectionError, and Spark's errors for an invalid condition.
     """
     rows = _with_headers(read_archive(spark, selection.archive, DATA)).select(*_COLUMNS)
     dead = _with_headers(read_archive(spark, selection.archive, DEAD_LETTERS)).select(*_COLUMNS)
@@ -58,7 +58,7 @@ def archived_rows(spark: SparkSession, selection: Selection) -> DataFrame:
     for condition in _conditions(selection):
         rows = rows.where(condition)
     if selection.where is not None and not rows._jdf.queryExecution().analyzed().deterministic():
-        raise SelectionError(f"'{selection.where}' does not choose the same rows each time")
+        raise SelectionError(f"'{selection.where}' is not deterministic: it would select other rows at each evaluation")
     return rows.withColumn("ms", F.expr("unix_millis(timestamp)"))
 
 
@@ -81,5 +81,5 @@ def _conditions(selection: Selection) -> list[Any]:
 
 
 def _with_headers(rows: DataFrame) -> DataFrame:
-    """A table that was archived without headers has none."""
+    """Returns the rows with a column of headers, which a table archived without headers lacks."""
     return rows if "headers" in rows.columns else rows.withColumn("headers", F.lit(None).cast(_HEADERS_TYPE))

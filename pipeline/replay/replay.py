@@ -1,4 +1,4 @@
-"""A replay on Spark: a task writes a partition, in the order of its offsets."""
+"""Runs a replay on Spark: each task writes one partition, in the order of offsets."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 PLAN = "plan.json"
 BATCH_BYTES = 1 << 18
 NOBODY = -1
-"""In place of the producer id of a plan that nobody has begun."""
+"""Producer id of a plan that has not begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to and how. `topic` is for all rows, or None for those that they came from; `rate` is rows a second."""
+    """The target of a replay. `topic`: one topic for all rows, or None for their own topics. `rate`: rows a second."""
 
     settings: ReaderSettings
     topic: str | None = None
@@ -40,10 +40,12 @@ class Target:
 
 
 class Replay:
-    """One replay, new or gone on with. `plan` is what it does, `warnings` what somebody may not expect of it."""
+    """A new or continued replay. `plan`: what it writes. `warnings`: consequences that the user may not expect."""
 
     def __init__(self, spark: SparkSession, selection: Selection, target: Target, checkpoint: str) -> None:
-        """Writes nothing yet. Raises ManifestError, SelectionError, PlanError, ReplayError; KafkaError, OSError."""
+        """Reads or makes the plan, without writing. Raises ManifestError, SelectionError, PlanError, ReplayError,
+        KafkaError, OSError.
+        """
         self._target = target
         self._files = HadoopFiles(spark, checkpoint)
         self._rows = archived_rows(spark, selection)
@@ -52,37 +54,41 @@ class Replay:
         with TargetCluster(target.settings) as cluster:
             plan = self._begun_plan(cluster, about)
             self.plan = _make_plan(self._rows, about, target, cluster) if plan is None else plan
-            self._batch_bytes = self._look_at_topics(cluster)
+            self._batch_bytes = self._check_topics(cluster)
 
     @property
     def is_begun(self) -> bool:
         return self.plan.producer_id != NOBODY
 
     def begin(self) -> None:
-        """Writes down the plan, unless that was done."""
+        """Writes the plan to the checkpoint, unless it is there already."""
         if self.is_begun:
             return
         with TargetCluster(self._target.settings) as cluster:
             self.plan = dataclasses.replace(self.plan, producer_id=cluster.new_producer_id())
         self._files.write_text(PLAN, self.plan.to_text())
 
-    def reached(self, patience_ms: int | None = None) -> dict[TopicPartition, int]:
-        """How many rows of each target are in its log. Raises ReplayError, UnsettledError, KafkaError, OSError."""
+    def reached(self, retry_timeout_ms: int | None = None) -> dict[TopicPartition, int]:
+        """Returns the number of rows in the log of each target. Raises ReplayError, UnsettledError, KafkaError,
+        OSError.
+        """
         if not self.is_begun:
             return {each.target: 0 for each in self.plan.partitions}
         writing = self._writing()
-        if patience_ms is not None:
-            writing = dataclasses.replace(writing, patience_ms=patience_ms)
+        if retry_timeout_ms is not None:
+            writing = dataclasses.replace(writing, retry_timeout_ms=retry_timeout_ms)
         return {each.target: rows_reached(each, writing)[0] for each in self.plan.partitions}
 
     def write(self, reached: dict[TopicPartition, int]) -> None:
-        """Writes what is not there yet, and returns when all is. Raises ReplayError, and what Spark says."""
+        """Writes the missing rows and waits until all are committed. Raises ReplayError, and Spark's errors."""
         if any(reached[each.target] < each.rows for each in self.plan.partitions):
             replay_tasks(self._rows, self.plan, self._writing(), reached)
         now = self.reached()
         for each in self.plan.partitions:
             if now[each.target] != each.rows:
-                raise ReplayError(f"{each.target}: {now[each.target]} rows, not {each.rows}: is the archive all there?")
+                raise ReplayError(
+                    f"{each.target}: {now[each.target]} rows instead of {each.rows}: does the archive lack rows?"
+                )
 
     def _writing(self) -> Writing:
         target = self._target
@@ -101,8 +107,8 @@ class Replay:
             raise PlanError(f"{self._files.root} is the checkpoint of a replay to cluster {plan.cluster}, not {there}")
         return plan
 
-    def _look_at_topics(self, cluster: TargetCluster) -> int:
-        """How large batches may be."""
+    def _check_topics(self, cluster: TargetCluster) -> int:
+        """Checks the topics and sets the maximum bytes of their batches."""
         oldest_ms: dict[str, int] = {}
         for each in self.plan.partitions:
             oldest_ms[each.target.topic] = min(each.oldest_ms, oldest_ms.get(each.target.topic, each.oldest_ms))
@@ -113,23 +119,26 @@ class Replay:
                 raise ReplayError(f"{topic} has message.timestamp.type=LogAppendTime: timestamps would not be kept")
             keeps_ms = int(settings.get("retention.ms", -1))
             if "delete" in settings.get("cleanup.policy", "") and 0 <= keeps_ms < now_ms - oldest_ms[topic]:
-                self.warnings.append(f"{topic} has retention.ms={keeps_ms}: older rows may be deleted at once")
+                self.warnings.append(f"{topic} has retention.ms={keeps_ms}: older rows may be deleted immediately")
             batch_bytes = min(batch_bytes, bounded_batch_bytes(BATCH_BYTES, settings))
         return batch_bytes
 
 
 def _make_plan(rows: DataFrame, about: dict[str, Any], target: Target, cluster: TargetCluster) -> ReplayPlan:
-    """Reads topics, partitions, offsets and times of all rows."""
+    """Makes a plan from topics, partitions, offsets and times of all rows."""
     counts = [F.count("*").alias("rows"), F.min("offset").alias("first"), F.max("offset").alias("last")]
     counted = rows.groupBy("topic", "partition").agg(*counts, F.min("ms").alias("oldest"))
     found = counted.orderBy("topic", "partition").collect()
     topics = sorted({row["topic"] for row in found})
     if target.topic is not None and len(topics) > 1:
-        raise ReplayError(f"rows of several topics ({', '.join(topics)}) can't go to one: partitions would be mixed")
+        raise ReplayError(
+            f"rows of several topics ({', '.join(topics)}) can't be written to one topic, because "
+            "their partitions would be mixed"
+        )
     places = [TopicPartition(target.topic or row["topic"], row["partition"]) for row in found]
     missing = sorted(set(places) - set(cluster.partitions({at.topic for at in places}))) if places else []
     if missing:
-        raise ReplayError(f"not there to be written to: {', '.join(map(str, missing))}")
+        raise ReplayError(f"partitions of the target do not exist: {', '.join(map(str, missing))}")
     partitions = []
     for row, at in zip(found, places, strict=True):
         if row["rows"] > MOST_ROWS:

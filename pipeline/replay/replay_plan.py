@@ -1,6 +1,6 @@
-"""What a replay is to do, as it was when it began: a file in the checkpoint, written before the first row goes out.
+"""The plan of a replay: a file in the checkpoint, written before the first row is sent.
 
-Whoever goes on, after a crash or on purpose, writes the same rows in the same order, as the same producer.
+A continued replay writes the same rows in the same order, as the same producer.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ _VERSION = 1
 
 
 class PlanError(Exception):
-    """A plan can't be read, or is another replay's; says where."""
+    """A plan can't be read or belongs to another replay; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """`rows` of `source` from offset `first` to `last` go to `target`, which ended at `base` before.
+    """The plan of one partition: `rows` rows of `source` with offsets `first` to `last` go to `target`, which ended at
+    `base`.
 
-    `oldest_ms` is the earliest of their timestamps.
+    `oldest_ms` is their earliest timestamp.
     """
 
     source: TopicPartition
@@ -38,13 +39,15 @@ class PartitionPlan:
 
     @property
     def is_dense(self) -> bool:
-        """Whether each offset in between has a row."""
+        """Returns whether every offset from `first` to `last` has a row."""
         return self.last - self.first + 1 == self.rows
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayPlan:
-    """`selection` is the one it was made for, with what it says of the target, as JSON. `cluster`: the target's id."""
+    """The plan of a replay. `selection`: its selection and target options, as JSON. `cluster`: id of the target
+    cluster.
+    """
 
     selection: Mapping[str, Any]
     cluster: str
@@ -60,7 +63,7 @@ class ReplayPlan:
         return sum(each.rows for each in self.partitions)
 
     def to_text(self) -> str:
-        """As it stands in its file."""
+        """Returns the content of the plan's file."""
         partitions = [
             {
                 "topic": each.source.topic,
@@ -83,7 +86,7 @@ def parse_plan(path: str, text: str) -> ReplayPlan:
     try:
         content = json.loads(text)
         if content["version"] != _VERSION:
-            raise PlanError(f"{path} is of version {content['version']}, known is {_VERSION}")
+            raise PlanError(f"{path} has version {content['version']}, but only {_VERSION} is supported")
         partitions = tuple(
             PartitionPlan(
                 TopicPartition(each["topic"], each["partition"]),

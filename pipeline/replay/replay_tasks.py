@@ -1,4 +1,4 @@
-"""The tasks of a replay: one for each partition that has rows left to write."""
+"""The tasks of a replay: one for each partition with rows left to write."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _TASK = itemgetter(0)
 
 
 def replay_tasks(rows: DataFrame, plan: ReplayPlan, writing: Writing, reached: Mapping[TopicPartition, int]) -> int:
-    """Writes the rows that are not there yet; how many these were.
+    """Writes the rows that are missing in the targets; returns their number.
 
-    Were Spark to run a task again, or twice at a time, each row would still be written once: a batch gets into the log
-    as the next one of its producer, or not at all.
+    If Spark runs a task again, or twice at a time, each row is still written once: a broker accepts a batch only as the
+    next one of its producer.
     """
     left = [each for each in plan.partitions if reached[each.target] < each.rows]
-    # Of rows whose offsets have gaps nobody knows, without counting, which is the first that is not there.
+    # If offsets have gaps, the first missing row is known only by counting, so the task starts at row 0.
     firsts = [reached[each.target] if each.is_dense else 0 for each in left]
     tasks = [
         (each.source.topic, each.source.partition, number, each.first + first, each.last)
@@ -39,7 +39,7 @@ def replay_tasks(rows: DataFrame, plan: ReplayPlan, writing: Writing, reached: M
     chosen = rows.join(F.broadcast(places), ["topic", "partition"]).where("offset between start and stop")
     chosen = chosen.select("task", "offset", "ms", "key", "value", "headers").repartitionById(len(left), "task")
     ordered = chosen.sortWithinPartitions("task", "offset")
-    # By an RDD, and not as Arrow: mapInArrow wants pandas.
+    # An RDD instead of mapInArrow, which needs pandas.
     return int(ordered.rdd.mapPartitions(_writer(left, firsts, writing)).sum())
 
 

@@ -1,6 +1,6 @@
-"""What topics are made of: how much, when, how large, how the keys are spread, what is late.
+"""Figures of topics: size, rates over time, sizes of values, spread of keys, late records.
 
 measures.py      DataFrames of rows in, small DataFrames of figures out
 report.py        the figures as JSON
-figures_page.py  the same as charts and as a page
+figures_page.py  the figures as charts and as an HTML page
 """

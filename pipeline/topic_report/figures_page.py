@@ -1,4 +1,4 @@
-"""The figures of topics as charts, and as one page without any other file. Takes no Spark."""
+"""The figures of topics as charts and as one self-contained HTML page. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Figures = dict[str, Any]
 
 
 def figures_page(figures: Figures) -> str:
-    """A page of HTML that loads nothing."""
+    """Returns an HTML page that loads no other file."""
     volumes = figures["volumes"]
     rows = sum(each["rows"] for each in volumes)
     topics = sorted({each["topic"] for each in volumes})
@@ -35,7 +35,9 @@ def figures_page(figures: Figures) -> str:
 
 
 def figure_charts(figures: Figures) -> list[Chart]:
-    """Of all topics their size; of the largest each one's rate over time, partitions, busiest keys; what files gain."""
+    """Returns the charts: size of all topics; rate, partitions and busiest keys of the largest topics; gain of
+    compression.
+    """
     if not figures["volumes"]:
         return []
     sizes: dict[str, int] = defaultdict(int)
@@ -75,7 +77,7 @@ def _topic_charts(figures: Figures, topic: str) -> Iterator[Chart]:
 
 
 def bytes_of(volume: dict[str, Any]) -> int:
-    """Of the keys and values of a partition."""
+    """Returns the bytes of keys and values of a partition."""
     return int(volume["key_bytes"] + volume["value_bytes"])
 
 

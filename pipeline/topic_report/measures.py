@@ -1,4 +1,4 @@
-"""Figures of topics: each a small DataFrame, of the rows of a topic, of an archive or of a log directory."""
+"""Computes figures of topics as small DataFrames, from rows of topics, archives or log directories."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_KEYS = 10
-"""So many of the keys with the most records are named, of each topic."""
+"""Number of busiest keys that are reported for each topic."""
 
 _NICE_MS = (1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000)
 _MOST_BUCKETS = 60
 
 
 def slim_rows(frame: DataFrame) -> DataFrame:
-    """What the figures need: topic, partition, offset, key, ms (of the timestamp), key_bytes, value_bytes.
+    """Returns the columns that the figures need: topic, partition, offset, key, ms (the timestamp), key_bytes,
+    value_bytes.
 
-    To be persisted, since all of them go over it.
+    Persist the result, because every figure reads it.
     """
     return frame.select(
         "topic",
@@ -49,20 +50,20 @@ def volumes(rows: DataFrame) -> DataFrame:
 
 
 def bucket_ms(first_ms: int, last_ms: int) -> int:
-    """How long the steps of a rate over that time are, so that there are at most about sixty."""
+    """Returns the interval of a rate in ms, so that there are at most about sixty intervals."""
     span = max(last_ms - first_ms, 1)
     return next((nice for nice in _NICE_MS if span / nice <= _MOST_BUCKETS), -(-span // _MOST_BUCKETS))
 
 
 def rates(rows: DataFrame, step_ms: int) -> DataFrame:
-    """By topic and step of time, whose begin is `ms`: rows and bytes."""
+    """By topic and interval, which begins at `ms`: rows and bytes."""
     begin = (F.floor(F.col("ms") / step_ms) * step_ms).cast("bigint").alias("ms")
     size = F.coalesce("key_bytes", F.lit(0)) + F.coalesce("value_bytes", F.lit(0))
     return rows.groupBy("topic", begin).agg(F.count("*").alias("rows"), F.sum(size).alias("bytes"))
 
 
 def value_sizes(rows: DataFrame) -> DataFrame:
-    """By topic: the median, the 90th and 99th percentile (to a ten-thousandth of the rows), the largest value."""
+    """By topic: median, 90th and 99th percentile (accuracy 1/10,000), and maximum of the value sizes."""
     percentiles = F.percentile_approx("value_bytes", [0.5, 0.9, 0.99], 10_000)
     sizes = rows.groupBy("topic").agg(percentiles.alias("sizes"), F.max("value_bytes").alias("largest"))
     return sizes.select(
@@ -75,7 +76,7 @@ def value_sizes(rows: DataFrame) -> DataFrame:
 
 
 def key_counts(rows: DataFrame) -> DataFrame:
-    """By topic: how many keys there are, how many of them more than once, and how many rows their repeats are."""
+    """By topic: number of keys, number of repeated keys, and number of rows that repeat a key."""
     counted = _by_key(rows)
     return counted.groupBy("topic").agg(
         F.count("*").alias("keys"),
@@ -87,8 +88,8 @@ def key_counts(rows: DataFrame) -> DataFrame:
 def busiest_keys(rows: DataFrame, most: int = MOST_KEYS) -> DataFrame:
     """By topic: the keys with the most rows, by `rank`, with their `share` of the rows that have a key.
 
-    The rank has its window to itself: then each task of Spark's leaves all but its first ones behind before one of them
-    sorts what is left of a topic, where it would sort all keys that the topic has.
+    The rank has its own window. Then each Spark task keeps only its first keys before the rest are sorted; otherwise
+    one task would sort all keys of a topic.
     """
     by_rows = Window.partitionBy("topic").orderBy(F.desc("rows"), "key")
     ranked = _by_key(rows).withColumn("rank", F.row_number().over(by_rows)).where(F.col("rank") <= most)
@@ -98,7 +99,9 @@ def busiest_keys(rows: DataFrame, most: int = MOST_KEYS) -> DataFrame:
 
 
 def disorder(rows: DataFrame, now_ms: int, late_ms: int) -> DataFrame:
-    """By topic and partition: rows `late_ms` or more behind one before them, the most behind, rows of the future."""
+    """By topic and partition: rows at least `late_ms` older than an earlier row, the largest delay, and rows in the
+    future.
+    """
     before = Window.partitionBy("topic", "partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
     behind = F.greatest(F.coalesce(F.max("ms").over(before) - F.col("ms"), F.lit(0)), F.lit(0))
     return (

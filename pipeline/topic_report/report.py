@@ -1,4 +1,4 @@
-"""The figures of topics, gathered: as JSON, which figures_page.py shows to people."""
+"""Gathers the figures of topics as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def topic_figures(frame: DataFrame, *, now_ms: int, late_ms: int, file_bytes: dict[str, int] | None = None) -> Figures:
-    """All figures of a frame of rows, which is read once. `file_bytes`: of each topic, where its files are known."""
+    """Returns all figures of a frame of rows, which is read once. `file_bytes`: bytes of each "
+    "topic's files, if known."""
     rows = measures.slim_rows(frame).persist()
     try:
         volumes = _listed(measures.volumes(rows), "topic", "partition")
@@ -39,7 +40,7 @@ def topic_figures(frame: DataFrame, *, now_ms: int, late_ms: int, file_bytes: di
 
 
 def _listed(frame: DataFrame, *order: str) -> list[dict[str, Any]]:
-    """The rows of a small frame, keys as text."""
+    """Returns the rows of a small frame as dicts, with keys as text."""
     found = [row.asDict() for row in frame.collect()]
     for each in found:
         if "key" in each:

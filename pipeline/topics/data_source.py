@@ -1,4 +1,6 @@
-"""The format "pybroker": topics of any Kafka broker, as Spark's Kafka source and sink have them, without a jar."""
+"""The Spark data source "pybroker": reads and writes topics of any Kafka broker with the options of Spark's Kafka
+source and sink, without a jar.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class PybrokerDataSource(DataSource):
         return TopicStreamReader(stream_options(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicWriter:
-        from .topic_writer import TopicWriter  # and with it librdkafka: not in each process that plans a query
+        from .topic_writer import (
+            TopicWriter,
+        )  # imported late: it loads librdkafka, which planning a query does not need
 
         return TopicWriter(write_options(self.options, schema, overwrite=overwrite))
 

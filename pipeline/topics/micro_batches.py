@@ -1,4 +1,4 @@
-"""Where micro-batches end. Plain state: told offsets and the time, it decides."""
+"""Decides where micro-batches end, from offsets and the time. Pure state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from .stream_position import Position, offsets_of, position_of
 
 
 class MicroBatches:
-    """`latest` is where the partitions end, `target` where a query stops that reads what there is and no more."""
+    """The state of a streaming query. `latest`: ends of the partitions. `target`: where a query with
+    Trigger.AvailableNow stops.
+    """
 
     def __init__(self, max_offsets: int | None, min_offsets: int | None, max_delay_ms: int) -> None:
         self._max_offsets = max_offsets
@@ -23,33 +25,33 @@ class MicroBatches:
         self.target: PartitionNumbers | None = None
 
     def begin(self, offsets: Mapping[TopicPartition, int]) -> Position:
-        """Where a new query begins."""
+        """Sets and returns the start of a new query."""
         self._first = position_of(offsets)
         return self._first
 
     def learn(self, latest: PartitionNumbers) -> None:
-        """The partitions end there now."""
+        """Sets the current ends of the partitions."""
         self.latest = latest
 
     def stop_at(self, target: PartitionNumbers) -> None:
-        """No batch goes beyond, whatever comes (Trigger.AvailableNow)."""
+        """Sets the offsets at which the query stops (Trigger.AvailableNow)."""
         self.target = self.latest = target
 
     def report(self) -> Position | None:
-        """The latest offsets, for whoever watches the query's progress."""
+        """Returns the latest offsets, for Spark's progress reports."""
         return position_of(self.latest) if self.latest else None
 
     def end(self, start: Position, added: Mapping[TopicPartition, int], *, now_ms: int, takes_all: bool) -> Position:
-        """Where the batch ends that begins at `start`: right there when there is to be none.
+        """Returns the end of the batch that begins at `start`; returns `start` if there is to be no batch.
 
-        `added`: where partitions begin that `start` lacks. `takes_all`: limits do not count.
+        `added`: the first offsets of partitions that `start` lacks. `takes_all`: ignore the limits.
         """
         begun = offsets_of(start)
         ends = self._ends(begun, added, now_ms, takes_all)
         if self._first is not None and start == self._first:
-            # Spark runs the first batch also when it is empty, and may have to run it again.
+            # Spark also runs an empty first batch, and may run it again.
             return position_of(ends, begun)
-        return start if ends == begun else position_of(ends)  # as it was written: Spark compares the text
+        return start if ends == begun else position_of(ends)  # the unchanged object: Spark compares the JSON text
 
     def _ends(
         self, begun: PartitionNumbers, added: Mapping[TopicPartition, int], now_ms: int, takes_all: bool

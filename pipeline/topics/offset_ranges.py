@@ -1,4 +1,4 @@
-"""Ranges of offsets: how a query is split into tasks, and how a rate limit is shared out. Plain arithmetic.
+"""Splits ranges of offsets into tasks, and shares the limit of a micro-batch among partitions. Pure.
 
 The rules are those of Spark's Kafka source (KafkaOffsetRangeCalculator, KafkaMicroBatchStream.rateLimit), so that the
 same options give the same tasks and batches.
@@ -16,7 +16,7 @@ from ...base.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """Offsets of one partition, from `start` up to and without `end`. Not each of them need have a record."""
+    """Offsets [`start`, `end`) of one partition. Some may have no record."""
 
     topic_partition: TopicPartition
     start: int
@@ -27,7 +27,7 @@ class OffsetRange:
         return self.end - self.start
 
     def parts(self, count: int) -> list[OffsetRange]:
-        """`count` ranges of nearly the same size; none of them empty."""
+        """Returns at most `count` ranges of nearly the same size, none of them empty."""
         bounds = [self.start + self.size * part // count for part in range(count + 1)]
         return [
             OffsetRange(self.topic_partition, start, end) for start, end in itertools.pairwise(bounds) if start < end
@@ -37,9 +37,10 @@ class OffsetRange:
 def split_ranges(
     ranges: Iterable[OffsetRange], *, min_partitions: int | None, max_records: int | None = None
 ) -> list[OffsetRange]:
-    """The ranges as tasks: none longer than `max_records` (maxRecordsPerPartition), about `min_partitions` of them.
+    """Returns the ranges split into tasks: none longer than `max_records` (maxRecordsPerPartition), about
+    `min_partitions` in all.
 
-    Without either each range is one task. Empty ranges are left out.
+    Without either, each range is one task. Empty ranges are left out.
     """
     pieces = [given for given in ranges if given.size > 0]
     if max_records is not None:
@@ -50,7 +51,8 @@ def split_ranges(
 
 
 def _split_large(pieces: Sequence[OffsetRange], min_partitions: int) -> list[OffsetRange]:
-    """Small ranges stay whole; what they have is left out when the large ones are given their shares."""
+    """Splits the large ranges. Small ranges stay whole, and their size is not counted in the shares "
+    "of the large ones."""
     total = sum(piece.size for piece in pieces)
     small = {piece for piece in pieces if _share(piece.size, total, min_partitions) == 1}
     rest = total - sum(piece.size for piece in small)
@@ -69,9 +71,10 @@ def _share(size: int, total: int, parts: int) -> int:
 def limit_offsets(
     limit: int, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Where a batch of at most about `limit` records ends that begins at `start` and could go on to `end`.
+    """Returns the end of a batch of about `limit` records that begins at `start` and ends at `end` at the latest.
 
-    Each partition gives in proportion to what it has, and one at least, so that small ones are not starved.
+    Each partition gets a share in proportion to its size, and at least one record, so that small partitions are not
+    starved.
     """
     sizes = {at: end[at] - start[at] for at in end if at in start and end[at] > start[at]}
     total = sum(sizes.values())

@@ -1,7 +1,7 @@
-"""A range of offsets read from its partition's leader, as Arrow columns.
+"""Reads a range of offsets from the partition's leader, as Arrow columns.
 
-The next FETCH is on its way while the batches of the last one are decoded. What is held is one answer, one batch
-unpacked, one set of columns.
+The next FETCH is sent before the batches of the last response are decoded. Memory: one response, one decompressed batch
+and one set of columns.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _NO_SESSION = -1
 
 
 class NoProgressError(TimeoutError):
-    """Records that should be there did not come in time."""
+    """Records that should exist did not arrive in time."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """One partition's part of a FETCH answer: whole batches, and where the next fetch begins."""
+class _Response:
+    """The partition's part of a FETCH response: complete batches, and the offset of the next fetch."""
 
     batches: list[RecordBatch]
     aborted: list[tuple[int, int]]
@@ -44,7 +44,7 @@ class _Answer:
 
 
 class RangeReader:
-    """Reads one range, once. `no_progress_ms` is how long it waits for what should be there."""
+    """Reads one range, once. `no_progress_ms`: how long it waits for records that should exist."""
 
     def __init__(
         self,
@@ -65,15 +65,15 @@ class RangeReader:
         self._position = offsets.start
 
     def read(self) -> Iterator[Gathered]:
-        """The rows, in order of their offsets. Raises KafkaError, NoProgressError, DataLossError."""
+        """Yields the rows, in order of their offsets. Raises KafkaError, NoProgressError, DataLossError."""
         for batch in self.batches():
             yield from self._decoder.add(batch)
         yield from self._decoder.rest()
 
     def batches(self) -> Iterator[RecordBatch]:
-        """What `read` has the rows of: batches with records of the range, and perhaps others. Raises as `read` does."""
+        """Yields the batches that overlap the range. Raises the same errors as `read`."""
         with Cluster(self._settings, retry_ms=self._no_progress_ms) as cluster:
-            for answer in self._answers(cluster):
+            for answer in self._responses(cluster):
                 hidden = TransactionFilter(answer.aborted)
                 for batch in answer.batches:
                     if batch.base_offset >= self._range.end and batch.magic == 2:
@@ -81,8 +81,8 @@ class RangeReader:
                     if self._settings.isolation_level != READ_COMMITTED or not hidden.hides(batch):
                         yield batch
 
-    def _answers(self, cluster: Cluster) -> Iterator[_Answer]:
-        """Answers that bring batches, until the range is read."""
+    def _responses(self, cluster: Cluster) -> Iterator[_Response]:
+        """Yields responses that have batches, until the range is read."""
         progress = time.monotonic()
         asked: Connection | None = None
         while self._position < self._range.end:
@@ -94,7 +94,7 @@ class RangeReader:
                 answer = self._take(partition)
             except (ConnectionError, KafkaError) as error:
                 asked = None
-                self._pass_over(error, cluster, progress)
+                self._handle_fetch_error(error, cluster, progress)
                 continue
             if not answer.batches:
                 asked = None
@@ -110,7 +110,7 @@ class RangeReader:
         try:
             connection.send(self._request())
         except ConnectionError:
-            return None  # found out again, and handled, when it is asked for
+            return None  # the next request fails too, and its error is handled there
         return connection
 
     def _request(self) -> FetchRequest:
@@ -127,15 +127,15 @@ class RangeReader:
             topics=[FetchTopic(topic=at.topic, partitions=[partition])],
         )
 
-    def _take(self, partition: PartitionData) -> _Answer:
+    def _take(self, partition: PartitionData) -> _Response:
         if partition.error_code:
             raise error_for(partition.error_code, f"{self._range.topic_partition}: {error_for(partition.error_code)}")
         records = partition.records
         assert records is None or isinstance(records, memoryview)
-        # The last batch may be cut off; the first may begin before the offset asked for.
+        # The last batch may be incomplete; the first may begin before the requested offset.
         batches = [] if records is None else [batch for batch in iter_batches(records) if self._is_new(batch)]
         committed = self._settings.isolation_level == READ_COMMITTED
-        return _Answer(
+        return _Response(
             batches,
             [(each.first_offset, each.producer_id) for each in partition.aborted_transactions or ()],
             batches[-1].next_offset if batches else self._position,
@@ -145,44 +145,48 @@ class RangeReader:
     def _is_new(self, batch: RecordBatch) -> bool:
         return batch.last_offset >= self._position
 
-    def _pass_over(self, error: ConnectionError | KafkaError, cluster: Cluster, progress: float) -> None:
-        """What to do after a failed fetch. Raises it, or what follows from it, when there is nothing to be done."""
+    def _handle_fetch_error(self, error: ConnectionError | KafkaError, cluster: Cluster, progress: float) -> None:
+        """Handles a failed fetch: skips lost offsets, or waits before a retry. Raises an error that a retry can't
+        solve.
+        """
         if isinstance(error, KafkaError) and error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._skip_what_is_lost(cluster)
+            self._skip_lost_offsets(cluster)
             return
         if isinstance(error, KafkaError) and error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             if self._is_late(progress, MISSING_MS):
-                self._data_loss.report(f"{self._range.topic_partition} does not exist any more")
+                self._data_loss.report(f"{self._range.topic_partition} no longer exists")
                 self._position = self._range.end
                 return
         elif not may_pass(error) or self._is_late(progress, self._no_progress_ms):
             raise error
-        logger.warning("%s: %s; it is tried again", self._range.topic_partition, error)
+        logger.warning("%s: %s; retrying", self._range.topic_partition, error)
         cluster.forget_leader(self._range.topic_partition)
         time.sleep(self._settings.retry_backoff_ms / 1000)
 
-    def _skip_what_is_lost(self, cluster: Cluster) -> None:
+    def _skip_lost_offsets(self, cluster: Cluster) -> None:
         at, position = self._range.topic_partition, self._position
         earliest = cluster.offsets({at: EARLIEST})[at]
         resumed = min(earliest, self._range.end) if position < earliest else self._range.end
-        self._data_loss.report(f"offsets {position} to {resumed - 1} of {at} are not there any more")
+        self._data_loss.report(f"offsets {position} to {resumed - 1} of {at} no longer exist")
         self._position = resumed
-        self._decoder.skip_to(resumed)  # a batch may hold, beside those that are left, some that were deleted
+        self._decoder.skip_to(resumed)  # the first remaining batch may also hold deleted records
 
-    def _wait_for_more(self, answer: _Answer, progress: float) -> None:
-        """Nothing came although the range is not read. A new leader may take a moment to know what is committed."""
+    def _wait_for_more(self, answer: _Response, progress: float) -> None:
+        """Checks the timeout after an empty response. A new leader may need a moment to know the committed offsets."""
         if not self._is_late(progress, self._no_progress_ms):
             return
         at, end = self._range.topic_partition, self._range.end
         if answer.readable_end <= self._position:
-            self._data_loss.report(f"offsets {self._position} to {end - 1} of {at} are not there, it ends before them")
+            self._data_loss.report(
+                f"offsets {self._position} to {end - 1} of {at} do not exist; the partition ends before them"
+            )
             self._position = end
             return
         raise NoProgressError(f"No record from offset {self._position} on of {at} in {self._no_progress_ms} ms")
 
     @staticmethod
-    def _is_late(progress: float, patience_ms: int) -> bool:
-        return time.monotonic() - progress > patience_ms / 1000
+    def _is_late(progress: float, timeout_ms: int) -> bool:
+        return time.monotonic() - progress > timeout_ms / 1000
 
 
 def _only_partition(answer: object) -> PartitionData:

@@ -1,4 +1,4 @@
-"""Which offsets a query reads: asked of the cluster on the driver, for a micro-batch each time."""
+"""Finds the partitions of a query and their offsets, on the driver, for each micro-batch."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from .offset_ranges import OffsetRange, split_ranges
 logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_RECORDS = 1_000_000
-"""The most offsets of one task, unless options say into how many tasks a query is to be split: enough that a task's own
-cost does not count, so few that one big partition keeps all cores busy."""
+"""Maximum offsets of a task if no option sets the number of tasks. It is large enough that a task's own cost does not
+matter, and small enough that one large partition keeps all cores busy.
+"""
 
 
 class SourceOffsets:
@@ -51,33 +52,37 @@ class SourceOffsets:
         self.close()
 
     def batch_ranges(self) -> list[OffsetRange]:
-        """The tasks of a batch query. Raises OptionError when options name what is not there."""
+        """Returns the tasks of a batch query. Raises OptionError if an option names a topic or partition that does not
+        exist.
+        """
         partitions = self._first_partitions()
-        start = self._resolved(self._options.starting, partitions, is_start=True)
-        end = self._resolved(self._options.ending, partitions, is_start=False)
+        start = self._resolve(self._options.starting, partitions, is_start=True)
+        end = self._resolve(self._options.ending, partitions, is_start=False)
         self._check_specific_end(end)
         for at in partitions:
             if start[at] > end[at]:
-                self._tell_of_disorder(at, start[at], end[at])
+                self._report_reversed_range(at, start[at], end[at])
         return self._split([OffsetRange(at, start[at], end[at]) for at in partitions])
 
     def initial(self) -> PartitionNumbers:
-        """Where a new streaming query begins. Raises OptionError."""
-        return self._resolved(self._options.starting, self._first_partitions(), is_start=True)
+        """Returns the start of a new streaming query. Raises OptionError."""
+        return self._resolve(self._options.starting, self._first_partitions(), is_start=True)
 
     def latest(self, known: Mapping[TopicPartition, int]) -> PartitionNumbers:
-        """The ends of all partitions. One that seems to have gone back behind `known` is asked again a few times."""
+        """Returns the ends of all partitions. If an end is lower than in `known`, the cluster is asked again a few
+        times.
+        """
         attempts = max(1, self._options.fetch_retries)
         for attempt in range(1, attempts + 1):
             found = self._cluster.offsets(dict.fromkeys(self.partitions(), LATEST))
             if attempt == attempts or all(known.get(at, 0) <= found[at] for at in found):
                 break
-            logger.warning("Some partitions end before the offsets that were read already; they are asked again")
+            logger.warning("Some partitions end before offsets that were already read; asking for their ends again")
             time.sleep(self._options.fetch_retry_ms / 1000)
         return found
 
     def earliest(self, partitions: Collection[TopicPartition]) -> PartitionNumbers:
-        """The starts of those of `partitions` that exist."""
+        """Returns the first offsets of the given partitions that exist."""
         if not partitions:
             return {}
         existing = set(self.partitions()).intersection(partitions)
@@ -86,29 +91,29 @@ class SourceOffsets:
     def ranges_between(
         self, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]
     ) -> list[OffsetRange]:
-        """The tasks of a micro-batch. A partition that `start` lacks is new and read from its beginning."""
+        """Returns the tasks of a micro-batch. A partition that `start` lacks is new and read from its beginning."""
         added = self.earliest(end.keys() - start.keys())
         for at in sorted(end.keys() - start.keys() - added.keys()):
             self._data_loss.report(f"{at} was deleted before it was read")
         for at, offset in added.items():
             if offset != 0:
-                self._data_loss.report(f"the new partition {at} starts at {offset} and not at 0")
+                self._data_loss.report(f"the new partition {at} starts at {offset}, not at 0")
         for at in sorted(start.keys() - end.keys()):
             self._data_loss.report(f"{at} was deleted")
         begin = {**start, **added}
         ranges = []
         for at in sorted(end.keys() & begin.keys()):
             if end[at] < begin[at]:
-                self._data_loss.report(f"{at} ends at {end[at]}, before the offset {begin[at]} that was read already")
+                self._data_loss.report(f"{at} ends at {end[at]}, before the offset {begin[at]} that was already read")
             ranges.append(OffsetRange(at, begin[at], end[at]))
         return self._split(ranges)
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Stores offsets in a consumer group, for others to see how far the query has come."""
+        """Stores offsets in a consumer group, so that other tools can see the progress of the query."""
         self._cluster.commit(group, offsets)
 
     def partitions(self) -> list[TopicPartition]:
-        """All that the query reads now, sorted."""
+        """Returns the partitions that the query reads now, sorted."""
         subscription = self._options.subscription
         match subscription:
             case Assigned():
@@ -120,27 +125,29 @@ class SourceOffsets:
                 return self._cluster.partitions(names) if names else []
 
     def _first_partitions(self) -> list[TopicPartition]:
-        """All that a query reads when it begins: what is named and not there is a slip of the pen, and what is deleted
-        later is lost data. Raises OptionError.
+        """Returns the partitions at the start of a query. A named topic or partition that does not exist is a mistake
+        here; later it counts as data loss.
+
+        Raises OptionError.
         """
         match self._options.subscription:
             case Topics(names):
-                with _naming("subscribe"):
+                with _option_error_for("subscribe"):
                     return self._cluster.partitions_of_all(names)
             case Assigned(partitions):
-                with _naming("assign"):
+                with _option_error_for("assign"):
                     self._cluster.check_partitions(partitions)
         return self.partitions()
 
-    def _tell_of_disorder(self, at: TopicPartition, start: int, end: int) -> None:
-        """A batch query that ends before it begins: what options say of it may make no sense, or not any more.
+    def _report_reversed_range(self, at: TopicPartition, start: int, end: int) -> None:
+        """Handles a partition whose range ends before it begins: data loss, or options that contradict each other.
 
-        Raises OptionError.
+        Raises OptionError, DataLossError.
         """
         starting, ending = self._options.starting, self._options.ending
         there = self._cluster.offsets({at: LATEST})[at]
         if start > there:
-            self._data_loss.report(f"{at} ends at {there}, before the offset {start} it is to be read from")
+            self._data_loss.report(f"{at} ends at {there}, before its starting offset {start}")
         elif not isinstance(starting, EndOfLog) and not isinstance(ending, EndOfLog):
             raise OptionError(f"Options '{starting.option}' and '{ending.option}': {at} begins at {start}, after {end}")
 
@@ -150,7 +157,7 @@ class SourceOffsets:
             max_records = DEFAULT_MAX_RECORDS
         return split_ranges(ranges, min_partitions=min_partitions, max_records=max_records)
 
-    def _resolved(self, limit: OffsetLimit, partitions: list[TopicPartition], *, is_start: bool) -> PartitionNumbers:
+    def _resolve(self, limit: OffsetLimit, partitions: list[TopicPartition], *, is_start: bool) -> PartitionNumbers:
         match limit:
             case EndOfLog(offset):
                 return self._cluster.offsets(dict.fromkeys(partitions, offset))
@@ -179,13 +186,13 @@ class SourceOffsets:
             there = self.latest(end)
             for at in sorted(end):
                 if end[at] > there[at]:
-                    self._data_loss.report(f"{at} ends at {there[at]}, before the offset {end[at]} it is to be read to")
+                    self._data_loss.report(f"{at} ends at {there[at]}, before its ending offset {end[at]}")
                     end[at] = there[at]
 
 
 @contextmanager
-def _naming(option: str) -> Iterator[None]:
-    """Makes an OptionError of what is not there."""
+def _option_error_for(option: str) -> Iterator[None]:
+    """Turns an unknown topic or partition into an OptionError that names the option."""
     try:
         yield
     except UnknownTopicOrPartitionError as error:
@@ -193,7 +200,7 @@ def _naming(option: str) -> Iterator[None]:
 
 
 def _check_complete(option: str, given: PartitionNumbers, partitions: list[TopicPartition]) -> None:
-    """Options by partition name all of them. Raises OptionError."""
+    """Checks that an option by partition names exactly the partitions of the query. Raises OptionError."""
     missing = ", ".join(map(str, sorted(set(partitions) - given.keys())))
     if missing:
         raise OptionError(f"Option '{option}' lacks {missing}: give all partitions, -1 for latest, -2 for earliest")

@@ -1,4 +1,4 @@
-"""A batch query over topics: ranges of offsets on the driver, rows of a range in a task."""
+"""Reads topics in a batch query: ranges of offsets on the driver, rows of a range in a task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RangePartition(InputPartition):
 
 
 class TopicReader(DataSourceReader):
-    """Goes to the executors as it is: it holds options and nothing else."""
+    """Reads topics. Spark copies it to the executors; it holds only options."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -34,13 +34,13 @@ class TopicReader(DataSourceReader):
             return [RangePartition(each) for each in offsets.batch_ranges()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # With nothing to read Spark makes one task of its own, which says nothing.
+        # Without partitions Spark runs one task with its own empty InputPartition.
         if isinstance(partition, RangePartition):
             yield from read_range(partition.offsets, self._options)
 
 
 def read_range(offsets: OffsetRange, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """The rows of a range, in order. Raises KafkaError, ConnectionError, NoProgressError, DataLossError."""
+    """Yields the rows of a range, in order. Raises KafkaError, ConnectionError, NoProgressError, DataLossError."""
     reader = RangeReader(
         offsets,
         options.settings,

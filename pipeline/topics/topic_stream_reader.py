@@ -1,7 +1,7 @@
-"""A streaming query over topics: where micro-batches begin and end, and what is told to a consumer group.
+"""Reads topics in a streaming query: the start and end of micro-batches, and the offsets stored in a consumer group.
 
-Spark keeps one of these in a Python process of the driver for as long as the query runs; `read` is called on copies of
-it in the tasks. The rules of batches are those of Spark's Kafka source (KafkaMicroBatchStream).
+Spark keeps one reader in a Python process of the driver while the query runs; tasks call `read` on copies. Batches
+follow the rules of Spark's Kafka source (KafkaMicroBatchStream).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads nothing before it is asked: a copy in a task needs the options alone."""
+    """Reads topics as a stream. It connects on first use, because a copy in a task needs only the options."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -38,7 +38,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         limit = self._options.max_offsets or self._options.min_offsets
-        # Any limit but this one will do: it is handed back, unless a trigger wants all there is.
+        # Any limit other than ReadAllAvailable will do: Spark hands it back, unless the trigger reads everything.
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
     def latestOffset(self, start: Position, limit: ReadLimit) -> Position:  # noqa: N802
@@ -79,8 +79,10 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source
 
     def _commit(self, finished: Position) -> None:
-        """Spark says that a batch is finished when it begins the next one, so also by where that starts: the last
-        batch of a query is told in no other way. A group that can't be written to does not stop the query."""
+        """Stores the end of a finished batch in the consumer group. A failure does not stop the query.
+
+        Spark reports the last batch of a query only by asking for the next batch, so `latestOffset` calls this too.
+        """
         group = self._options.commit_group
         if group is None or finished == self._committed:
             return
@@ -88,4 +90,4 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._offsets().commit(group, offsets_of(finished))
             self._committed = finished
         except (KafkaError, OSError) as error:
-            logger.warning("Offsets could not be stored in the group %s: %s", group, error)
+            logger.warning("Offsets not stored in group %s: %s. The query continues.", group, error)

@@ -1,6 +1,6 @@
-"""Rows into topics, by librdkafka. A task is done when all its records are acknowledged.
+"""Writes rows to topics, by librdkafka. A task is done when all its records are acknowledged.
 
-At least once, as Spark's Kafka sink: a task or a micro-batch that is run again writes its rows again.
+Delivery is at least once, as in Spark's Kafka sink: a repeated task or micro-batch writes its rows again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _QUEUE_FULL_WAIT_S = 0.5
 
 
 class WriteError(Exception):
-    """A record could not be written; says why."""
+    """A record could not be written; the message says why."""
 
 
 class _Writing:
-    """What both sinks do. They go to the executors as they are."""
+    """The common part of both sinks. Spark copies them to the executors."""
 
     def __init__(self, options: WriteOptions) -> None:
         """Raises OptionError for a setting that the producer refuses."""
@@ -39,23 +39,23 @@ class _Writing:
 
 
 class TopicWriter(_Writing, DataSourceArrowWriter):
-    """A batch query's sink."""
+    """The sink of a batch query."""
 
 
 class StreamTopicWriter(_Writing, DataSourceStreamArrowWriter):
-    """A streaming query's sink."""
+    """The sink of a streaming query."""
 
 
 def check_producer(options: WriteOptions) -> None:
-    """Raises OptionError for a setting that the producer refuses. Nothing is sent."""
+    """Checks the producer's settings without sending anything. Raises OptionError."""
     try:
         Producer(options.producer)
     except KafkaException as error:
-        raise OptionError(f"An option 'kafka.…' is not for writing: {error.args[0].str()}") from None
+        raise OptionError(f"An option 'kafka.…' is invalid for writing: {error.args[0].str()}") from None
 
 
 class TaskProducer:
-    """The records of one task. On leaving, all are acknowledged, or WriteError is raised."""
+    """Sends the records of one task. Leaving the context waits until all are acknowledged, or raises WriteError."""
 
     def __init__(self, options: WriteOptions) -> None:
         self._topic = options.topic
@@ -73,7 +73,7 @@ class TaskProducer:
             self._check()
 
     def send_all(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Raises WriteError as soon as one is known to have failed."""
+        """Sends rows. Raises WriteError as soon as a record is known to have failed."""
         for row in rows:
             self._send(row)
             self._producer.poll(0)
@@ -82,7 +82,7 @@ class TaskProducer:
     def _send(self, row: dict[str, Any]) -> None:
         topic = row.get("topic") if self._topic is None else self._topic
         if topic is None:
-            raise WriteError("A row has no topic: give the option 'topic', or one in each row")
+            raise WriteError("A row has no topic: set the option 'topic', or a topic in each row")
         partition = row.get("partition")
         headers = row.get("headers")
         while True:
@@ -99,7 +99,7 @@ class TaskProducer:
             except BufferError:  # the producer's queue is full
                 self._producer.poll(_QUEUE_FULL_WAIT_S)
             except KafkaException as error:
-                raise WriteError(f"A record for {topic} is refused: {error.args[0].str()}") from None
+                raise WriteError(f"A record for {topic} was refused: {error.args[0].str()}") from None
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None and self._failure is None:

@@ -21,31 +21,37 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
     ("arguments", "says"),
     [
         ([], ""),
-        (["archiv"], "there is no job 'archiv'; there are archive, "),
+        (["archiv"], "unknown job 'archiv'; the jobs are archive, "),
         (["archive", "--to", "/lake"], "--bootstrap-servers"),
         (["archive", *NEEDED, "--pattern", "x"], "not allowed with argument --topics"),
         (["archive", *NEEDED, "--conf", "spark.x"], "argument --conf: spark.x must be NAME=VALUE"),
         (["archive", *NEEDED, "--option", "=latest"], "argument --option: =latest must be NAME=VALUE"),
         (["archive", *NEEDED, "--frequently"], "unrecognized arguments: --frequently"),
         (["archive", *NEEDED, "--every", "often"], "argument --every: must be like '10 seconds', not 'often'"),
-        (["archive", *NEEDED, "--max-records", "0"], "argument --max-records: 0 is not above 0"),
+        (["archive", *NEEDED, "--max-records", "0"], "argument --max-records: 0 must be greater than 0"),
         (["audit"], "DIR"),
-        (["audit", "/", "--json", "/no/where/a.json"], "--json: there is no directory /no/where to write a.json into"),
+        (["audit", "/", "--json", "/no/where/a.json"], "--json: can't write a.json: there is no directory /no/where"),
         (["audit", "/", "--html", "/"], "argument --html: / is a directory"),
         (["compact-archive"], "TO"),
-        (["compact-archive", "/lake", "--file-mib", "0"], "0 is not above 0"),
-        (["compact-archive", "/lake", "--keep-hours", "-1"], "-1 is below 0"),
+        (["compact-archive", "/lake", "--file-mib", "0"], "0 must be greater than 0"),
+        (["compact-archive", "/lake", "--keep-hours", "-1"], "-1 must not be negative"),
         (["report", "--bootstrap-servers", "b:9092"], "--bootstrap-servers needs --topics"),
-        (["report", "--archive", "/lake", "--option", "a=b"], "--option means nothing to an --archive"),
-        (["report", "--archive", "/lake", "--html", "/no/where/a.html"], "--html: there is no directory /no/where"),
-        (["report", "--archive", "/lake", "--png", "/dev/null/a"], "argument --png: /dev/null is no directory"),
+        (["report", "--archive", "/lake", "--option", "a=b"], "--option can't be used with --archive"),
+        (
+            ["report", "--archive", "/lake", "--html", "/no/where/a.html"],
+            "--html: can't write a.html: there is no directory /no/where",
+        ),
+        (["report", "--archive", "/lake", "--png", "/dev/null/a"], "argument --png: /dev/null is not a directory"),
         (["replay", "--archive", "/lake"], "--bootstrap-servers, --checkpoint"),
-        (["replay", *REPLAYED, "--rate", "0"], "--rate must be positive"),
+        (["replay", *REPLAYED, "--rate", "0"], "--rate must be greater than 0"),
         (["replay", *REPLAYED, "--from-time", "yesterday"], "--from-time: must be like 2026-11-21 or"),
         (["replay", *REPLAYED, "--compression", "rar"], "argument --compression: invalid choice: 'rar'"),
         (["mirror", "--source", "b:9092"], "--target, --checkpoint"),
         (["mirror", *MIRRORED, "--topics", "a", "--pattern", "b"], "not allowed with argument --topics"),
-        (["mirror", *MIRRORED, "--topics", "a", "--max-records", "-5"], "argument --max-records: -5 is not above 0"),
+        (
+            ["mirror", *MIRRORED, "--topics", "a", "--max-records", "-5"],
+            "argument --max-records: -5 must be greater than 0",
+        ),
     ],
 )
 def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,7 +68,7 @@ def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsy
         (["archive", *NEEDED, "--option", "endingOffsets=latest"], "'endingOffsets' is not valid in a streaming query"),
         (["report", "--bootstrap-servers", "b:9092", "--topics", ","], "Option 'subscribe' names no topic"),
         (["report", "--bootstrap-servers", "b:9092", "--topics", "a", "--option", "begin=1"], "Unknown option 'begin'"),
-        (["report", "--log-directory", "/", "--option", "kafka.client.id=1"], "'kafka.client.id' means nothing to log"),
+        (["report", "--log-directory", "/", "--option", "kafka.client.id=1"], "'kafka.client.id' has no effect on log"),
         (["mirror", *MIRRORED, "--topics", "a", "--source-option", "offsets=1"], "Unknown option 'offsets'"),
         (["mirror", *MIRRORED, "--topics", "a", "--target-option", "kafka.ack=1"], "kafka.ack"),
         (["replay", *REPLAYED, "--option", "kafka.ack=1"], "kafka.ack"),
@@ -100,7 +106,7 @@ def test_that_the_extra_is_not_installed_is_told_in_a_line() -> None:
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (FAILED, "")
     assert ran.stderr.startswith("pybroker-pipeline: pyspark")
-    assert ran.stderr.endswith("the extra 'spark' brings it: pip install 'pybroker[spark]'\n")
+    assert ran.stderr.endswith("install the extra 'spark': pip install 'pybroker[spark]'\n")
     assert ran.stderr.count("\n") == 1
 
 

@@ -26,9 +26,9 @@ def test_which_partitions_are_wanted() -> None:
     ("given", "named"),
     [
         ({}, "'path'"),
-        ({"path": "[1"}, "'path' is no JSON list"),
+        ({"path": "[1"}, "'path' is not a valid JSON list"),
         ({"path": "/a", "startingOffsets": "earliest"}, "'startingOffsets'"),
-        ({"path": "/a", "kafka.bootstrap.servers": "h:1"}, "'kafka.bootstrap.servers' means nothing"),
+        ({"path": "/a", "kafka.bootstrap.servers": "h:1"}, "'kafka.bootstrap.servers' has no effect"),
         ({"path": "/a", "kafka.isolation.level": "x"}, "'kafka.isolation.level'"),
         ({"path": "/a", "kafka.check.crcs": "x"}, "'kafka.check.crcs'"),
         ({"path": "/a", "subscribe": "t", "assign": '{"t":[1]}'}, "'assign' and 'subscribe'"),

@@ -32,7 +32,7 @@ from pybroker.pipeline.options.kafka_settings import ReaderSettings, reader_sett
 ROWS_A_BATCH = 3
 NOW_MS = int(time.time() * 1000)
 """Where rows are sent twice, the broker must not forget in between who sent them, as it does with old ones."""
-PATIENCE_MS = 120_000
+RETRY_TIMEOUT_MS = 120_000
 
 
 class Log:
@@ -47,14 +47,14 @@ class Log:
             self.identity = ProducerIdentity(cluster.new_producer_id(), 0)
         self.said: list[tuple[int, int]] = []
 
-    def appender(self, start_offset: int = 0, patience_ms: int = PATIENCE_MS) -> PartitionAppend:
-        return PartitionAppend(self.settings, self.at, self.identity, start_offset, self._appended, patience_ms)
+    def appender(self, start_offset: int = 0, retry_timeout_ms: int = RETRY_TIMEOUT_MS) -> PartitionAppend:
+        return PartitionAppend(self.settings, self.at, self.identity, start_offset, self._appended, retry_timeout_ms)
 
     def _appended(self, batch: SequencedBatch, offset: int) -> None:
         self.said.append((batch.first_sequence, offset))
 
     def written(self) -> WrittenBatches:
-        return WrittenBatches(self.settings, self.at, self.identity, PATIENCE_MS)
+        return WrittenBatches(self.settings, self.at, self.identity, RETRY_TIMEOUT_MS)
 
     def end(self) -> int:
         with TargetCluster(self.settings) as cluster:
@@ -122,7 +122,7 @@ def test_batches_are_bounded_by_rows_and_bytes_and_say_which_rows_they_hold() ->
         assert (batch.producer_id, batch.producer_epoch) == (7, 2)
         assert (batch.base_sequence, batch.last_sequence) == (each.first_sequence, each.last_sequence)
         assert batch.is_valid_crc()
-    with pytest.raises(OrderError, match="offset 21 comes behind that of 21"):
+    with pytest.raises(OrderError, match="offset 21 follows offset 21"):
         gatherer.add(21, START_MS, None, None, ())
 
 
@@ -244,7 +244,7 @@ def test_whoever_comes_late_with_other_batches_of_the_same_rows_gives_up(log: Lo
     late = log.appender()
     (first, *_) = batches_of(log.identity, 2)
     late.send(first)
-    with pytest.raises(AppendError, match="rows 0 to 2 were written by somebody else of the same job"):
+    with pytest.raises(AppendError, match="rows 0 to 2 were written by another run of the same job"):
         late.wait()
     late.close()
     assert log.values() == values(7)

@@ -135,7 +135,7 @@ def test_records_that_were_deleted_are_lost_data(servers: str, topic: str, caplo
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 30))
     delete_records(servers, topic, 0, before=10)
-    with pytest.raises(DataLossError, match=f"offsets 0 to 9 of {topic}-0 are not there any more"):
+    with pytest.raises(DataLossError, match=f"offsets 0 to 9 of {topic}-0 no longer exist"):
         read(servers, topic, 0, 30)
     with caplog.at_level(logging.WARNING):
         found = read(servers, topic, 0, 30, fail_on_data_loss=False)
@@ -148,7 +148,7 @@ def test_a_topic_that_is_gone_is_lost_data(servers: str, topic: str, monkeypatch
     from pybroker.pipeline.topics import range_reader
 
     monkeypatch.setattr(range_reader, "MISSING_MS", 0)
-    with pytest.raises(DataLossError, match=f"{topic}-0 does not exist any more"):
+    with pytest.raises(DataLossError, match=f"{topic}-0 no longer exists"):
         read(servers, topic, 0, 30)
     assert read(servers, topic, 0, 30, fail_on_data_loss=False) == []
 
@@ -156,7 +156,9 @@ def test_a_topic_that_is_gone_is_lost_data(servers: str, topic: str, monkeypatch
 def test_offsets_behind_the_end_are_lost_data_when_they_do_not_come(servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 30))
-    with pytest.raises(DataLossError, match=f"offsets 30 to 39 of {topic}-0 are not there, it ends before them"):
+    with pytest.raises(
+        DataLossError, match=f"offsets 30 to 39 of {topic}-0 do not exist; the partition ends before them"
+    ):
         read(servers, topic, 20, 40, no_progress_ms=200)
     with pytest.raises(DataLossError, match="offsets 35 to 39"):
         read(servers, topic, 35, 40)

@@ -213,6 +213,6 @@ def test_something_must_be_read_from_somewhere() -> None:
 
 def test_a_consumers_setting_without_a_meaning_here_is_only_noted(caplog: pytest.LogCaptureFixture) -> None:
     batch(kafka__session__timeout__ms="5000", maxOffsetsPerTrigger="5", groupIdPrefix="g")
-    assert "'kafka.session.timeout.ms' means nothing" in caplog.text
-    assert "'groupIdPrefix' means nothing" in caplog.text
-    assert "'maxOffsetsPerTrigger' means nothing in a batch query" in caplog.text
+    assert "'kafka.session.timeout.ms' has no effect" in caplog.text
+    assert "'groupIdPrefix' has no effect" in caplog.text
+    assert "'maxOffsetsPerTrigger' has no effect on a batch query" in caplog.text

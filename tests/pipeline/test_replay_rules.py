@@ -149,11 +149,11 @@ def test_nobody_looks_for_rows_before_all_of_the_log_is_committed() -> None:
     from pybroker.pipeline.appending.written_batches import UnsettledError, WrittenBatches
     from pybroker.pipeline.options.kafka_settings import reader_settings
 
-    def settled_end(log: Any, patience_ms: int) -> int:
+    def settled_end(log: Any, retry_timeout_ms: int) -> int:
         settings = reader_settings({"bootstrap.servers": "b:9092"})
-        return WrittenBatches(settings, PLACE, ProducerIdentity(7, 0), patience_ms).settled_end(log)
+        return WrittenBatches(settings, PLACE, ProducerIdentity(7, 0), retry_timeout_ms).settled_end(log)
 
     log = CommittingLog(step=1)
-    assert (settled_end(log, patience_ms=10**9), log.committed) == (5, 5)
+    assert (settled_end(log, retry_timeout_ms=10**9), log.committed) == (5, 5)
     with pytest.raises(UnsettledError, match="t-0: records before 5 are not committed"):
-        settled_end(CommittingLog(step=0), patience_ms=0)
+        settled_end(CommittingLog(step=0), retry_timeout_ms=0)

@@ -66,7 +66,7 @@ def test_a_batch_that_ends_before_it_begins_is_told(servers: str, topic: str) ->
     begin_batch({**needed, "startingOffsets": at(20), "endingTimestamp": str(START_MS + 99)})
     ends: list[dict[str, str]] = [{}, {"endingTimestamp": str(START_MS + 5)}, {"endingOffsets": at(-1)}]
     for end in ends:
-        with pytest.raises(DataLossError, match=f"{topic}-0 ends at 20, before the offset 21 it is to be read from"):
+        with pytest.raises(DataLossError, match=f"{topic}-0 ends at 20, before its starting offset 21"):
             begin_batch({**needed, "startingOffsets": at(21), **end})
         begin_batch({**needed, "startingOffsets": at(21), **end, "failOnDataLoss": "false"})
     delete_records(servers, topic, 0, before=10)
@@ -90,8 +90,8 @@ def between(
     ("start", "end", "says", "left"),
     [
         ({0: 4, 1: 2}, {0: 9}, "{}-1 was deleted", [(0, 4, 9)]),
-        ({0: 9, 1: 2}, {0: 4, 1: 5}, "{}-0 ends at 4, before the offset 9 that was read already", [(1, 2, 5)]),
-        ({0: 4}, {0: 9, 1: 5}, "the new partition {}-1 starts at 3 and not at 0", [(0, 4, 9), (1, 3, 5)]),
+        ({0: 9, 1: 2}, {0: 4, 1: 5}, "{}-0 ends at 4, before the offset 9 that was already read", [(1, 2, 5)]),
+        ({0: 4}, {0: 9, 1: 5}, "the new partition {}-1 starts at 3, not at 0", [(0, 4, 9), (1, 3, 5)]),
         ({0: 4}, {0: 9, 7: 5}, "{}-7 was deleted before it was read", [(0, 4, 9)]),
     ],
 )
@@ -125,7 +125,7 @@ def test_ends_that_have_gone_back_are_asked_for_again_as_often_as_options_say(
         assert offsets.latest({at: 0}) == {at: 0}
         assert caplog.records == []
         assert offsets.latest({at: 1}) == {at: 0}
-    assert [record.message.rpartition("; ")[2] for record in caplog.records] == ["they are asked again"] * 3
+    assert [record.message.rpartition("; ")[2] for record in caplog.records] == ["asking for their ends again"] * 3
     caplog.clear()
     with SourceOffsets(stream_options({**given, "fetchOffset.numRetries": "0"})) as offsets:
         assert offsets.latest({at: 1}) == {at: 0}

@@ -147,7 +147,7 @@ def test_what_kafkas_producer_and_librdkafka_call_differently_is_meant_all_the_s
     assert settings["message.max.bytes"] == "2000000"
     assert settings["socket.send.buffer.bytes"] == "131072"
     assert not settings.keys() & {"buffer.memory", "max.block.ms", "compression.gzip.level", "compression.zstd.level"}
-    assert "'kafka.max.block.ms' means nothing to this sink" in caplog.text
+    assert "'kafka.max.block.ms' has no effect on this sink" in caplog.text
 
 
 def test_a_setting_that_no_producer_has_is_refused_by_name() -> None:

@@ -99,7 +99,7 @@ def test_deleted_records_are_an_error_or_a_warning(spark: "SparkSession", server
     expected = produce(servers, numbered(topic, [0], 20))
     delete_records(servers, topic, 0, before=5)
     start = f'{{"{topic}":{{"0":0}}}}'
-    with pytest.raises(Exception, match=f"Data is lost: offsets 0 to 4 of {topic}-0 are not there any more"):
+    with pytest.raises(Exception, match=f"Data is lost: offsets 0 to 4 of {topic}-0 no longer exist"):
         patiently(frame_of(spark, servers, subscribe=topic, startingOffsets=start).collect)
     found = found_in(frame_of(spark, servers, subscribe=topic, startingOffsets=start, failOnDataLoss="false"))
     assert found == expected[5:]
@@ -114,7 +114,7 @@ def test_an_end_that_is_not_there_is_an_error_or_a_warning(spark: "SparkSession"
         "endingOffsets": f'{{"{topic}":{{"0":9}}}}',
         "fetchOffset_retryIntervalMs": 1,
     }
-    with pytest.raises(Exception, match=f"{topic}-0 ends at 5, before the offset 9"):
+    with pytest.raises(Exception, match=f"{topic}-0 ends at 5, before its ending offset 9"):
         patiently(frame_of(spark, servers, **options).collect)
     assert found_in(frame_of(spark, servers, **options, failOnDataLoss="false")) == expected
 

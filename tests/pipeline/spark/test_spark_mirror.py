@@ -146,7 +146,7 @@ def test_a_cluster_is_not_mirrored_onto_itself(spark: "SparkSession", servers: s
 
     source = {"kafka.bootstrap.servers": servers, "subscribe": "t"}
     mirror = Mirror(spark, source, reader_settings({"bootstrap.servers": servers}), str(tmp_path))
-    with pytest.raises(MirrorError, match="source and target are one cluster"):
+    with pytest.raises(MirrorError, match="source and target are the same cluster"):
         mirror.start(available_now=True)
 
 

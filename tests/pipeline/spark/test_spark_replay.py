@@ -147,16 +147,16 @@ def test_what_can_not_be_replayed_is_said_before_anything_is_written(
     from pybroker.pipeline.replay.partition_replay import ReplayError
     from pybroker.pipeline.replay.replay_plan import PlanError
 
-    with pytest.raises(ReplayError, match=f"not there to be written to: {topic}-0, {topic}-1"):
+    with pytest.raises(ReplayError, match=f"partitions of the target do not exist: {topic}-0, {topic}-1"):
         archived.to(topic)
     create_topic(archived.servers, topic, 2, {"message.timestamp.type": "LogAppendTime"})
     with pytest.raises(ReplayError, match=f"{topic} has message.timestamp.type=LogAppendTime"):
         archived.to(topic)
-    with pytest.raises(SelectionError, match=r"'rand\(\) < 0.5' does not choose the same rows"):
+    with pytest.raises(SelectionError, match=r"'rand\(\) < 0.5' is not deterministic"):
         archived.to(topic, where="rand() < 0.5")
     create_topic(archived.servers, f"{topic}-b", 2, {"retention.ms": "1000"})
     begun = archived.to(f"{topic}-b", where="offset = 1")
-    assert begun.warnings == [f"{topic}-b has retention.ms=1000: older rows may be deleted at once"]
+    assert begun.warnings == [f"{topic}-b has retention.ms=1000: older rows may be deleted immediately"]
     begun.begin()
     with pytest.raises(PlanError, match="is the checkpoint of a replay with another where"):
         archived.to(f"{topic}-b", where="offset = 2")
@@ -222,7 +222,7 @@ def test_each_row_is_written_once_whatever_is_killed(
     replay_through_kills(spark, tmp_path, 1, seed=1)
     told = capfd.readouterr().err
     assert "done: " in told
-    assert " were there, 0 left, " in told
+    assert " already there, 0 left, " in told
 
 
 @pytest.mark.long

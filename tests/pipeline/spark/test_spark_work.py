@@ -55,7 +55,7 @@ def test_a_signal_stops_the_work(spark: "SparkSession", tmp_path: Path, number: 
 
     before = signal.getsignal(number)
     try:
-        with pytest.raises(JobError, match="stopped before it was done"):
+        with pytest.raises(JobError, match="stopped before the job was finished"):
             watch_work(spark, waiting(spark, tmp_path / "go"), tell=lambda: os.kill(os.getpid(), number), every=1)
     finally:
         (tmp_path / "go").touch()
