@@ -1,4 +1,6 @@
-"""Checks pybroker's protocol against a golden folder; scripts/check-golden runs this in the project's environment."""
+"""Checks pybroker's protocol against a folder of golden frames. scripts/check-golden runs it in the project's
+environment.
+"""
 
 import argparse
 import sys
@@ -14,7 +16,7 @@ SHOWN_CHARACTERS = 600
 
 
 def check_file(path: Path) -> tuple[int, list[str]]:
-    """How many lines the file has, and what is wrong with them. A line that breaks the check is wrong, too."""
+    """Returns the number of lines checked and a list of failures. A line that raises in the check is a failure."""
     count, complaints = 0, []
     try:
         for line in read_lines(path):
@@ -35,7 +37,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "tests" / "reference" / "golden")
     folder = parser.parse_args(arguments).folder
     if not folder.is_dir():
-        print(f"check-golden: {folder} is no folder", file=sys.stderr)
+        print(f"check-golden: {folder} is not a folder", file=sys.stderr)
         return 2
     files = golden_files(folder)
     if not files:

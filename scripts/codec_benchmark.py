@@ -1,6 +1,6 @@
-"""Microseconds per message of the codec, on pinned inputs: one topic, one partition, as a busy client sends them.
+"""Measures microseconds per message of the codec on fixed inputs: one topic and one partition, like a busy client.
 
-Run it with the interpreter that pybroker is installed in: `python scripts/codec_benchmark.py`.
+Run it with the interpreter that has pybroker installed: `python scripts/codec_benchmark.py`.
 """
 
 import timeit

@@ -1,5 +1,5 @@
-# Sourced by the other scripts: a private environment in .venv, made when there is none and renewed when pyproject.toml
-# has changed. Leaves $root (the checkout) and $python (the environment's interpreter) behind.
+# Sourced by the other scripts: creates a private environment in .venv, and renews it when pyproject.toml has changed.
+# Sets $root (the checkout) and $python (the environment's interpreter).
 # shellcheck shell=sh
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
@@ -23,7 +23,7 @@ find_python() {
     return 1
 }
 
-# install EXTRAS ("" or "[test]"): does nothing when this pyproject.toml was installed with these extras before.
+# install EXTRAS ("" or "[test]"): does nothing if this pyproject.toml is already installed with these extras.
 install() {
     if [ ! -x "$python" ]; then
         base=$(find_python) || fail 'needs Python 3.11 or newer; none was found on PATH (set PYTHON to name one)'
@@ -35,7 +35,7 @@ install() {
         printf 'Installing pybroker%s\n' "$1" >&2
         "$python" -m pip install --quiet --disable-pip-version-check --editable "$root$1" >&2 ||
             fail 'installing failed; what pip said stands above'
-        # Compiled ahead, also where PYTHONDONTWRITEBYTECODE is set: half of the start would be compiling.
+        # Compile now, also if PYTHONDONTWRITEBYTECODE is set: compiling would take half of each start.
         "$python" -m compileall -q -x '/(tests|scripts|build|\.[^/]*)/' "$root" >/dev/null || true
         cp "$root/pyproject.toml" "$stamp"
     fi

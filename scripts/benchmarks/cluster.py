@@ -1,4 +1,4 @@
-"""``scripts/bench cluster``: three pybroker brokers, then three of Apache Kafka, round by round, on this machine."""
+"""Runs `scripts/bench cluster`: three brokers of pybroker and three of Apache Kafka in turn, round by round."""
 
 import argparse
 import tempfile
@@ -19,16 +19,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench cluster", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="rounds of both clusters (default 3)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the records and partitions (default 1)")
-    parser.add_argument("--only", default="", help="only rows whose name has this text in it")
+    parser.add_argument("--only", default="", help="run only rows whose name contains this text")
     parser.add_argument(
-        "--kind", choices=[kind.name for kind in CLUSTERS], help="only these brokers; there is no ratio then"
+        "--kind", choices=[kind.name for kind in CLUSTERS], help="measure only this kind of broker, without a ratio"
     )
-    parser.add_argument("--list", action="store_true", help="print the rows' names and targets, and end")
+    parser.add_argument("--list", action="store_true", help="print the names and targets of rows, then exit")
     return parser.parse_args(arguments)
 
 
 def run_rows(kind: ClusterKind, chosen: Sequence[ClusterRow], scale: float, figures: Figures) -> None:
-    """All rows against one cluster: what the first ones leave behind, the last ones find."""
+    """Runs all rows against one cluster. Later rows find the topics of earlier ones."""
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as directory:
         cluster = Cluster(kind, Path(directory) / kind.name)
         try:
@@ -41,7 +41,7 @@ def run_rows(kind: ClusterKind, chosen: Sequence[ClusterRow], scale: float, figu
                 progress(f"    {', '.join(f'{name} {value:.2f}' for name, value in found.items())}")
                 for name, value in found.items():
                     figures[row.name][kind.name][name].append(value)
-                if "broker CPU s" in found:  # the same processes from beginning to end
+                if "broker CPU s" in found:  # no broker was restarted during the row
                     others = others_percent(before, moment(cluster.processes()))
                     figures[OTHER_WORK][kind.name]["% of CPU"].append(others)
         finally:

@@ -1,4 +1,4 @@
-"""What is measured of three brokers: records that are replicated, and how long none is when a broker fails."""
+"""The rows of the cluster benchmark: replicated records, and gaps in acknowledgements when a broker fails."""
 
 import re
 import subprocess
@@ -22,16 +22,18 @@ _GAPS = Path(__file__).with_name("AcknowledgementGaps.java")
 _RATE = 1000
 _PARTITIONS = 2000
 _STOPS_AFTER_A_PING_S = (0.2, 0.5, 0.8, 1.1, 1.4)
-"""Pings are further apart: by 2.0 s, a third of the session, with Java's client, by 1.6 to 2.0 s with kazoo."""
+"""Seconds from a broker's session ping to its stop. Pings are further apart: 2.0 s (a third of the session) with Java's
+client, 1.6 to 2.0 s with kazoo.
+"""
 _BATCHES = ("acks=all", "linger.ms=5", "batch.size=65536")
 _ONE_RECORD = ("acks=all", "linger.ms=0", "batch.size=1")
 _QUIET_S = 3.0
-"""Of the load, before something fails and after all is well again."""
+"""Seconds of load before a failure and after recovery."""
 
 
 @dataclass(frozen=True)
 class ClusterRow:
-    """``run(cluster, scale)`` returns figures by name; it leaves all brokers up."""
+    """One row. `run(cluster, scale)` returns figures by name and leaves all brokers running."""
 
     name: str
     targets: Sequence[Target]
@@ -39,7 +41,7 @@ class ClusterRow:
 
 
 def warm_up_cluster(cluster: Cluster) -> None:
-    """Both ways of producing, and the paths of failure not at all: they are met cold in production, too."""
+    """Warms up both ways of producing, but not the failure paths: in production they are cold too."""
     _make_topic(cluster, "warm-up", BROKER_IDS)
     _produce(cluster, "warm-up", 200_000, _BATCHES)
     _produce(cluster, "warm-up", 4_000, _ONE_RECORD)
@@ -49,7 +51,7 @@ def warm_up_cluster(cluster: Cluster) -> None:
 
 
 def _make_topic(cluster: Cluster, topic: str, replicas: Sequence[int]) -> None:
-    """One partition, led by the first of ``replicas``."""
+    """Creates a topic with one partition, led by the first of `replicas`."""
     create_topic_on(cluster.bootstrap_servers, topic, ":".join(map(str, replicas)))
     cluster.wait_until_in_sync(topic, 1)
 
@@ -87,7 +89,7 @@ def _replicated(topic: str, records: int, properties: Sequence[str]) -> Callable
 
 
 class _Load:
-    """Records at a steady rate, by a client that says how long it was without an acknowledgement."""
+    """A client that sends records at a steady rate and reports its longest time without an acknowledgement."""
 
     def __init__(self, servers: str, topic: str) -> None:
         command = java_command(str(_GAPS), servers, topic, str(_RATE), "100", str(3 * _RATE), heap="256m", options=())
@@ -108,7 +110,7 @@ class _Load:
 
 @contextmanager
 def _load_on(cluster: Cluster, leader_id: int) -> Iterator[tuple[str, dict[str, float]]]:
-    """Of a topic that ``leader_id`` leads; yields its name and what the figures will be in."""
+    """Runs the load on a topic led by `leader_id`; yields the topic's name and the dict that will hold the figures."""
     topic = f"gaps-{time.time_ns()}"
     others = [broker_id for broker_id in BROKER_IDS if broker_id != leader_id]
     _make_topic(cluster, topic, (leader_id, *others))
@@ -123,7 +125,7 @@ def _load_on(cluster: Cluster, leader_id: int) -> Iterator[tuple[str, dict[str, 
 
 
 def _leader_for(cluster: Cluster) -> int:
-    """A broker that is not the controller, so that one thing fails and not two."""
+    """Returns a broker that is not the controller, so that only one role fails."""
     controller_id = cluster.controller_id()
     return max(broker_id for broker_id in BROKER_IDS if broker_id != controller_id)
 
@@ -149,8 +151,9 @@ def _leader_killed(cluster: Cluster, scale: float) -> dict[str, float]:
 
 
 def _leader_stopped(cluster: Cluster, scale: float) -> dict[str, float]:
-    """The mean of some. Nearly all of a gap is what is left of the session, which depends on when the broker was heard
-    of last: so each kind is stopped as long after a ping."""
+    """Returns the mean of several stops. Nearly all of a gap is the rest of the session, which depends on the last
+    ping, so both kinds of broker are stopped at the same times after a ping.
+    """
     return {"longest gap ms": mean(_gap_of_a_stop(cluster, later_s) for later_s in _STOPS_AFTER_A_PING_S)}
 
 
@@ -179,7 +182,7 @@ def _leader_shut_down(cluster: Cluster, scale: float) -> dict[str, float]:
 
 
 def _controller_killed(cluster: Cluster, scale: float) -> dict[str, float]:
-    """From the end of the process to the moment when all that are left know a living leader of each partition."""
+    """Measures from the end of the process until all remaining brokers know a living leader of each partition."""
     topic = f"many-{time.time_ns()}"
     count = max(int(_PARTITIONS * scale), 3)
     cluster.create_topic(topic, count)

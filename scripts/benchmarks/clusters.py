@@ -1,4 +1,4 @@
-"""Three brokers of one kind and their ZooKeeper, as processes that can be killed, stopped and started one by one."""
+"""Clusters of three brokers and a ZooKeeper, as processes that can be killed, stopped and started one by one."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ BROKER_IDS = (1, 2, 3)
 SESSION_TIMEOUT_MS = 6000
 _METADATA_VERSION = 7
 _CREATE_TOPICS_VERSION = 4
-_PATIENCE_S = 180
+_TIMEOUT_S = 180
 _SETTINGS = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "offsets.topic.replication.factor": "3",
@@ -45,7 +45,7 @@ Broker = BrokerProcess | KafkaProcess
 
 @dataclass(frozen=True)
 class ClusterKind:
-    """``new_broker(directory, zookeeper, settings)`` makes a broker that is not started."""
+    """A kind of broker. `new_broker(directory, zookeeper, settings)` returns a broker that is not started."""
 
     name: str
     new_broker: Callable[[Path, ZooKeeperProcess, Mapping[str, str]], Broker]
@@ -59,7 +59,7 @@ CLUSTERS = (ClusterKind("pybroker", _pybroker), ClusterKind("kafka", kafka_as_sh
 
 
 class Cluster:
-    """Broker 1 is started first, and so is the first controller."""
+    """A running cluster. Broker 1 starts first, so it is the first controller."""
 
     def __init__(self, kind: ClusterKind, directory: Path) -> None:
         self.name = kind.name
@@ -96,7 +96,7 @@ class Cluster:
         self._brokers[broker_id].kill()
 
     def shut_down(self, broker_id: int) -> None:
-        """SIGTERM, and what it does until it ends."""
+        """Sends SIGTERM and waits for the end."""
         self._up.remove(broker_id)
         self._brokers[broker_id].stop()
 
@@ -107,7 +107,7 @@ class Cluster:
         os.kill(self._brokers[broker_id].pid, signal.SIGCONT)
 
     def wait_for_a_ping(self, broker_id: int) -> None:
-        """Until ZooKeeper has heard of its session, which is quiet, once more."""
+        """Waits for the next ping of the broker's idle ZooKeeper session."""
         port = self._zookeeper.port
         wait_for_a_ping(port, session_of(port, f"/brokers/ids/{broker_id}"))
 
@@ -130,7 +130,7 @@ class Cluster:
         return self._zookeeper.connect
 
     def processes(self) -> list[int]:
-        """Those of the brokers that are up, with the children that they have."""
+        """Process ids of the running brokers and their children."""
         pids = []
         for broker_id in self.up:
             process = psutil.Process(self._brokers[broker_id].pid)
@@ -146,7 +146,7 @@ class Cluster:
     # -- what a broker says
 
     def metadata(self, broker_id: int, topic: str | None = None) -> MetadataResponse:
-        """As this broker knows it; of no topic at all without ``topic``. OSError when it does not answer."""
+        """Returns the metadata of this broker, for one topic or for none. Raises OSError if it does not answer."""
         topics = [] if topic is None else [MetadataRequestTopic(name=topic)]
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
         return decode(
@@ -154,23 +154,25 @@ class Cluster:
         )
 
     def create_topic(self, topic: str, partitions: int) -> None:
-        """Three replicas of each partition. By hand: on a busy machine Kafka's tool gives up before many are made."""
+        """Creates a topic with three replicas by a request; on a busy machine Kafka's tool times out with many
+        partitions.
+        """
         wanted = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=len(BROKER_IDS))
-        request = CreateTopicsRequest(topics=[wanted], timeout_ms=_PATIENCE_S * 1000)
+        request = CreateTopicsRequest(topics=[wanted], timeout_ms=_TIMEOUT_S * 1000)
         version = _CREATE_TOPICS_VERSION
         answer = decode(
             CreateTopicsResponse, self._ask(self.controller_id(), ApiKey.CREATE_TOPICS, version, request), version
         )
         if answer.topics[0].error_code:
-            raise RuntimeError(f"{topic} was not made: {answer.topics[0]}")
+            raise RuntimeError(f"{topic} was not created: {answer.topics[0]}")
 
     def _ask(self, broker_id: int, api_key: ApiKey, version: int, request: Message) -> memoryview:
         host, _, port = self._brokers[broker_id].bootstrap_servers.rpartition(":")
-        with socket.create_connection((host, int(port)), timeout=_PATIENCE_S) as connection:
+        with socket.create_connection((host, int(port)), timeout=_TIMEOUT_S) as connection:
             return exchange(connection, api_key, version, request)
 
     def partitions(self, broker_id: int, topic: str) -> list[MetadataResponsePartition]:
-        """Of ``topic``, as this broker knows it."""
+        """Returns the partitions of a topic as this broker knows them."""
         topics = self.metadata(broker_id, topic).topics
         return topics[0].partitions if topics else []
 
@@ -178,7 +180,7 @@ class Cluster:
         return self.metadata(self.first_up).controller_id
 
     def wait_until_in_sync(self, topic: str, partitions: int) -> None:
-        """All replicas of ``topic`` are, as every broker knows it."""
+        """Waits until every broker sees all replicas of the topic in sync."""
 
         def is_in_sync() -> bool:
             return all(
@@ -190,10 +192,10 @@ class Cluster:
         wait_until(is_in_sync, f"all replicas of {topic} are in sync")
 
 
-def wait_until(condition: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
-    """Looks every 50 ms. Raises TimeoutError."""
-    deadline = time.monotonic() + patience_s
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = _TIMEOUT_S) -> None:
+    """Checks the condition every 50 ms. Raises TimeoutError."""
+    deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {patience_s:.0f} s")
+            raise TimeoutError(f"{what}: not within {timeout_s:.0f} s")
         time.sleep(0.05)

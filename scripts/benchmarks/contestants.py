@@ -1,4 +1,4 @@
-"""The brokers of a comparison: started the same way, measured from outside through /proc."""
+"""The brokers of a comparison: started the same way and measured from outside through /proc."""
 
 import os
 import shutil
@@ -21,12 +21,12 @@ _KAFKA_JVM = (
     *("-Xms1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"),
     *("-XX:+ExplicitGCInvokesConcurrent", "-XX:MaxInlineLevel=15", "-Djava.awt.headless=true"),
 )
-"""What Kafka's own kafka-server-start.sh and kafka-run-class.sh give the JVM, beside ``-Xmx1g``."""
+"""JVM options that kafka-server-start.sh and kafka-run-class.sh set besides `-Xmx1g`."""
 _CPUCLOCK_SCHED = 2
 
 
 class Running(Protocol):
-    """What a benchmark needs of a broker that is up."""
+    """A running broker, as a benchmark sees it."""
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -39,7 +39,8 @@ class Running(Protocol):
 
 @dataclass
 class Contestant:
-    """A broker by name, with how to start it in a folder. Starting returns it and what stops all of it."""
+    """A kind of broker: its name and a function that starts it in a folder and returns it with a "
+    "function to stop it."""
 
     name: str
     start: Callable[[Path], tuple[Running, Callable[[], object]]]
@@ -53,7 +54,9 @@ def start_pybroker(directory: Path) -> tuple[Running, Callable[[], object]]:
 def kafka_as_shipped(
     directory: Path, zookeeper: ZooKeeperProcess, settings: Mapping[str, str] | None = None
 ) -> KafkaProcess:
-    """Kafka with the heap, the collector and the compiler that its start script chooses, not those of the tests."""
+    """Returns a Kafka process with the heap, garbage collector and JIT of its start script, instead of those used in
+    tests.
+    """
     return KafkaProcess(directory, zookeeper, settings, heap="1g", jvm_options=_KAFKA_JVM)
 
 
@@ -74,9 +77,9 @@ CONTESTANTS = (Contestant("pybroker", start_pybroker), Contestant("kafka", start
 
 @contextmanager
 def compiled_too() -> Iterator[tuple[Contestant, ...]]:
-    """The contestants, and between them pybroker with its walks compiled (setup.py), where there is a compiler."""
+    """Returns the contestants, and between them pybroker with compiled walks (setup.py) if a compiler is available."""
     if missing := missing_for_compiling():
-        print(f"  without the compiled build: {missing}", file=sys.stderr)
+        print(f"  skipping the compiled build: {missing}", file=sys.stderr)
         yield CONTESTANTS
         return
     with TemporaryDirectory(prefix="bench-") as directory:
@@ -92,10 +95,12 @@ def compiled_too() -> Iterator[tuple[Contestant, ...]]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system seconds of the process so far, with its child processes that have ended."""
+    """Returns the CPU seconds (user and system) of a process and its ended children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     children = sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
-    return time.clock_gettime(~pid << 3 | _CPUCLOCK_SCHED) + children  # clock_getcpuclockid(3): stat has ticks of 10 ms
+    return (
+        time.clock_gettime(~pid << 3 | _CPUCLOCK_SCHED) + children
+    )  # clock_getcpuclockid(3) is finer than the 10 ms ticks of /proc/…/stat
 
 
 def resident_mib(pid: int) -> float:

@@ -1,19 +1,15 @@
-"""What attacks cost those who behave: ``scripts/bench --only hostile``.
+"""Measures what attacks cost well-behaved clients: `scripts/bench --only hostile`.
 
-The broker is pinned to one core; attackers, and the client that behaves, to the other, where attackers have the lowest
-priority: else the client would be slow for want of its own core. The client asks one thing after another (produce,
-fetch, metadata). Each row is one attack on a broker of its own, after ``PEACE_SECONDS`` without one, since a machine
-that others work on, too, has changed by the next row. It is kept up for ``SECONDS`` as hard as one process can, which
-counts its operations:
+The broker is pinned to one core. The attackers and a good client share the other core, where attackers have the lowest
+priority. The client sends one request after another (produce, fetch, metadata). Each row runs one attack on its own
+broker for `SECONDS`, as hard as one process can, after `PEACE_SECONDS` without an attack.
 
-- what a good request costs: CPU time of the broker's threads from its bytes to its answer, by their own account
-  (``metered_broker.py``);
-- all CPU time of the broker, and of the process that reads large batches for it, for each good request: with what it
-  costs to look after the attackers;
-- what remains of that, for each operation of the attackers.
+- good request: CPU time of the broker's threads from its bytes to its response (``metered_broker.py``)
+- in all: CPU time of the broker and its big batch process for each good request, including the handling of attackers
+- operation: the rest of that CPU time, for each operation of the attackers
 
-The first row is no attack at all: how far its ratios are from 1 is the machine's doing, and whatever is no further from
-its bound is marked.
+The first row has no attack. The deviation of its ratios from 1 is the noise of the machine; a verdict within that noise
+is marked.
 """
 
 import contextlib
@@ -61,11 +57,11 @@ from .report import NO, TARGETS_MISSED
 PEACE_SECONDS = 4.0
 SECONDS = 8.0
 AT_MOST = 2.0
-"""Times what a good request costs in peace."""
+"""Limit: an attack may multiply the cost of a good request by this."""
 Operations = Any
-"""A number in memory that processes share (``multiprocessing.Value``); how many operations were done."""
+"""Shared counter of operations (`multiprocessing.Value`)."""
 Attack = Callable[[int, Operations], None]
-"""Attacks the broker on a port until it is killed, and counts."""
+"""Attacks the broker on a port until killed, and counts operations."""
 
 
 def connect(port: int, receive_buffer_bytes: int | None = None) -> socket.socket:
@@ -118,7 +114,7 @@ def random_bodies(port: int, done: Operations) -> None:
 
 
 def half_frames_and_silence(port: int, done: Operations) -> None:
-    """An operation is a connection that has sent half of its request; a thousand stay open, the oldest goes."""
+    """An operation is a connection that sent half of a request. A thousand stay open; then the oldest is closed."""
     request = frame_of(MetadataRequest(topics=[]), 12)
     silent: deque[socket.socket] = deque(maxlen=1000)
     while True:
@@ -131,7 +127,7 @@ def half_frames_and_silence(port: int, done: Operations) -> None:
         done.value += 1
 
 
-def a_stranger_that_plays_controller(port: int, done: Operations) -> None:
+def impostor_controller(port: int, done: Operations) -> None:
     orders = LeaderAndIsrRequest(controller_id=7, controller_epoch=2**31 - 1, broker_epoch=2**31 - 1)
     request = frame_of(orders, 7)
     while True:
@@ -139,8 +135,8 @@ def a_stranger_that_plays_controller(port: int, done: Operations) -> None:
         done.value += 1
 
 
-def a_stranger_that_plays_replica(port: int, done: Operations) -> None:
-    """Fetches as a follower does that says it has everything, which would move a high watermark."""
+def impostor_replica(port: int, done: Operations) -> None:
+    """Fetches like a follower that claims to have everything, which would move a high watermark."""
     partition = FetchPartition(partition=0, fetch_offset=2**40, partition_max_bytes=1_000_000)
     wanted = [FetchTopic(topic="attacked", partitions=[partition])]
     request = frame_of(
@@ -182,13 +178,14 @@ def batches_with_wrong_checksums(port: int, done: Operations) -> None:
 
 
 def large_batches_on_their_way(port: int, done: Operations) -> None:
-    """Five at a time on each connection, so that much can be read at once; none of it fills the disk."""
+    """Five requests in flight on each connection, so that the broker may read much at once; none of "
+    "it fills the disk."""
     request = frame_of(produce_request("attacked", batch_with_wrong_checksum(50_000)), 9)
     sent_and_answered(port, done, [request] * 5)
 
 
 def large_batches_of_many_connections(port: int, done: Operations) -> None:
-    """They send on and on, and never read an answer. Who is hung up on comes again."""
+    """Connections that keep sending and never read a response. A closed connection is opened again."""
     request = memoryview(frame_of(produce_request("attacked", batch_with_wrong_checksum(250_000)), 9))
     poll = select.epoll()
     unsent: dict[int, tuple[socket.socket, memoryview]] = {}
@@ -245,7 +242,7 @@ def batches_that_unpack_to_240_mb(port: int, done: Operations) -> None:
 
 
 def messages_of_an_old_format(port: int, done: Operations) -> None:
-    """As many as are converted in the broker's own process, without content."""
+    """The largest batches that the broker converts in its own process, without content."""
     messages = [Record(number, time.time_ns() // 1_000_000, None, b"") for number in range(95_000)]
     sent_and_answered(port, done, [frame_of(produce_request("attacked", build_message_set(messages, 1)), 2)])
 
@@ -257,7 +254,7 @@ def records_to_be_packed_at_the_hardest_level(port: int, done: Operations) -> No
 
 
 def short_questions_with_long_answers(port: int, done: Operations) -> None:
-    """All topics, all partitions of all directories, and all settings of the broker, ten times."""
+    """Asks ten times for all topics, all partitions of all directories, and all settings of the broker."""
     with WireClient(f"127.0.0.1:{port}") as client:
         create_partitions(client, "wide", 400)
         broker_id = client.ask(MetadataRequest(topics=[]), 12).brokers[0].node_id
@@ -271,7 +268,7 @@ def short_questions_with_long_answers(port: int, done: Operations) -> None:
 
 
 def newcomers_that_ask_for_much(port: int, done: Operations) -> None:
-    """The metadata of 2,000 partitions, once for each connection, which is dropped at once."""
+    """Asks for the metadata of 2,000 partitions once on each connection, then drops it."""
     with WireClient(f"127.0.0.1:{port}") as client:
         create_partitions(client, "wide", 2_000)
     question = frame_of(MetadataRequest(topics=None), 12)
@@ -282,7 +279,7 @@ def newcomers_that_ask_for_much(port: int, done: Operations) -> None:
 
 
 def searches_by_time(port: int, done: Operations) -> None:
-    """In all partitions of a topic, of each request; eight at a time on each connection."""
+    """Each request searches all partitions of a topic; eight requests in flight on each connection."""
     batch = bytes(build_batch([Record(0, time.time_ns() // 1_000_000, None, b"")]))
     with WireClient(f"127.0.0.1:{port}") as client:
         create_partitions(client, "wide", 400)
@@ -299,7 +296,7 @@ def create_partitions(client: WireClient, topic: str, count: int) -> None:
 
 
 def sent_and_answered(port: int, done: Operations, requests: Sequence[bytes]) -> None:
-    """On sixteen connections at a time."""
+    """Sends the requests on sixteen connections at a time and reads the responses."""
     with contextlib.ExitStack() as stack:
         peers = [stack.enter_context(connect(port)) for _ in range(16)]
         done.value += 1
@@ -314,7 +311,7 @@ def sent_and_answered(port: int, done: Operations, requests: Sequence[bytes]) ->
 
 
 def fetches_never_read(port: int, done: Operations) -> None:
-    """An operation is a connection that is stuck: its socket is full of answers."""
+    """An operation is a stuck connection: its socket is full of responses."""
     wanted = FetchTopic(topic="fetched", partitions=[FetchPartition(partition=0, partition_max_bytes=50_000_000)])
     request = frame_of(FetchRequest(max_bytes=50_000_000, session_epoch=-1, topics=[wanted]), 12)
     while True:
@@ -329,7 +326,7 @@ def fetches_never_read(port: int, done: Operations) -> None:
 
 
 def long_polls_for_much(port: int, done: Operations) -> None:
-    """An operation is a fetch that waits for more than there will be, where the good client produces."""
+    """An operation is a fetch that waits for more bytes than will arrive, on the topic of the good client."""
     wanted = FetchTopic(topic="good", partitions=[FetchPartition(partition=0, partition_max_bytes=2**31 - 1)])
     long = 2**31 - 1
     request = frame_of(FetchRequest(max_wait_ms=long, min_bytes=long, session_epoch=-1, topics=[wanted]), 12)
@@ -364,8 +361,8 @@ ATTACKS: tuple[Attack, ...] = (
     random_bytes,
     random_bodies,
     half_frames_and_silence,
-    a_stranger_that_plays_controller,
-    a_stranger_that_plays_replica,
+    impostor_controller,
+    impostor_replica,
     single_bytes,
     batches_with_wrong_checksums,
     large_batches_on_their_way,
@@ -392,7 +389,7 @@ def begin(attack: Attack, port: int, done: Operations, cores: set[int]) -> None:
 
 @contextlib.contextmanager
 def attacked(attack: Attack, port: int, cores: set[int]) -> Iterator[Operations]:
-    """The block begins when the attack has begun."""
+    """The block of the context begins when the attack has begun."""
     spawn = multiprocessing.get_context("spawn")
     done = spawn.Value("Q", 0, lock=False)
     process = spawn.Process(target=begin, args=(attack, port, done, cores), daemon=True)
@@ -408,13 +405,13 @@ def attacked(attack: Attack, port: int, cores: set[int]) -> Iterator[Operations]
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one attack. CPU time of the broker, in µs for a good request."""
+    """Figures of one attack. CPU times of the broker in µs for each good request."""
 
     good_us: float
-    """Of its own handling."""
+    """CPU time of the request's own handling."""
     total_us: float
     operation_us: float
-    """Of all that is not the good client's, for each operation of the attackers."""
+    """CPU time that is not the good client's, for each operation of the attackers."""
     good_per_s: float
     operations_per_s: float
     p50_ms: float
@@ -422,7 +419,7 @@ class Figures:
 
 
 def figures_of(broker: BrokerProcess, meter: Meter, good: GoodClient, done: Operations, seconds: float) -> Figures:
-    """Of so long from now on."""
+    """Measures for `seconds` from now."""
     good.is_served(10)
     served, operations, started = good.served, done.value, time.perf_counter()
     cpu, (metered_ns, metered) = family_cpu_seconds(broker.pid), meter.read()
@@ -445,7 +442,7 @@ def figures_of(broker: BrokerProcess, meter: Meter, good: GoodClient, done: Oper
 
 
 def figures_around(attack: Attack, cores: tuple[set[int], set[int]], scale: float) -> tuple[Figures, Figures]:
-    """Of a broker of its own: before the attack and under it. ``scale``: of the seconds."""
+    """Returns the figures of one broker before and during the attack. `scale` multiplies the seconds."""
     broker_cores, other_cores = cores
     with tempfile.TemporaryDirectory(prefix="hostile-") as directory:
         file = Path(directory) / "meter"
@@ -467,7 +464,7 @@ def figures_around(attack: Attack, cores: tuple[set[int], set[int]], scale: floa
 
 
 def ratios_of(before: Figures, found: Figures) -> tuple[float, float]:
-    """Of a good request's own handling, and of all CPU time for each."""
+    """Returns the ratios of a good request's own CPU time and of all CPU time for each."""
     return found.good_us / before.good_us, found.total_us / before.total_us
 
 
@@ -483,7 +480,7 @@ def row(attack: Attack, before: Figures, found: Figures, said: str) -> str:
 
 
 def main(scale: float = 1.0) -> int:
-    """Prints the table; 1 when a good request costs too much. ``scale``: of the seconds that each attack is kept up."""
+    """Prints the table; returns 1 if a good request costs too much. `scale` multiplies the seconds of each attack."""
     available = sorted(os.sched_getaffinity(0))
     cores = ({available[0]}, set(available[1:2]) or {available[0]})
     os.sched_setaffinity(0, cores[1])

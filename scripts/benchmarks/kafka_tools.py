@@ -1,4 +1,4 @@
-"""Kafka's own tools, and Java programs beside them, run with the JIT that they have in production."""
+"""Runs Kafka's own tools and small Java programs, with the JIT that they have in production."""
 
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ __all__ = ["create_topic", "create_topic_on", "run_tool"]
 
 
 def run_tool(main_class: str | Path, *arguments: str, heap: str = "512m") -> str:
-    """What the tool, or the program in one file of source, printed. Raises RuntimeError when it failed."""
+    """Runs a tool, or a program in one source file; returns its output. Raises RuntimeError if it fails."""
     command = java_command(str(main_class), *arguments, heap=heap, options=())
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -26,7 +26,7 @@ def create_topic(servers: str, topic: str, partitions: int) -> None:
 
 
 def create_topic_on(servers: str, topic: str, replicas: str) -> None:
-    """One partition, on the brokers ``replicas`` (``1:2:3``), the first of which leads."""
+    """Creates a topic with one partition on the brokers `replicas` (`1:2:3`), led by the first."""
     run_tool(
         "org.apache.kafka.tools.TopicCommand",
         *("--bootstrap-server", servers, "--create", "--topic", topic, "--replica-assignment", replicas),

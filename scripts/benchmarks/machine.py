@@ -1,4 +1,4 @@
-"""What else the machine did while something was measured: figures of a busy machine are to be read with care."""
+"""Measures what else the machine did during a measurement, because figures of a busy machine need care."""
 
 import os
 import resource
@@ -12,7 +12,7 @@ __all__ = ["Moment", "moment", "others_percent"]
 
 
 class Moment(NamedTuple):
-    """CPU seconds so far: those the machine has had, those it was busy, those of the broker and of our tools."""
+    """CPU seconds so far: available, busy, used by the broker and used by our tools."""
 
     available: float
     busy: float
@@ -20,7 +20,7 @@ class Moment(NamedTuple):
 
 
 def moment(broker_pids: Iterable[int]) -> Moment:
-    """Tools count when they have ended, so a measurement begins and ends between them."""
+    """Reads the CPU seconds. Tools are counted when they end, so take moments only between tool runs."""
     line = Path("/proc/stat").read_text().splitlines()[0]
     user, nice, system, idle, waiting, *rest = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in line.split()[1:9])
     busy = user + nice + system + sum(rest)
@@ -31,6 +31,6 @@ def moment(broker_pids: Iterable[int]) -> Moment:
 
 
 def others_percent(before: Moment, after: Moment) -> float:
-    """The share of all processors that neither the broker nor its clients had."""
+    """Returns the percentage of all CPU time used by neither the broker nor its clients."""
     others = (after.busy - before.busy) - (after.ours - before.ours)
     return max(0.0, 100 * others / max(after.available - before.available, 0.01))

@@ -1,10 +1,10 @@
-"""A broker that says what the requests of one client cost it: CPU time of its threads, as Linux counts it.
+"""A broker that measures the CPU time of its threads for the requests of one client.
 
-What counts is from the bytes that were read to the answer that was written, on the event loop, also where the answer
-comes later than the bytes (a fetch that waits); and what workers do to the client's topic. What nobody asked for in
-particular (waiting for sockets, accepting, timers) does not count.
+It counts the time on the event loop from the bytes read to the response written, also when the response comes later (a
+waiting fetch), and the time of workers on the client's topic. Time for no particular request (polling sockets,
+accepting, timers) is not counted.
 
-The figures are in a file that both map: nanoseconds, requests.
+The figures (nanoseconds, requests) are in a file that both processes map.
 """
 
 import mmap
@@ -22,33 +22,33 @@ from pybroker.storage.log.strand import Strand
 __all__ = ["METERED_CLIENT", "Meter", "command"]
 
 METERED_CLIENT = "wire"
-"""The client id of ``support.clients.wire_client``."""
+"""Client id of `support.clients.wire_client`, whose requests are measured."""
 METERED_TOPIC = "good"
 _FIGURES = struct.Struct("=QQ")
 _START = "import sys; sys.path[:0] = {path!r}; from benchmarks.metered_broker import run; raise SystemExit(run())"
 
 
 def command(file: Path) -> tuple[str, ...]:
-    """What starts such a broker, whose figures are in ``file``."""
+    """Returns the command that starts such a broker with its figures in `file`."""
     scripts = Path(__file__).resolve().parents[1]
     return (sys.executable, "-c", _START.format(path=[str(scripts), str(scripts.parent / "tests")]), str(file))
 
 
 class Meter:
-    """The figures, seen from outside."""
+    """Reads the figures from another process."""
 
     def __init__(self, file: Path) -> None:
         file.write_bytes(bytes(_FIGURES.size))
         self._file = file
 
     def read(self) -> tuple[int, int]:
-        """Nanoseconds and requests so far."""
+        """Returns nanoseconds and requests so far."""
         nanoseconds, requests = _FIGURES.unpack(self._file.read_bytes())
         return nanoseconds, requests
 
 
 class _Figures:
-    """The figures, seen from inside."""
+    """Writes the figures inside the broker."""
 
     def __init__(self, file: Path) -> None:
         with file.open("r+b") as opened:
@@ -94,7 +94,7 @@ def _meter_strands(figures: _Figures, drain: Callable[[Strand], None]) -> Callab
 
 
 def run() -> int:
-    """The command ``pybroker``, metered; its arguments are behind the name of the file."""
+    """Runs `pybroker` with meters; its arguments follow the name of the file."""
     figures = _Figures(Path(sys.argv[1]))
     connection: Any = Connection
     connection.buffer_updated = _meter_requests(figures, Connection.buffer_updated)

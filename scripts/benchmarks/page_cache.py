@@ -1,9 +1,8 @@
-"""Memory for what a row is about to write.
+"""Makes the machine hold free memory pages before a row writes to disk.
 
-A virtual machine gives memory that it does not use back to its host, and gets it again page by page when it is written
-to. That costs many times what a broker does with such a page: a GiB was written to a file in 0.17 s, and in 1.2 to
-1.7 s when its pages had to come from the host. Which row, and which broker, pays for that is chance, and it decided
-more than anything else: the same broker took 177,000 and 231,000 records a second within one hour.
+**Why**: a virtual machine returns unused memory to its host and gets it back page by page on write, which costs many
+times what a broker does with a page: writing a GiB took 0.17 s, or 1.2 to 1.7 s with pages from the host. By chance one
+broker or the other would pay for that.
 """
 
 import os
@@ -12,13 +11,12 @@ from pathlib import Path
 __all__ = ["bring_pages"]
 
 _BYTES = 1 << 30
-"""More than any row writes, and little enough for the host not to take it back within seconds."""
+"""More than any row writes, and little enough that the host does not take it back within seconds."""
 _PIECE = bytes(1 << 20)
 
 
 def bring_pages(directory: Path) -> None:
-    """Have the machine hold so many pages that are free and were written to just now. Does without where the disk is
-    nearly full."""
+    """Writes and deletes a file, so that its pages are free but still held. Does nothing if the disk is nearly full."""
     space = os.statvfs(directory)
     if space.f_bavail * space.f_frsize < 4 * _BYTES:
         return
@@ -26,4 +24,4 @@ def bring_pages(directory: Path) -> None:
     with file.open("wb", buffering=0) as writer:
         for _ in range(_BYTES // len(_PIECE)):
             writer.write(_PIECE)
-    file.unlink()  # before it goes to the disk
+    file.unlink()  # before the kernel writes it to disk

@@ -1,6 +1,7 @@
-"""``scripts/bench pipeline``: topics in Spark by the pipeline and by Spark's own Kafka connector, in turn; the audit.
+"""Runs `scripts/bench pipeline`: topics in Spark by the pipeline and by Spark's own Kafka connector in turn, and the
+audit.
 
-Each session is a process. Its start does not count, nor a first run of each work over a small topic.
+Each session is a process. Its start, and a first run of each work on a small topic, are not measured.
 """
 
 import argparse
@@ -27,14 +28,14 @@ _AUDITED_PARTITIONS = 8
 _LEAST_MIB_A_SECOND = 200
 _MOST_OF_CONNECTOR = 1.0
 _MOST_GROWTH = 1.2
-"""Of a task's memory, from a partition to one that is ten times as large."""
+"""Maximum growth of a task's memory from one partition to one ten times as large."""
 
 _WORKS = {
     "job": "archive, AvailableNow (the connector: a plain stream into Parquet, by topic and date)",
     "table": "a plain stream into Parquet by topic and date, AvailableNow",
     "read": "batch read, all columns used",
 }
-"""Of pipeline_session.py."""
+"""Names of the works in pipeline_session.py."""
 _MEMORY, _AUDIT = "memory", "audit"
 
 Figures = dict[tuple[str, int], dict[str, list[float]]]
@@ -43,13 +44,15 @@ Figures = dict[tuple[str, int], dict[str, list[float]]]
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench pipeline", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="of both sides (default 3)")
-    parser.add_argument("--records", type=int, default=5_000_000, help="of 100 bytes in the topic (default 5,000,000)")
-    parser.add_argument("--partitions", type=int, default=4, help="of the topic (default 4)")
-    parser.add_argument("--cores", default="1,2", help="of the sessions, with commas (default 1,2)")
-    parser.add_argument("--audit-mib", type=int, default=4096, help="of segments for the audit (default 4096)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of both sides (default 3)")
+    parser.add_argument(
+        "--records", type=int, default=5_000_000, help="records of 100 bytes in the topic (default 5,000,000)"
+    )
+    parser.add_argument("--partitions", type=int, default=4, help="partitions of the topic (default 4)")
+    parser.add_argument("--cores", default="1,2", help="cores of the sessions, separated by commas (default 1,2)")
+    parser.add_argument("--audit-mib", type=int, default=4096, help="MiB of segments for the audit (default 4096)")
     works = ",".join([*_WORKS, _MEMORY, _AUDIT])
-    parser.add_argument("--works", default=works, help=f"with commas (default {works})")
+    parser.add_argument("--works", default=works, help=f"works to measure, separated by commas (default {works})")
     return parser.parse_args(arguments)
 
 
@@ -85,7 +88,7 @@ def topic_lines(options: argparse.Namespace, works: Sequence[str]) -> list[str]:
 
 
 def run_round(contestants: Sequence[Side], cores: int, servers: str, works: Sequence[str], figures: Figures) -> None:
-    """Raises RuntimeError when the sides found different things."""
+    """Runs all works on both sides. Raises RuntimeError if they found different things."""
     found: dict[str, str] = {}
     for side in contestants:
         with session_of(side, cores, servers, "big") as session:
@@ -107,7 +110,7 @@ def line_of(work: str, cores: int, contestants: Sequence[Side], found: dict[str,
 
 
 def memory_line(side: Side, servers: str) -> str:
-    """One task a partition, of all that it has."""
+    """Measures the memory of a task that reads a whole partition."""
 
     def most(topic: str) -> Done:
         with session_of(side, 1, servers, topic, {"minPartitions": "1"}) as session:
@@ -121,7 +124,7 @@ def memory_line(side: Side, servers: str) -> str:
 
 
 def audit_line(size_mib: int) -> str:
-    """The job `audit` in this process, without the start of its session; segments are in the page cache."""
+    """Measures the job `audit` in this process, without the start of its session; segments are in the page cache."""
     from pybroker.pipeline.audit.audit import audit
     from pybroker.pipeline.jobs.session import job_session
 

@@ -1,4 +1,4 @@
-"""What ``scripts/bench pipeline`` reads: a topic of small records, and log directories of whole segments."""
+"""Creates the input of `scripts/bench pipeline`: a topic of small records, and log directories of full segments."""
 
 import random
 import time
@@ -23,7 +23,7 @@ _DISTINCT_VALUES = 1000
 
 
 def fill_topic(servers: str, topic: str, partitions: int, records: int) -> None:
-    """Records of 100 bytes, a tenth of their keys distinct, uncompressed."""
+    """Produces records of 100 bytes, uncompressed; a tenth of their keys are distinct."""
     create_topic(servers, topic, partitions)
     chance = random.Random(1)
     values = [chance.randbytes(_VALUE_BYTES) for _ in range(_DISTINCT_VALUES)]
@@ -47,9 +47,9 @@ def fill_topic(servers: str, topic: str, partitions: int, records: int) -> None:
 
 
 def write_segments(directory: Path, partitions: int, size_bytes: int) -> int:
-    """A log directory of a broker, by the broker's own storage; returns how many bytes its segments have.
+    """Writes a log directory by the broker's own storage; returns the bytes of its segments.
 
-    Records of 100 bytes in batches of 16 KiB.
+    Records have 100 bytes, batches 16 KiB.
     """
     chance = random.Random(2)
     now_ms = time.time_ns() // 1_000_000

@@ -1,9 +1,9 @@
-"""One Spark session that ``scripts/bench pipeline`` measures: run by our PySpark, or by the connector's.
+"""A Spark session that `scripts/bench pipeline` measures, run by our PySpark or by the connector's.
 
-Arguments: one of JSON, with `master`, `conf`, `format` ("pybroker" or "kafka"), `servers`, `directory`, the topics
-`small`, which warms up, and `topic`, and with `source`, further options of the source. Names of works come on standard
-input, one a line; each is done, and answered by one line of JSON with its seconds and what it counted. Both PySparks do
-the same but for the work "job".
+Its argument is JSON: `master`, `conf`, `format` ("pybroker" or "kafka"), `servers`, `directory`, the topics `small`
+(for warming up) and `topic`, and `source`, more options of the source. It reads names of works from standard input, one
+a line, and answers each by a line of JSON with its seconds and what it counted. Only the work "job" differs between the
+two sides.
 """
 
 import json
@@ -21,7 +21,7 @@ ALL_COLUMNS = "xxhash64(key, value, topic, partition, offset, timestamp, timesta
 
 
 class Works:
-    """Each method is a work on a topic, with a fresh directory; it returns how many rows it found."""
+    """The works: each method reads a topic with an empty directory, and returns what it found."""
 
     def __init__(self, spark: SparkSession, arguments: dict[str, Any]) -> None:
         self._spark = spark
@@ -30,12 +30,12 @@ class Works:
         self._options |= arguments["source"]
 
     def read(self, topic: str, directory: str) -> str:
-        """A batch query that uses all columns: how many rows, and a sum over all they have."""
+        """A batch query that uses all columns; returns the number of rows and a checksum of all columns."""
         counted = self._rows(self._spark.read, topic).selectExpr("count(*)", f"bit_xor({ALL_COLUMNS})")
         return "{} rows, {:x}".format(*counted.first())
 
     def table(self, topic: str, directory: str) -> str:
-        """A streaming query into Parquet files by topic and date."""
+        """A streaming query that writes Parquet files by topic and date."""
         rows = self._rows(self._spark.readStream, topic, includeHeaders="true").selectExpr("*", f"{DAY} as date")
         writer = rows.writeStream.format("parquet").partitionBy("topic", "date")
         writer = writer.option("checkpointLocation", f"{directory}/checkpoint").option("path", f"{directory}/data")
@@ -44,8 +44,8 @@ class Works:
         return counted(query)
 
     def job(self, topic: str, directory: str) -> str:
-        """What `pybroker-pipeline archive --available-now` does: the table, its manifest, exactly once."""
-        if self._format == "kafka":  # has no such job: the nearest thing
+        """The job `pybroker-pipeline archive --available-now`: table and manifest, exactly once."""
+        if self._format == "kafka":  # the connector has no such job: the nearest equivalent
             return self.table(topic, directory)
         from pybroker.pipeline.archive.archive_query import Archive
 
@@ -85,7 +85,7 @@ def timed(work: Callable[[str, str], str], topic: str, directory: Path) -> dict[
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what Spark says
+    os.dup2(2, 1)  # what Spark prints goes to standard error
     arguments = json.loads(sys.argv[1])
     spark = session(arguments)
     works = Works(spark, arguments)
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def end(spark: SparkSession) -> None:
-    """And wait for the JVM: whose parent has gone before it, its processor time counts as other work."""
+    """Stops the session and waits for the JVM, whose CPU time would otherwise count as other work."""
     java = spark.sparkContext._gateway.proc
     spark.stop()
     java.stdin.close()

@@ -1,4 +1,4 @@
-"""The two that ``scripts/bench pipeline`` holds against each other: a Spark session of each, as a process."""
+"""The two sides that `scripts/bench pipeline` compares: a Spark session of each, as a process."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.maxConcurrentOutputFileWriters": "16",
 }
-"""Of both. Spark's defaults, but for what `pybroker-pipeline` sets too, and for memory."""
+"""Spark settings of both sides: defaults except for those that `pybroker-pipeline` sets too, and memory."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """Who reads topics: the format's name, the Python that runs its PySpark, jars for spark.jars."""
+    """A side: name of the format, the Python that runs its PySpark, and jars for spark.jars."""
 
     format: str
     python: str
@@ -47,7 +47,7 @@ class Side:
 
 
 class Done(NamedTuple):
-    """One work: its seconds, what it counted, and the most memory that a Python worker has had until then."""
+    """Result of a work: its seconds, what it counted, and the peak memory of a Python worker so far."""
 
     seconds: float
     found: str
@@ -55,7 +55,7 @@ class Done(NamedTuple):
 
 
 def sides() -> list[Side]:
-    """Ours first; alone where scripts/fetch-spark-connector can't bring the other one, and has said why."""
+    """Returns both sides, ours first; only ours if scripts/fetch-spark-connector failed."""
     ours = Side("pybroker", sys.executable, metadata.version("pyspark"))
     command = ["sh", str(_ROOT / "scripts" / "fetch-spark-connector")]
     environment = {**os.environ, "PYTHON": sys.executable}
@@ -68,10 +68,10 @@ def sides() -> list[Side]:
 
 
 class Session:
-    """A process that does the works of pipeline_session.py, one after the other."""
+    """A process that runs works of pipeline_session.py one after another."""
 
     def __init__(self, side: Side, arguments: Mapping[str, Any], directory: Path) -> None:
-        """`arguments` are the program's, but for those that the side means."""
+        """`arguments`: the program's, except those that depend on the side."""
         conf = _CONF if not side.jars else {**_CONF, "spark.jars": ",".join(side.jars)}
         given = {**arguments, "conf": conf, "format": side.format, "directory": str(directory)}
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
@@ -93,7 +93,7 @@ class Session:
         line = self._process.stdout.readline()
         if not line:
             self._process.wait()
-            raise RuntimeError(f"The session ended with {work}:\n{self._said.read_text()[-3000:]}")
+            raise RuntimeError(f"The session ended during {work}:\n{self._said.read_text()[-3000:]}")
         found = json.loads(line)
         return Done(found["s"], found["found"], max(map(_greatest_mib, _workers(self._process.pid)), default=0.0))
 
@@ -105,7 +105,7 @@ class Session:
 def session_of(
     side: Side, cores: int, servers: str, topic: str, source: Mapping[str, str] | None = None
 ) -> Iterator[Session]:
-    """A session with files of its own. `source`: further options of the source."""
+    """Yields a session with its own directory. `source`: more options of the source."""
     arguments = {"master": f"local[{cores}]", "servers": servers, "topic": topic, "small": "small"}
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as directory:
         made = Session(side, {**arguments, "source": dict(source or {})}, Path(directory))
@@ -116,7 +116,7 @@ def session_of(
 
 
 def _workers(pid: int) -> Iterator[int]:
-    """Spark's Python workers among what a process has started."""
+    """Returns Spark's Python workers among the descendants of a process."""
     for directory in Path("/proc").glob(f"{pid}/task/*/children"):
         for child in map(int, directory.read_text().split()):
             arguments = Path(f"/proc/{child}/cmdline").read_text().split("\0")

@@ -1,4 +1,4 @@
-"""Lines about what is being measured, beside the table on standard output."""
+"""Prints progress lines to standard error, apart from the table on standard output."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""The walks over records alone, as they are on Python's path: ``python -m benchmarks.record_walks`` prints JSON.
+"""Measures the walks over records alone, as found on Python's path: `python -m benchmarks.record_walks` prints JSON.
 
-``scripts/bench --only "walks over records"`` runs it twice, with the plain modules and with the compiled ones.
+`scripts/bench --only "walks over records"` runs it twice, with the plain and with the compiled modules.
 """
 
 import json
@@ -31,7 +31,7 @@ _LAST_DELTA = _RECORDS_A_BATCH - 1
 
 
 def payloads() -> list[bytes]:
-    """Batches of records of 100 bytes, a tenth of them distinct keys."""
+    """Batches of records of 100 bytes; a tenth of their keys are distinct."""
     chance = random.Random(1)
     value = chance.randbytes(80)
     distinct = _RECORDS_A_BATCH * _BATCHES // 10
@@ -52,7 +52,7 @@ def payloads() -> list[bytes]:
 
 
 def millions_a_second(walk: Callable[[], object]) -> float:
-    """Of processor time, the best of some turns: the machine may be busy."""
+    """Returns millions of records a second of CPU time: the best of several runs, because the machine may be busy."""
     best = float("inf")
     for _ in range(_TURNS):
         started = time.process_time()
@@ -95,7 +95,7 @@ def measured_with(*first_on_path: str) -> dict[str, float]:
 
 
 def walks(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
-    """There is nothing of Kafka's to put beside it: its walks make no sense without the rest."""
+    """Measures plain and compiled walks. There is no equivalent of Kafka to compare with."""
     figures = {"pybroker": measured_with()}
     if missing_for_compiling() is None:
         with tempfile.TemporaryDirectory(prefix="bench-") as directory:

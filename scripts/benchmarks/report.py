@@ -1,4 +1,4 @@
-"""The table of a run: medians, the ratio of pybroker to Kafka, what is to be reached and whether it was."""
+"""Prints the table of a run: medians, the ratio of pybroker to Kafka, targets and verdicts."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -8,26 +8,26 @@ from benchmarks.targets import Target
 __all__ = ["NO", "OTHER_WORK", "TARGETS_MISSED", "Figures", "missed", "report"]
 
 OTHER_WORK = "other work on the machine meanwhile"
-"""The row that says how far the others can be trusted."""
+"""The row of other work on the machine, which tells how reliable the other rows are."""
 
 _QUIET_PERCENT = 5
 NO = "**no**"
-"""The verdict on a target that was missed."""
+"""Verdict of a missed target."""
 TARGETS_MISSED = 1
-"""The exit code that says so."""
+"""Exit code if a target was missed."""
 
 Figures = dict[str, dict[str, dict[str, list[float]]]]
-"""Row name → contestant → figure name → one value a round."""
+"""Row name → contestant → figure name → one value for each round."""
 
 
 def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
-    """``targets`` are those of each row, by its name."""
+    """Prints the table. `targets`: the targets of each row, by its name."""
     is_compiled_too = any("compiled" in by_contestant for by_contestant in figures.values())
     compiled_column = ["compiled"] * is_compiled_too
     titles = ["work", "figure", "pybroker", *compiled_column, "Kafka 3.9.1", "pybroker : Kafka", "target", "reached"]
     rulers = ["---", "---", "---:", *["---:" for _ in compiled_column], "---:", "---:", "---", "---"]
     lines = [f"| {' | '.join(titles)} |", f"|{'|'.join(rulers)}|"]
-    for row in sorted(figures, key=lambda row: row == OTHER_WORK):  # that one last
+    for row in sorted(figures, key=lambda row: row == OTHER_WORK):  # the noise row comes last
         by_contestant = figures[row]
         wanted = {target.figure: target for target in targets.get(row, ())}
         for name in by_contestant["pybroker"]:
@@ -51,7 +51,7 @@ def report(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> str:
 
 
 def missed(figures: Figures, targets: Mapping[str, Sequence[Target]]) -> list[str]:
-    """The targets that were not reached, and those whose figures nobody has measured."""
+    """Returns the targets that were missed or whose figures were not measured."""
     return [
         f"{row}: {target.figure} {target}"
         for row, wanted in targets.items()
@@ -68,7 +68,7 @@ def _is_reached(by_contestant: Mapping[str, Mapping[str, Sequence[float]]], targ
 
 
 def median(by_contestant: Mapping[str, Mapping[str, Sequence[float]]], contestant: str, figure: str) -> float | None:
-    """None where nothing was measured: some rows are about one contestant alone, or two."""
+    """Returns the median of a figure; None if it was not measured for this contestant."""
     values = by_contestant.get(contestant, {}).get(figure)
     return statistics.median(values) if values else None
 

@@ -1,4 +1,4 @@
-"""Rows that need brokers of their own: the start, the memory at rest, the cost of idle connections."""
+"""Rows that need their own brokers: start, memory at rest, cost of idle connections."""
 
 import resource
 import socket
@@ -28,7 +28,7 @@ _IDLE_PARTITIONS = 2000
 
 @dataclass(frozen=True)
 class Scenario:
-    """A row. ``run(contestants, scale)`` starts what it needs; it returns figures by name for each contestant's."""
+    """A row. `run(contestants, scale)` starts its brokers and returns figures by contestant and name."""
 
     name: str
     targets: Sequence[Target]
@@ -36,7 +36,7 @@ class Scenario:
 
 
 def start_up(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
-    """From the start of the process to the first acknowledged record; ZooKeeper is up before Kafka is started."""
+    """Measures from the start of the process to the first acknowledged record. ZooKeeper runs before Kafka starts."""
     figures = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         zookeeper = ZooKeeperProcess(Path(directory) / "zookeeper").start()
@@ -56,7 +56,7 @@ def start_up(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[
 
 
 def memory_at_rest(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
-    """Both wait out the same minute: neither has anything to do in it."""
+    """Measures memory one minute after the start; both brokers wait for the same minute."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         started = [(contestant, *contestant.start(Path(directory))) for contestant in contestants]
         time.sleep(60 * min(scale, 1.0))
@@ -79,7 +79,7 @@ def idle(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str,
 
 
 def idle_figures(broker: Running, scale: float) -> dict[str, float]:
-    """CPU in percent of one core over 30 s, and by how much the connections made the process grow."""
+    """Returns CPU (percent of one core over 30 s) and the growth of the process by the connections."""
     create_topic(broker.bootstrap_servers, "idle", int(_IDLE_PARTITIONS * min(scale, 1.0)))
     wait_until_quiet(broker.pid)
     count = int(_IDLE_CONNECTIONS * min(scale, 1.0))
@@ -101,7 +101,7 @@ def idle_figures(broker: Running, scale: float) -> dict[str, float]:
 
 
 def wait_until_quiet(pid: int) -> None:
-    """Until what was asked of the process is done: two seconds with next to no CPU time, for at most a minute."""
+    """Waits until the process is idle: two seconds with next to no CPU time, for at most a minute."""
     for _ in range(30):
         before = cpu_seconds(pid)
         time.sleep(2)
@@ -115,7 +115,7 @@ def make_room_for(connections: int) -> None:
 
 
 def open_connection(servers: str) -> socket.socket:
-    """A connection that has asked what a client asks first."""
+    """Returns a connection that has sent a client's first request."""
     host, _, port = servers.rpartition(":")
     connection = socket.create_connection((host, int(port)))
     exchange(connection, ApiKey.API_VERSIONS, 2, ApiVersionsRequest())

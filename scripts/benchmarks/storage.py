@@ -1,4 +1,4 @@
-"""Rows about logs that are there already: ``scripts/bench --only storage``."""
+"""Rows about existing logs: `scripts/bench --only storage`."""
 
 import random
 import re
@@ -41,7 +41,7 @@ _THEIRS_COUNT = re.compile(r"Start size: .* MB \(([\d,]+) messages\)")
 
 
 def write_log(directory: Path, records: int) -> None:
-    """Records of 100 bytes, keys of 12, each key ten times: all but the active segment can be compacted."""
+    """Writes records of 100 bytes with keys of 12, each key ten times. All but the active segment can be compacted."""
     chance = random.Random(1)
     files = Files()
     config = LogConfig(segment_bytes=64 << 20)
@@ -60,7 +60,7 @@ def write_log(directory: Path, records: int) -> None:
 
 
 def latencies_ms(servers: str, until: Callable[[], bool]) -> list[float]:
-    """Of records of 100 bytes to another topic, one after the other, every 5 ms at the most."""
+    """Returns latencies of records of 100 bytes produced to another topic one after another, at most every 5 ms."""
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, "acks": "all"})
     found: list[float] = []
     while not until():
@@ -77,7 +77,7 @@ def p99(values: Sequence[float]) -> float:
 
 
 def records_per_second(broker: BrokerProcess | KafkaProcess) -> float | None:
-    """As the broker's own log has it; None before it is done."""
+    """Returns the rate from the broker's own log lines; None before compaction is done."""
     output = "".join(broker.lines)
     if isinstance(broker, BrokerProcess):
         ours = _OURS.search(output)
@@ -89,7 +89,7 @@ def records_per_second(broker: BrokerProcess | KafkaProcess) -> float | None:
 
 
 def compaction_by(broker: BrokerProcess | KafkaProcess) -> dict[str, float]:
-    """The log is there, and compaction begins once its topic is made."""
+    """Measures one broker. The log exists; compaction begins when its topic is created."""
     servers = broker.bootstrap_servers
     admin = admin_client(servers)
     admin.create_topics([NewTopic("other", 1, 1, config={"cleanup.policy": "delete"})])["other"].result()
@@ -108,7 +108,7 @@ def compaction_by(broker: BrokerProcess | KafkaProcess) -> dict[str, float]:
 
 
 def compaction(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
-    """pybroker a second time with its walks compiled, where there is a compiler."""
+    """Measures all contestants, and pybroker with compiled walks if a compiler is available."""
     figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         directory = Path(name)

@@ -1,4 +1,4 @@
-"""A row about what partitions cost that nobody uses: ``scripts/bench --only "partitions at rest"``."""
+"""A row about the memory of unused partitions: `scripts/bench --only "partitions at rest"`."""
 
 import tempfile
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from benchmarks.targets import at_most
 __all__ = ["MEMORY"]
 
 _PARTITIONS = {"pybroker": 10_000, "kafka": 1_000}
-"""Kafka takes a quarter of an hour to make 10,000; what one costs is about the same."""
+"""Kafka needs a quarter of an hour to create 10,000 partitions; the memory of each is about the same with fewer."""
 _TOPICS = 20
 _MAKING_S = 600
 _RECORDS_EACH = 3
 
 
 def growth(broker: Running, partitions: int) -> dict[str, float]:
-    """By how much the process grows by partitions that hold a few records each, once all is quiet again."""
+    """Returns the growth of the process by partitions with a few records each, once it is idle."""
     wait_until_quiet(broker.pid)
     before_mib = resident_mib(broker.pid)
     admin = admin_client(broker.bootstrap_servers)
@@ -36,7 +36,7 @@ def growth(broker: Running, partitions: int) -> dict[str, float]:
 
 
 def fill(servers: str, topic: NewTopic) -> None:
-    """Each record is a batch, as they are where records are few."""
+    """Produces records, each in its own batch, as is usual where records are few."""
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, "batch.num.messages": 1})
     for _ in range(_RECORDS_EACH):
         for partition in range(topic.num_partitions):
@@ -56,7 +56,7 @@ def partitions_at_rest(contestants: Sequence[Contestant], scale: float) -> dict[
             try:
                 figures[contestant.name] = growth(broker, partitions)
             finally:
-                broker.kill()  # a clean stop syncs every log, which takes longer than all else
+                broker.kill()  # a clean stop would sync every log, which takes longer than everything else
                 stop()
     return figures
 

@@ -1,7 +1,7 @@
-"""A row about reads in a long log: ``scripts/bench --only "random offset"``.
+"""A row about random reads in a long log: `scripts/bench --only "random offset"`.
 
-The log of 20 GiB is made of sparse files: its indexes are whole, and batches stand where fetches will go. Both logs are
-asked in turn, one fetch after the other on one connection, so that whatever else the machine does meets both alike.
+The log of 20 GiB consists of sparse files: its indexes are complete, and batches exist only where fetches read. Both
+logs are read in turn, one fetch after another on one connection, so that other work on the machine affects both alike.
 """
 
 import os
@@ -63,7 +63,7 @@ class _SparseLog:
         return self.batches * _RECORDS
 
     def places(self) -> list[int]:
-        """Numbers of the batches that are fetched."""
+        """Returns the numbers of the batches to fetch, chosen at random with a fixed seed."""
         return random.Random(1).sample(range(self.batches), _PLACES)
 
 
@@ -72,7 +72,7 @@ _SHORT = _SparseLog("short", 20 << 20)
 
 
 def make_batch() -> bytearray:
-    """Exactly `_BATCH_BYTES` bytes: offsets are positions."""
+    """Returns a batch of exactly `_BATCH_BYTES` bytes, so that positions follow from offsets."""
 
     def of(size: int) -> bytes:
         return build_batch(
@@ -84,8 +84,8 @@ def make_batch() -> bytearray:
 
 
 def write_sparse(directory: Path, log: _SparseLog) -> None:
-    """The partition's files as a broker that stopped cleanly leaves them, but for what nobody reads."""
-    # An index entry has the last offset of its batch: the scan for one in the middle begins a batch earlier.
+    """Writes the files of a partition as a broker leaves them after a clean stop, except data that is not read."""
+    # An index entry holds the last offset of its batch, so a search for an offset inside begins one batch earlier.
     batch, wanted = make_batch(), {number for place in log.places() for number in (place - 1, place)}
     directory.mkdir(exist_ok=True)
     for path in directory.glob("0*"):
@@ -106,7 +106,7 @@ def write_sparse(directory: Path, log: _SparseLog) -> None:
 
 
 def make_stopped(directory: Path) -> None:
-    """A log directory with both logs."""
+    """Writes a log directory with both logs."""
     logs = {TopicPartition(log.topic, 0): log for log in (_LONG, _SHORT)}
     store = LogStore.open(
         load_config(f"log.dirs={directory}\n", {}), Files(), InlinePool(), lambda: time.time_ns() // 1_000_000
@@ -122,7 +122,7 @@ def make_stopped(directory: Path) -> None:
 
 
 def fetch_us(connection: socket.socket, log: _SparseLog, batch_number: int) -> float:
-    """Microseconds until the batch is there."""
+    """Fetches a batch; returns the microseconds until it has arrived."""
     offset = batch_number * _RECORDS + _RECORDS // 2
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=_BATCH_BYTES)
     request = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[FetchTopic(topic=log.topic, partitions=[partition])])

@@ -1,4 +1,4 @@
-"""Rows about starts on logs that are there already, after a clean stop and after a crash."""
+"""Rows about starts on existing logs, after a clean stop and after a crash."""
 
 import random
 import re
@@ -35,14 +35,14 @@ _LOADED = re.compile(r"[Ll]oaded (\d+) logs in (\d+) ?ms")
 
 
 def make_batch(records: int, codec: Codec) -> bytearray:
-    """Records of 100 bytes, of which a half says the same in all."""
+    """Returns a batch of records of 100 bytes; half of each record is the same in all."""
     chance = random.Random(1)
     made = [Record(number, 1_700_000_000_000, None, chance.randbytes(50) + b"x" * 50) for number in range(records)]
     return bytearray(build_batch(made, codec=codec))
 
 
 def make_stopped(directory: Path, partitions: int) -> None:
-    """Many small logs, stopped cleanly."""
+    """Writes many small logs, stopped cleanly."""
     now_ms = time.time_ns() // 1_000_000
     batch = make_batch(10, Codec.NONE)
     with nothing_synced():
@@ -57,7 +57,7 @@ def make_stopped(directory: Path, partitions: int) -> None:
 
 
 def make_crashed(directory: Path, mib: int, codec: Codec) -> None:
-    """Big logs with records alone: no index, no checkpoint, no sign of a clean stop."""
+    """Writes large logs with records only: no index, no checkpoint, no mark of a clean stop."""
     batch = make_batch(160 if codec is Codec.NONE else 320, codec)
     records = struct.unpack_from(">i", batch, 57)[0]
     count = (mib << 20) // _CRASHED_PARTITIONS // len(batch)
@@ -81,15 +81,17 @@ def brokers(
 
 
 def load_ms(broker: BrokerProcess | KafkaProcess) -> int:
-    """What the broker itself says."""
+    """Returns the milliseconds of loading, from the broker's own log lines."""
     for line in broker.lines:
         if found := _LOADED.search(line):
             return int(found[2])
-    raise AssertionError("the broker did not say how long it took to load its logs")
+    raise AssertionError("the broker did not log how long it took to load its logs")
 
 
 def start_after_stop(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
-    """From the start of the process until it is ready, and of that the load of the logs, on copies of one directory."""
+    """Measures from the start of the process until it is ready, and the loading of the logs in it, on copies of one
+    directory.
+    """
     figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         directory = Path(name)
@@ -108,7 +110,7 @@ def start_after_stop(contestants: Sequence[Contestant], scale: float) -> dict[st
 
 
 def recovery(contestants: Sequence[Contestant], scale: float, codec: Codec) -> dict[str, dict[str, float]]:
-    """Two recovery threads, and nothing of the logs flushed as far as anybody knows."""
+    """Measures recovery with two threads; nothing of the logs is known to be flushed."""
     figures: dict[str, dict[str, float]] = {}
     mib = int(_CRASHED_MIB * scale)
     with tempfile.TemporaryDirectory(prefix="bench-") as name:

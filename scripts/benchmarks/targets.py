@@ -1,4 +1,4 @@
-"""What a row is to reach: a bound on the ratio to Kafka's figure, or on pybroker's own."""
+"""Targets of rows: a bound on the ratio to Kafka's figure, or on pybroker's own figure."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ __all__ = ["CPU", "Bound", "Target", "at_least", "at_most", "ratio_at_least", "r
 
 
 class Bound(Enum):
-    """The sign is what the table shows."""
+    """Kind of bound; the value is its sign in the table."""
 
     AT_LEAST = "≥"
     AT_MOST = "≤"
@@ -15,7 +15,7 @@ class Bound(Enum):
 
 @dataclass(frozen=True)
 class Target:
-    """``figure`` is the name of one of the row's figures."""
+    """A target. `figure` is the name of one of the row's figures."""
 
     figure: str
     bound: Bound
@@ -23,7 +23,7 @@ class Target:
     is_ratio: bool
 
     def is_reached(self, ours: float, theirs: float) -> bool:
-        """A ratio to nothing is reached only when nothing is what was wanted."""
+        """Returns whether the target is reached. A ratio to 0 is reached only by 0."""
         if self.is_ratio:
             theirs_scaled = theirs * self.limit
             return ours >= theirs_scaled if self.bound is Bound.AT_LEAST else ours <= theirs_scaled

@@ -1,4 +1,4 @@
-"""Requests without a client library: what a benchmark sends when a client's own costs would be in the way."""
+"""Sends requests without a client library, whose own cost would distort a measurement."""
 
 import socket
 import time
@@ -19,7 +19,7 @@ __all__ = ["exchange", "first_acknowledged_record"]
 
 
 def exchange(connection: socket.socket, api_key: ApiKey, version: int, message: Message) -> memoryview:
-    """Sends one request and returns the answer's body."""
+    """Sends one request and returns the body of the response."""
     spec = API_SPECS[api_key]
     header = RequestHeader(
         request_api_key=api_key, request_api_version=version, correlation_id=1, client_id="benchmark"
@@ -42,7 +42,7 @@ def receive(connection: socket.socket, size: int) -> bytes:
 
 
 def first_acknowledged_record(port: int, deadline: float) -> float:
-    """Produces one record to a topic that is made by asking for it, again and again until it is acknowledged.
+    """Produces one record to a topic that is created automatically; retries until it is acknowledged.
 
     Returns the monotonic time of the acknowledgement.
     """
@@ -59,7 +59,9 @@ def first_acknowledged_record(port: int, deadline: float) -> float:
 
 
 def produce_first_record(connection: socket.socket) -> bool:
-    """Whether it was acknowledged. A broker that has just started may fail to make the topic: it is asked each time."""
+    """Returns whether the record was acknowledged. Asks for the topic each time, because a broker that has just started
+    may fail to create it.
+    """
     exchange(connection, ApiKey.METADATA, 4, MetadataRequest(topics=[MetadataRequestTopic(name="first")]))
     batch = build_batch([Record(offset=0, timestamp_ms=int(time.time() * 1000), key=None, value=b"first")])
     topics = [TopicProduceData(name="first", partition_data=[PartitionProduceData(index=0, records=batch)])]

@@ -1,5 +1,6 @@
-"""Rows that run one after another against one broker: which of Kafka's tools with which arguments, what counts of its
-output, and what is to be reached."""
+"""Rows that run one after another against one broker: Kafka's tools with their arguments, parsing of their output, and
+targets.
+"""
 
 import re
 import time
@@ -19,7 +20,7 @@ _STEADY_LOAD = Path(__file__).with_name("SteadyLoad.java")
 
 @dataclass
 class Site:
-    """A running broker in one round. ``scale`` is the share of each row's records; ``filled`` are its topics."""
+    """A running broker in one round. `scale`: share of each row's records. `filled`: topics that are filled."""
 
     servers: str
     scale: float
@@ -50,7 +51,7 @@ class Load:
         return {"records/s": float(match[1]), "avg ms": float(match[2]), "p99 ms": float(match[3])}
 
     def consume(self, site: Site) -> dict[str, float]:
-        """Medians of some consumers, one after another: each reads for a second at most, and they differ."""
+        """Returns medians over several consumers, one after another, because single runs of a second differ."""
         runs = [self._consume_once(site) for _ in range(_CONSUMERS)]
         return {name: median(run[name] for run in runs) for name in runs[0]}
 
@@ -69,7 +70,7 @@ class Load:
         create_topic(site.servers, self.topic, self.partitions)
 
     def fill(self, site: Site) -> None:
-        """So that reading it can be measured alone."""
+        """Fills the topic, so that reading can be measured alone."""
         if self.topic not in site.filled:
             self.make_topic(site)
             self.produce(site)
@@ -77,7 +78,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Workload:
-    """A row. ``prepare`` does what is not measured; ``run`` returns figures by name."""
+    """A row. `prepare` runs without measurement; `run` returns figures by name."""
 
     name: str
     targets: Sequence[Target]
@@ -96,7 +97,9 @@ def end_to_end(site: Site) -> dict[str, float]:
 
 
 def steady(site: Site) -> dict[str, float]:
-    """100,000 messages a second. Held: every consumer has every message once, the last a second late at most."""
+    """Sends 100,000 messages a second. The load is held if every consumer gets every message once, the last at most a
+    second late.
+    """
     seconds = max(60 * site.scale, 5.0)
     output = run_tool(
         _STEADY_LOAD, site.servers, "steady", "100000", "100", "8", str(min(seconds, 10.0)), str(seconds), heap="1g"
@@ -108,12 +111,12 @@ def steady(site: Site) -> dict[str, float]:
         "records/s": found["rate"],
         "p50 ms": found["p50_ms"],
         "p99 ms": found["p99_ms"],
-        "clients' CPU s": found["client_cpu_s"],  # of two cores: where the rest of them went
+        "clients' CPU s": found["client_cpu_s"],  # clients and broker share the machine's cores
     }
 
 
 def warm_up(site: Site) -> None:
-    """Let both brokers, and Kafka's compiler above all, see some of everything before it counts."""
+    """Warms up both brokers, above all Kafka's JIT, before measuring."""
     for load in _WARM_UP:
         load.fill(site)
         load.consume(site)
@@ -130,7 +133,7 @@ _WARM_UP = (
     Load("warm-up", 200_000, 100, ("acks=all", "linger.ms=5", "batch.size=16384")),
     Load("warm-up-single", 60_000, 100, _ONE_A_REQUEST),
 )
-"""Batches are few requests, and what one costs Kafka halves within the first 60,000."""
+"""Single-record requests in the warm-up: their cost in Kafka halves within the first 60,000."""
 
 
 def _produces(name: str, load: Load, ratio: float) -> Workload:

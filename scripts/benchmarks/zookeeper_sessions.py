@@ -1,4 +1,4 @@
-"""What a ZooKeeper says of its sessions, by its four letter words: whose they are, and when one was heard of last."""
+"""Reads a ZooKeeper's sessions by its four letter words: their owners and the time of the last ping."""
 
 import re
 import socket
@@ -11,7 +11,7 @@ _PATIENCE_S = 60
 
 
 def session_of(port: int, path: str) -> str:
-    """The id, in hexadecimal, of the session that the ephemeral node ``path`` belongs to. Raises LookupError."""
+    """Returns the id (hexadecimal) of the session that owns the ephemeral node `path`. Raises LookupError."""
     session_id = ""
     for line in _ask(port, "dump").splitlines():
         if match := re.fullmatch(r"0x([0-9a-f]+):", line.strip()):
@@ -22,7 +22,7 @@ def session_of(port: int, path: str) -> str:
 
 
 def wait_for_a_ping(port: int, session_id: str) -> None:
-    """Until the session, which has nothing else to ask, is heard of once more. Raises TimeoutError."""
+    """Waits for the next ping of an idle session. Raises TimeoutError."""
     deadline = time.monotonic() + _PATIENCE_S
     before = _last_heard(port, session_id)
     while (last := _last_heard(port, session_id)) == before or "lop=PING" not in last:
@@ -32,7 +32,7 @@ def wait_for_a_ping(port: int, session_id: str) -> None:
 
 
 def _last_heard(port: int, session_id: str) -> str:
-    """What the server did for it last, and when, by a clock of the server's."""
+    """Returns the server's last operation for the session, and its time by the server's clock."""
     for line in _ask(port, "cons").splitlines():
         if f"sid=0x{session_id}," in line:
             return ",".join(re.findall(r"(?:lop|lresp)=\w+", line))
