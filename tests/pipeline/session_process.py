@@ -24,7 +24,7 @@ KEEPS_PROGRESS = {"spark.sql.streaming.numRecentProgressUpdates": "1000"}
 
 
 class Session:
-    """What can be asked for: a public method each. `options` are those of the source, or of the sink."""
+    """The requests: one public method for each. `options` are those of the source or the sink."""
 
     def __init__(self, settings: Options, format: str) -> None:  # noqa: A002 (Spark's name)
         builder = SparkSession.builder
@@ -38,35 +38,35 @@ class Session:
             self._spark.dataSource.register(PybrokerDataSource)
 
     def read(self, options: Options) -> Answer:
-        """A batch query: its schema, in how many tasks it was read, all rows."""
+        """Runs a batch query; returns its schema, number of tasks and all rows."""
         frame = self._spark.read.format(self._format).options(**options).load()
         tasks = frame.rdd.getNumPartitions()
         return {"schema": frame.schema.simpleString(), "tasks": tasks, "rows": plain_rows(frame)}
 
     def write(self, options: Options, rows: list[list[Any]]) -> Answer:
-        """A batch of rows, by the columns of ROW, with contents in base 64."""
+        """Writes rows, given by the columns of ROW, with contents in base64."""
         self._frame(rows).write.format(self._format).mode("append").options(**options).save()
         return {}
 
     def load(self, options: Options, table: str, checkpoint: str) -> Answer:
-        """A streaming query of what is available into Parquet files: the rows of its batches."""
+        """Runs a streaming query with Trigger.AvailableNow into Parquet files; returns the rows of its batches."""
         writer = self._stream(options).writeStream.format("parquet").option("checkpointLocation", checkpoint)
         return self._ended(writer.trigger(availableNow=True).start(table))
 
     def follow(self, options: Options, table: str, checkpoint: str) -> Answer:
-        """The same query, that goes on for as long as this process lives."""
+        """Runs the same query until this process ends."""
         writer = self._stream(options).writeStream.format("parquet").option("checkpointLocation", checkpoint)
         writer.trigger(processingTime="0 seconds").start(table)
         return {}
 
     def copy(self, options: Options, to: Options, checkpoint: str) -> Answer:
-        """A streaming query of what is available into topics."""
+        """Runs a streaming query with Trigger.AvailableNow into topics."""
         frame = self._stream(options).drop("topic", "partition")
         writer = frame.writeStream.format(self._format).options(**to).option("checkpointLocation", checkpoint)
         return self._ended(writer.trigger(availableNow=True).start())
 
     def table(self, path: str) -> Answer:
-        """The rows of Parquet files."""
+        """Returns the rows of Parquet files."""
         return {"rows": plain_rows(self._spark.read.parquet(path))}
 
     def _stream(self, options: Options) -> DataFrame:
@@ -87,7 +87,7 @@ class Session:
 
 
 def own_standard_output() -> TextIO:
-    """The one that this process was given. What Spark says goes to standard error from now on."""
+    """Returns this process's standard output, and redirects Spark's output to standard error."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return answers

@@ -1,4 +1,5 @@
-"""`pybroker-pipeline archive` while its driver, executors and the broker are killed: each record is there once."""
+"""Tests of `pybroker-pipeline archive` while its driver, executors and broker are killed: each "
+"record is archived once."""
 
 import json
 import os
@@ -37,7 +38,7 @@ def archive_arguments(servers: str, root: Path, topic: str) -> list[str]:
 
 
 def kill_an_executor(job: PipelineJob, chance: random.Random) -> bool:
-    """One of those that are there, or will be; whether there was one: not when the job has ended."""
+    """Kills an executor that exists or will exist; returns False if the job ended before."""
     job.await_that(job.executors, "executors")
     executors = job.executors()
     if executors:
@@ -60,7 +61,7 @@ def rows_in(spark: "SparkSession", root: Path) -> list[Produced]:
 
 
 def archive_the_rest(said: Path, root: Path, arguments: list[str], rows: int) -> None:
-    """By a job that would go on for ever: Ctrl-C ends it after whole commits."""
+    """Runs an endless archive job and stops it by Ctrl-C after whole commits."""
     with pipeline_job(said, *arguments, "--every", "0 seconds") as job:
         job.await_that(lambda: rows_by_manifest(root) >= rows, "all rows")
         job.press_ctrl_c()
@@ -103,21 +104,23 @@ def archive_through_kills(
     assert all(killed.values()), f"while the job was at work: {killed}"
 
 
-def test_each_record_is_in_the_table_once_whatever_is_killed(spark: "SparkSession", tmp_path: Path) -> None:
+def test_each_record_is_archived_once_after_kills_of_driver_executor_and_broker(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
     archive_through_kills(spark, tmp_path, ROUNDS, seed=1)
 
 
 @pytest.mark.long
-def test_each_record_is_in_the_table_once_through_many_kills(
+def test_each_record_is_archived_once_after_many_kills(
     spark: "SparkSession", tmp_path: Path, kill_rounds: int, kill_seed: int
 ) -> None:
     archive_through_kills(spark, tmp_path, kill_rounds, kill_seed, on_a_cluster=1)
 
 
-def test_sigterm_ends_the_job_after_whole_commits(
+def test_sigterm_ends_the_archive_job_after_whole_commits(
     spark: "SparkSession", servers: str, topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In this process, which takes the signal for the job once there is a commit."""
+    """The job runs in this process, which signals itself after the first commit."""
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 50))
     root = tmp_path / "table"

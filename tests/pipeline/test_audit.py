@@ -1,7 +1,7 @@
-"""What an audit finds in the log directories of replicas, and that it finds nothing where nothing is wrong.
+"""Tests of the findings of an audit in log directories of replicas, and of audits without findings.
 
-The tasks run here one after the other; on Spark: test_spark_audit. What single files may have wrong is known in more
-detail by test_log_verify, whose checks these are.
+Tasks run here one after another; test_spark_audit runs them on Spark. Faults of single files are tested in more detail
+in test_log_verify.
 """
 
 import re
@@ -46,7 +46,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def replicas(sound: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """The log directories of two brokers, with replicas of the same partitions."""
+    """Makes the log directories of two brokers with replicas of the same partitions."""
     one, other = (Path(shutil.copytree(sound, tmp_path / name)) for name in ("one", "other"))
     return one, other
 
@@ -60,10 +60,10 @@ def checkpoint(path: Path, **offsets: int) -> None:
     path.write_text(f"0\n{len(lines)}\n" + "".join(lines))
 
 
-# --- nothing is wrong -------------------------------------------------------------------------------------------------
+# --- no faults --------------------------------------------------------------------------------------------------------
 
 
-def test_replicas_that_agree_are_sound(replicas: tuple[Path, Path]) -> None:
+def test_audit_of_equal_replicas_finds_nothing(replicas: tuple[Path, Path]) -> None:
     found = audited(*replicas)
     assert found.faults == ()
     assert {str(each.topic_partition): len(each.replicas) for each in found.partitions} == {
@@ -75,15 +75,15 @@ def test_replicas_that_agree_are_sound(replicas: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize("name", ["kafka-3.9", "ibp-2.8"])
-def test_directories_of_kafkas_are_sound(name: str, tmp_path: Path) -> None:
+def test_audit_of_kafka_log_directories_finds_nothing(name: str, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(LOGDIRS / name / "data", tmp_path / "data"))
     found = audited(LOGDIRS / name / "data", copy)
     assert found.faults == ()
     assert all(len(each.replicas) == 2 for each in found.partitions)
 
 
-def test_replicas_that_begin_and_end_elsewhere_agree(replicas: tuple[Path, Path]) -> None:
-    """One lacks a segment that its retention took, and what is not committed yet."""
+def test_replicas_with_other_start_and_end_agree(replicas: tuple[Path, Path]) -> None:
+    """One replica lacks a segment by retention, and uncommitted records."""
     one, other = replicas
     (other / ".kafka_cleanshutdown").unlink()
     last = logs(other)[-1]
@@ -100,7 +100,7 @@ def test_replicas_that_begin_and_end_elsewhere_agree(replicas: tuple[Path, Path]
     assert said(other, one) == []
 
 
-def test_replicas_that_were_compacted_at_other_times_agree(tmp_path: Path) -> None:
+def test_replicas_compacted_at_other_times_agree(tmp_path: Path) -> None:
     config = LogConfig(segment_bytes=15_000, index_interval_bytes=500, retention_ms=-1, delete_retention_ms=0)
     for name in ("one", "other"):
         data = tmp_path / name
@@ -120,7 +120,7 @@ def test_replicas_that_were_compacted_at_other_times_agree(tmp_path: Path) -> No
     assert said(tmp_path / "other", tmp_path / "one") == []
 
 
-# --- something is wrong -----------------------------------------------------------------------------------------------
+# --- faults -----------------------------------------------------------------------------------------------------------
 
 Damage = Callable[[Path], Path]
 """Does it to a log directory; returns the file, or its directory, that has to be named."""
@@ -157,7 +157,7 @@ def missing_segment(data: Path) -> Path:
 
 @damage(r"offset \d+ is missing, it is in .*one/topic-0")
 def missing_segment_of_one_replica(data: Path) -> Path:
-    checkpoint(data / "cleaner-offset-checkpoint", topic=1)  # so that the gap alone is none
+    checkpoint(data / "cleaner-offset-checkpoint", topic=1)  # so that the gap alone is no fault
     return missing_segment(data).parent
 
 
@@ -222,20 +222,20 @@ def partition_of_another_topic(data: Path) -> Path:
 
 
 @pytest.mark.parametrize(("harm", "says"), DAMAGES, ids=[harm.__name__ for harm, _ in DAMAGES])
-def test_what_is_wrong_is_found(harm: Damage, says: str, replicas: tuple[Path, Path]) -> None:
+def test_audit_finds_damage(harm: Damage, says: str, replicas: tuple[Path, Path]) -> None:
     path = harm(replicas[1])
     lines = said(*replicas)
     assert any(line.startswith(str(path)) and re.search(says, line) for line in lines), lines
     assert not any(line.startswith(f"{replicas[0]}/") for line in lines), "the sound replica is blamed"
 
 
-def test_a_replica_that_lacks_what_is_committed_is_found_whichever_comes_first(replicas: tuple[Path, Path]) -> None:
+def test_replica_without_committed_records_is_found_in_either_order(replicas: tuple[Path, Path]) -> None:
     truncated_tail(replicas[1])
     for order in (replicas, tuple(reversed(replicas))):
         assert any(re.search(r"offset \d+ is (missing|not in)", line) for line in said(*order))
 
 
-def test_a_replica_whose_high_watermark_nobody_knows_is_named_and_the_others_are_compared(
+def test_replica_without_high_watermark_is_named_and_the_others_are_compared(
     replicas: tuple[Path, Path], sound: Path, tmp_path: Path
 ) -> None:
     unknown = Path(shutil.copytree(sound, tmp_path / "another"))
@@ -249,7 +249,7 @@ def test_a_replica_whose_high_watermark_nobody_knows_is_named_and_the_others_are
     assert "no checkpoint has its high watermark: 3 replicas" in report_page(found)
 
 
-def test_a_replica_without_others_needs_no_high_watermark(sound: Path, tmp_path: Path) -> None:
+def test_single_replica_needs_no_high_watermark(sound: Path, tmp_path: Path) -> None:
     alone = Path(shutil.copytree(sound, tmp_path / "alone"))
     (alone / CLUSTER_FILES[1]).unlink()
     found = audited(alone)
@@ -257,13 +257,13 @@ def test_a_replica_without_others_needs_no_high_watermark(sound: Path, tmp_path:
     assert "high watermark:" not in report_page(found)
 
 
-def test_a_fault_that_each_partition_would_tell_is_told_once(sound: Path, tmp_path: Path) -> None:
+def test_fault_seen_by_several_partitions_is_reported_once(sound: Path, tmp_path: Path) -> None:
     data = Path(shutil.copytree(sound, tmp_path / "data"))
     (data / CLUSTER_FILES[1]).write_text("nonsense\n")
     assert len(said(data)) == 1
 
 
-def test_what_is_no_log_directory_is_refused(tmp_path: Path) -> None:
+def test_path_without_log_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoLogError):
         audited(tmp_path)
 
@@ -271,7 +271,7 @@ def test_what_is_no_log_directory_is_refused(tmp_path: Path) -> None:
 # --- reports ----------------------------------------------------------------------------------------------------------
 
 
-def test_groups_are_summed_up_with_how_far_they_are_behind() -> None:
+def test_audit_reports_groups_with_their_lag() -> None:
     report = report_json(audited(LOGDIRS / "kafka-3.9" / "data"))
     assert report["sound"] is True
     assert report["groups"], "Kafka's directory has groups"
@@ -280,7 +280,7 @@ def test_groups_are_summed_up_with_how_far_they_are_behind() -> None:
     assert all(entry["offset"] >= 0 and (entry["lag"] is None or entry["lag"] >= 0) for entry in offsets)
 
 
-def test_the_page_needs_nothing_else_and_takes_names_as_text(replicas: tuple[Path, Path], tmp_path: Path) -> None:
+def test_audit_page_is_self_contained_and_escapes_names(replicas: tuple[Path, Path], tmp_path: Path) -> None:
     flipped_byte(replicas[1])
     strange = replicas[1].rename(tmp_path / "<script>&")
     page = report_page(audited(replicas[0], strange))

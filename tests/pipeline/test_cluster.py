@@ -1,4 +1,4 @@
-"""What a reader asks of a cluster, of a real broker."""
+"""Tests of the reader's view of a cluster, against a real broker."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,13 +23,13 @@ def cluster(servers: str) -> Iterator[Cluster]:
         yield cluster
 
 
-def test_the_partitions_of_topics_that_exist(cluster: Cluster, servers: str, topic: str) -> None:
+def test_partitions_of_existing_topics_are_listed(cluster: Cluster, servers: str, topic: str) -> None:
     create_topic(servers, topic, 3)
     assert cluster.partitions([topic, "nonsense"]) == [TopicPartition(topic, number) for number in range(3)]
     assert cluster.partitions(["nonsense"]) == []
 
 
-def test_topics_that_do_not_exist_are_named_to_whoever_needs_them_all(servers: str, topic: str) -> None:
+def test_missing_topics_are_named_if_all_are_required(servers: str, topic: str) -> None:
     create_topic(servers, topic, 2)
     with Cluster(reader_settings({"bootstrap.servers": servers}), retry_ms=0) as cluster:
         assert cluster.partitions_of_all([topic]) == [TopicPartition(topic, number) for number in range(2)]
@@ -37,7 +37,7 @@ def test_topics_that_do_not_exist_are_named_to_whoever_needs_them_all(servers: s
             cluster.partitions_of_all(["other", topic, "nonsense"])
 
 
-def test_internal_topics_are_not_among_the_names(cluster: Cluster, servers: str, topic: str) -> None:
+def test_topic_names_exclude_internal_topics(cluster: Cluster, servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     cluster.commit(f"group-of-{topic}", {TopicPartition(topic, 0): 0})
     assert cluster.partitions(["__consumer_offsets"]), "it is there"
@@ -46,7 +46,7 @@ def test_internal_topics_are_not_among_the_names(cluster: Cluster, servers: str,
     assert "__consumer_offsets" not in names
 
 
-def test_offsets_of_ends_and_times(cluster: Cluster, servers: str, topic: str) -> None:
+def test_offsets_are_found_by_end_and_by_timestamp(cluster: Cluster, servers: str, topic: str) -> None:
     create_topic(servers, topic, 2)
     produce(servers, numbered(topic, [0, 1], 20))
     first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
@@ -54,7 +54,7 @@ def test_offsets_of_ends_and_times(cluster: Cluster, servers: str, topic: str) -
     assert cluster.offsets({first: START_MS + 10, second: START_MS + 1000}) == {first: 5, second: NO_OFFSET}
 
 
-def test_offsets_are_stored_in_a_group(cluster: Cluster, servers: str, topic: str) -> None:
+def test_commit_stores_offsets_in_a_group(cluster: Cluster, servers: str, topic: str) -> None:
     create_topic(servers, topic, 2)
     group = f"group-of-{topic}"
     cluster.commit(group, {TopicPartition(topic, 0): 7, TopicPartition(topic, 1): 9})
@@ -64,7 +64,7 @@ def test_offsets_are_stored_in_a_group(cluster: Cluster, servers: str, topic: st
     assert [each.offset for each in found] == [7, 9]
 
 
-def test_a_partition_that_does_not_exist_is_given_up(servers: str, topic: str) -> None:
+def test_request_for_missing_partition_is_given_up(servers: str, topic: str) -> None:
     with (
         Cluster(reader_settings({"bootstrap.servers": servers}), retry_ms=0) as cluster,
         pytest.raises(UnknownTopicOrPartitionError, match=f"{topic}-0"),
@@ -72,7 +72,7 @@ def test_a_partition_that_does_not_exist_is_given_up(servers: str, topic: str) -
         cluster.offsets({TopicPartition(topic, 0): LATEST})
 
 
-def test_a_broker_that_was_killed_is_found_again(tmp_path: Path) -> None:
+def test_cluster_reconnects_to_a_restarted_broker(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path) as broker:
         create_topic(broker.bootstrap_servers, "t", 1)
         with Cluster(reader_settings({"bootstrap.servers": broker.bootstrap_servers})) as cluster:
@@ -84,7 +84,7 @@ def test_a_broker_that_was_killed_is_found_again(tmp_path: Path) -> None:
             assert cluster.partitions(["t"]) == [at]
 
 
-def test_a_partition_whose_leader_is_gone_is_asked_of_the_next_one(cluster: Cluster, servers: str, topic: str) -> None:
+def test_request_follows_the_partition_to_its_new_leader(cluster: Cluster, servers: str, topic: str) -> None:
     create_topic(servers, topic, 2)
     places = [TopicPartition(topic, number) for number in range(2)]
     assert cluster.partitions([topic]) == places
@@ -93,7 +93,7 @@ def test_a_partition_whose_leader_is_gone_is_asked_of_the_next_one(cluster: Clus
     assert cluster.offsets(dict.fromkeys(places, LATEST)) == dict.fromkeys(places, 0)
 
 
-def test_nobody_at_the_address(topic: str) -> None:
+def test_unreachable_bootstrap_server_raises_connection_error(topic: str) -> None:
     settings = reader_settings({"bootstrap.servers": "127.0.0.1:1"})
     with (
         Cluster(settings, retry_ms=0) as cluster,

@@ -1,4 +1,4 @@
-"""The compiled look at batches finds what the plain one does, in sound batches and in damaged ones."""
+"""Tests that the compiled check of batches finds the same faults as the plain one."""
 
 import random
 import struct
@@ -30,7 +30,7 @@ def both(data: bytes) -> tuple[list[str], list[str]]:
     return list(quick_batch_faults(batch, with_records=True)), list(batch_faults(batch, with_records=True))
 
 
-def test_what_one_finds_the_other_finds() -> None:
+def test_compiled_check_finds_the_same_faults_as_the_plain_check() -> None:
     need_columns()
     chance = random.Random(5)
     batches = [data for path in sorted(LOGDIRS.glob("*/data/golden1-*/*.log")) for data in stored(path)]

@@ -1,4 +1,4 @@
-"""Spark's own Kafka connector on pybroker, and beside the pipeline's source: the same query gives the same rows."""
+"""Tests of Spark's own Kafka connector on pybroker, and comparisons of its rows with those of the pipeline's source."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,13 +36,13 @@ def connector(broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def ours(spark: "SparkSession", servers: str, **options: Any) -> Read:
-    """By the pipeline's source."""
+    """Returns the rows by the pipeline's source."""
     frame = loaded(spark.read, servers, **options)
     return Read(frame.schema.simpleString(), tasks_of(frame), patiently(lambda: plain_rows(frame)))
 
 
 def row_of(record: Produced, with_headers: bool = False) -> PlainRow:
-    """A record with a time of its own as Spark's sources have it."""
+    """Returns a record with its own timestamp, as a row of Spark's sources."""
     headers = tuple((name, text(value)) for name, value in record.headers) or None
     at = (record.topic, record.partition, record.offset)
     return PlainRow(
@@ -56,7 +56,7 @@ def in_order(records: list[Produced]) -> list[Produced]:
 
 @pytest.fixture(scope="module")
 def many(broker: BrokerProcess) -> list[Produced]:
-    """Two topics with every codec, tombstones, missing and empty keys, headers of all kinds, one compacted."""
+    """Two topics with every codec, tombstones, missing and empty keys, all kinds of headers; one is compacted."""
     servers = broker.bootstrap_servers
     create_topic(servers, "many-a", 3)
     create_topic(servers, "many-b", 1, {"cleanup.policy": "compact"})
@@ -103,7 +103,7 @@ QUERIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_the_same_query_gives_the_same_rows(
+def test_connector_and_pipeline_return_the_same_rows(
     spark: "SparkSession", servers: str, connector: SparkSessionProcess, many: list[Produced], name: str
 ) -> None:
     theirs = connector.read(**QUERIES[name])
@@ -116,7 +116,7 @@ def test_the_same_query_gives_the_same_rows(
         assert theirs.rows == [row_of(record, with_headers=True) for record in many]
 
 
-def test_a_topic_that_is_not_there_fails_either_query(
+def test_missing_topic_fails_both_queries(
     spark: "SparkSession", servers: str, connector: SparkSessionProcess, many: list[Produced]
 ) -> None:
     with pytest.raises(QueryError, match="UnknownTopicOrPartition"):
@@ -126,10 +126,10 @@ def test_a_topic_that_is_not_there_fails_either_query(
 
 
 @pytest.mark.parametrize("level", ISOLATION_LEVELS)
-def test_topics_that_kafka_wrote_give_the_same_rows(
+def test_connector_and_pipeline_return_the_same_rows_of_topics_by_kafka(
     spark: "SparkSession", connector: SparkSessionProcess, tmp_path: Path, level: str
 ) -> None:
-    """Transactions that were committed, aborted and left open, compacted logs, times of the broker, all codecs."""
+    """Topics with committed, aborted and open transactions, compacted logs, LogAppendTime, and all codecs."""
     with broker_on("kafka-3.9", tmp_path) as broker:
         servers = broker.bootstrap_servers
         options = {"subscribe": ",".join(GOLDEN), "includeHeaders": "true", "kafka_isolation_level": level}
@@ -138,7 +138,7 @@ def test_topics_that_kafka_wrote_give_the_same_rows(
     assert {row.topic for row in theirs.rows} == set(GOLDEN)
 
 
-def test_topics_in_old_formats_give_the_same_rows(
+def test_connector_and_pipeline_return_the_same_rows_of_old_formats(
     spark: "SparkSession", connector: SparkSessionProcess, tmp_path: Path
 ) -> None:
     with broker_on("ibp-2.8", tmp_path) as broker:
@@ -149,7 +149,7 @@ def test_topics_in_old_formats_give_the_same_rows(
     assert {row.topic for row in theirs.rows} == set(OLD_FORMATS)
 
 
-def test_rows_that_the_connector_writes_are_those_that_are_read(
+def test_rows_written_by_the_connector_are_read_unchanged(
     spark: "SparkSession", servers: str, connector: SparkSessionProcess, topic: str
 ) -> None:
     create_topic(servers, topic, 3)
@@ -165,7 +165,7 @@ def test_rows_that_the_connector_writes_are_those_that_are_read(
     assert connector.read(**options) == found
 
 
-def test_keys_of_the_connector_go_where_kafkas_own_producer_sends_them(
+def test_connector_sends_keys_to_the_partitions_of_kafkas_producer(
     servers: str, connector: SparkSessionProcess, topic: str
 ) -> None:
     create_topic(servers, topic, 5)
@@ -175,7 +175,7 @@ def test_keys_of_the_connector_go_where_kafkas_own_producer_sends_them(
     assert found == {text(key): (murmur2(key) & 0x7FFFFFFF) % 5 for key in keys}
 
 
-def test_deleted_records_fail_the_connectors_query_unless_it_may_lose_them(
+def test_deleted_records_fail_the_connectors_query_unless_fail_on_data_loss_is_false(
     servers: str, connector: SparkSessionProcess, topic: str
 ) -> None:
     create_topic(servers, topic, 1)
@@ -187,7 +187,7 @@ def test_deleted_records_fail_the_connectors_query_unless_it_may_lose_them(
     assert connector.read(**options, failOnDataLoss="false").rows == [row_of(record) for record in expected[5:]]
 
 
-def test_what_is_available_is_streamed_in_limited_batches_and_the_next_query_goes_on(
+def test_connector_streams_limited_batches_and_the_next_query_continues(
     servers: str, connector: SparkSessionProcess, topic: str, tmp_path: Path
 ) -> None:
     create_topic(servers, topic, 2)
@@ -203,7 +203,7 @@ def test_what_is_available_is_streamed_in_limited_batches_and_the_next_query_goe
     assert connector.table(table) == [row_of(record) for record in in_order(expected)]
 
 
-def test_a_topic_is_streamed_into_another(
+def test_connector_streams_a_topic_into_another(
     servers: str, connector: SparkSessionProcess, topic: str, tmp_path: Path
 ) -> None:
     create_topic(servers, topic, 2)
@@ -219,10 +219,10 @@ def test_a_topic_is_streamed_into_another(
     )
 
 
-def test_a_killed_stream_goes_on_from_its_checkpoint_with_each_record_once(
+def test_killed_connector_stream_continues_from_its_checkpoint_exactly_once(
     connector: SparkSessionProcess, topic: str, tmp_path: Path
 ) -> None:
-    """A session of its own and the broker are killed in the middle of it; `connector` goes on."""
+    """A separate session and the broker are killed in the middle of the stream; `connector` continues it."""
     table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
     options = {"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 20}
     with BrokerProcess(tmp_path / "broker", KEEPS_OLD_RECORDS) as broker:

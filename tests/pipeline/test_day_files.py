@@ -1,4 +1,4 @@
-"""Rows of a task as Parquet files by day: which files, which rows they have, how much is held."""
+"""Tests of writing a task's rows as Parquet files by day."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ DAY_US = 86_400_000_000
 
 
 def rows(first: int, days: Sequence[int]) -> "pa.RecordBatch":
-    """A row of each of these days, with offsets from `first` on."""
+    """Returns a row for each of these days, with offsets from `first` on."""
     import pyarrow as pa
     from pybroker.pipeline.columns.row_buffers import HEADERS_TYPE
 
@@ -45,7 +45,7 @@ def written(directory: Path, *parts: "pa.RecordBatch", **limits: Any) -> "list[W
 
 
 def offsets_in(directory: Path, file: "WrittenFile") -> list[int]:
-    """By what the file says; what the task said of it is held against that."""
+    """Returns the offsets in a file, and compares them with those that the task reported."""
     from pyarrow import parquet
 
     table = parquet.read_table(directory / file.path, partitioning=None)
@@ -58,7 +58,7 @@ def offsets_in(directory: Path, file: "WrittenFile") -> list[int]:
     return offsets
 
 
-def test_each_day_has_a_file_with_its_rows_in_order(tmp_path: Path) -> None:
+def test_each_day_has_one_file_with_its_rows_in_order(tmp_path: Path) -> None:
     found = written(tmp_path, rows(10, [0, 1, 0, -1]), rows(14, [0, 0]), rows(16, [1, 0]))
     by_day = {Path(file.path).parent.as_posix(): offsets_in(tmp_path, file) for file in found}
     assert by_day == {
@@ -69,7 +69,7 @@ def test_each_day_has_a_file_with_its_rows_in_order(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("*.parquet"))) == 3
 
 
-def test_no_more_rows_are_held_than_make_a_row_group(tmp_path: Path) -> None:
+def test_at_most_one_row_group_of_rows_is_in_memory(tmp_path: Path) -> None:
     from pyarrow import parquet
 
     parts = [rows(number * 100, [number % 2] * 100) for number in range(10)]
@@ -80,7 +80,7 @@ def test_no_more_rows_are_held_than_make_a_row_group(tmp_path: Path) -> None:
         assert len(offsets_in(tmp_path, file)) == 500
 
 
-def test_of_many_days_the_file_that_got_no_rows_for_longest_is_closed(tmp_path: Path) -> None:
+def test_least_recently_used_day_file_is_closed_first(tmp_path: Path) -> None:
     found = written(tmp_path, rows(0, [1, 2]), rows(2, [1, 3]), rows(4, [1, 2]), most_open=2)
     assert sorted((Path(file.path).parent.name, offsets_in(tmp_path, file)) for file in found) == [
         ("date=1970-01-02", [0, 2, 4]),
@@ -90,7 +90,7 @@ def test_of_many_days_the_file_that_got_no_rows_for_longest_is_closed(tmp_path: 
     ]
 
 
-def test_a_range_without_rows_makes_no_file(tmp_path: Path) -> None:
+def test_range_without_rows_makes_no_file(tmp_path: Path) -> None:
     assert written(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -105,7 +105,7 @@ def test_a_range_without_rows_makes_no_file(tmp_path: Path) -> None:
         (-719_529, "-0001-12-31"),
     ],
 )
-def test_days_are_named_as_spark_names_them(day: int, date: str) -> None:
+def test_day_directories_are_named_as_by_spark(day: int, date: str) -> None:
     from pybroker.pipeline.archive.day_files import date_of
 
     assert date_of(day) == date

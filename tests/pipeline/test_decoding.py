@@ -1,4 +1,5 @@
-"""Record batches become columns: the compiled walk, held to the plain one, to Kafka's own dumps, and to damage."""
+"""Tests of decoding record batches to columns: the compiled walk against the plain one, Kafka's own "
+"dumps, and damage."""
 
 import gzip
 import json
@@ -46,7 +47,7 @@ records = st.builds(
 
 
 def at_rising_offsets(found: list[Record], base: int) -> list[Record]:
-    """Their offsets are taken for distances."""
+    """Returns the records at rising offsets; each record's offset is used as the distance to the previous one."""
     offset = base
     result = []
     for record in found:
@@ -62,7 +63,7 @@ def at_rising_offsets(found: list[Record], base: int) -> list[Record]:
     st.integers(1, 9),
     st.integers(1, 200),
 )
-def test_rows_are_the_records_however_little_is_gathered(
+def test_decoded_rows_equal_the_records_for_any_buffer_size(
     compiled: bool, groups: list[list[Record]], codec: Codec, rows: int, data_bytes: int
 ) -> None:
     expected: list[Record] = []
@@ -78,7 +79,7 @@ def test_rows_are_the_records_however_little_is_gathered(
 
 @WALKS
 @pytest.mark.parametrize("name", ["kafka-3.9", "ibp-2.8"])
-def test_rows_are_what_kafka_says_stands_in_its_files(name: str, compiled: bool) -> None:
+def test_decoded_rows_equal_the_dump_by_kafka(name: str, compiled: bool) -> None:
     with gzip.open(REFERENCE / name / "batches.jsonl.gz", "rt") as lines:
         dumped = [json.loads(line) for line in lines]
     count = 0
@@ -92,7 +93,7 @@ def test_rows_are_what_kafka_says_stands_in_its_files(name: str, compiled: bool)
 
 
 @WALKS
-def test_only_offsets_of_the_range_are_taken(compiled: bool) -> None:
+def test_only_offsets_in_the_range_are_decoded(compiled: bool) -> None:
     batch = batch_of(build_batch([Record(offset, 5, b"k", b"v") for offset in range(100, 110)]))
     found = decoded([batch], 103, 107, compiled=compiled)
     assert [record.offset for record in found.records] == [103, 104, 105, 106]
@@ -101,13 +102,13 @@ def test_only_offsets_of_the_range_are_taken(compiled: bool) -> None:
 
 
 @WALKS
-def test_headers_that_nobody_asked_for_are_passed_over(compiled: bool) -> None:
+def test_headers_are_skipped_if_not_requested(compiled: bool) -> None:
     batch = batch_of(build_batch([Record(1, 5, b"k", b"v", (("h", b"x"), ("i", None)))]))
     assert decoded([batch], compiled=compiled, with_headers=False).records == [Record(1, 5, b"k", b"v")]
 
 
 @WALKS
-def test_a_record_larger_than_the_buffers_gets_buffers_of_its_own(compiled: bool) -> None:
+def test_record_larger_than_the_buffers_gets_larger_buffers(compiled: bool) -> None:
     big = Record(2, 5, b"K" * 3000, b"V" * 5000, (("name" * 200, b"H" * 700),))
     small = [Record(1, 5, b"k", b"v"), Record(3, 5, None, None)]
     batch = batch_of(build_batch([small[0], big, small[1]]))
@@ -117,32 +118,32 @@ def test_a_record_larger_than_the_buffers_gets_buffers_of_its_own(compiled: bool
 
 
 @WALKS
-def test_the_brokers_time_counts_where_the_topic_says_so(compiled: bool) -> None:
+def test_rows_have_log_append_time_if_the_batch_has_it(compiled: bool) -> None:
     batch = batch_of(build_batch([Record(1, 5, None, b"v"), Record(2, 9, None, b"w")], log_append_time_ms=77))
     assert [record.timestamp_ms for record in decoded([batch], compiled=compiled).records] == [77, 77]
 
 
 @WALKS
-def test_a_time_that_microseconds_cannot_say_is_the_last_that_they_can(compiled: bool) -> None:
+def test_timestamp_beyond_microseconds_becomes_the_last_possible_one(compiled: bool) -> None:
     batch = batch_of(build_batch([Record(1, (1 << 63) - 1, None, b"v")]))
     (record,) = decoded([batch], compiled=compiled).records
     assert record.timestamp_ms == (1 << 63) // 1000 - 1
 
 
 @WALKS
-def test_a_control_batch_has_no_rows(compiled: bool) -> None:
+def test_control_batch_has_no_rows(compiled: bool) -> None:
     marker = EndTransactionMarker(is_commit=True, coordinator_epoch=0)
     data = build_marker_batch(marker, producer_id=1, producer_epoch=0, timestamp_ms=5, base_offset=7)
     assert decoded([batch_of(data)], compiled=compiled).records == []
 
 
 @WALKS
-def test_a_batch_that_the_cleaner_emptied_has_no_rows(compiled: bool) -> None:
+def test_batch_emptied_by_the_cleaner_has_no_rows(compiled: bool) -> None:
     data = build_batch([], base_offset=5, last_offset=9, codec=Codec.LZ4)
     assert decoded([batch_of(data)], compiled=compiled).records == []
 
 
-def test_a_header_name_that_is_no_text_is_replaced_as_java_does() -> None:
+def test_invalid_utf8_in_header_names_is_replaced_as_in_java() -> None:
     batch = batch_of(build_batch([Record(1, 5, None, b"v", (("\udcff!", b"x"),))]))
     for compiled in (True, False):
         (record,) = decoded([batch], compiled=compiled).records
@@ -150,13 +151,13 @@ def test_a_header_name_that_is_no_text_is_replaced_as_java_does() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_messages_become_rows(magic: int) -> None:
+def test_messages_of_old_formats_become_rows(magic: int) -> None:
     expected = [Record(offset, 5 if magic else -1, b"k", b"v") for offset in range(3)]
     data = build_message_set(expected, magic=magic, codec=Codec.GZIP)
     assert decoded([batch_of(data)]).records == expected
 
 
-def test_a_wrong_checksum_is_an_error_unless_nobody_asked() -> None:
+def test_wrong_checksum_is_an_error_only_with_check_crcs() -> None:
     data = bytearray(build_batch([Record(1, 5, b"k", b"v")]))
     data[-2] ^= 0x40
     with pytest.raises(CorruptRecordError, match="offset 1 is corrupt"):
@@ -166,8 +167,8 @@ def test_a_wrong_checksum_is_an_error_unless_nobody_asked() -> None:
 
 @settings(max_examples=300)
 @given(st.lists(records, min_size=1, max_size=4), st.data())
-def test_damage_is_seen_as_the_plain_walk_sees_it(found: list[Record], data: st.DataObject) -> None:
-    """Any bytes in place of any others: either both refuse the batch, or both read the same from it."""
+def test_compiled_walk_treats_damage_like_the_plain_walk(found: list[Record], data: st.DataObject) -> None:
+    """Replaces random bytes: either both walks refuse the batch, or both read the same rows."""
     damaged = bytearray(build_batch(at_rising_offsets(found, 0)))
     for _ in range(data.draw(st.integers(1, 3))):
         position = data.draw(st.integers(61, len(damaged) - 1))
@@ -185,10 +186,10 @@ def test_damage_is_seen_as_the_plain_walk_sees_it(found: list[Record], data: st.
 
 @WALKS
 @pytest.mark.parametrize("delta", [0, 3], ids=["the one before", "behind the last"])
-def test_offsets_that_do_not_rise_within_the_batch_are_damage(delta: int, compiled: bool) -> None:
+def test_offsets_that_do_not_rise_within_a_batch_are_damage(delta: int, compiled: bool) -> None:
     data = bytearray(build_batch([Record(0, 5, None, None), Record(1, 5, None, None), Record(2, 5, None, None)]))
     record_bytes = (len(data) - HEADER_SIZE_V2) // 3
-    at_delta = HEADER_SIZE_V2 + record_bytes + 3  # behind length, attributes and timestamp delta, of a byte each
+    at_delta = HEADER_SIZE_V2 + record_bytes + 3  # after length, attributes and timestamp delta, one byte each
     assert data[at_delta] == 1 << 1
     data[at_delta] = delta << 1
     with pytest.raises(InvalidRecordError):
@@ -196,7 +197,7 @@ def test_offsets_that_do_not_rise_within_the_batch_are_damage(delta: int, compil
 
 
 @given(st.lists(records, min_size=1, max_size=4), st.integers(1, 400))
-def test_a_payload_that_is_cut_off_is_refused(found: list[Record], cut: int) -> None:
+def test_truncated_payload_is_refused(found: list[Record], cut: int) -> None:
     data = build_batch(at_rising_offsets(found, 0))
     cut_data = bytearray(data[: max(61, len(data) - cut)])
     cut_data[8:12] = (len(cut_data) - 12).to_bytes(4, "big")

@@ -1,4 +1,4 @@
-"""What a job that archives keeps of its commits."""
+"""Tests of the totals of an archive job's commits."""
 
 from pybroker.pipeline.archive.done_commits import MOST_KEPT, DoneCommits
 from pybroker.pipeline.archive.manifest import Commit, DataFile, PartitionRows, batch_name
@@ -10,7 +10,7 @@ def commit_of(number: int, *rows: int) -> Commit:
     return Commit(batch_name(number), {}, tuple(files))
 
 
-def test_all_commits_count_and_the_newest_are_kept() -> None:
+def test_all_commits_are_counted_and_only_the_newest_kept() -> None:
     done = DoneCommits()
     for number in range(MOST_KEPT + 5):
         done.add(commit_of(number, 2, 1))
@@ -19,7 +19,7 @@ def test_all_commits_count_and_the_newest_are_kept() -> None:
     assert [commit.name for commit in done] == [batch_name(number) for number in range(5, commits)]
 
 
-def test_the_rows_of_a_commit_are_told_by_its_name() -> None:
+def test_rows_of_a_commit_are_found_by_its_name() -> None:
     done = DoneCommits()
     done.add(commit_of(0, 2, 1))
     done.add(commit_of(1))

@@ -1,4 +1,4 @@
-"""The command line of `pybroker-pipeline`, as far as it takes no Spark."""
+"""Tests of the command line of `pybroker-pipeline` that need no Spark session."""
 
 import json
 import subprocess
@@ -54,7 +54,9 @@ NEEDED = ["--bootstrap-servers", "b:9092", "--topics", "a,b", "--to", "/lake"]
         ),
     ],
 )
-def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_are_reported_in_one_line(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments) == BAD_INPUT
     errors = capsys.readouterr().err
     assert says in errors
@@ -74,10 +76,10 @@ def test_bad_arguments_are_told_in_a_line(arguments: list[str], says: str, capsy
         (["replay", *REPLAYED, "--option", "kafka.ack=1"], "kafka.ack"),
     ],
 )
-def test_wrong_options_of_sources_and_targets_are_told_in_a_line(
+def test_wrong_options_of_sources_and_targets_are_reported_in_one_line(
     arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By PySpark's classes and before a JVM is started."""
+    """Uses PySpark's classes, but no JVM is started."""
     pyspark = pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
     before = pyspark.SparkContext._gateway
     assert main(arguments) == BAD_INPUT
@@ -87,7 +89,7 @@ def test_wrong_options_of_sources_and_targets_are_told_in_a_line(
     assert pyspark.SparkContext._gateway is before
 
 
-def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:
+def test_help_lists_all_jobs_and_imports_no_spark() -> None:
     program = (
         "import sys; from pybroker.pipeline.jobs.command import main; code = main(['--help']); "
         "sys.exit(9 if {'pyspark', 'pyarrow', 'numpy'} & set(sys.modules) else code)"
@@ -98,7 +100,7 @@ def test_help_tells_of_all_jobs_and_imports_no_spark() -> None:
         assert f"  {job} " in ran.stdout
 
 
-def test_that_the_extra_is_not_installed_is_told_in_a_line() -> None:
+def test_missing_extra_is_reported_in_one_line() -> None:
     program = (
         "import sys; sys.modules['pyspark'] = None; from pybroker.pipeline.jobs.command import main; "
         "sys.exit(main(['audit', '/']))"
@@ -110,7 +112,7 @@ def test_that_the_extra_is_not_installed_is_told_in_a_line() -> None:
     assert ran.stderr.count("\n") == 1
 
 
-def test_arguments_become_options_of_the_source() -> None:
+def test_job_arguments_become_options_of_the_source() -> None:
     given = [
         "--max-records",
         "7",
@@ -132,7 +134,7 @@ def test_arguments_become_options_of_the_source() -> None:
     }
 
 
-def test_times_are_utc_unless_they_say_otherwise() -> None:
+def test_times_are_utc_unless_they_name_a_zone() -> None:
     from pybroker.pipeline.jobs.replay_command import time_us
 
     assert time_us("1970-01-02") == 86_400_000_000
@@ -140,7 +142,7 @@ def test_times_are_utc_unless_they_say_otherwise() -> None:
     assert time_us("1969-12-31 23:59:59.999") == -1000
 
 
-def test_what_spark_says_becomes_a_line() -> None:
+def test_spark_failure_is_shortened_to_one_line() -> None:
     ours = "Traceback\n  File x\npybroker.pipeline.appending.partition_append.AppendError: t-0: too large\n\n\tat org"
     assert failure_line(RuntimeError(f"An error: {ours}")) == "t-0: too large"
     assert failure_line(RuntimeError("\n[PARSE_SYNTAX_ERROR] at or near 'x'\n\n== SQL ==")) == (
@@ -154,12 +156,12 @@ def test_what_spark_says_becomes_a_line() -> None:
     ("count", "noun", "words"),
     [(1, "partition", "1 partition"), (0, "file", "0 files"), (2, "directory", "2 directories")],
 )
-def test_one_of_a_thing_is_not_told_as_several(count: int, noun: str, words: str) -> None:
+def test_counts_of_one_use_the_singular(count: int, noun: str, words: str) -> None:
     assert counted(count, noun) == words
     assert counted(1200, "micro-batch") == "1,200 micro-batches"
 
 
-def test_what_is_left_to_read_is_counted() -> None:
+def test_lag_is_the_number_of_records_left_to_read() -> None:
     def text(*offsets: int) -> str:
         return json.dumps(position_of({TopicPartition("t", number): offset for number, offset in enumerate(offsets)}))
 

@@ -1,4 +1,6 @@
-"""Apache Kafka's brokers as the target of `replay` and `mirror`: two of them, with a replica of each partition each."""
+"""Tests of `replay` and `mirror` with two brokers of Apache Kafka as the target, with a replica of each partition on
+both.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -54,7 +56,7 @@ class KafkaCluster:
         return len(found) == PARTITIONS and all(len(partition.isrs) == 2 for partition in found)
 
     def kill_each(self, topic: str, job: PipelineJob) -> None:
-        """Each broker is killed while the job writes, and comes again when the other one has taken over."""
+        """Kills each broker while the job writes, and restarts it after the other one has taken over."""
         with closing(RowCount(self.servers, topic, PARTITIONS)) as rows:
             job.await_that(rows.more(1), "rows")
             for broker in self._brokers:
@@ -76,7 +78,7 @@ def rows_at(spark: "SparkSession", servers: str, topic: str) -> list[Produced]:
     return found_in(loaded(spark.read, servers, subscribe=topic, includeHeaders="true"))
 
 
-def test_each_row_is_written_once_to_replicas_of_kafka_whose_leaders_are_killed(
+def test_each_row_is_written_once_to_kafka_while_leaders_are_killed(
     spark: "SparkSession", kafka: KafkaCluster, servers: str, topic: str, tmp_path: Path
 ) -> None:
     create_topic(servers, topic, PARTITIONS)

@@ -1,6 +1,6 @@
-"""A query on a master of several processes: the driver's, and executors that share nothing with it but the network.
+"""Tests of a query on a cluster of processes: a driver, and executors that share only the network with it.
 
-`test_archive_kills` runs the job `archive` there: it streams, and writes files.
+`test_archive_kills` runs the job `archive` there, which streams and writes files.
 """
 
 import json
@@ -18,14 +18,14 @@ DRIVER = "driver"
 
 
 def task_places(directory: Path) -> set[str]:
-    """Which executors ran tasks, by what Spark wrote down."""
+    """Returns the executors that ran tasks, from Spark's event log."""
     (log,) = directory.iterdir()
     events = map(json.loads, log.read_text().splitlines())
     return {event["Task Info"]["Executor ID"] for event in events if event["Event"] == "SparkListenerTaskEnd"}
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_topic_is_read_by_executors(servers: str, topic: str, tmp_path: Path) -> None:
+def test_topic_is_read_by_executor_processes(servers: str, topic: str, tmp_path: Path) -> None:
     create_topic(servers, topic, 4)
     expected = produce(servers, numbered(topic, [0, 1, 2, 3], 2000), compression_codec="zstd")
     events = tmp_path / "events"

@@ -1,16 +1,16 @@
-"""Options of the source for log directories."""
+"""Tests of the options for log directories."""
 
 import pytest
 from pybroker.pipeline.options.log_options import log_options
 from pybroker.pipeline.options.options import OptionError
 
 
-def test_paths() -> None:
+def test_option_path_holds_one_or_several_paths() -> None:
     assert log_options({"path": "/a, /b"}).paths == ("/a", "/b")
     assert log_options({"PATH": '["/a,b"]'}).paths == ("/a,b",)
 
 
-def test_which_partitions_are_wanted() -> None:
+def test_options_select_partitions_of_log_directories() -> None:
     assert log_options({"path": "/a"}).wants("t", 0)
     assert not log_options({"path": "/a"}).wants("__consumer_offsets", 0)
     assert log_options({"path": "/a", "subscribe": "__consumer_offsets"}).wants("__consumer_offsets", 0)
@@ -34,7 +34,7 @@ def test_which_partitions_are_wanted() -> None:
         ({"path": "/a", "subscribe": "t", "assign": '{"t":[1]}'}, "'assign' and 'subscribe'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(given: dict[str, str], named: str) -> None:
+def test_invalid_log_options_are_refused_by_name(given: dict[str, str], named: str) -> None:
     with pytest.raises(OptionError) as error:
         log_options(given)
     assert named in str(error.value)

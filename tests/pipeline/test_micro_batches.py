@@ -1,4 +1,4 @@
-"""Where micro-batches begin and end."""
+"""Tests of the start and end of micro-batches."""
 
 import json
 
@@ -15,26 +15,26 @@ def batches(max_offsets: int | None = None, min_offsets: int | None = None, max_
 
 
 def kept(position: Position) -> Position:
-    """As it comes back from Spark, which has it as JSON."""
+    """Returns the position after Spark has stored it as JSON."""
     result: Position = json.loads(json.dumps(position))
     return result
 
 
-def test_a_batch_ends_where_the_partitions_end() -> None:
+def test_batch_ends_where_the_partitions_end() -> None:
     query = batches()
     query.learn({T0: 10, T1: 5})
     end = query.end(position_of({T0: 3, T1: 5}), {}, now_ms=NOW, takes_all=False)
     assert end == {"t": {"0": 10, "1": 5}}
 
 
-def test_no_batch_where_nothing_is_new() -> None:
+def test_no_batch_without_new_records() -> None:
     query = batches()
     query.learn({T0: 10})
     start = kept({"t": {"0": 10}, "": {"t": {"0": 3}}})
     assert query.end(start, {}, now_ms=NOW, takes_all=False) is start
 
 
-def test_the_first_batch_remembers_where_it_began() -> None:
+def test_end_of_the_first_batch_holds_its_start() -> None:
     query = batches()
     start = kept(query.begin({T0: 7}))
     query.learn({T0: 10})
@@ -45,8 +45,8 @@ def test_the_first_batch_remembers_where_it_began() -> None:
     assert beginning_of(query.end(end, {}, now_ms=NOW, takes_all=False)) is None
 
 
-def test_a_first_batch_without_records_remembers_where_it_began() -> None:
-    """Spark runs it all the same, and where it broke off, "latest" is another offset by the time it runs again."""
+def test_end_of_an_empty_first_batch_holds_its_start() -> None:
+    """Spark runs an empty first batch too. If it is interrupted, `latest` is another offset at the next run."""
     query = batches()
     start = kept(query.begin({T0: 7}))
     query.learn({T0: 7})
@@ -55,21 +55,21 @@ def test_a_first_batch_without_records_remembers_where_it_began() -> None:
     assert query.end(end, {}, now_ms=NOW, takes_all=False) is end
 
 
-def test_the_text_of_a_position_depends_on_nothing_but_the_offsets() -> None:
+def test_text_of_a_position_depends_only_on_the_offsets() -> None:
     many = {TopicPartition(topic, number): 1 for topic in "cab" for number in (11, 2, 0)}
     other = dict(reversed(many.items()))
     assert json.dumps(position_of(many)) == json.dumps(position_of(other))
     assert list(position_of(many)["a"]) == ["0", "2", "11"]
 
 
-def test_a_limit_counts_partitions_that_are_new_from_where_they_begin() -> None:
+def test_limit_counts_new_partitions_from_their_first_offset() -> None:
     query = batches(max_offsets=10)
     query.learn({T0: 100, T1: 1100})
     end = query.end(position_of({T0: 0}), {T1: 1000}, now_ms=NOW, takes_all=False)
     assert offsets_of(end) == {T0: 5, T1: 1005}
 
 
-def test_too_little_waits_for_more_and_not_for_ever() -> None:
+def test_batch_below_min_offsets_waits_until_max_trigger_delay() -> None:
     query = batches(min_offsets=10, max_delay_ms=1000)
     start = position_of({T0: 0})
     query.learn({T0: 3})
@@ -80,7 +80,7 @@ def test_too_little_waits_for_more_and_not_for_ever() -> None:
     assert offsets_of(query.end(first, {}, now_ms=NOW + 1000, takes_all=False)) == {T0: 12}
 
 
-def test_enough_does_not_wait() -> None:
+def test_batch_with_min_offsets_does_not_wait() -> None:
     query = batches(min_offsets=10, max_delay_ms=1000)
     query.learn({T0: 3})
     first = query.end(position_of({T0: 0}), {}, now_ms=NOW, takes_all=False)
@@ -88,13 +88,13 @@ def test_enough_does_not_wait() -> None:
     assert offsets_of(query.end(first, {}, now_ms=NOW + 1, takes_all=False)) == {T0: 13}
 
 
-def test_limits_do_not_count_for_a_trigger_that_takes_all() -> None:
+def test_read_all_available_ignores_limits() -> None:
     query = batches(max_offsets=2, min_offsets=2, max_delay_ms=1000)
     query.learn({T0: 50})
     assert offsets_of(query.end(position_of({T0: 0}), {}, now_ms=NOW, takes_all=True)) == {T0: 50}
 
 
-def test_what_is_available_is_read_to_its_end_in_limited_batches_and_no_further() -> None:
+def test_available_now_reads_to_its_target_in_limited_batches() -> None:
     query = batches(max_offsets=4, min_offsets=3)
     query.stop_at({T0: 9})
     position = position_of({T0: 0})
@@ -105,7 +105,7 @@ def test_what_is_available_is_read_to_its_end_in_limited_batches_and_no_further(
     assert ends == [4, 8, 9]
 
 
-def test_the_query_tells_how_far_it_could_be() -> None:
+def test_latest_offsets_are_reported() -> None:
     query = batches()
     assert query.report() is None
     query.learn({T0: 9})

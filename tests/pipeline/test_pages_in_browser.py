@@ -1,6 +1,6 @@
-"""The pages of `audit` and `report` as a browser shows them: wide and narrow, light and dark.
+"""Tests of the pages of `audit` and `report` in a browser: wide and narrow, light and dark.
 
-Chromium draws them and answers what it drew where. Without one the tests are skipped.
+Chromium draws the pages and reports positions and colours. Without Chromium the tests are skipped.
 """
 
 import json
@@ -56,7 +56,7 @@ Box = list[float]
 
 
 def audit_page(directory: Path) -> str:
-    """Of Kafka's own log directory, with a flipped byte."""
+    """Returns the page of an audit of Kafka's log directory with a flipped byte."""
     data = Path(shutil.copytree(KAFKAS, directory / "data"))
     log = sorted((data / "golden1-plain-0").glob("*.log"))[0]
     position, batch = positions_in(log)[1]
@@ -85,20 +85,22 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def bars_and_steps(name: str) -> tuple[int, list[int]]:
-    """How many bars the page should show, and how many steps each of its charts over time."""
+    """Returns the expected number of bars, and of intervals in each chart over time."""
     if name == "audit":
         topics = {path.name.rpartition("-")[0] for path in KAFKAS.iterdir() if path.is_dir()}
         return min(len(topics), MOST_BARS), []
     charts = figure_charts(topic_figures())
     assert [chart.name for chart in charts[:4]] == ["size", "rate-clicks", "partitions-clicks", "keys-clicks"]
-    # By topic; partitions of the one that has more than one; keys of one; what files gain by topic.
+    # Sizes by topic; partitions of one topic; keys of one topic; gain of compression by topic.
     return 3 + 12 + 6 + 3, [STEPS, STEPS, len(range(0, STEPS, 7))]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", ["report", "audit"])
-def test_a_page_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, width: int, scheme: str) -> None:
+def test_page_is_drawn_with_all_charts_and_enough_contrast(
+    browser: Chromium, pages: dict[str, Path], name: str, width: int, scheme: str
+) -> None:
     browser.problems.clear()
     browser.show(pages[name], width=width, scheme=scheme)
     if SCREENSHOTS is not None:
@@ -120,13 +122,13 @@ def test_a_page_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, w
     for caption in drawn["captions"]:
         assert_apart(*caption)
     for what, colour, ground in browser.evaluate(COLOURS):
-        least = 3 if what == "rect" else 4.5  # of WCAG, for drawings and for text
+        least = 3 if what == "rect" else 4.5  # minimum contrast by WCAG, for drawings and for text
         assert contrast(colour, ground) >= least, f"{what}: {colour} on {ground}"
         assert what == ".verdict" or (luminance(ground) < 0.2) == (scheme == "dark")
     assert browser.problems == []
 
 
-def test_what_a_page_asks_for_and_complains_of_is_noticed(browser: Chromium, tmp_path: Path) -> None:
+def test_requests_and_console_messages_of_a_page_are_recorded(browser: Chromium, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text('<img src="missing.png"><script>console.log("x"); nonsense()</script>')
     browser.problems.clear()
@@ -148,7 +150,7 @@ def assert_apart(*boxes: Box) -> None:
 
 
 def luminance(colour: str) -> float:
-    """Of WCAG, for rgb(…)."""
+    """Returns the relative luminance (WCAG) of rgb(…)."""
     parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

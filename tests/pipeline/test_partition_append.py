@@ -1,4 +1,6 @@
-"""Batches into a real broker's partition: each once, wherever the connection breaks and whoever else writes."""
+"""Tests of appending batches to a partition of a real broker: each once, at every break of a connection and with other
+writers.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -36,7 +38,7 @@ RETRY_TIMEOUT_MS = 120_000
 
 
 class Log:
-    """One partition of a real broker, and whoever appends to it."""
+    """One partition of a real broker and its writers."""
 
     def __init__(self, servers: str, topic: str) -> None:
         self.servers = servers
@@ -64,7 +66,7 @@ class Log:
         return self.written().last(0, self.end())
 
     def values(self) -> list[bytes | None]:
-        """Of this job's records."""
+        """Returns the values of this job's records."""
         batches = self.written().record_batches(0, self.end())
         return [record.value for batch in batches for record in read_records(batch)]
 
@@ -99,7 +101,7 @@ def append_all(log: Log, rows: int, appender: PartitionAppend | None = None, fir
     appender.close()
 
 
-def test_batches_are_bounded_by_rows_and_bytes_and_say_which_rows_they_hold() -> None:
+def test_batches_are_limited_by_rows_and_bytes_and_number_their_rows() -> None:
     gatherer = BatchGatherer(ProducerIdentity(7, 2), 5, codec=Codec.LZ4, batch_bytes=400, batch_rows=4)
     sizes = [10, 10, 10, 10, 10, 1000, 100, 100, 100]
     offsets = [0, 1, 2, 5, 6, 7, 8, 20, 21]
@@ -126,14 +128,14 @@ def test_batches_are_bounded_by_rows_and_bytes_and_say_which_rows_they_hold() ->
         gatherer.add(21, START_MS, None, None, ())
 
 
-def test_what_was_sent_is_there_in_order(log: Log) -> None:
+def test_sent_batches_are_in_the_log_in_order(log: Log) -> None:
     append_all(log, 10)
     assert log.values() == values(10)
     assert log.said == [(0, 0), (3, 3), (6, 6), (9, 9)]
     assert log.last() == WrittenBatch(9, 9, 9)
 
 
-def test_the_last_batch_is_found_behind_whatever_others_wrote(log: Log) -> None:
+def test_last_batch_is_found_among_batches_of_other_producers(log: Log) -> None:
     assert log.last() is None
     append_all(log, 7)
     expected = WrittenBatch(6, 6, 6)
@@ -144,7 +146,7 @@ def test_the_last_batch_is_found_behind_whatever_others_wrote(log: Log) -> None:
 
 
 class Cuts:
-    """Breaks a connection before or after its n-th request for a partition, or with the answer on its way."""
+    """Breaks a connection before or after its n-th request for a partition, or during the response."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
@@ -169,10 +171,10 @@ class Cuts:
             raise ConnectionError("cut")
 
 
-def test_wherever_the_connection_breaks_each_row_is_there_once(
+def test_each_row_is_written_once_wherever_the_connection_breaks(
     servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step of all connections in turn, those of the looks into the log among them."""
+    """Breaks each step of all connections in turn, including searches of the log."""
     cuts = Cuts(monkeypatch)
     whole = Log(servers, f"{topic}-whole")
     cuts.count = 0
@@ -188,10 +190,10 @@ def test_wherever_the_connection_breaks_each_row_is_there_once(
         assert log.said == [(0, 0), (3, 3), (6, 6)], step
 
 
-def test_whoever_gives_up_at_whatever_step_leaves_what_the_next_one_goes_on_from(
+def test_next_writer_continues_after_a_writer_stops_at_any_step(
     servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a task does that is killed: what it had on its way may still get there."""
+    """Like a killed task: its request in flight may still arrive."""
     cuts = Cuts(monkeypatch)
 
     class Killed(BaseException):
@@ -225,8 +227,8 @@ def test_whoever_gives_up_at_whatever_step_leaves_what_the_next_one_goes_on_from
     assert step > 10
 
 
-def test_two_that_write_the_same_rows_write_each_once(log: Log) -> None:
-    """A task that Spark has given up and its successor: both go on for a while."""
+def test_two_writers_of_the_same_rows_write_each_row_once(log: Log) -> None:
+    """A task that Spark gave up and its successor run at the same time for a while."""
     one, other = log.appender(), log.appender()
     for batch in batches_of(log.identity, 12):
         one.send(batch)
@@ -239,7 +241,7 @@ def test_two_that_write_the_same_rows_write_each_once(log: Log) -> None:
         each.close()
 
 
-def test_whoever_comes_late_with_other_batches_of_the_same_rows_gives_up(log: Log) -> None:
+def test_late_writer_with_other_batches_of_the_same_rows_gives_up(log: Log) -> None:
     append_all(log, 7)
     late = log.appender()
     (first, *_) = batches_of(log.identity, 2)
@@ -250,8 +252,8 @@ def test_whoever_comes_late_with_other_batches_of_the_same_rows_gives_up(log: Lo
     assert log.values() == values(7)
 
 
-def test_a_broker_that_is_killed_under_way_has_each_row_once(tmp_path: Path, topic: str) -> None:
-    """It forgets whose batches it had: the records are older than a producer's state may be."""
+def test_each_row_is_written_once_when_the_broker_is_killed(tmp_path: Path, topic: str) -> None:
+    """The broker forgets its producers, because the records are older than producer.id.expiration.ms."""
     with BrokerProcess(tmp_path, {"log.retention.ms": "-1"}) as broker:
         log = Log(broker.bootstrap_servers, topic)
         appender = log.appender()
@@ -268,7 +270,7 @@ def test_a_broker_that_is_killed_under_way_has_each_row_once(tmp_path: Path, top
         assert log.values() == values(30)
 
 
-def test_what_a_broker_refuses_for_good_is_said(servers: str, topic: str) -> None:
+def test_permanent_refusal_by_the_broker_is_raised(servers: str, topic: str) -> None:
     log = Log(servers, topic)
     create_topic(servers, f"{topic}-small", 1, {"max.message.bytes": "200"})
     log.at = TopicPartition(f"{topic}-small", 0)
@@ -280,7 +282,7 @@ def test_what_a_broker_refuses_for_good_is_said(servers: str, topic: str) -> Non
     appender.close()
 
 
-def test_a_new_epoch_begins_anew_and_shuts_out_the_one_before(log: Log) -> None:
+def test_new_producer_epoch_fences_the_previous_one(log: Log) -> None:
     append_all(log, 4)
     stale = log.appender()
     log.identity = log.identity._replace(epoch=1)
@@ -293,7 +295,7 @@ def test_a_new_epoch_begins_anew_and_shuts_out_the_one_before(log: Log) -> None:
     stale.close()
 
 
-def test_topics_are_made_and_grown_once(servers: str, topic: str) -> None:
+def test_topics_are_created_and_grown_once(servers: str, topic: str) -> None:
     with TargetCluster(reader_settings({"bootstrap.servers": servers})) as cluster:
         cluster.make_partitions({topic: 2, f"{topic}-b": 1})
         cluster.make_partitions({topic: 3, f"{topic}-b": 1})
@@ -303,7 +305,7 @@ def test_topics_are_made_and_grown_once(servers: str, topic: str) -> None:
         assert cluster.cluster_id()
 
 
-def test_records_of_others_are_left_aside(log: Log) -> None:
+def test_records_of_other_producers_are_ignored(log: Log) -> None:
     produce(log.servers, [Produced(log.at.topic, 0, -1, START_MS, None, b"not ours")])
     append_all(log, 2, log.appender(1))
     assert log.values() == values(2)

@@ -1,4 +1,4 @@
-"""The example of docs/user/pipeline.md works: its blocks run as they stand."""
+"""Runs the blocks of the example in docs/user/pipeline.md."""
 
 import re
 import shlex
@@ -24,13 +24,13 @@ PATHS = ("/", "/search?q=a", "/cart")
 
 
 def blocks() -> list[tuple[str, str]]:
-    """Kind and text of each block of the example."""
+    """Returns kind and text of each block of the example."""
     section = PAGE.read_text().partition(f"{TITLE}\n")[2].partition("\n## ")[0]
     return [(match["kind"], match["text"]) for match in BLOCK.finditer(section)]
 
 
 def access_log() -> tuple[str, Counter[str]]:
-    """A day's lines, and how often each path failed."""
+    """Returns the lines of a day, and the number of failures of each path."""
     lines = []
     failed: Counter[str] = Counter()
     begin = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
@@ -44,7 +44,7 @@ def access_log() -> tuple[str, Counter[str]]:
 
 
 def run_console(spark: "SparkSession", text: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Runs the commands behind `$`, each with the output that the page shows. Returns the names of the jobs."""
+    """Runs the commands behind `$` and checks their output against the page. Returns the names of the jobs."""
     jobs = []
     for entry in re.split(r"^\$ ", text.replace("\\\n", ""), flags=re.MULTILINE)[1:]:
         command, _, shown = entry.partition("\n")
@@ -59,13 +59,13 @@ def run_console(spark: "SparkSession", text: str, capsys: pytest.CaptureFixture[
     return jobs
 
 
-def test_the_example_runs_as_it_stands(
+def test_example_of_the_pipeline_page_runs_unchanged(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, failed = access_log()
     monkeypatch.chdir(tmp_path)
     Path("access.log").write_text(text)
-    # A broker with the settings that a reader has, whose topics come with their first record.
+    # A broker with default settings, which creates topics automatically.
     with BrokerProcess(tmp_path / "broker", {}) as broker:
         (kinds, texts) = zip(*blocks(), strict=True)
         assert kinds == ("python", "console", "python")

@@ -1,4 +1,4 @@
-"""Charts as PNG files: as many bars as there are amounts, with the lengths that they should have."""
+"""Tests of charts as PNG files: number and lengths of bars."""
 
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +16,7 @@ BAR_COLOUR = (0x3D, 0x78, 0xB0)
 
 
 def is_bar(path: Path) -> Any:
-    """By row and column: whether the pixel is one of a bar."""
+    """Returns for each pixel whether it belongs to a bar, by row and column."""
     from matplotlib.image import imread
 
     pixels = (imread(path)[:, :, :3] * 255).round().astype(int)
@@ -24,7 +24,7 @@ def is_bar(path: Path) -> Any:
 
 
 def runs(flags: Any) -> list[int]:
-    """How long each stretch of bars is."""
+    """Returns the lengths of the stretches of bar pixels."""
     return [len(list(each)) for is_one, each in groupby(flags.tolist()) if is_one]
 
 
@@ -36,16 +36,16 @@ def drawn(directory: Path, chart: Any) -> Any:
     return is_bar(path)
 
 
-def test_bars_are_as_long_as_their_amounts(tmp_path: Path) -> None:
+def test_bars_have_lengths_in_proportion_to_amounts(tmp_path: Path) -> None:
     amounts = (100, 50, 25, 0)
     found = drawn(tmp_path, bar_chart("size", "Size", [Bar(f"t{each}", each, str(each)) for each in amounts]))
     lengths = [max(runs(row)) for row in found if row.any()]
-    # Rows of pixels at the edges of a bar are of other colours; its length is that of its other rows.
+    # Edge rows of a bar have other colours; its length is measured in the other rows.
     bars = [max(each) for _, each in groupby(lengths, key=lambda length: round(length / max(lengths), 1))]
     assert [each / bars[0] for each in bars] == pytest.approx([1, 0.5, 0.25], abs=0.02)
 
 
-def test_steps_stand_where_their_time_is(tmp_path: Path) -> None:
+def test_intervals_are_drawn_at_their_time(tmp_path: Path) -> None:
     steps = tuple(Step(hour * HOUR_MS, amount, "") for hour, amount in ((0, 10), (1, 20), (5, 5), (9, 20)))
     found = drawn(tmp_path, TimeChart("rate", "Rate", 0, 10 * HOUR_MS, HOUR_MS, steps))
     columns = found.sum(axis=0)
@@ -58,7 +58,7 @@ def test_steps_stand_where_their_time_is(tmp_path: Path) -> None:
     assert [(each - begins[0]) / whole for each in begins] == pytest.approx([0, 0.1, 0.5, 0.9], abs=0.01)
 
 
-def test_charts_of_all_kinds_of_names_and_keys_have_a_file_each(tmp_path: Path) -> None:
+def test_every_chart_is_written_to_its_own_file_whatever_its_name(tmp_path: Path) -> None:
     from pybroker.pipeline.charts.png_charts import write_pngs
 
     figures = topic_figures()
@@ -66,7 +66,7 @@ def test_charts_of_all_kinds_of_names_and_keys_have_a_file_each(tmp_path: Path) 
     for rows in figures.values():
         for row in rows if isinstance(rows, list) else ():
             row["topic"] = longest if len(row["topic"]) > 200 else row["topic"]
-            row["key"] = f"$\\frac{{{row.get('key')}$"  # no formula
+            row["key"] = f"$\\frac{{{row.get('key')}$"  # not a formula for matplotlib
     charts = figure_charts(figures)
     paths = write_pngs(charts, tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted(paths)
@@ -74,6 +74,6 @@ def test_charts_of_all_kinds_of_names_and_keys_have_a_file_each(tmp_path: Path) 
     assert all(is_bar(path).any() for path in paths)
 
 
-def test_more_bars_than_can_be_looked_at_are_counted() -> None:
+def test_bars_that_are_not_shown_are_counted() -> None:
     chart = bar_chart("many", "Many", [Bar(str(number), number, "") for number in range(100)])
     assert (len(chart.bars), chart.left_out) == (60, 40)

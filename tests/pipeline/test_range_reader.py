@@ -1,4 +1,4 @@
-"""Ranges of offsets are read whole, exactly once, through whatever happens to the broker and its data."""
+"""Tests of reading ranges of offsets completely and exactly once, through failures of the broker and loss of data."""
 
 import logging
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def parts(
     no_progress_ms: int = 60_000,
     **settings: Any,
 ) -> Iterator[list[Record]]:
-    """Settings are those of a reader with underscores for dots."""
+    """Reader settings are keyword arguments with underscores for dots."""
     from pybroker.pipeline.topics.range_reader import RangeReader
 
     given = {name.replace("_", "."): str(value) for name, value in settings.items()}
@@ -54,7 +54,7 @@ def read(servers: str, topic: str, start: int, end: int, **settings: Any) -> lis
     return [record for part in parts(servers, topic, start, end, **settings) for record in part]
 
 
-def test_a_range_is_read_over_many_fetches_of_all_codecs(servers: str, topic: str) -> None:
+def test_range_is_read_by_many_fetches_with_all_codecs(servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     expected = []
     for number, codec in enumerate(CODECS):
@@ -70,13 +70,13 @@ def test_a_range_is_read_over_many_fetches_of_all_codecs(servers: str, topic: st
     ]
 
 
-def test_a_batch_larger_than_a_fetch_is_read(servers: str, topic: str) -> None:
+def test_batch_larger_than_a_fetch_is_read(servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 500), linger_ms="100")
     assert len(read(servers, topic, 0, 500, max_partition_fetch_bytes=1)) == 500
 
 
-def test_a_reader_goes_on_where_it_was_when_the_broker_comes_back(tmp_path: Path) -> None:
+def test_reader_continues_after_the_broker_restarts(tmp_path: Path) -> None:
     count = 40_000
     with BrokerProcess(tmp_path, KEEPS_OLD_RECORDS) as broker:
         create_topic(broker.bootstrap_servers, "t", 1)
@@ -95,19 +95,19 @@ def test_a_reader_goes_on_where_it_was_when_the_broker_comes_back(tmp_path: Path
 
 @pytest.fixture(scope="module")
 def kafkas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """On the directory of an Apache Kafka: transactions, compacted topics, all codecs."""
+    """A broker on a log directory of Apache Kafka: transactions, compacted topics, all codecs."""
     with broker_on("kafka-3.9", tmp_path_factory.mktemp("kafkas")) as broker:
         yield broker
 
 
 @pytest.mark.parametrize("topic_name", ["golden1-plain", "golden1-txn", "golden1-compacted", "golden1-epochs"])
-def test_gaps_of_compaction_and_control_batches_are_no_loss(kafkas: BrokerProcess, topic_name: str) -> None:
+def test_gaps_by_compaction_and_control_batches_are_no_data_loss(kafkas: BrokerProcess, topic_name: str) -> None:
     expected = records("kafka-3.9", topic_name)
     found = read(kafkas.bootstrap_servers, topic_name, 0, expected[-1][0] + 1)
     assert [(record.offset, record.value) for record in found] == expected
 
 
-def test_aborted_transactions_are_not_read_by_who_reads_committed(kafkas: BrokerProcess) -> None:
+def test_read_committed_reader_skips_aborted_transactions(kafkas: BrokerProcess) -> None:
     expected, stable = committed("kafka-3.9", "golden1-txn")
     for fetch_bytes in (300, 1 << 20):
         found = read(
@@ -122,7 +122,7 @@ def test_aborted_transactions_are_not_read_by_who_reads_committed(kafkas: Broker
     assert len(expected) < len(records("kafka-3.9", "golden1-txn"))
 
 
-def test_a_range_inside_an_aborted_transaction_is_empty(kafkas: BrokerProcess) -> None:
+def test_range_inside_an_aborted_transaction_is_empty(kafkas: BrokerProcess) -> None:
     expected, stable = committed("kafka-3.9", "golden1-txn")
     seen = {offset for offset, _ in expected}
     written = {offset for offset, _ in records("kafka-3.9", "golden1-txn")}
@@ -131,7 +131,7 @@ def test_a_range_inside_an_aborted_transaction_is_empty(kafkas: BrokerProcess) -
     assert found == []
 
 
-def test_records_that_were_deleted_are_lost_data(servers: str, topic: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_deleted_records_are_data_loss(servers: str, topic: str, caplog: pytest.LogCaptureFixture) -> None:
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 30))
     delete_records(servers, topic, 0, before=10)
@@ -144,7 +144,7 @@ def test_records_that_were_deleted_are_lost_data(servers: str, topic: str, caplo
     assert read(servers, topic, 2, 8, fail_on_data_loss=False) == []
 
 
-def test_a_topic_that_is_gone_is_lost_data(servers: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleted_topic_is_data_loss(servers: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from pybroker.pipeline.topics import range_reader
 
     monkeypatch.setattr(range_reader, "MISSING_MS", 0)
@@ -153,7 +153,7 @@ def test_a_topic_that_is_gone_is_lost_data(servers: str, topic: str, monkeypatch
     assert read(servers, topic, 0, 30, fail_on_data_loss=False) == []
 
 
-def test_offsets_behind_the_end_are_lost_data_when_they_do_not_come(servers: str, topic: str) -> None:
+def test_offsets_behind_the_end_are_data_loss_after_a_timeout(servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 30))
     with pytest.raises(

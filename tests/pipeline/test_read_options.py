@@ -1,4 +1,6 @@
-"""Options are those of Spark's Kafka source; what is unknown or contradicts itself is refused by name."""
+"""Tests of the options for reading topics: Spark's options are supported, unknown and contradictory ones are refused by
+name.
+"""
 
 import pickle
 from typing import Any
@@ -37,7 +39,7 @@ def stream(**given: str) -> ReadOptions:
     return stream_options({**NEEDED, **{name.replace("__", "."): value for name, value in given.items()}})
 
 
-def test_a_batch_query_reads_everything_by_default() -> None:
+def test_batch_query_reads_everything_by_default() -> None:
     options = batch()
     assert options.starting == EndOfLog(EARLIEST)
     assert options.ending == EndOfLog(LATEST)
@@ -48,11 +50,11 @@ def test_a_batch_query_reads_everything_by_default() -> None:
     assert options.settings.isolation_level == READ_UNCOMMITTED
 
 
-def test_a_streaming_query_begins_at_the_end_by_default() -> None:
+def test_streaming_query_begins_at_latest_by_default() -> None:
     assert stream().starting == EndOfLog(LATEST)
 
 
-def test_the_case_of_names_means_nothing() -> None:
+def test_option_names_are_not_case_sensitive() -> None:
     options = batch_options(
         {"KAFKA.bootstrap.servers": "h:1", "SUBSCRIBE": "a", "failondataloss": "FALSE", "startingoffsets": "Earliest"}
     )
@@ -60,7 +62,7 @@ def test_the_case_of_names_means_nothing() -> None:
     assert options.starting == EndOfLog(EARLIEST)
 
 
-def test_options_can_be_sent_to_executors() -> None:
+def test_read_options_can_be_pickled() -> None:
     options = batch_options({"kafka.bootstrap.servers": "h:1", "subscribePattern": "a.*"})
     assert pickle.loads(pickle.dumps(options)) == options
 
@@ -72,11 +74,11 @@ def test_options_can_be_sent_to_executors() -> None:
         ({"subscribe": " a, b ,"}, Topics(("a", "b"))),
     ],
 )
-def test_subscriptions(given: dict[str, str], expected: Any) -> None:
+def test_subscription_options_are_parsed(given: dict[str, str], expected: Any) -> None:
     assert batch_options({"kafka.bootstrap.servers": "h:1", **given}).subscription == expected
 
 
-def test_a_pattern_matches_anywhere_in_a_name() -> None:
+def test_subscribe_pattern_matches_anywhere_in_a_name() -> None:
     subscription = batch_options({"kafka.bootstrap.servers": "h:1", "subscribePattern": "logs-.*"}).subscription
     assert isinstance(subscription, TopicPattern)
     assert subscription.matches("logs-1")
@@ -100,18 +102,18 @@ def test_a_pattern_matches_anywhere_in_a_name() -> None:
         ),
     ],
 )
-def test_where_a_query_begins(name: str, value: str, expected: Any) -> None:
+def test_starting_options_are_parsed(name: str, value: str, expected: Any) -> None:
     assert batch_options({**NEEDED, name: value}).starting == expected
     assert stream_options({**NEEDED, name: value}).starting == expected
 
 
-def test_the_strategy_says_what_a_timestamp_behind_the_end_means() -> None:
+def test_strategy_decides_about_a_timestamp_behind_the_end() -> None:
     options = batch(startingTimestamp="5", startingOffsetsByTimestampStrategy="latest")
     assert options.starting == GlobalTimestamp("startingTimestamp", 5, latest_when_none=True)
     assert batch(endingTimestamp="5").ending == GlobalTimestamp("endingTimestamp", 5, latest_when_none=True)
 
 
-def test_how_long_and_how_often_something_is_waited_for() -> None:
+def test_timeouts_and_retries_are_parsed() -> None:
     options = batch(kafkaConsumer__pollTimeoutMs="7", fetchOffset__numRetries="5", fetchOffset__retryIntervalMs="9")
     assert (options.no_progress_ms, options.fetch_retries, options.fetch_retry_ms) == (7, 5, 9)
     assert (batch().no_progress_ms, batch().fetch_retries, batch().fetch_retry_ms) == (120_000, 3, 1000)
@@ -127,11 +129,11 @@ def test_how_long_and_how_often_something_is_waited_for() -> None:
     assert stream().max_delay_ms == 15 * 60_000
 
 
-def test_isolation_level() -> None:
+def test_isolation_level_is_parsed() -> None:
     assert batch(kafka__isolation__level="read_committed").settings.isolation_level == READ_COMMITTED
 
 
-def test_headers_are_told_before_anything_else_is_known() -> None:
+def test_includes_headers_needs_no_other_option() -> None:
     assert includes_headers({"includeHeaders": "true"})
     assert not includes_headers({"subscribe": "a", "nonsense": "1"})
 
@@ -169,7 +171,7 @@ def test_headers_are_told_before_anything_else_is_known() -> None:
         ({"kafka.bootstrap.servers": "nowhere"}, "'kafka.bootstrap.servers'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(given: dict[str, str], named: str) -> None:
+def test_invalid_read_options_are_refused_by_name(given: dict[str, str], named: str) -> None:
     with pytest.raises(OptionError) as batch_error:
         batch_options({**NEEDED, **given})
     with pytest.raises(OptionError) as stream_error:
@@ -190,19 +192,19 @@ def test_what_makes_no_sense_is_refused_by_name(given: dict[str, str], named: st
         ({"startingTimestamp": "7", "endingTimestamp": "6"}, "'startingTimestamp' 7"),
     ],
 )
-def test_a_batch_query_begins_before_it_ends(given: dict[str, str], named: str) -> None:
+def test_batch_query_that_ends_before_it_begins_is_refused(given: dict[str, str], named: str) -> None:
     with pytest.raises(OptionError) as error:
         batch_options({**NEEDED, **given})
     assert named in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"])
-def test_a_streaming_query_has_no_end(name: str) -> None:
+def test_ending_options_are_refused_in_a_streaming_query(name: str) -> None:
     with pytest.raises(OptionError, match=name):
         stream_options({**NEEDED, name: "1"})
 
 
-def test_something_must_be_read_from_somewhere() -> None:
+def test_bootstrap_servers_and_a_subscription_are_required() -> None:
     with pytest.raises(OptionError, match="'assign', 'subscribe', 'subscribePattern'"):
         batch_options({"kafka.bootstrap.servers": "h:1"})
     with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers' must be given"):
@@ -211,7 +213,7 @@ def test_something_must_be_read_from_somewhere() -> None:
         batch_options({"kafka.bootstrap.servers": "h:1", "subscribe": " , "})
 
 
-def test_a_consumers_setting_without_a_meaning_here_is_only_noted(caplog: pytest.LogCaptureFixture) -> None:
+def test_consumer_setting_without_effect_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     batch(kafka__session__timeout__ms="5000", maxOffsetsPerTrigger="5", groupIdPrefix="g")
     assert "'kafka.session.timeout.ms' has no effect" in caplog.text
     assert "'groupIdPrefix' has no effect" in caplog.text

@@ -1,4 +1,4 @@
-"""What a replay and a mirror keep in mind and write down, without Spark and without a broker."""
+"""Tests of the stored state of replays and mirrors, without Spark and without a broker."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ PLACE = TopicPartition("t", 0)
 
 
 class OwnTime:
-    """A clock that only sleepers move."""
+    """A clock that only `sleep` advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -21,11 +21,11 @@ class OwnTime:
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        self.now += max(seconds / 2, SHORTEST_S)  # as a sleeper does that is woken early
+        self.now += max(seconds / 2, SHORTEST_S)  # like a sleep that ends early
 
 
 @pytest.mark.parametrize("rate", [0.5, 7, 1000])
-def test_no_more_rows_go_out_than_the_rate_allows(rate: float) -> None:
+def test_rate_limit_holds_back_rows(rate: float) -> None:
     time = OwnTime()
     pace = Pace(rate, time.clock, time.sleep)
     sent = 0
@@ -36,7 +36,7 @@ def test_no_more_rows_go_out_than_the_rate_allows(rate: float) -> None:
         sent += rows
 
 
-def test_without_a_rate_nobody_waits() -> None:
+def test_no_wait_without_a_rate_limit() -> None:
     time = OwnTime()
     Pace(None, time.clock, time.sleep).wait_for(1_000_000)
     assert time.now == 100.0
@@ -51,7 +51,7 @@ def plan_of(**changed: Any) -> Any:
     return ReplayPlan(**{**given, **changed})
 
 
-def test_a_plan_is_read_as_it_was_written() -> None:
+def test_replay_plan_is_read_as_written() -> None:
     plan = plan_of()
     from pybroker.pipeline.replay.replay_plan import parse_plan
 
@@ -61,7 +61,7 @@ def test_a_plan_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"version": 2}', '{"version": 1, "partitions": [{}]}'])
-def test_what_is_no_plan_is_refused(text: str) -> None:
+def test_invalid_replay_plan_is_refused(text: str) -> None:
     need_columns()
     from pybroker.pipeline.replay.replay_plan import PlanError, parse_plan
 
@@ -70,7 +70,7 @@ def test_what_is_no_plan_is_refused(text: str) -> None:
 
 
 class Files:
-    """Files in memory, of which micro-batches need three calls."""
+    """Files in memory with the three calls that micro-batches need."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -87,7 +87,7 @@ class Files:
         self.texts.pop(path, None)
 
 
-def test_each_micro_batch_has_an_epoch_of_its_own_and_keeps_it() -> None:
+def test_each_micro_batch_keeps_its_own_producer_epoch() -> None:
     need_columns()
     from pybroker.pipeline.mirror.mirror_batch import begin_batch, find_batch
 
@@ -102,7 +102,7 @@ def test_each_micro_batch_has_an_epoch_of_its_own_and_keeps_it() -> None:
     assert begin_batch(files, 9, {}, lambda: next(ids)).identity == (8, 0), "epochs have an end"
 
 
-def test_rows_that_are_there_are_found_whatever_the_source_has_lost_since() -> None:
+def test_written_rows_are_found_after_the_source_lost_records() -> None:
     need_columns()
     from pybroker.pipeline.mirror.partition_mirror import AlreadyWritten
     from pybroker.protocol.records.batch import iter_batches
@@ -128,7 +128,7 @@ def test_rows_that_are_there_are_found_whatever_the_source_has_lost_since() -> N
 
 
 class CommittingLog:
-    """A partition of five records, of which one more is committed at each look, or none."""
+    """A partition of five records; each look finds one more committed, or none."""
 
     def __init__(self, step: int) -> None:
         self.committed = 2
@@ -142,8 +142,8 @@ class CommittingLog:
         return self.committed
 
 
-def test_nobody_looks_for_rows_before_all_of_the_log_is_committed() -> None:
-    """Records above the high watermark may be rows that are on their way still."""
+def test_search_for_rows_waits_until_the_whole_log_is_committed() -> None:
+    """Records above the high watermark may be rows that are still being replicated."""
     need_columns()
     from pybroker.pipeline.appending.sequenced_batches import ProducerIdentity
     from pybroker.pipeline.appending.written_batches import UnsettledError, WrittenBatches

@@ -1,4 +1,4 @@
-"""The broker knows nothing of the pipeline, nor the pipeline of the broker."""
+"""Checks imports between the pipeline and the other folders."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ HEAVY = {"numba", "numpy", "pyarrow", "pyspark"}
 
 
 def imported(room: str) -> Iterator[tuple[Path, list[str]]]:
-    """What each module of a room imports from where, by the parts of the whole name."""
+    """Yields each module of a folder with its imports, as parts of full names."""
     for path in sorted((ROOT / room).rglob("*.py")):
         package = ["pybroker", *path.parent.relative_to(ROOT).parts]
         for node in ast.walk(ast.parse(path.read_text())):
@@ -22,13 +22,13 @@ def imported(room: str) -> Iterator[tuple[Path, list[str]]]:
                 yield path, [*above, *(node.module or "").split(".")]
 
 
-def test_no_other_room_imports_the_pipeline_or_what_it_needs() -> None:
+def test_no_other_folder_imports_the_pipeline_or_its_dependencies() -> None:
     for room in OTHER_ROOMS:
         for path, parts in imported(room):
             assert parts[0] not in HEAVY, f"{path} imports {parts[0]}"
             assert parts[:2] != ["pybroker", "pipeline"], f"{path} imports the pipeline"
 
 
-def test_the_pipeline_imports_no_more_than_the_protocol_and_the_files() -> None:
+def test_pipeline_imports_only_base_protocol_and_storage() -> None:
     rooms = {parts[1] for _, parts in imported("pipeline") if parts[0] == "pybroker"}
     assert rooms == {"base", "pipeline", "protocol", "storage"}

@@ -1,4 +1,4 @@
-"""Apache Kafka with listeners that ask for TLS and for logins: the same options let readers and writers in."""
+"""Tests with Apache Kafka listeners that require TLS or a login: the same options work for readers and writers."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,7 +30,7 @@ FOR_EVER = 10**9
 
 
 class SecuredKafka:
-    """One broker. `servers`: an address by security protocol."""
+    """A broker of Apache Kafka. `servers`: an address by security protocol."""
 
     def __init__(self, directory: Path) -> None:
         authority = Authority(directory)
@@ -80,7 +80,7 @@ class SecuredKafka:
         self.zookeeper.kill()
 
     def login(self, protocol: str, mechanism: str, password: str = PASSWORD) -> dict[str, str]:
-        """Options of Kafka's clients, without the prefix of Spark's."""
+        """Returns login options of Kafka's clients, without Spark's prefix."""
         jaas = f'{MODULES[mechanism]} required username="{USER}" password="{quoted(password)}";'
         given = {"sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
         return {"bootstrap.servers": self.servers[protocol], "security.protocol": protocol, **self.trust, **given}
@@ -91,7 +91,7 @@ def quoted(text: str) -> str:
 
 
 def in_file(text: str) -> str:
-    """As a value in a file of Java's properties, which is in Latin-1."""
+    """Escapes a value for a Java properties file, which is Latin-1."""
     return text.replace("\\", "\\\\").encode("ascii", "backslashreplace").decode().replace("\\x", "\\u00")
 
 
@@ -107,7 +107,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
 
 
 class OneColumn:
-    """A schema of Spark's, as far as it is looked at."""
+    """The part of a Spark schema that the sink reads."""
 
     def __init__(self) -> None:
         self.name = "value"
@@ -124,7 +124,7 @@ def writing(given: Mapping[str, str]) -> WriteOptions:
 
 
 def is_written_and_read(given: Mapping[str, str], value: str) -> bool:
-    """A record by the sink, and then by the source, each with these options."""
+    """Writes a record by the sink and reads it by the source, each with these options."""
     from pybroker.pipeline.topics.range_reader import RangeReader
     from pybroker.pipeline.topics.topic_writer import TaskProducer
 
@@ -138,7 +138,7 @@ def is_written_and_read(given: Mapping[str, str], value: str) -> bool:
     return [record.value for gathered in reader.read() for record in records_of(gathered)] == [value.encode()]
 
 
-def test_clients_show_their_certificates(kafka: SecuredKafka) -> None:
+def test_reader_and_writer_authenticate_by_client_certificate(kafka: SecuredKafka) -> None:
     given = {"bootstrap.servers": kafka.servers["SSL"], "security.protocol": "SSL", **kafka.trust}
     assert is_written_and_read({**given, **kafka.own}, "by a certificate")
     in_options = {"bootstrap.servers": given["bootstrap.servers"], "security.protocol": "SSL", **kafka.in_text}
@@ -152,26 +152,26 @@ def test_clients_show_their_certificates(kafka: SecuredKafka) -> None:
 
 @pytest.mark.parametrize("mechanism", MODULES)
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
-def test_clients_log_in(kafka: SecuredKafka, protocol: str, mechanism: str) -> None:
+def test_reader_and_writer_log_in_by_sasl(kafka: SecuredKafka, protocol: str, mechanism: str) -> None:
     assert is_written_and_read(kafka.login(protocol, mechanism), f"{protocol} {mechanism}")
 
 
 @pytest.mark.parametrize("mechanism", MODULES)
-def test_a_wrong_password_is_told_at_once(kafka: SecuredKafka, mechanism: str) -> None:
+def test_wrong_password_is_reported_at_once(kafka: SecuredKafka, mechanism: str) -> None:
     settings = reader_settings(kafka.login("SASL_PLAINTEXT", mechanism, "guessed"))
     with Cluster(settings, retry_ms=FOR_EVER) as cluster, pytest.raises(KafkaError, match="Authentication failed"):
         cluster.topic_names()
 
 
-def test_a_broker_whose_certificate_nobody_signed_is_told_nothing(kafka: SecuredKafka, tmp_path: Path) -> None:
+def test_broker_with_untrusted_certificate_is_refused(kafka: SecuredKafka, tmp_path: Path) -> None:
     other = {"ssl.truststore.location": str(Authority(tmp_path, "other").certificate)}
     settings = reader_settings({**kafka.login("SASL_SSL", "PLAIN"), **other})
     with Cluster(settings, retry_ms=FOR_EVER) as cluster, pytest.raises(TlsError, match="certificate verify failed"):
         cluster.topic_names()
 
 
-def test_a_broker_with_the_name_of_another_is_told_nothing_unless_names_do_not_count(kafka: SecuredKafka) -> None:
-    """The certificate is for the number of its address."""
+def test_broker_with_wrong_hostname_is_refused_unless_names_are_unchecked(kafka: SecuredKafka) -> None:
+    """The certificate names the numeric address."""
     given = kafka.login("SASL_SSL", "PLAIN")
     given["bootstrap.servers"] = given["bootstrap.servers"].replace("127.0.0.1", "localhost")
     with (
@@ -182,7 +182,7 @@ def test_a_broker_with_the_name_of_another_is_told_nothing_unless_names_do_not_c
     assert is_written_and_read({**given, "ssl.endpoint.identification.algorithm": ""}, "whatever its name is")
 
 
-def test_who_speaks_plain_text_to_a_broker_that_wants_tls_is_told_so(kafka: SecuredKafka) -> None:
+def test_plaintext_client_of_a_tls_listener_gets_a_clear_error(kafka: SecuredKafka) -> None:
     settings = reader_settings({"bootstrap.servers": kafka.servers["SSL"]})
     with Cluster(settings, retry_ms=FOR_EVER) as cluster, pytest.raises(TlsError, match=r"'kafka\.security\.protocol'"):
         cluster.topic_names()

@@ -1,4 +1,4 @@
-"""What options say of how connections are secured, for readers and for writers, and how a login goes."""
+"""Tests of security options for readers and writers, and of SASL logins."""
 
 from base64 import b64decode
 
@@ -20,7 +20,7 @@ def sasl_of(mechanism: str, jaas: str) -> SaslSettings | None:
     return reader_settings({"bootstrap.servers": "b:9092", **given}).security.sasl
 
 
-def test_files_for_tls_are_those_of_kafkas_clients_for_readers_and_writers() -> None:
+def test_tls_file_options_work_for_readers_and_writers() -> None:
     secured = reader_settings({"bootstrap.servers": "b:9092", "security.protocol": "ssl", **OWN_FILES}).security
     assert (secured.tls, secured.sasl) == (TlsSettings("/trust.pem", "/own.pem", None, "pass", True), None)
     assert librdkafka_security({"security.protocol": "SSL", **OWN_FILES, "linger.ms": "5"}) == {
@@ -47,7 +47,7 @@ IN_TEXT = {
 }
 
 
-def test_what_files_would_hold_may_stand_in_options_in_one_line() -> None:
+def test_pem_text_may_be_given_in_options_on_one_line() -> None:
     tls = reader_settings({"bootstrap.servers": "b:9092", "security.protocol": "SSL", **IN_TEXT}).security.tls
     assert tls == TlsSettings(None, None, None, None, True, 2 * CERTIFICATE, CERTIFICATE + KEY)
     assert "CCCC" not in repr(tls)
@@ -58,7 +58,7 @@ def test_what_files_would_hold_may_stand_in_options_in_one_line() -> None:
     }
 
 
-def test_names_of_hosts_are_not_checked_where_the_algorithm_is_empty() -> None:
+def test_hostnames_are_not_checked_with_an_empty_algorithm() -> None:
     given = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "", **FILES}
     tls = reader_settings({"bootstrap.servers": "b:9092", **given}).security.tls
     assert tls is not None
@@ -74,7 +74,7 @@ def test_names_of_hosts_are_not_checked_where_the_algorithm_is_empty() -> None:
         ("SCRAM-SHA-512", f'{SCRAM_MODULE} required username="a" password="=;\\"\\\\#" x="y";', ("a", '=;"\\#')),
     ],
 )
-def test_who_logs_in_stands_in_kafkas_entry_of_jaas(mechanism: str, jaas: str, expected: tuple[str, str]) -> None:
+def test_user_and_password_come_from_sasl_jaas_config(mechanism: str, jaas: str, expected: tuple[str, str]) -> None:
     assert sasl_of(mechanism, jaas) == SaslSettings(mechanism.upper(), *expected)
     assert "secret" not in repr(sasl_of(mechanism, jaas))
     written = librdkafka_security({"sasl.mechanism": mechanism, "sasl.jaas.config": jaas})
@@ -85,7 +85,7 @@ def test_who_logs_in_stands_in_kafkas_entry_of_jaas(mechanism: str, jaas: str, e
     assert "sasl.jaas.config" not in written
 
 
-def test_what_librdkafka_has_by_itself_is_left_to_it() -> None:
+def test_librdkafka_options_are_passed_through() -> None:
     given = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.config": "x"}
     assert librdkafka_security(given) == given
 
@@ -110,7 +110,7 @@ def test_what_librdkafka_has_by_itself_is_left_to_it() -> None:
         ({**LOGIN, "sasl.jaas.config": "secret"}, "must be like org.apache"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name_and_tells_no_secret(given: dict[str, str], named: str) -> None:
+def test_invalid_security_options_are_refused_without_showing_secrets(given: dict[str, str], named: str) -> None:
     wanted = {"bootstrap.servers": "b:9092", "security.protocol": "SASL_SSL", **given}
     with pytest.raises(OptionError) as error:
         reader_settings(wanted)
@@ -118,7 +118,7 @@ def test_what_makes_no_sense_is_refused_by_name_and_tells_no_secret(given: dict[
     assert "secret" not in str(error.value)
 
 
-def test_a_writer_refuses_what_a_reader_refuses() -> None:
+def test_writer_refuses_the_same_security_options_as_reader() -> None:
     with pytest.raises(OptionError, match=r"'kafka\.ssl\.truststore\.type' must be PEM"):
         librdkafka_security({"ssl.truststore.location": "/trust.jks"})
     with pytest.raises(OptionError, match=r"'kafka\.sasl\.jaas\.config' names"):
@@ -133,14 +133,14 @@ SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0S
 SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
-def test_plain_sends_user_and_password() -> None:
+def test_plain_login_sends_user_and_password() -> None:
     steps = login(SaslSettings("PLAIN", "ü", "p"))
     assert next(steps) == "\0ü\0p".encode()
     with pytest.raises(StopIteration):
         steps.send(b"")
 
 
-def test_scram_as_in_the_example_of_rfc_7677() -> None:
+def test_scram_login_matches_the_example_of_rfc_7677() -> None:
     steps = login(PENCIL, lambda: NONCE)
     assert next(steps) == b"n,,n=user,r=" + NONCE.encode()
     assert steps.send(SERVER_FIRST) == (
@@ -150,7 +150,7 @@ def test_scram_as_in_the_example_of_rfc_7677() -> None:
         steps.send(SERVER_FINAL)
 
 
-def test_names_of_users_are_escaped() -> None:
+def test_scram_user_names_are_escaped() -> None:
     assert next(login(SaslSettings("SCRAM-SHA-512", "a=b,c", "p"), lambda: "n")) == b"n,,n=a=3Db=2Cc,r=n"
 
 
@@ -166,14 +166,14 @@ def test_names_of_users_are_escaped() -> None:
         (b"", "nonce"),
     ],
 )
-def test_a_broker_that_makes_no_sense_is_not_logged_in_to(answer: bytes, says: str) -> None:
+def test_invalid_scram_message_of_the_broker_stops_the_login(answer: bytes, says: str) -> None:
     steps = login(PENCIL, lambda: NONCE)
     next(steps)
     with pytest.raises(LoginError, match=says):
         steps.send(answer)
 
 
-def test_a_broker_that_does_not_know_the_password_is_found_out() -> None:
+def test_broker_without_the_password_fails_the_scram_login() -> None:
     steps = login(PENCIL, lambda: NONCE)
     next(steps)
     steps.send(SERVER_FIRST)

@@ -1,4 +1,4 @@
-"""What a query asks a cluster before it reads."""
+"""Tests of the offsets that a query looks up before it reads."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def begin_stream(given: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("begin", [begin_batch, begin_stream])
-def test_a_topic_that_is_named_and_not_there_is_no_empty_one(
+def test_missing_subscribed_topic_is_an_error(
     begin: Callable[[dict[str, str]], None], servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "MISSING_MS", 0)
@@ -39,7 +39,7 @@ def test_a_topic_that_is_named_and_not_there_is_no_empty_one(
 
 
 @pytest.mark.parametrize("begin", [begin_batch, begin_stream])
-def test_a_partition_that_is_named_and_not_there_is_told_with_its_option(
+def test_missing_assigned_partition_is_an_error_that_names_the_option(
     begin: Callable[[dict[str, str]], None], servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "MISSING_MS", 0)
@@ -50,8 +50,8 @@ def test_a_partition_that_is_named_and_not_there_is_told_with_its_option(
         begin({**needed, "assign": f'{{"{topic}":[1,7],"{topic}s":[0]}}'})
 
 
-def test_a_batch_that_ends_before_it_begins_is_told(servers: str, topic: str) -> None:
-    """Which offsets a timestamp means only the cluster knows."""
+def test_batch_range_that_ends_before_it_begins_is_reported(servers: str, topic: str) -> None:
+    """Only the cluster knows the offsets of a timestamp."""
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 20))
     needed = {"kafka.bootstrap.servers": servers, "subscribe": topic}
@@ -70,16 +70,18 @@ def test_a_batch_that_ends_before_it_begins_is_told(servers: str, topic: str) ->
             begin_batch({**needed, "startingOffsets": at(21), **end})
         begin_batch({**needed, "startingOffsets": at(21), **end, "failOnDataLoss": "false"})
     delete_records(servers, topic, 0, before=10)
-    begin_batch({**needed, "endingOffsets": at(5)})  # what there is from the beginning on is nothing, as in Spark's own
+    begin_batch(
+        {**needed, "endingOffsets": at(5)}
+    )  # empty, because it ends below the first offset; as in Spark's own source
 
 
-# --- from one micro-batch to the next ---------------------------------------------------------------------------------
+# --- between micro-batches --------------------------------------------------------------------------------------------
 
 
 def between(
     servers: str, topic: str, start: dict[int, int], end: dict[int, int], **options: str
 ) -> list[tuple[int, int, int]]:
-    """Partition, start and end of each task of a micro-batch; offsets are given by partition."""
+    """Returns partition, start and end of each task of a micro-batch; offsets are given by partition."""
     given = {"kafka.bootstrap.servers": servers, "subscribe": topic, **options}
     begun, ended = ({TopicPartition(topic, number): at for number, at in each.items()} for each in (start, end))
     with SourceOffsets(stream_options(given)) as offsets:
@@ -95,7 +97,7 @@ def between(
         ({0: 4}, {0: 9, 7: 5}, "{}-7 was deleted before it was read", [(0, 4, 9)]),
     ],
 )
-def test_partitions_that_went_away_or_began_anew_are_lost_data(
+def test_deleted_or_recreated_partitions_are_data_loss(
     servers: str,
     topic: str,
     caplog: pytest.LogCaptureFixture,
@@ -114,9 +116,7 @@ def test_partitions_that_went_away_or_began_anew_are_lost_data(
     assert lost in caplog.text
 
 
-def test_ends_that_have_gone_back_are_asked_for_again_as_often_as_options_say(
-    servers: str, topic: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_decreased_end_offsets_are_looked_up_again(servers: str, topic: str, caplog: pytest.LogCaptureFixture) -> None:
     create_topic(servers, topic, 1)
     given = {"kafka.bootstrap.servers": servers, "subscribe": topic}
     retries = {"fetchOffset.numRetries": "4", "fetchOffset.retryIntervalMs": "1"}
@@ -132,7 +132,7 @@ def test_ends_that_have_gone_back_are_asked_for_again_as_often_as_options_say(
     assert caplog.records == [], "asked once"
 
 
-def test_options_say_how_much_a_task_has_and_a_large_partition_is_split_without_them(
+def test_task_size_follows_options_or_a_default_maximum(
     servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source_offsets, "DEFAULT_MAX_RECORDS", 9)

@@ -1,4 +1,4 @@
-"""Commits to a table that break off at any step: whoever comes next finishes them, or nothing of them is left."""
+"""Tests of interrupted commits to a table: the next run finishes them, or nothing of them remains."""
 
 import os
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def commit_of(number: int, *files: str, replaces: Sequence[str] = ()) -> Commit:
 
 
 def stage(root: Path, directory: str, *files: str) -> dict[str, str]:
-    """Files as Spark would have written them; where they are to go."""
+    """Stages files as Spark writes them; returns their targets."""
     for file in files:
         path = root / "staging" / directory / "table=data" / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,14 +41,14 @@ def data_in(root: Path) -> list[str]:
 
 
 def publish(root: Path, commit: Commit, steps: int) -> int:
-    """How many steps were left when it was done. Raises KilledError."""
+    """Publishes a commit; returns the number of unused steps. Raises KilledError."""
     files = BreakingFiles(root, steps)
     moves = stage(root, f"{commit.name}-1", *(file.path.removeprefix("data/") for file in commit.files))
     TableCommits(files).publish(commit, f"{commit.name}-1", moves)
     return files.steps
 
 
-def test_a_commit_is_all_or_nothing_wherever_it_breaks_off(tmp_path: Path) -> None:
+def test_commit_is_all_or_nothing_at_every_interruption(tmp_path: Path) -> None:
     whole = 1000 - publish(tmp_path / "whole", commit_of(0, "a", "b"), 1000)
     assert whole == 6, "the intent, two moves, the manifest, two deletions"
     for steps in range(whole):
@@ -56,7 +56,7 @@ def test_a_commit_is_all_or_nothing_wherever_it_breaks_off(tmp_path: Path) -> No
             root = tmp_path / f"{steps}-{again}"
             with pytest.raises(KilledError):
                 publish(root, commit_of(0, "a", "b"), steps)
-            with suppress(KilledError):  # the next one is killed, too, unless it is done before
+            with suppress(KilledError):  # the next attempt is killed too, unless it finishes before
                 TableCommits(BreakingFiles(root, again)).recover()
             TableCommits(BreakingFiles(root)).recover()
             table = TableCommits(BreakingFiles(root))
@@ -66,7 +66,7 @@ def test_a_commit_is_all_or_nothing_wherever_it_breaks_off(tmp_path: Path) -> No
             assert BreakingFiles(root).list("staging") == []
 
 
-def test_a_commit_that_replaces_files_leaves_the_rows_once_wherever_it_breaks_off(tmp_path: Path) -> None:
+def test_replacing_commit_keeps_rows_once_at_every_interruption(tmp_path: Path) -> None:
     replacing = replace(commit_of(1, "ab", replaces=["data/a", "data/b"]), name=compaction_name(0))
     before = ["data/a", "data/b", "data/c"]
     for steps in range(5):
@@ -85,7 +85,7 @@ def test_a_commit_that_replaces_files_leaves_the_rows_once_wherever_it_breaks_of
         assert data_in(root) == sorted(current_files(table.all()))
 
 
-def test_what_was_replaced_is_deleted_when_it_was_long_enough_ago(tmp_path: Path) -> None:
+def test_replaced_files_are_deleted_after_the_given_time(tmp_path: Path) -> None:
     publish(tmp_path, commit_of(0, "a", "b", "c"), 1000)
     for number, (new, old) in enumerate((("A", "data/a"), ("B", "data/b"))):
         publish(tmp_path, replace(commit_of(0, new, replaces=[old]), name=compaction_name(number)), 1000)
@@ -100,8 +100,10 @@ def test_what_was_replaced_is_deleted_when_it_was_long_enough_ago(tmp_path: Path
     assert table.remove_replaced(None) == []
 
 
-def test_a_compaction_that_a_listing_left_out_counts(tmp_path: Path) -> None:
-    """A directory is listed while two came: the earlier one may not be there, which the later one goes on from."""
+def test_compaction_missing_in_a_listing_is_counted(tmp_path: Path) -> None:
+    """A directory is listed while two compactions arrive: the earlier one, on which the later one depends, may be
+    missing.
+    """
 
     class LateListing(BreakingFiles):
         def list(self, path: str) -> Sequence[Listed]:
@@ -113,20 +115,20 @@ def test_a_compaction_that_a_listing_left_out_counts(tmp_path: Path) -> None:
     assert list(current_files(TableCommits(LateListing(tmp_path)).all())) == ["data/AB"]
 
 
-def test_jobs_with_stagings_of_their_own_leave_each_other_alone(tmp_path: Path) -> None:
+def test_jobs_with_different_staging_directories_do_not_interfere(tmp_path: Path) -> None:
     with pytest.raises(KilledError):
         publish(tmp_path, commit_of(0, "a"), 1)
     assert TableCommits(BreakingFiles(tmp_path), COMPACTING).recover() == []
     assert TableCommits(BreakingFiles(tmp_path), STAGING).recover() == [batch_name(0)]
 
 
-def test_an_attempt_that_never_became_a_commit_is_swept_away(tmp_path: Path) -> None:
+def test_attempt_without_a_commit_is_removed(tmp_path: Path) -> None:
     stage(tmp_path, "batch-1-1", "a")
     assert TableCommits(BreakingFiles(tmp_path)).recover() == []
     assert BreakingFiles(tmp_path).list("") == []
 
 
-def test_what_was_committed_is_found_again(tmp_path: Path) -> None:
+def test_commit_is_read_as_written(tmp_path: Path) -> None:
     for number in (0, 1, 10):
         publish(tmp_path, commit_of(number, f"file-{number}"), 1000)
     table = TableCommits(BreakingFiles(tmp_path))
@@ -135,7 +137,7 @@ def test_what_was_committed_is_found_again(tmp_path: Path) -> None:
     assert table.find(batch_name(2)) is None
 
 
-def test_a_manifest_that_cannot_be_read_is_told_by_its_name(tmp_path: Path) -> None:
+def test_unreadable_manifest_is_named(tmp_path: Path) -> None:
     path = tmp_path / "manifest" / f"{batch_name(0)}.json"
     path.parent.mkdir()
     for text in ("", "{}", "[]", '{"commit": "batch-0", "ranges": [{}], "files": [], "replaces": []}'):
@@ -144,8 +146,8 @@ def test_a_manifest_that_cannot_be_read_is_told_by_its_name(tmp_path: Path) -> N
             TableCommits(BreakingFiles(tmp_path)).all()
 
 
-def test_commits_are_read_once_however_often_they_are_asked_for(tmp_path: Path) -> None:
-    """A compaction looks at all of them before each of its rounds."""
+def test_each_commit_is_read_only_once(tmp_path: Path) -> None:
+    """A compaction reads all commits before each round."""
     read: list[str] = []
 
     class Watched(BreakingFiles):

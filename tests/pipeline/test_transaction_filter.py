@@ -1,4 +1,4 @@
-"""What a reader of committed records does not see."""
+"""Tests of the filter for readers with read_committed."""
 
 from pybroker.pipeline.columns.transaction_filter import TransactionFilter
 from pybroker.protocol.records.batch import RecordBatch
@@ -7,7 +7,7 @@ from pybroker.protocol.records.record import Record, build_batch
 
 
 def data(offset: int, producer_id: int = -1) -> RecordBatch:
-    """`producer_id` -1: outside of any transaction."""
+    """Returns a data batch. `producer_id` -1 means outside of any transaction."""
     epoch = -1 if producer_id < 0 else 0
     records = [Record(offset, 1, None, b"v")]
     return RecordBatch(
@@ -29,7 +29,7 @@ def marker(offset: int, producer_id: int, *, is_commit: bool) -> RecordBatch:
     )
 
 
-def test_an_aborted_transaction_is_hidden_and_the_producers_next_one_is_not() -> None:
+def test_filter_hides_aborted_transaction_but_not_the_next_one() -> None:
     batches = [
         data(0, 7),
         data(1),
@@ -44,13 +44,13 @@ def test_an_aborted_transaction_is_hidden_and_the_producers_next_one_is_not() ->
     assert [batch.base_offset for batch in batches if hidden.hides(batch)] == [0, 3]
 
 
-def test_a_transaction_that_is_aborted_later_leaves_what_was_committed_before() -> None:
+def test_filter_keeps_batches_committed_before_a_later_abort() -> None:
     batches = [data(0, 7), marker(1, 7, is_commit=True), data(2, 7), marker(3, 7, is_commit=False)]
     hidden = TransactionFilter([(2, 7)])
     assert [batch.base_offset for batch in batches if hidden.hides(batch)] == [2]
 
 
-def test_a_read_that_begins_inside_an_aborted_transaction_hides_the_rest_of_it() -> None:
+def test_filter_hides_the_rest_of_an_aborted_transaction_when_reading_starts_inside() -> None:
     hidden = TransactionFilter([(0, 7)])
     assert hidden.hides(data(5, 7))
     assert not hidden.hides(data(6))

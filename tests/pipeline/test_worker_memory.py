@@ -1,4 +1,4 @@
-"""What Spark's Python workers leave out of the collections that they make after each task, and what they give back."""
+"""Tests of garbage collection and memory of Spark's Python workers."""
 
 import subprocess
 import sys
@@ -20,8 +20,8 @@ print(frozen > 1000)
 """
 
 
-def test_what_was_imported_is_frozen_once() -> None:
-    """In a process of its own: this one is to go on collecting."""
+def test_freeze_imports_freezes_once() -> None:
+    """Runs in its own process, so that this process continues to collect."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
 
@@ -30,8 +30,8 @@ STATUS = Path("/proc/self/status")
 
 
 @pytest.mark.skipif(not STATUS.exists(), reason="this system does not tell a process's memory there")
-def test_columns_that_arrow_lets_go_of_are_given_back_whatever_is_still_in_use() -> None:
-    """As in a task that goes on: malloc would keep them below the last ones."""
+def test_memory_of_released_columns_returns_to_the_system() -> None:
+    """As in a long task, where malloc would keep them below newer blocks."""
     need_columns()
     from pybroker.pipeline.columns.row_buffers import RowBuffers
 
@@ -44,7 +44,7 @@ def test_columns_that_arrow_lets_go_of_are_given_back_whatever_is_still_in_use()
         buffers.arrays.value_data.fill(1)
         return buffers
 
-    filled()  # from here on malloc takes what is as large as this for usual
+    filled()  # from here on malloc keeps freed blocks of this size
     held = [filled() for _ in range(20)]
     before = resident_mib()
     del held[:-1]

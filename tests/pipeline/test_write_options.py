@@ -1,4 +1,4 @@
-"""What a DataFrame must be like to be written to topics, and which settings a producer takes."""
+"""Tests of the columns and options for writing to topics."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ OF_KAFKAS_PRODUCER = {
 
 
 class Column:
-    """A field of a schema, as far as it is looked at."""
+    """The part of a schema's field that the sink reads."""
 
     def __init__(self, name: str, kind: str) -> None:
         self.name = name
@@ -65,22 +65,22 @@ class Schema:
 
 
 def options_of(columns: dict[str, str], *, overwrite: bool = False, **given: Any) -> WriteOptions:
-    """Options with underscores for dots."""
+    """Returns options; names have underscores for dots."""
     named = {name.replace("_", "."): value for name, value in given.items()}
     return write_options({**NEEDED, **named}, Schema(**columns), overwrite=overwrite)
 
 
-def test_columns_with_a_meaning_are_taken_and_others_left_aside() -> None:
+def test_known_columns_are_written_and_others_ignored() -> None:
     columns = {"other": "date", "value": "binary", "key": "string", "headers": HEADERS, "partition": "int"}
     assert options_of(columns, topic=" t ").columns == ("key", "value", "headers", "partition")
     assert options_of(columns, topic=" t ").topic == "t"
 
 
-def test_what_a_streaming_query_says_to_spark_is_no_unknown_option() -> None:
+def test_options_of_sparks_streaming_query_are_accepted() -> None:
     assert options_of({"value": "string"}, topic="t", checkpointlocation="/c", queryName="q").topic == "t"
 
 
-def test_the_option_topic_counts_more_than_a_column_of_any_type() -> None:
+def test_option_topic_overrides_a_column_of_any_type() -> None:
     assert options_of({"topic": "int", "value": "string"}, topic="t").topic == "t"
 
 
@@ -102,23 +102,23 @@ def test_the_option_topic_counts_more_than_a_column_of_any_type() -> None:
         ({"value": "string"}, {"topic": "t", "kafka_partitioner_class": "x"}, "'kafka.partitioner.class' is not"),
     ],
 )
-def test_what_cannot_be_written_is_refused_by_name(columns: dict[str, str], given: dict[str, Any], named: str) -> None:
+def test_invalid_write_options_are_refused_by_name(columns: dict[str, str], given: dict[str, Any], named: str) -> None:
     with pytest.raises(OptionError) as error:
         options_of(columns, **given)
     assert named in str(error.value)
 
 
-def test_a_topic_is_not_overwritten() -> None:
+def test_overwrite_mode_is_refused() -> None:
     with pytest.raises(OptionError, match="Mode 'overwrite' is not possible"):
         options_of({"value": "string"}, topic="t", overwrite=True)
 
 
-def test_somebody_must_be_written_to() -> None:
+def test_write_needs_bootstrap_servers() -> None:
     with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers' must be given"):
         write_options({"topic": "t"}, Schema(value="string"), overwrite=False)
 
 
-def test_the_producers_settings_are_as_kafkas_own_producer_has_them() -> None:
+def test_producer_defaults_are_those_of_kafkas_producer() -> None:
     settings = options_of({"value": "string"}, topic="t", kafka_compression_type="lz4").producer
     assert settings["acks"] == "all"
     assert settings["enable.idempotence"] == "true"
@@ -128,7 +128,7 @@ def test_the_producers_settings_are_as_kafkas_own_producer_has_them() -> None:
     assert "enable.idempotence" not in weaker, "the producer would refuse both"
 
 
-def test_what_kafkas_producer_and_librdkafka_call_differently_is_meant_all_the_same(
+def test_kafka_setting_names_are_translated_to_librdkafka(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     settings = options_of(
@@ -150,7 +150,7 @@ def test_what_kafkas_producer_and_librdkafka_call_differently_is_meant_all_the_s
     assert "'kafka.max.block.ms' has no effect on this sink" in caplog.text
 
 
-def test_a_setting_that_no_producer_has_is_refused_by_name() -> None:
+def test_unknown_producer_setting_is_refused_by_name() -> None:
     pytest.importorskip("pyspark", reason="the extra 'spark' is not installed: there is no PySpark")
     from pybroker.pipeline.topics.topic_writer import check_producer
 

@@ -1,4 +1,4 @@
-"""Topics archived by real Spark: each record once, in a table that its manifest describes."""
+"""Tests of the job `archive` on real Spark: each record once, in a table that its manifest describes."""
 
 import itertools
 from pathlib import Path
@@ -23,7 +23,7 @@ def archiving(spark: "SparkSession", servers: str, tmp_path: Path) -> Archiving:
     return Archiving(spark, servers, tmp_path / "a table")
 
 
-def test_rows_are_those_of_the_topics_by_topic_and_day(
+def test_archived_rows_equal_topic_records_by_topic_and_day(
     archiving: Archiving, spark: "SparkSession", servers: str, topic: str
 ) -> None:
     create_topic(servers, topic, 2)
@@ -46,10 +46,10 @@ def test_rows_are_those_of_the_topics_by_topic_and_day(
     assert not (archiving.root / "staging").exists() or not list((archiving.root / "staging").rglob("*.parquet"))
 
 
-def test_tasks_write_what_spark_would_write(
+def test_files_written_by_tasks_equal_files_written_by_spark(
     archiving: Archiving, spark: "SparkSession", servers: str, topic: str, tmp_path: Path
 ) -> None:
-    """Which Spark does where tasks lack its codec: rows of years before and after those of four digits, and nulls."""
+    """Spark writes when tasks lack its codec. Rows have nulls and years with fewer and more than four digits."""
     from pyarrow import parquet
 
     create_topic(servers, topic, 2, {"message.timestamp.type": "CreateTime"})
@@ -77,7 +77,7 @@ def test_tasks_write_what_spark_would_write(
     assert parquet.read_schema(ours[0]).equals(parquet.read_schema(sparks[0]))
 
 
-def test_footers_tell_what_reading_the_rows_of_a_partition_does(spark: "SparkSession", tmp_path: Path) -> None:
+def test_parquet_footers_give_the_same_counts_and_offsets_as_the_rows(spark: "SparkSession", tmp_path: Path) -> None:
     from pyarrow import parquet
     from pybroker.pipeline.archive.archive_query import Archive
     from pybroker.pipeline.archive.footers import rows_by_footers
@@ -87,7 +87,7 @@ def test_footers_tell_what_reading_the_rows_of_a_partition_does(spark: "SparkSes
     archive = Archive(spark, source_options("localhost:1", subscribe="t"), str(tmp_path))
 
     def written(name: str, *columns: str) -> list[str]:
-        """Two files of several row groups; their paths."""
+        """Writes two files of several row groups; returns their paths."""
         small = {"parquet.block.size": "4096", "parquet.page.size": "512", "parquet.block.size.row.check.min": "10"}
         headers = "array(struct('offset' as key, 'v' as value)) as headers"
         rows = spark.range(0, 5000, numPartitions=2).selectExpr(
@@ -118,7 +118,7 @@ def test_footers_tell_what_reading_the_rows_of_a_partition_does(spark: "SparkSes
     assert [(file.rows, file.partitions) for file in empty] == [(0, ())] * 2, "some engines write such files"
 
 
-def test_the_next_job_goes_on_where_the_last_one_stopped(archiving: Archiving, servers: str, topic: str) -> None:
+def test_next_archive_job_continues_where_the_last_stopped(archiving: Archiving, servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 5))
     assert [commit.rows for commit in archiving.run(subscribe=topic)] == [5]
@@ -130,8 +130,8 @@ def test_the_next_job_goes_on_where_the_last_one_stopped(archiving: Archiving, s
     assert archiving.faults() == []
 
 
-def test_a_batch_that_spark_repeats_is_not_committed_twice(archiving: Archiving, servers: str, topic: str) -> None:
-    """The job was killed after its commit, and before Spark wrote down that the batch is done."""
+def test_batch_repeated_by_spark_is_not_committed_twice(archiving: Archiving, servers: str, topic: str) -> None:
+    """The job was killed after its commit, before Spark recorded the batch as finished."""
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 5))
     archiving.run(subscribe=topic)
@@ -142,7 +142,7 @@ def test_a_batch_that_spark_repeats_is_not_committed_twice(archiving: Archiving,
     assert archiving.faults() == []
 
 
-def test_json_becomes_typed_columns_and_what_is_none_a_dead_letter(
+def test_json_values_become_typed_columns_and_invalid_values_dead_letters(
     archiving: Archiving, spark: "SparkSession", servers: str, topic: str
 ) -> None:
     from pybroker.pipeline.archive.archive_rows import read_archive
@@ -163,7 +163,7 @@ def test_json_becomes_typed_columns_and_what_is_none_a_dead_letter(
     assert archiving.faults() == []
 
 
-def test_a_table_is_refused_to_a_checkpoint_that_is_not_its_own(archiving: Archiving, servers: str, topic: str) -> None:
+def test_table_with_another_checkpoint_is_refused(archiving: Archiving, servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 5))
     archiving.run(subscribe=topic)
@@ -173,7 +173,7 @@ def test_a_table_is_refused_to_a_checkpoint_that_is_not_its_own(archiving: Archi
         archiving.run(subscribe=topic)
 
 
-def test_what_does_not_agree_with_the_manifest_is_found(
+def test_check_archive_finds_differences_from_the_manifest(
     archiving: Archiving, spark: "SparkSession", servers: str, topic: str
 ) -> None:
     create_topic(servers, topic, 1)
@@ -183,7 +183,7 @@ def test_what_does_not_agree_with_the_manifest_is_found(
     manifests = sorted((archiving.root / "manifest").glob("*.json"))
 
     def faults_while(path: Path, content: bytes | None) -> list[str]:
-        """What is found with a file that has other content, or none."""
+        """Returns the faults found while a file has other content or is missing."""
         before = path.read_bytes() if path.exists() else None
         checksum = path.with_name(f".{path.name}.crc")
         checksum.unlink(missing_ok=True)
@@ -211,7 +211,7 @@ def test_what_does_not_agree_with_the_manifest_is_found(
 
 
 @pytest.mark.parametrize("job", [("check-archive",), ("compact-archive",), ("report", "--archive")])
-def test_that_there_is_no_archive_is_said(
+def test_missing_archive_is_reported(
     spark: "SparkSession", tmp_path: Path, job: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(spark, *job, str(tmp_path / "elsewhere")) == FAILED
@@ -220,7 +220,7 @@ def test_that_there_is_no_archive_is_said(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_columns_that_are_none_are_bad_arguments(
+def test_invalid_json_schema_is_a_bad_argument(
     spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for columns in ("id bigint,", "id numbers", ""):
@@ -232,9 +232,7 @@ def test_columns_that_are_none_are_bad_arguments(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_somebody_configured_counts_more_than_the_defaults_of_jobs(
-    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_user_configuration_overrides_defaults_of_jobs(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
     from pybroker.pipeline.jobs import session
 
     monkeypatch.setattr(type(spark), "stop", lambda self: None)

@@ -1,4 +1,4 @@
-"""`pybroker-pipeline audit` by real Spark. What it finds: test_audit."""
+"""Tests of `pybroker-pipeline audit` on real Spark. Its findings are tested in test_audit."""
 
 import json
 import re
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 KAFKAS = LOGDIRS / "kafka-3.9" / "data"
 
 
-def test_replicas_are_audited_on_spark(spark: "SparkSession", tmp_path: Path) -> None:
-    """The session's test comes first: it skips where there is no Spark."""
+def test_audit_of_replicas_runs_on_spark(spark: "SparkSession", tmp_path: Path) -> None:
+    """This test uses the `spark` fixture first, which skips it without Spark."""
     from pybroker.pipeline.audit.audit import AuditProgress, audit
 
     told: list[AuditProgress] = []
@@ -34,7 +34,7 @@ def test_replicas_are_audited_on_spark(spark: "SparkSession", tmp_path: Path) ->
     assert found.groups
 
 
-def test_the_command_names_what_is_wrong_and_writes_reports(
+def test_audit_command_prints_faults_and_writes_reports(
     spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = Path(shutil.copytree(KAFKAS, tmp_path / "data"))

@@ -1,4 +1,4 @@
-"""Batch queries by real Spark over topics of a real broker."""
+"""Tests of batch queries on real Spark over topics of a real broker."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,8 @@ def frame_of(spark: "SparkSession", servers: str, **options: Any) -> "DataFrame"
     return loaded(spark.read, servers, **options)
 
 
-def test_all_rows_are_what_was_produced(spark: "SparkSession", servers: str, topic: str) -> None:
-    """Every codec, tombstones, empty and missing keys, headers of all kinds, times of their own."""
+def test_batch_query_returns_all_produced_records(spark: "SparkSession", servers: str, topic: str) -> None:
+    """Records with every codec, tombstones, empty and missing keys, all kinds of headers, and their own timestamps."""
     create_topic(servers, topic, 3)
     expected = []
     for number, codec in enumerate(CODECS):
@@ -39,7 +39,7 @@ def test_all_rows_are_what_was_produced(spark: "SparkSession", servers: str, top
     assert found_in(plain) == [record._replace(headers=()) for record in expected]
 
 
-def test_the_type_of_timestamps_is_told(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_rows_have_the_timestamp_type(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 1, {"message.timestamp.type": "LogAppendTime"})
     create_topic(servers, f"{topic}-own", 1)
     produce(servers, [*numbered(topic, [0], 1), *numbered(f"{topic}-own", [0], 1)])
@@ -47,12 +47,12 @@ def test_the_type_of_timestamps_is_told(spark: "SparkSession", servers: str, top
     assert dict(tuple(row) for row in rows) == {topic: 1, f"{topic}-own": 0}
 
 
-def test_where_it_begins_and_ends(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_batch_query_begins_and_ends_as_options_say(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 2)
     expected = produce(servers, numbered(topic, [0, 1], 40))
 
     def offsets(**options: Any) -> dict[int, tuple[int, int]]:
-        """First and last offset by partition."""
+        """Returns the first and last offset by partition."""
         found = found_in(frame_of(spark, servers, subscribe=topic, **options))
         by_partition: dict[int, list[int]] = {}
         for record in found:
@@ -76,7 +76,7 @@ def test_where_it_begins_and_ends(spark: "SparkSession", servers: str, topic: st
         offsets(startingOffsets=f'{{"{topic}":{{"0":5}}}}')
 
 
-def test_some_partitions_of_some_topics(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_assign_reads_only_the_named_partitions(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 3)
     expected = produce(servers, numbered(topic, [0, 1, 2], 9))
     found = found_in(frame_of(spark, servers, assign=f'{{"{topic}":[0,2]}}'))
@@ -85,7 +85,7 @@ def test_some_partitions_of_some_topics(spark: "SparkSession", servers: str, top
         patiently(frame_of(spark, servers, subscribe=f"{topic}-that-is-not-there").count)
 
 
-def test_a_partition_is_split_into_as_many_tasks_as_are_wanted(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_partition_is_split_into_min_partitions_tasks(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 1000), batch_num_messages="70")
     for option, tasks in ({"minPartitions": 7}, 7), ({}, 1):
@@ -94,7 +94,7 @@ def test_a_partition_is_split_into_as_many_tasks_as_are_wanted(spark: "SparkSess
         assert found_in(frame) == expected
 
 
-def test_deleted_records_are_an_error_or_a_warning(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_deleted_records_raise_or_warn_by_fail_on_data_loss(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 20))
     delete_records(servers, topic, 0, before=5)
@@ -105,7 +105,9 @@ def test_deleted_records_are_an_error_or_a_warning(spark: "SparkSession", server
     assert found == expected[5:]
 
 
-def test_an_end_that_is_not_there_is_an_error_or_a_warning(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_ending_offset_behind_the_log_raises_or_warns_by_fail_on_data_loss(
+    spark: "SparkSession", servers: str, topic: str
+) -> None:
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 5))
     options = {
@@ -119,8 +121,8 @@ def test_an_end_that_is_not_there_is_an_error_or_a_warning(spark: "SparkSession"
     assert found_in(frame_of(spark, servers, **options, failOnDataLoss="false")) == expected
 
 
-def test_a_query_that_makes_no_sense_is_refused_by_name(spark: "SparkSession", servers: str) -> None:
-    """The rest of what is refused: test_read_options. Spark hands over names in small letters."""
+def test_invalid_options_are_refused_by_name_on_spark(spark: "SparkSession", servers: str) -> None:
+    """Other refused options: test_read_options. Spark passes names in lower case."""
     frame = frame_of(spark, servers, subscribe="a", startingOffset="earliest")
     with pytest.raises(Exception, match="Unknown option 'startingoffset'; did you mean 'startingOffsets'"):
         patiently(frame.count)

@@ -1,4 +1,4 @@
-"""Small files of an archive merged by real Spark: beside readers and writers, and whatever kills it."""
+"""Tests of the job `compact-archive` on real Spark: beside readers and writers, and through kills."""
 
 import random
 import shutil
@@ -31,7 +31,7 @@ PRODUCED: list[Produced] = []
 
 
 class Table:
-    """A table of many small files, and all records that are in it."""
+    """A table of many small files, and all records in it."""
 
     def __init__(self, spark: "SparkSession", servers: str, root: Path, expected: list[Produced]) -> None:
         self.archiving = Archiving(spark, servers, root)
@@ -49,7 +49,7 @@ class Table:
         return list(Compaction(self._spark, found, Wanted(file_bytes, least_files)).run())
 
     def fill(self, *records: Produced, json_schema: str | None = None) -> None:
-        """Archives them, and what other tests have put into the topic since this table was copied."""
+        """Archives the records, and those that other tests produced since this table was copied."""
         PRODUCED.extend(produce(self._servers, records))
         self.archiving.run(json_schema=json_schema, subscribe=TOPIC)
         self.expected = sorted(PRODUCED, key=lambda record: (record.partition, record.offset))
@@ -65,7 +65,7 @@ class Table:
 
 
 def places_by_manifest(root: Path) -> dict[tuple[str, int, int], int]:
-    """How often each topic, partition and offset is in the files that the manifest names. By pyarrow: it is fast."""
+    """Counts each (topic, partition, offset) in the files of the manifest. Uses pyarrow, which is fast."""
     from pyarrow import parquet
     from pybroker.pipeline.archive.manifest import current_files
     from pybroker.pipeline.archive.table_commits import TableCommits
@@ -79,7 +79,7 @@ def places_by_manifest(root: Path) -> dict[tuple[str, int, int], int]:
 
 @pytest.fixture(scope="module")
 def filled(spark: "SparkSession", broker: "BrokerProcess", tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """Three commits to two partitions, over two days."""
+    """Makes three commits to two partitions over two days."""
     servers = broker.bootstrap_servers
     create_topic(servers, TOPIC, 2)
     records = [
@@ -95,12 +95,12 @@ def filled(spark: "SparkSession", broker: "BrokerProcess", tmp_path_factory: pyt
 
 @pytest.fixture
 def table(filled: Table, spark: "SparkSession", servers: str, tmp_path: Path) -> Table:
-    """A copy of it."""
+    """A copy of the filled table."""
     root = Path(shutil.copytree(filled.root, tmp_path / "a table"))
     return Table(spark, servers, root, filled.expected)
 
 
-def test_small_files_become_one_of_each_day_and_readers_go_on(table: Table, spark: "SparkSession") -> None:
+def test_small_files_become_one_file_a_day_while_readers_continue(table: Table, spark: "SparkSession") -> None:
     from pyarrow import parquet
     from pybroker.pipeline.archive.archive_rows import read_archive
 
@@ -127,10 +127,11 @@ def test_small_files_become_one_of_each_day_and_readers_go_on(table: Table, spar
     assert table.compact() == [], "nothing is left to be merged"
 
 
-def test_a_kill_at_any_change_of_a_file_leaves_each_row_once(
+def test_kill_of_compaction_at_any_file_change_leaves_each_row_once(
     table: Table, spark: "SparkSession", tmp_path: Path
 ) -> None:
-    """What is on disk before each change is what a kill leaves: all of that is kept, and then looked at."""
+    """Keeps a copy of the disk before each change of a file, which is what a kill leaves, and "
+    "recovers from each copy."""
     from pybroker.pipeline.archive.table_commits import COMPACTING, TableCommits
     from pybroker.pipeline.archive.table_files import HadoopFiles
 
@@ -152,8 +153,8 @@ def test_a_kill_at_any_change_of_a_file_leaves_each_row_once(
     (commit,) = table.compact(files=Kept)
     changes = [change.partition("/")[0] for change, _ in left]
     assert changes == [
-        "delete compacting",  # what an earlier one left
-        "move to compacting",  # the intent
+        "delete compacting",  # leftovers of an earlier attempt
+        "move to compacting",  # the intent file
         "move to data",
         "move to data",
         "move to manifest",
@@ -171,15 +172,15 @@ def test_a_kill_at_any_change_of_a_file_leaves_each_row_once(
         assert files.list(COMPACTING) == []
         TableCommits(files, COMPACTING).remove_replaced(None)
         assert places_by_manifest(path) == once
-    # One of each kind is finished by Spark: nothing of the compaction counts yet, and all of it.
+    # Finish one copy of each kind by Spark: one where the compaction is not committed, and one where it is.
     for _, path in (left[1], left[3]):
         killed = Table(spark, "", path, table.expected)
         assert len(killed.compact()) == (1 if path == left[1][1] else 0)
         killed.assert_it_is_whole()
 
 
-def test_a_table_is_filled_on_while_it_is_compacted(table: Table) -> None:
-    """A job that archives, begun and ended in the middle of a compaction's commit, and a compaction after both."""
+def test_archive_job_can_commit_during_a_compaction(table: Table) -> None:
+    """An archive job runs during a compaction's commit; another compaction follows."""
     from pybroker.pipeline.archive.table_files import HadoopFiles
 
     in_between: list[Callable[[], object]] = [lambda: table.fill(*numbered(TOPIC, [0, 1], 10, first=60))]
@@ -200,10 +201,8 @@ def test_a_table_is_filled_on_while_it_is_compacted(table: Table) -> None:
     table.assert_it_is_whole()
 
 
-def test_files_with_other_columns_are_merged_where_one_set_of_columns_holds_both(
-    table: Table, spark: "SparkSession"
-) -> None:
-    """The job was started again with columns for JSON."""
+def test_files_with_other_columns_are_merged_if_one_schema_holds_both(table: Table, spark: "SparkSession") -> None:
+    """The archive job was restarted with a JSON schema."""
     from pybroker.pipeline.archive.archive_rows import read_archive
 
     ms = table.expected[0].timestamp
@@ -217,7 +216,7 @@ def test_files_with_other_columns_are_merged_where_one_set_of_columns_holds_both
     assert day.where("json.id = 7").count() == 1
 
 
-def test_files_with_columns_of_differing_types_are_left_as_they_are(table: Table, spark: "SparkSession") -> None:
+def test_files_with_different_column_types_are_not_merged(table: Table, spark: "SparkSession") -> None:
     from pybroker.pipeline.archive.compaction import Compaction
     from pybroker.pipeline.archive.compaction_plan import Wanted
     from pybroker.pipeline.archive.table_files import HadoopFiles
@@ -233,7 +232,7 @@ def test_files_with_columns_of_differing_types_are_left_as_they_are(table: Table
     }
 
 
-def test_files_that_have_other_rows_than_the_manifest_says_are_not_merged(table: Table) -> None:
+def test_files_with_other_rows_than_the_manifest_are_not_merged(table: Table) -> None:
     from pybroker.pipeline.archive.manifest import ManifestError
 
     one, other, *_ = table.archiving.files()
@@ -243,7 +242,7 @@ def test_files_that_have_other_rows_than_the_manifest_says_are_not_merged(table:
     assert list((table.root / "manifest").glob("compaction*")) == []
 
 
-def test_two_compactions_at_once_are_noticed(table: Table) -> None:
+def test_second_compaction_at_the_same_time_fails(table: Table) -> None:
     from pybroker.pipeline.archive.manifest import ManifestError
     from pybroker.pipeline.archive.table_files import HadoopFiles
 
@@ -263,7 +262,7 @@ def test_two_compactions_at_once_are_noticed(table: Table) -> None:
     table.assert_it_is_whole()
 
 
-def test_compactions_that_contradict_the_manifest_are_found(table: Table) -> None:
+def test_check_archive_finds_compactions_that_contradict_the_manifest(table: Table) -> None:
     from pybroker.pipeline.archive.archive_check import compaction_faults
     from pybroker.pipeline.archive.manifest import compaction_name
     from pybroker.pipeline.archive.table_commits import TableCommits
@@ -282,7 +281,7 @@ def test_compactions_that_contradict_the_manifest_are_found(table: Table) -> Non
     assert fault == f"{commit.name} replaces data/x, which is in no commit"
 
 
-def test_what_spark_fails_with_is_told_in_a_line(
+def test_failure_of_a_spark_task_is_reported_in_one_line(
     table: Table, spark: "SparkSession", capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = next(table.archiving.files())
@@ -297,7 +296,7 @@ MOST_CHANGES = 16
 
 
 def compact_through_kills(table: Table, rounds: int, seed: int, most_changes: int = MOST_CHANGES) -> None:
-    """Each round the table gets more small files, and a job that merges them is killed; at last the rest is done."""
+    """Each round adds small files and kills a compaction; the last compaction runs to its end."""
     chance = random.Random(seed)
     killed = 0
     for _ in range(rounds):
@@ -315,10 +314,10 @@ def compact_through_kills(table: Table, rounds: int, seed: int, most_changes: in
     assert killed, "while the job was at work"
 
 
-def test_each_row_is_there_once_though_the_process_is_killed(table: Table) -> None:
-    compact_through_kills(table, 1, seed=1, most_changes=2)  # surely before its end
+def test_each_row_exists_once_after_compaction_process_is_killed(table: Table) -> None:
+    compact_through_kills(table, 1, seed=1, most_changes=2)  # surely before the end of the compaction
 
 
 @pytest.mark.long
-def test_each_row_is_there_once_through_many_kills(table: Table, kill_rounds: int, kill_seed: int) -> None:
+def test_each_row_exists_once_after_many_kills_of_compactions(table: Table, kill_rounds: int, kill_seed: int) -> None:
     compact_through_kills(table, kill_rounds, kill_seed)

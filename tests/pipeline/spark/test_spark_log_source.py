@@ -1,4 +1,4 @@
-"""Log directories, Kafka's and ours, as rows by real Spark."""
+"""Tests of the data source "pybroker-log" on real Spark, over log directories of Kafka and pybroker."""
 
 import shutil
 from pathlib import Path
@@ -26,7 +26,7 @@ def frame_of(spark: "SparkSession", path: Any, **options: Any) -> "DataFrame":
     return patiently(lambda: reader.load(str(path)))
 
 
-def test_rows_and_what_only_files_tell_are_as_kafka_dumped_them(spark: "SparkSession") -> None:
+def test_rows_and_file_columns_equal_the_dump_by_kafka(spark: "SparkSession") -> None:
     frame = frame_of(spark, KAFKAS, includeHeaders="true")
     deleted_below = {"golden1-append-time": 9}
     rows = {
@@ -51,7 +51,7 @@ def test_rows_and_what_only_files_tell_are_as_kafka_dumped_them(spark: "SparkSes
     assert len(rows) == expected > 500, "internal topics are not among them"
 
 
-def test_messages_of_old_formats(spark: "SparkSession") -> None:
+def test_log_source_reads_messages_of_old_formats(spark: "SparkSession") -> None:
     frame = frame_of(spark, LOGDIRS / "ibp-2.8" / "data", subscribePattern="golden1-v.*")
     found = {(row["topic"], row["offset"]): row["value"] for row in patiently(frame.collect)}
     expected = {
@@ -63,7 +63,7 @@ def test_messages_of_old_formats(spark: "SparkSession") -> None:
     assert found == expected
 
 
-def test_aborted_transactions_are_not_read_by_who_reads_committed(spark: "SparkSession") -> None:
+def test_read_committed_log_query_skips_aborted_transactions(spark: "SparkSession") -> None:
     expected, _ = committed("kafka-3.9", "golden1-txn")
     frame = frame_of(spark, KAFKAS, subscribe="golden1-txn", kafka_isolation_level="read_committed")
     assert (
@@ -72,18 +72,18 @@ def test_aborted_transactions_are_not_read_by_who_reads_committed(spark: "SparkS
     )
 
 
-def test_internal_topics_are_read_when_they_are_named(spark: "SparkSession") -> None:
+def test_internal_topics_are_read_only_if_named(spark: "SparkSession") -> None:
     frame = frame_of(spark, KAFKAS, subscribe="__consumer_offsets")
     assert {row["topic"] for row in patiently(frame.select("topic").distinct().collect)} == {"__consumer_offsets"}
 
 
-def test_a_segment_is_a_task_and_a_partitions_directory_will_do(spark: "SparkSession") -> None:
+def test_each_segment_is_a_task_and_path_may_be_a_partition_directory(spark: "SparkSession") -> None:
     frame = frame_of(spark, KAFKAS / "golden1-txn-0")
     assert tasks_of(frame) == 4
     assert patiently(frame.select("segment").distinct().count) == 4
 
 
-def test_the_directory_of_a_running_broker_has_the_rows_of_its_topics(spark: "SparkSession", tmp_path: Path) -> None:
+def test_log_directory_of_a_running_broker_can_be_read(spark: "SparkSession", tmp_path: Path) -> None:
     with BrokerProcess(tmp_path, {**KEEPS_OLD_RECORDS, "log.segment.bytes": "20000"}) as broker:
         servers = broker.bootstrap_servers
         create_topic(servers, "t", 2)
@@ -98,7 +98,7 @@ def copied(tmp_path: Path) -> Path:
     return Path(shutil.copytree(KAFKAS, tmp_path / "data"))
 
 
-def test_a_tail_that_is_being_written_is_left_for_the_next_time(spark: "SparkSession", copied: Path) -> None:
+def test_incomplete_batch_at_the_log_end_is_left_for_the_next_query(spark: "SparkSession", copied: Path) -> None:
     log = copied / "golden1-plain-0" / "00000000000000000000.log"
     whole = log.read_bytes()
     last = sorted((copied / "golden1-plain-0").glob("*.log"))[-1]
@@ -108,7 +108,7 @@ def test_a_tail_that_is_being_written_is_left_for_the_next_time(spark: "SparkSes
     assert patiently(frame_of(spark, copied, subscribe="golden1-plain").count) == count
 
 
-def test_damage_is_an_error_that_says_where_or_a_warning(spark: "SparkSession", copied: Path) -> None:
+def test_damaged_batch_raises_with_its_position_or_warns(spark: "SparkSession", copied: Path) -> None:
     (batch, *_) = [each for each in batches("kafka-3.9", "golden1-plain") if each["baseOffset"] > 50]
     file = copied / batch["file"]
     data = bytearray(file.read_bytes())
@@ -121,13 +121,13 @@ def test_damage_is_an_error_that_says_where_or_a_warning(spark: "SparkSession", 
     assert patiently(found.count) == count - batch["recordCount"]
 
 
-def test_a_segment_cut_off_in_the_middle_of_a_log_is_an_error(spark: "SparkSession", copied: Path) -> None:
+def test_truncated_segment_before_the_last_is_an_error(spark: "SparkSession", copied: Path) -> None:
     first = copied / "golden1-txn-0" / "00000000000000000000.log"
     first.write_bytes(first.read_bytes()[:-10])
     with pytest.raises(Exception, match="is cut off after"):
         patiently(frame_of(spark, copied, subscribe="golden1-txn").collect)
 
 
-def test_a_path_that_leads_to_no_log_is_refused_by_name(spark: "SparkSession") -> None:
+def test_path_without_a_log_is_refused_by_name(spark: "SparkSession") -> None:
     with pytest.raises(Exception, match="is neither a log directory nor one of a partition"):
         patiently(frame_of(spark, LOGDIRS).count)

@@ -1,4 +1,4 @@
-"""Topics of one real broker in another, by real Spark: each record once, offsets mapped."""
+"""Tests of the job `mirror` on real Spark between two real brokers: each record once, with a map of offsets."""
 
 import random
 from collections import Counter
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The cluster that is mirrored to."""
+    """The target cluster."""
     with BrokerProcess(tmp_path_factory.mktemp("other"), KEEPS_OLD_RECORDS) as broker:
         yield broker.bootstrap_servers
 
 
 class Mirroring:
-    """Mirrors of one topic, one after the other."""
+    """Mirrors one topic repeatedly."""
 
     def __init__(self, spark: "SparkSession", source: str, target: str, root: Path) -> None:
         self._spark = spark
@@ -40,7 +40,7 @@ class Mirroring:
         self.root = root
 
     def run(self, topic: str, **options: Any) -> int:
-        """All that is there; how many micro-batches that took."""
+        """Mirrors everything available; returns the number of micro-batches."""
         from pybroker.pipeline.mirror.mirror import Mirror
         from pybroker.pipeline.options.kafka_settings import reader_settings
 
@@ -56,7 +56,7 @@ class Mirroring:
         return patiently(run)
 
     def found(self, topic: str) -> list[Produced]:
-        """The rows at the target, as rows of the source's topic."""
+        """Returns the rows at the target, with the name of the source topic."""
         frame = loaded(self._spark.read, self.target, subscribe=f"of.{topic}", includeHeaders="true")
         return [row._replace(topic=topic) for row in found_in(frame)]
 
@@ -71,8 +71,8 @@ def mirroring(spark: "SparkSession", servers: str, other: str, tmp_path: Path) -
     return Mirroring(spark, servers, other, tmp_path / "mirror")
 
 
-def test_records_are_mirrored_and_their_offsets_are_known(mirroring: Mirroring, topic: str) -> None:
-    """The target has too few partitions, the source has lost its first records."""
+def test_mirrored_records_equal_the_source_and_offsets_are_mapped(mirroring: Mirroring, topic: str) -> None:
+    """The target has too few partitions; the source has lost its first records."""
     create_topic(mirroring.source, topic, 3)
     create_topic(mirroring.target, f"of.{topic}", 1)
     records = [
@@ -90,8 +90,8 @@ def test_records_are_mirrored_and_their_offsets_are_known(mirroring: Mirroring, 
     assert mirroring.translated({one: 0}) == {one: 0}
 
 
-def test_a_task_that_was_killed_is_gone_on_with(servers: str, other: str, topic: str) -> None:
-    """Its successor finds what it wrote, though the source has lost some of it by then."""
+def test_mirror_continues_after_a_killed_task(servers: str, other: str, topic: str) -> None:
+    """Its successor finds the written records, although the source has lost some of them since."""
     from pybroker.pipeline.appending.sequenced_batches import ProducerIdentity
     from pybroker.pipeline.client.target_cluster import TargetCluster
     from pybroker.pipeline.mirror.partition_mirror import (
@@ -131,7 +131,7 @@ def test_a_task_that_was_killed_is_gone_on_with(servers: str, other: str, topic:
     assert list(mirror_range(task, source, target, identity)) == expected, "all of it is there"
 
 
-def test_a_topic_that_would_not_keep_timestamps_is_refused(mirroring: Mirroring, topic: str) -> None:
+def test_mirror_refuses_target_topic_with_log_append_time(mirroring: Mirroring, topic: str) -> None:
     create_topic(mirroring.source, topic, 1)
     create_topic(mirroring.target, f"of.{topic}", 1, {"message.timestamp.type": "LogAppendTime"})
     produce(mirroring.source, numbered(topic, [0], 2))
@@ -140,7 +140,7 @@ def test_a_topic_that_would_not_keep_timestamps_is_refused(mirroring: Mirroring,
     assert mirroring.found(topic) == []
 
 
-def test_a_cluster_is_not_mirrored_onto_itself(spark: "SparkSession", servers: str, tmp_path: Path) -> None:
+def test_mirror_of_a_cluster_onto_itself_is_refused(spark: "SparkSession", servers: str, tmp_path: Path) -> None:
     from pybroker.pipeline.mirror.mirror import Mirror, MirrorError
     from pybroker.pipeline.options.kafka_settings import reader_settings
 
@@ -156,7 +156,7 @@ RUNS_WHEN_LONG = 3
 
 
 def mirror_through_kills(spark: "SparkSession", directory: Path, rounds: int, seed: int) -> None:
-    """Each round both brokers are killed, then the process of a task, then the driver; at last the rest is done."""
+    """Each round kills both brokers, then a task's process, then the driver; the last run finishes the rest."""
     from pybroker.pipeline.jobs.mirror_command import mirror_job, parser, target_settings
 
     chance = random.Random(seed)
@@ -193,7 +193,7 @@ def mirror_through_kills(spark: "SparkSession", directory: Path, rounds: int, se
         assert all(killed.values()), f"while the job was at work: {killed}"
 
 
-def test_each_record_is_mirrored_once_whatever_is_killed(
+def test_each_record_is_mirrored_once_after_kills_of_brokers_task_and_driver(
     spark: "SparkSession", tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     mirror_through_kills(spark, tmp_path, 1, seed=1)
@@ -201,7 +201,7 @@ def test_each_record_is_mirrored_once_whatever_is_killed(
 
 
 @pytest.mark.long
-def test_each_record_is_mirrored_once_through_many_kills(
+def test_each_record_is_mirrored_once_after_many_kills(
     spark: "SparkSession", tmp_path: Path, kill_rounds: int, kill_seed: int
 ) -> None:
     rounds = -(-kill_rounds // RUNS_WHEN_LONG)

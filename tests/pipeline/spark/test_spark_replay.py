@@ -1,4 +1,4 @@
-"""Archived rows back into topics by real Spark: as they were, each once."""
+"""Tests of the job `replay` on real Spark: archived rows return to topics unchanged, each once."""
 
 import dataclasses
 import random
@@ -27,7 +27,7 @@ TOPIC = "replayed"
 
 
 class Replaying:
-    """One archived topic, with everything that a record can have, and replays of it."""
+    """Replays one archived topic whose records have every property a record can have."""
 
     def __init__(self, spark: "SparkSession", servers: str, root: Path) -> None:
         self._spark = spark
@@ -51,7 +51,7 @@ class Replaying:
         patiently(lambda: job.start(available_now=True).awaitTermination())
 
     def to(self, topic: str, *, rate: float | None = None, **chosen: Any) -> "Replay":
-        """A replay that goes on where the last one to that topic stopped."""
+        """Returns a replay that continues the last one to that topic."""
         from pybroker.pipeline.options.kafka_settings import reader_settings
         from pybroker.pipeline.replay.archived_rows import Selection
         from pybroker.pipeline.replay.replay import Replay, Target
@@ -62,7 +62,7 @@ class Replaying:
         return patiently(lambda: Replay(self._spark, selection, target, str(self.checkpoint / topic)))
 
     def run(self, topic: str, **chosen: Any) -> int:
-        """All of it; how many rows were there before."""
+        """Runs the replay; returns the number of rows that were there before."""
         replay = self.to(topic, **chosen)
         replay.begin()
         before = replay.reached()
@@ -70,12 +70,12 @@ class Replaying:
         return sum(before.values())
 
     def found(self, topic: str) -> list[Produced]:
-        """The rows with the offsets that they have there, as rows of the topic that was archived."""
+        """Returns the rows at the target with their offsets, with the name of the archived topic."""
         frame = loaded(self._spark.read, self.servers, subscribe=topic, includeHeaders="true")
         return [row._replace(topic=TOPIC) for row in found_in(frame)]
 
     def chosen(self, *offsets: int) -> list[Produced]:
-        """What a replay of these offsets of each partition comes to."""
+        """Returns the rows that a replay of these offsets of each partition writes."""
         found = [each for each in self.expected if each.offset in offsets]
         return [each._replace(offset=offsets.index(each.offset)) for each in found]
 
@@ -87,7 +87,7 @@ def archived(spark: "SparkSession", broker: Any, tmp_path_factory: pytest.TempPa
     return replaying
 
 
-def test_rows_come_back_as_they_were_and_only_once(archived: Replaying, topic: str) -> None:
+def test_replayed_rows_equal_the_archived_ones_and_are_written_once(archived: Replaying, topic: str) -> None:
     create_topic(archived.servers, topic, 2)
     replay = archived.to(topic)
     assert (replay.plan.rows, replay.is_begun, replay.warnings) == (ROWS, False, [])
@@ -99,7 +99,7 @@ def test_rows_come_back_as_they_were_and_only_once(archived: Replaying, topic: s
     assert archived.found(topic) == archived.expected
 
 
-def test_rows_are_chosen_by_offsets_times_and_a_condition(archived: Replaying, topic: str) -> None:
+def test_replay_selects_rows_by_offsets_times_and_condition(archived: Replaying, topic: str) -> None:
     create_topic(archived.servers, topic, 2)
     archived.run(
         topic,
@@ -114,8 +114,8 @@ def test_rows_are_chosen_by_offsets_times_and_a_condition(archived: Replaying, t
 
 
 @pytest.mark.parametrize("where", [None, "offset <> 3"], ids=["of all offsets", "of some"])
-def test_a_task_that_was_killed_is_gone_on_with(archived: Replaying, topic: str, where: str | None) -> None:
-    """It wrote some rows and some it had only read. Others write there, too."""
+def test_replay_continues_after_a_killed_task(archived: Replaying, topic: str, where: str | None) -> None:
+    """The killed task has written some rows and only read others; another producer writes too."""
     from pybroker.pipeline.replay.partition_replay import PartitionReplay
 
     create_topic(archived.servers, topic, 2)
@@ -139,7 +139,7 @@ def test_a_task_that_was_killed_is_gone_on_with(archived: Replaying, topic: str,
     assert [row._replace(offset=0) for row in found] == [row._replace(offset=0) for row in expected]
 
 
-def test_what_can_not_be_replayed_is_said_before_anything_is_written(
+def test_invalid_replay_is_refused_before_anything_is_written(
     archived: Replaying, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pybroker.pipeline.archive.manifest import ManifestError
@@ -165,8 +165,8 @@ def test_what_can_not_be_replayed_is_said_before_anything_is_written(
         archived.to(topic)
 
 
-def test_it_stops_when_it_is_asked_to_and_goes_on(archived: Replaying, spark: "SparkSession", topic: str) -> None:
-    """Behind its first row a task waits until long after it is killed."""
+def test_replay_stops_on_request_and_continues_later(archived: Replaying, spark: "SparkSession", topic: str) -> None:
+    """A task waits after its first row, until long after it is killed."""
     from pybroker.pipeline.jobs.action_watch import watch_action
     from pybroker.pipeline.jobs.query_watch import StopRequest
 
@@ -188,7 +188,7 @@ ROWS_TO_KILL_AT = 600
 
 
 def replay_through_kills(spark: "SparkSession", directory: Path, rounds: int, seed: int) -> None:
-    """Each round the broker is killed, then the process of a task, then the driver; at last the rest is done."""
+    """Each round kills the broker, then a task's process, then the driver; the last run finishes the rest."""
     from pybroker.pipeline.jobs.replay_command import parser, replay_job, target_of
 
     chance = random.Random(seed)
@@ -216,7 +216,7 @@ def replay_through_kills(spark: "SparkSession", directory: Path, rounds: int, se
         assert all(killed.values()), f"while the job was at work: {killed}"
 
 
-def test_each_row_is_written_once_whatever_is_killed(
+def test_each_row_is_replayed_once_after_kills_of_broker_task_and_driver(
     spark: "SparkSession", tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     replay_through_kills(spark, tmp_path, 1, seed=1)
@@ -226,7 +226,7 @@ def test_each_row_is_written_once_whatever_is_killed(
 
 
 @pytest.mark.long
-def test_each_row_is_written_once_through_many_kills(
+def test_each_row_is_replayed_once_after_many_kills(
     spark: "SparkSession", tmp_path: Path, kill_rounds: int, kill_seed: int
 ) -> None:
     rounds = -(-kill_rounds // RUNS_WHEN_LONG)

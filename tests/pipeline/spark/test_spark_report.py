@@ -1,4 +1,4 @@
-"""The figures of topics, by real Spark."""
+"""Tests of the figures of topics on real Spark."""
 
 import json
 import re
@@ -22,7 +22,7 @@ NOW_MS = NOON_MS + 3_600_000
 
 
 def rows_of(spark: "SparkSession", *rows: tuple[str, int, int, int, bytes | None, bytes | None]) -> "DataFrame":
-    """Topic, partition, offset, seconds after NOON_MS, key, value."""
+    """Returns a DataFrame of rows: topic, partition, offset, seconds after NOON_MS, key, value."""
     return spark.createDataFrame(
         [
             (topic, partition, offset, datetime.fromtimestamp(NOON_MS / 1000 + seconds, UTC), key, value)
@@ -38,7 +38,7 @@ def figures_of(frame: "DataFrame", **further: Any) -> dict[str, Any]:
     return patiently(lambda: topic_figures(frame, now_ms=NOW_MS, late_ms=10_000, **further))
 
 
-def test_figures_are_those_of_the_rows(spark: "SparkSession") -> None:
+def test_figures_match_the_rows(spark: "SparkSession") -> None:
     figures = figures_of(
         rows_of(
             spark,
@@ -46,8 +46,8 @@ def test_figures_are_those_of_the_rows(spark: "SparkSession") -> None:
             ("a", 0, 6, 30, b"k1", b"x" * 30),
             ("a", 0, 8, 12, b"k2", None),  # 18 s late
             ("a", 1, 0, 100, None, b""),
-            ("a", 1, 1, 91, b"k1", b"x" * 20),  # 9 s late are not much
-            ("b", 0, 0, 4000, b"\xff", b"y"),  # of the future
+            ("a", 1, 1, 91, b"k1", b"x" * 20),  # 9 s late: below the limit
+            ("b", 0, 0, 4000, b"\xff", b"y"),  # in the future
         ),
         file_bytes={"a": 34, "b": 0},
     )
@@ -89,7 +89,7 @@ def test_figures_are_those_of_the_rows(spark: "SparkSession") -> None:
     assert figures["compression"] == [{"topic": "a", "record_bytes": 68, "file_bytes": 34, "gain": 2.0}]
 
 
-def test_no_task_passes_on_more_keys_of_a_topic_than_are_named(spark: "SparkSession") -> None:
+def test_each_task_passes_on_only_its_busiest_keys(spark: "SparkSession") -> None:
     from pybroker.pipeline.topic_report.measures import MOST_KEYS, busiest_keys, slim_rows
 
     rows = [("a", 0, number, 0, b"k%02d" % (number % 30), None) for number in range(100)]
@@ -102,7 +102,7 @@ def test_no_task_passes_on_more_keys_of_a_topic_than_are_named(spark: "SparkSess
     ]
 
 
-def test_a_report_of_nothing(spark: "SparkSession") -> None:
+def test_report_without_rows_is_empty(spark: "SparkSession") -> None:
     from pybroker.pipeline.topic_report.figures_page import figures_page
 
     figures = figures_of(rows_of(spark))
@@ -110,7 +110,7 @@ def test_a_report_of_nothing(spark: "SparkSession") -> None:
     assert "0 topics, 0 records" in figures_page(figures)
 
 
-def test_log_directories_of_kafkas_have_a_report_that_loads_nothing(spark: "SparkSession") -> None:
+def test_report_of_kafka_log_directory_is_one_self_contained_page(spark: "SparkSession") -> None:
     from pybroker.pipeline.jobs.report_command import file_bytes
     from pybroker.pipeline.topic_report.figures_page import figure_charts, figures_page
 
@@ -127,7 +127,7 @@ def test_log_directories_of_kafkas_have_a_report_that_loads_nothing(spark: "Spar
 
 
 @pytest.mark.parametrize(("span_ms", "step_ms"), [(0, 1), (60, 1), (61, 10), (3_600_000, 60_000)])
-def test_steps_of_time_are_round_and_not_too_many(spark: "SparkSession", span_ms: int, step_ms: int) -> None:
+def test_rate_intervals_are_round_and_at_most_sixty(spark: "SparkSession", span_ms: int, step_ms: int) -> None:
     from pybroker.pipeline.topic_report.measures import bucket_ms
 
     assert bucket_ms(NOON_MS, NOON_MS + span_ms) == step_ms

@@ -1,4 +1,5 @@
-"""Streaming queries by real Spark over topics of a real broker: each record once, through restarts and growth."""
+"""Tests of streaming queries on real Spark over topics of a real broker: each record once, through "
+"restarts and growth."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """A Parquet table that queries append to, one after the other, from the same checkpoint."""
+    """A Parquet table that one query after another appends to, from the same checkpoint."""
 
     def __init__(self, spark: "SparkSession", servers: str, directory: Path) -> None:
         self._spark = spark
@@ -30,7 +31,7 @@ class Table:
         return self._writer(options).trigger(processingTime="0 seconds").start(self._path)
 
     def load_available(self, **options: Any) -> "StreamingQuery":
-        """A query that has ended."""
+        """Runs a query to its end."""
 
         def load() -> "StreamingQuery":
             query = self._writer(options).trigger(availableNow=True).start(self._path)
@@ -63,7 +64,7 @@ def committed(servers: str, group: str, topic: str, partitions: int) -> list[int
     return [each.offset for each in found]
 
 
-def test_what_is_available_is_read_in_limited_batches_and_the_next_query_goes_on(
+def test_available_now_reads_limited_batches_and_the_next_query_continues(
     table: Table, servers: str, topic: str
 ) -> None:
     create_topic(servers, topic, 2)
@@ -77,7 +78,7 @@ def test_what_is_available_is_read_in_limited_batches_and_the_next_query_goes_on
     assert table.rows() == sorted(expected, key=lambda record: (record.partition, record.offset))
 
 
-def test_new_partitions_and_topics_are_read_from_their_beginning(table: Table, servers: str, topic: str) -> None:
+def test_new_partitions_and_topics_are_read_from_their_start(table: Table, servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 5))
     options = {"subscribePattern": f"{topic}.*", "startingOffsets": "earliest"}
@@ -90,7 +91,7 @@ def test_new_partitions_and_topics_are_read_from_their_beginning(table: Table, s
     assert table.rows() == sorted(expected)
 
 
-def test_offsets_of_finished_batches_are_stored_in_a_group(table: Table, servers: str, topic: str) -> None:
+def test_offsets_of_finished_batches_are_committed_to_the_group(table: Table, servers: str, topic: str) -> None:
     create_topic(servers, topic, 2)
     produce(servers, numbered(topic, [0, 1], 31))
     group = f"group-of-{topic}"
@@ -99,7 +100,7 @@ def test_offsets_of_finished_batches_are_stored_in_a_group(table: Table, servers
     assert committed(servers, group, topic, 2) == [16, 15], "the last batch's, too"
 
 
-def test_a_stream_goes_on_with_what_comes(table: Table, servers: str, topic: str) -> None:
+def test_stream_reads_records_that_arrive_later(table: Table, servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     expected = produce(servers, numbered(topic, [0], 10))
     query = table.start(subscribe=topic, startingOffsets="earliest")
@@ -121,10 +122,10 @@ def await_rows(query: "StreamingQuery", count: int) -> None:
     await_that(has_read, f"{count} rows", looks=LOOKS * 10)
 
 
-def test_a_first_batch_that_broke_off_is_read_again_from_where_it_began(
+def test_interrupted_first_batch_is_read_again_from_its_start(
     spark: "SparkSession", servers: str, topic: str, tmp_path: Path
 ) -> None:
-    """ "latest" was one offset when the query began, and is another when it is started again."""
+    """`latest` means another offset when the query is restarted."""
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 5))
     offsets: list[list[int]] = []
@@ -150,7 +151,7 @@ def test_a_first_batch_that_broke_off_is_read_again_from_where_it_began(
     assert [offset for batch in offsets for offset in batch] == list(range(5, 12))
 
 
-def test_records_that_went_away_between_two_queries_are_lost_data(table: Table, servers: str, topic: str) -> None:
+def test_records_deleted_between_two_queries_are_data_loss(table: Table, servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     produce(servers, numbered(topic, [0], 5))
     options = {"subscribe": topic, "startingOffsets": "earliest"}

@@ -1,4 +1,4 @@
-"""Work on Spark that is watched: how far it is, and that it can be stopped. Each task waits for a file."""
+"""Tests of watched Spark actions: progress reports and stops. Each task waits for a file."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def waiting(spark: "SparkSession", file: Path) -> Callable[[], list[int]]:
-    """A stage of two tasks, one of which waits for the file."""
+    """Runs a stage of two tasks, one of which waits for the file."""
     path = str(file)
 
     def wait_for_file(number: int) -> int:
@@ -27,7 +27,9 @@ def waiting(spark: "SparkSession", file: Path) -> Callable[[], list[int]]:
     return lambda: spark.sparkContext.parallelize(range(2), 2).map(wait_for_file).collect()
 
 
-def test_it_is_told_how_far_the_work_is(spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_of_the_stages_is_reported(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from pybroker.pipeline.jobs import action_watch
 
     said: list[str] = []
@@ -42,7 +44,7 @@ def test_it_is_told_how_far_the_work_is(spark: "SparkSession", tmp_path: Path, m
     assert all(line.startswith("stage ") for line in said)
 
 
-def test_what_the_work_fails_with_is_raised(spark: "SparkSession") -> None:
+def test_exception_of_the_work_is_raised(spark: "SparkSession") -> None:
     from pybroker.pipeline.jobs.action_watch import watch_work
 
     with pytest.raises(ZeroDivisionError):
@@ -50,7 +52,7 @@ def test_what_the_work_fails_with_is_raised(spark: "SparkSession") -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_the_work(spark: "SparkSession", tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_stops_the_work(spark: "SparkSession", tmp_path: Path, number: signal.Signals) -> None:
     from pybroker.pipeline.jobs.action_watch import watch_work
 
     before = signal.getsignal(number)
@@ -62,8 +64,8 @@ def test_a_signal_stops_the_work(spark: "SparkSession", tmp_path: Path, number: 
     assert signal.getsignal(number) is before
 
 
-def test_spark_runs_the_package_that_is_installed(spark: "SparkSession") -> None:
-    """And not the sources in its zip, which each of its processes would compile anew (support/spark_home.py)."""
+def test_spark_workers_use_the_installed_pyspark_package(spark: "SparkSession") -> None:
+    """Not the sources in Spark's zip, which each process would compile anew (support/spark/spark_home.py)."""
     import pyspark
 
     found = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.modules["pyspark"].__file__).collect()

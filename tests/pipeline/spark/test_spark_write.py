@@ -1,4 +1,4 @@
-"""DataFrames into topics by real Spark, as Spark's own Kafka sink writes them."""
+"""Tests of writing DataFrames to topics on real Spark, compared with Spark's own Kafka sink."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ def write(frame: "DataFrame", servers: str, **options: Any) -> None:
     writer.save()
 
 
-def test_columns_say_what_is_written_where(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_columns_set_topic_partition_key_value_and_headers(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 3)
     rows = [
         (topic, "k", b"v", [("h", b"1"), ("h", None)], 2, "left aside"),
@@ -39,7 +39,7 @@ def test_columns_say_what_is_written_where(spark: "SparkSession", servers: str, 
     ]
 
 
-def test_keys_go_where_kafkas_own_producer_sends_them(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_keys_go_to_the_partitions_of_kafkas_own_producer(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 5)
     keys = [f"key-{number}" for number in range(50)]
     write(spark.createDataFrame([(key, "v") for key in keys], "key string, value string"), servers, topic=topic)
@@ -48,13 +48,13 @@ def test_keys_go_where_kafkas_own_producer_sends_them(spark: "SparkSession", ser
     assert {row.key: row.partition for row in found} == expected
 
 
-def test_the_option_topic_counts_more_than_the_column(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_option_topic_overrides_the_column(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     write(spark.createDataFrame([("elsewhere", "v")], "topic string, value string"), servers, topic=f" {topic} ")
     assert [row.value for row in found_in(loaded(spark.read, servers, subscribe=topic))] == [b"v"]
 
 
-def test_many_rows_of_many_tasks_are_all_written(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_all_rows_of_many_tasks_are_written(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 2)
     frame = spark.range(20_000, numPartitions=4).selectExpr("cast(id as string) as value")
     write(frame, servers, topic=topic, kafka_compression_type="lz4")
@@ -63,20 +63,20 @@ def test_many_rows_of_many_tasks_are_all_written(spark: "SparkSession", servers:
     assert patiently(counted.first) == (20_000, 20_000, 0, 19_999)
 
 
-def test_what_cannot_be_written_is_refused_by_name(spark: "SparkSession", servers: str) -> None:
-    """The rest of what is refused: test_write_options."""
+def test_invalid_write_is_refused_by_name_on_spark(spark: "SparkSession", servers: str) -> None:
+    """Other refused options: test_write_options."""
     with pytest.raises(Exception, match="Column 'value' must be string or binary, not int"):
         patiently(lambda: write(spark.createDataFrame([], "value int"), servers, topic="t"))
 
 
-def test_a_row_that_the_broker_refuses_fails_the_query(spark: "SparkSession", servers: str, topic: str) -> None:
+def test_row_refused_by_the_broker_fails_the_query(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 1, {"max.message.bytes": "1000"})
     frame = spark.range(1).selectExpr("repeat('x', 5000) as value")
     with pytest.raises(Exception, match="A record could not be written"):
         patiently(lambda: write(frame, servers, topic=topic))
 
 
-def test_a_stream_from_topic_to_topic(spark: "SparkSession", servers: str, topic: str, tmp_path: Path) -> None:
+def test_streaming_query_copies_topic_to_topic(spark: "SparkSession", servers: str, topic: str, tmp_path: Path) -> None:
     create_topic(servers, topic, 2)
     create_topic(servers, f"{topic}-copy", 2)
     expected = produce(servers, numbered(topic, [0, 1], 40))
