@@ -1,4 +1,4 @@
-"""A real ZooKeeper for the tests of this folder; each test's cluster has a tree of its own in it."""
+"""Fixtures with a real ZooKeeper; each test's cluster has its own tree in it."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -18,5 +18,5 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperPro
 
 @pytest.fixture
 def tree(zookeeper: ZooKeeperProcess) -> str:
-    """``zookeeper.connect`` of a cluster that nobody else has."""
+    """Returns the `zookeeper.connect` of an unused tree."""
     return f"{zookeeper.connect}/cluster-{next(TREES)}"

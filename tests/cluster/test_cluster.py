@@ -1,4 +1,4 @@
-"""The library's clusters: processes that are killed, paused and cut off, and that go when the program goes."""
+"""Tests of the library's Cluster: brokers can be killed, paused and cut off, and end with the program."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ def brokers_known_to(cluster: BlockingCluster, broker: int) -> set[int]:
     return {each.node_id for each in metadata_of(address, 60.0).brokers}
 
 
-def test_a_cluster_survives_the_death_of_a_leader_and_gets_it_back(tree: str) -> None:
+def test_cluster_survives_a_killed_leader_and_takes_it_back(tree: str) -> None:
     with Cluster(3, {"num.partitions": 1}, zookeeper=tree) as cluster:
         produce(cluster.bootstrap_servers, b"one")
         view = ClusterView(cluster)
@@ -56,7 +56,7 @@ def test_a_cluster_survives_the_death_of_a_leader_and_gets_it_back(tree: str) ->
         print(cluster.bootstrap_servers)
 
 
-def test_a_paused_broker_and_one_that_is_cut_off_are_missed_and_come_back(tree: str) -> None:
+def test_paused_and_disconnected_brokers_are_removed_and_return(tree: str) -> None:
     with Cluster(2, {"zookeeper.session.timeout.ms": 2000}, zookeeper=tree) as cluster:
         cluster.pause(2)
         assert cluster.is_running(2)
@@ -69,7 +69,7 @@ def test_a_paused_broker_and_one_that_is_cut_off_are_missed_and_come_back(tree: 
         await_that(lambda: brokers_known_to(cluster, 2) == {1, 2}, "broker 1 is back")
 
 
-def test_a_cut_between_two_brokers_stops_replication_until_it_is_healed(tree: str) -> None:
+def test_cut_between_two_brokers_stops_replication_until_it_is_healed(tree: str) -> None:
     settings = {"num.partitions": 1, "min.insync.replicas": 1, "replica.lag.time.max.ms": 1000}
     with Cluster(3, settings, zookeeper=tree) as cluster:
         produce(cluster.bootstrap_servers, b"one")
@@ -78,7 +78,7 @@ def test_a_cut_between_two_brokers_stops_replication_until_it_is_healed(tree: st
         view.await_health()
         leader, controller = view.leader("events", 0), view.controller()
         follower = next(broker for broker in cluster.broker_ids if broker not in (leader, controller))
-        away.add(follower)  # it hears nothing of it when the leader is the controller
+        away.add(follower)  # the broker does not hear of it if the leader is the controller
         cluster.cut(leader, follower)
         produce(cluster.bootstrap_servers, b"two")
         await_that(lambda: follower not in view.isr("events", 0), "whoever is asked has heard that it is out")
@@ -87,7 +87,7 @@ def test_a_cut_between_two_brokers_stops_replication_until_it_is_healed(tree: st
         view.await_health()
 
 
-async def test_a_cluster_on_an_event_loop(tree: str) -> None:
+async def test_cluster_can_be_used_on_an_event_loop(tree: str) -> None:
     async with Cluster(1, zookeeper=tree) as cluster:
         await asyncio.to_thread(produce, cluster.bootstrap_servers, b"one")
         await cluster.kill(1)
@@ -98,8 +98,8 @@ async def test_a_cluster_on_an_event_loop(tree: str) -> None:
     assert has_ended(pid)
 
 
-async def test_a_start_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -> None:
-    nowhere = f"127.0.0.1:{free_port()}"  # the broker goes on looking for it
+async def test_cancelled_start_leaves_no_processes_and_no_directory(tmp_path: Path) -> None:
+    nowhere = f"127.0.0.1:{free_port()}"  # the broker keeps trying to connect
     cluster = Cluster(1, directory=tmp_path, zookeeper=nowhere)
     starting = asyncio.ensure_future(cluster.__aenter__())
     here = str(tmp_path)
@@ -110,7 +110,7 @@ async def test_a_start_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -
     assert not descendants_naming(here)
 
 
-def test_data_in_a_given_directory_serve_the_next_cluster(tmp_path: Path) -> None:
+def test_data_in_a_given_directory_is_used_by_the_next_cluster(tmp_path: Path) -> None:
     java, libs = java_executable(), zookeeper_libs()
     if java is None or libs is None:
         pytest.skip("no Java, or no jars of ZooKeeper")
@@ -124,7 +124,7 @@ def test_data_in_a_given_directory_serve_the_next_cluster(tmp_path: Path) -> Non
         assert b"one" in log.read_bytes() and b"two" in log.read_bytes()  # noqa: PT018
 
 
-def test_brokers_and_zookeeper_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
+def test_brokers_and_zookeeper_end_when_the_program_is_killed(tmp_path: Path) -> None:
     if java_executable() is None or zookeeper_libs() is None:
         pytest.skip("no Java, or no jars of ZooKeeper")
     program = "\n".join(
@@ -152,7 +152,7 @@ def test_brokers_and_zookeeper_end_with_a_program_that_is_killed(tmp_path: Path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere they give up by themselves")
-def test_guards_have_ended_sessions_and_themselves_when_a_cluster_has_ended(tree: str) -> None:
+def test_session_guards_end_sessions_and_exit_when_a_cluster_ends(tree: str) -> None:
     with Cluster(2, zookeeper=tree) as cluster:
         guards = [guard for broker in cluster.broker_ids for guard in children_of(cluster.pid(broker))]
         assert len(guards) == 2
@@ -166,7 +166,7 @@ def children_of(pid: int | None) -> list[int]:
     return [child.pid for child in psutil.Process(pid).children()]
 
 
-def test_what_is_wrong_with_a_cluster_is_said_in_one_line(tmp_path: Path, tree: str) -> None:
+def test_invalid_cluster_is_refused_in_one_line(tmp_path: Path, tree: str) -> None:
     with pytest.raises(ConfigError, match=r"^num\.partition \(given to Cluster\): there is no such setting"):
         Cluster(1, {"num.partition": 1})
     with pytest.raises(ConfigError, match=r"^listeners \(given to Cluster\): the cluster chooses it itself$"):
@@ -191,7 +191,7 @@ def test_what_is_wrong_with_a_cluster_is_said_in_one_line(tmp_path: Path, tree: 
             cluster.start(1)
 
 
-def test_a_cluster_in_a_terminal_does_what_is_typed_and_ctrl_c_ends_it(tmp_path: Path, tree: str) -> None:
+def test_cluster_command_obeys_typed_commands_and_ends_on_ctrl_c(tmp_path: Path, tree: str) -> None:
     command = [sys.executable, "-m", "pybroker.broker.commands.cluster_command", "2", "--zookeeper", tree]
     command += ["--directory", str(tmp_path), "--override", "num.partitions=2"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:

@@ -1,4 +1,4 @@
-"""compose.yaml, as far as it can be checked without a container engine: a cluster from what it says, in its order."""
+"""Checks compose.yaml without a container engine, and starts a cluster with its settings and in its order."""
 
 import json
 import os
@@ -41,11 +41,11 @@ def services() -> dict[str, Any]:
 
 
 def config_of(service: dict[str, Any]) -> Config:
-    """What the image's program would start the service's broker with."""
+    """Returns the configuration that the image's program would start this service's broker with."""
     return load_config(final_properties(None, service["environment"], DATA))
 
 
-def test_parser_knows_what_it_does_not_understand() -> None:
+def test_compose_parser_refuses_what_it_does_not_support() -> None:
     assert parse('e: 2\na: &x\n  b: "1"\nc:\n  <<: *x\n  d: ["e"]\nf:\n  - g\n') == {
         "e": 2,
         "a": {"b": "1"},
@@ -58,7 +58,7 @@ def test_parser_knows_what_it_does_not_understand() -> None:
 
 
 def compose_config() -> list[str]:
-    """The command ``docker compose config``, or one that has compose's own loader and no engine."""
+    """Returns the command `docker compose config`, or a program with compose's own loader and no engine."""
     asked = ["docker", "compose", "version"]
     if shutil.which("docker") and not subprocess.run(asked, capture_output=True, check=False).returncode:
         return ["docker", "compose", "--file", str(FILE), "config", "--format", "json"]
@@ -66,7 +66,7 @@ def compose_config() -> list[str]:
     return [str(CACHE / "compose-go" / "config"), str(FILE)]
 
 
-def test_compose_itself_takes_the_file(services: dict[str, Any]) -> None:
+def test_compose_file_is_accepted_by_docker_compose(services: dict[str, Any]) -> None:
     done = subprocess.run(compose_config(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     resolved = json.loads(done.stdout)
@@ -75,27 +75,27 @@ def test_compose_itself_takes_the_file(services: dict[str, Any]) -> None:
         assert resolved["services"][name]["environment"] == services[name]["environment"]
 
 
-def test_services_are_a_zookeeper_and_three_brokers(services: dict[str, Any]) -> None:
+def test_compose_services_are_a_zookeeper_and_three_brokers(services: dict[str, Any]) -> None:
     assert list(services) == ["zookeeper", *BROKERS]
     assert services["zookeeper"]["image"].startswith("zookeeper:")
 
 
-def test_one_image_is_built_once_and_none_is_asked_for_elsewhere(services: dict[str, Any]) -> None:
-    """Services that build one name at the same time get in each other's way."""
+def test_one_service_builds_the_image_and_no_service_pulls_it(services: dict[str, Any]) -> None:
+    """If several services built one image at the same time, the builds would conflict."""
     assert [name for name in services if "build" in services[name]] == ["broker-1"]
     assert services["broker-1"]["build"] == "."
     assert {services[name]["image"] for name in BROKERS} == {"pybroker"}
     assert [services[name].get("pull_policy") for name in BROKERS] == [None, "never", "never"]
 
 
-def test_each_waits_for_the_one_before_to_be_healthy(services: dict[str, Any]) -> None:
+def test_each_service_waits_until_the_previous_one_is_healthy(services: dict[str, Any]) -> None:
     for before, name in zip(["zookeeper", *BROKERS], BROKERS, strict=False):
         assert services[name]["depends_on"] == {before: {"condition": "service_healthy"}}
     assert services["zookeeper"]["healthcheck"]["test"][0] == "CMD-SHELL"
     assert re.search("^HEALTHCHECK ", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
 
 
-def test_settings_of_each_broker_are_accepted_and_its_own(services: dict[str, Any]) -> None:
+def test_settings_of_each_broker_are_valid_and_distinct(services: dict[str, Any]) -> None:
     configs = {name: config_of(services[name]) for name in BROKERS}
     assert [config.int("broker.id") for config in configs.values()] == [1, 2, 3]
     for name, config in configs.items():
@@ -106,7 +106,7 @@ def test_settings_of_each_broker_are_accepted_and_its_own(services: dict[str, An
         assert services[name]["hostname"] == name == advertised[config.inter_broker_listener_name].host
 
 
-def test_clients_of_the_machine_reach_each_broker(services: dict[str, Any]) -> None:
+def test_each_broker_is_advertised_to_clients_on_the_host(services: dict[str, Any]) -> None:
     published = []
     for name in BROKERS:
         config = config_of(services[name])
@@ -122,7 +122,7 @@ def test_clients_of_the_machine_reach_each_broker(services: dict[str, Any]) -> N
     assert len(set(published)) == 3
 
 
-def test_data_outlives_the_containers(services: dict[str, Any]) -> None:
+def test_data_directories_are_volumes_that_outlive_the_containers(services: dict[str, Any]) -> None:
     volumes = read(FILE)["volumes"]
     mounted = [volume for service in services.values() for volume in service["volumes"]]
     names = [volume.partition(":")[0] for volume in mounted]
@@ -131,21 +131,21 @@ def test_data_outlives_the_containers(services: dict[str, Any]) -> None:
         assert services[name]["volumes"] == [f"{name}:{config_of(services[name]).log_dirs[0]}"]
 
 
-# -- the cluster that the file describes, on addresses of this machine
+# -- the cluster of the file, on addresses of this machine
 
 
 @pytest.fixture(scope="module")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperProcess]:
-    """As the image of ZooKeeper has it, it answers nothing but what is allowed by default."""
+    """A ZooKeeper that allows only the four letter words that its image allows by default."""
     process = ZooKeeperProcess(tmp_path_factory.mktemp("zookeeper"), {"4lw.commands.whitelist": "srvr"}).start()
     yield process
     process.kill()
 
 
-def test_zookeeper_tells_its_health_check_what_it_looks_for(
+def test_zookeeper_answers_its_health_check(
     services: dict[str, Any], zookeeper: ZooKeeperProcess, tmp_path: Path
 ) -> None:
-    """With the machine's own ``nc``, if it has one; else with one that sends and reads as it does."""
+    """Uses the machine's `nc` if there is one, else a program that sends and reads like it."""
     stand_in = tmp_path / "nc"
     stand_in.write_text(
         f"#!{sys.executable}\nimport socket, sys\n"
@@ -158,7 +158,7 @@ def test_zookeeper_tells_its_health_check_what_it_looks_for(
     _, check = services["zookeeper"]["healthcheck"]["test"]
     here = check.replace("localhost 2181", f"127.0.0.1 {zookeeper.port}")
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:{tmp_path}"}
-    await_answer(  # on a busy machine it may give up, as it may in a container
+    await_answer(  # on a busy machine it may time out, as in a container
         lambda: subprocess.run(["sh", "-c", here], env=environment, check=False).returncode,
         lambda code: code == 0,
         "the check succeeds",
@@ -168,7 +168,9 @@ def test_zookeeper_tells_its_health_check_what_it_looks_for(
     assert done.returncode != 0
 
 
-def test_cluster_starts_healthy_in_order(services: dict[str, Any], zookeeper: ZooKeeperProcess, tmp_path: Path) -> None:
+def test_compose_cluster_starts_in_order_and_becomes_healthy(
+    services: dict[str, Any], zookeeper: ZooKeeperProcess, tmp_path: Path
+) -> None:
     addresses = {"zookeeper:2181": zookeeper.connect}
     here = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     outside = []

@@ -1,4 +1,4 @@
-"""What clients see when a leader is stopped: that another leads, and nothing else."""
+"""Tests that clients of a stopping leader see only a new leader."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,9 +27,8 @@ TURNS = 10
 
 
 class FollowingProducer:
-    """One record after the other, acknowledged by all replicas, to whoever leads as far as it was told (KIP-951).
-
-    What it was told is all it knows: it asks for no metadata.
+    """Produces one record after another with acks=all to the leader it knows. It asks for no metadata: it learns
+    leaders only from responses (KIP-951).
     """
 
     def __init__(self, cluster: BrokerCluster, leader_id: int) -> None:
@@ -53,7 +52,7 @@ class FollowingProducer:
             await asyncio.sleep(0)
 
     async def produce(self, broker_id: int) -> PartitionProduceResponse:
-        """An answer, for a connection that ends is no answer."""
+        """Returns the response; a closed connection fails the test."""
         connection = self._connections.get(broker_id)
         if connection is None:
             server = self._cluster[broker_id].endpoints[0]
@@ -79,7 +78,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
 
 @asynccontextmanager
 async def load_on(cluster: BrokerCluster, leader_id: int) -> AsyncIterator[list[FollowingProducer]]:
-    """Ends when all of them have gone on with whoever leads then. An answer that none may get fails the test."""
+    """Runs producers; ends when all continue with the next leader. An unexpected response fails the test."""
     producers = [FollowingProducer(cluster, leader_id) for _ in range(PRODUCERS)]
     async with asyncio.TaskGroup() as tasks:
         for producer in producers:
@@ -95,7 +94,7 @@ async def load_on(cluster: BrokerCluster, leader_id: int) -> AsyncIterator[list[
 
 
 @pytest.mark.parametrize("leader_id", [1, 2], ids=["which is the controller", "which is not the controller"])
-async def test_producers_hear_of_another_leader_and_of_nothing_else_when_a_leader_stops(
+async def test_producers_see_only_a_new_leader_when_the_leader_stops(
     cluster: BrokerCluster, leader_id: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.start(1, 2, 3)
@@ -112,10 +111,11 @@ async def test_producers_hear_of_another_leader_and_of_nothing_else_when_a_leade
     assert "have not come" not in caplog.text, "it has heard its orders before it stopped"
 
 
-async def test_request_that_comes_when_a_leader_has_just_ceased_to_be_one_is_answered(
+async def test_request_just_after_a_leadership_ends_is_answered_with_the_new_leader(
     cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who sent it hears who leads now, and that nothing was written; the end of the connection would say neither."""
+    """The response names the current leader and says that nothing was written; a closed connection "
+    "would say neither."""
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [2, 1, 3])
     await until(lambda: cluster.isr_of(TP) == {1, 2, 3}, "all are in sync")

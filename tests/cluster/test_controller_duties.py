@@ -1,4 +1,4 @@
-"""What the controller does for whole brokers, over real sockets: moves, elections, and terms that end in the middle."""
+"""Tests of the controller over real sockets: reassignments, elections, and terms that end in the middle of them."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -50,7 +50,7 @@ def is_controlled(cluster: BrokerCluster) -> bool:
 
 
 async def write(cluster: BrokerCluster, first: int, count: int) -> None:
-    """Acknowledged by all, whoever leads meanwhile."""
+    """Produces records with acks=all, across changes of the leader."""
     for number in range(first, first + count):
         error: ErrorCode | None = None
         while error is not ErrorCode.NONE:
@@ -60,7 +60,7 @@ async def write(cluster: BrokerCluster, first: int, count: int) -> None:
             error, _ = await cluster.produce(leader, TP, b"%d" % number)
 
 
-async def test_a_partition_moves_with_its_records_while_it_is_written(cluster: BrokerCluster) -> None:
+async def test_partition_is_reassigned_with_its_records_while_it_is_written(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2, 3, 4)
     await cluster.create_topic("orders", [1, 2])
     await write(cluster, 0, 10)
@@ -73,12 +73,12 @@ async def test_a_partition_moves_with_its_records_while_it_is_written(cluster: B
     assert await moves(cluster) == 0
 
 
-async def test_a_move_survives_the_end_of_the_controller(cluster: BrokerCluster) -> None:
+async def test_reassignment_survives_the_end_of_the_controller(cluster: BrokerCluster) -> None:
     await cluster.start(2, 1, 3)
     await cluster.create_topic("orders", [1])
     await write(cluster, 0, 5)
     assert cluster.controller_id == 2
-    await cluster.kill(3)  # it cannot catch up before the controller is gone, which takes it for alive yet
+    await cluster.kill(3)  # it can't catch up before the controller is gone; the controller still believes it alive
     assert await reassign(cluster, [3]) is ErrorCode.NONE
     await cluster.kill(2)
     cluster.expire(2)
@@ -90,11 +90,11 @@ async def test_a_move_survives_the_end_of_the_controller(cluster: BrokerCluster)
     await until(lambda: cluster[1]._partitions.get(TP) is None, "1 has let go of it")
 
 
-async def test_a_move_that_is_called_off_leaves_nothing_behind(cluster: BrokerCluster) -> None:
+async def test_cancelled_reassignment_leaves_no_replica_behind(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [1, 2])
     await write(cluster, 0, 5)
-    await cluster.kill(3)  # it cannot catch up before the move is called off
+    await cluster.kill(3)  # it can't catch up before the reassignment is cancelled
     assert await reassign(cluster, [3, 2]) is ErrorCode.NONE
     assert await moves(cluster) == 1
     assert await reassign(cluster, None) is ErrorCode.NONE
@@ -106,7 +106,7 @@ async def test_a_move_that_is_called_off_leaves_nothing_behind(cluster: BrokerCl
     assert cluster[3]._partitions.get(TP) is None
 
 
-async def test_a_controller_whose_session_expires_is_a_broker_again(cluster: BrokerCluster) -> None:
+async def test_controller_with_expired_session_becomes_an_ordinary_broker(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [1, 2, 3], min_insync_replicas="1")
     await write(cluster, 0, 5)
@@ -121,7 +121,7 @@ async def test_a_controller_whose_session_expires_is_a_broker_again(cluster: Bro
     assert len({cluster.offsets(broker_id, TP)[1] for broker_id in (1, 2, 3)}) == 1
 
 
-async def test_a_preferred_leader_gets_its_partition_back(cluster: BrokerCluster) -> None:
+async def test_preferred_replica_becomes_leader_again(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [3, 2])
     await write(cluster, 0, 3)
@@ -138,7 +138,7 @@ async def test_a_preferred_leader_gets_its_partition_back(cluster: BrokerCluster
     await write(cluster, 3, 3)
 
 
-async def test_who_may_lead_out_of_sync_does_so_when_that_is_allowed_at_any_broker(cluster: BrokerCluster) -> None:
+async def test_unclean_leader_is_elected_after_it_is_allowed_at_any_broker(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [2, 3], min_insync_replicas="1")
     await write(cluster, 0, 3)

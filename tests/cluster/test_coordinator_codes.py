@@ -1,6 +1,6 @@
-"""What a broker answers for groups that it does not coordinate, or whose coordinator cannot do its work: code by code.
+"""Tests of error codes of brokers that do not coordinate a group, or whose coordinator can't work.
 
-With ``--against-kafka`` Apache Kafka is asked the same, which is how the codes were found out.
+With `--against-kafka`, Apache Kafka gets the same requests; the expected codes were taken from it.
 """
 
 from collections.abc import Iterator
@@ -106,7 +106,7 @@ REQUESTS: list[tuple[Message, int]] = [
 
 
 def code_of(answer: Any) -> ErrorCode:
-    """The first that says something, from the outside in."""
+    """Returns the first error code, from the outermost field inwards."""
     if getattr(answer, "error_code", 0):
         return ErrorCode(answer.error_code)
     for name in ("topics", "partitions", "groups", "results"):
@@ -115,7 +115,7 @@ def code_of(answer: Any) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def test_a_broker_that_is_not_the_coordinator_says_so_and_one_alone_that_there_is_none(
+def test_non_coordinator_answers_not_coordinator_and_single_broker_coordinator_not_available(
     cluster: ClusterProcesses,
 ) -> None:
     assert find(cluster, 1) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
@@ -136,7 +136,7 @@ def test_a_broker_that_is_not_the_coordinator_says_so_and_one_alone_that_there_i
     assert (listed.error_code, listed.groups) == (ErrorCode.NONE, [])
 
 
-def test_a_coordinator_without_enough_replicas_in_sync_is_not_available(cluster: ClusterProcesses) -> None:
+def test_coordinator_below_min_insync_replicas_is_not_available(cluster: ClusterProcesses) -> None:
     cluster.start(2)
     cluster.await_brokers()
     await_that(lambda: find(cluster, 1)[0] is ErrorCode.NONE, "there is a coordinator")

@@ -1,6 +1,6 @@
-"""Groups of stock clients while their coordinators move: by elections, by reassignment, with brokers that stop or die.
+"""Tests of groups of stock clients while their coordinators move: by elections, reassignments, stops and kills.
 
-With ``--against-kafka`` the same happens to a cluster of Apache Kafka, which is how it was found out what is right.
+With `--against-kafka` the same tests run against Apache Kafka; the expected behaviour was taken from it.
 """
 
 import threading
@@ -50,7 +50,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ClusterP
 
 
 class Keeper:
-    """Commits offsets that rise, as fast as it goes, without being a member; what was acknowledged must stay."""
+    """Commits rising offsets as fast as possible without being a member; acknowledged commits must not be lost."""
 
     def __init__(self, servers: str) -> None:
         self._consumer = Consumer({"bootstrap.servers": servers, "group.id": "kept", "enable.auto.commit": False})
@@ -70,7 +70,7 @@ class Keeper:
         self._consumer.close()
 
     def await_more(self) -> None:
-        """Until some more commits were acknowledged."""
+        """Waits until more commits are acknowledged."""
         wanted = self.acknowledged + 5
         await_that(lambda: self.failure or self.acknowledged >= wanted, "offsets are committed")
         assert self.failure is None
@@ -83,10 +83,10 @@ class Keeper:
             self.failure = repr(error)
 
     def _commit_next(self) -> None:
-        """What the coordinator shows before a commit that it accepts is what was committed before."""
+        """Commits the next offset and checks that the coordinator shows the previous one before accepting it."""
         try:
             (before,) = self._consumer.committed([TopicPartition(TOPIC, 0)], timeout=10)
-            known = max(before.offset, 0)  # it is negative as long as nothing was committed
+            known = max(before.offset, 0)  # negative until the first commit
             offset = max(known, self.acknowledged) + 1
             (done,) = self._consumer.commit(offsets=[TopicPartition(TOPIC, 0, offset)], asynchronous=False)
             if done.error is not None:
@@ -99,7 +99,7 @@ class Keeper:
 
 
 class Load:
-    """Records for every partition, round by round, which the members of a group must all have read."""
+    """Produces records to every partition in turn; the members of a group must read all of them."""
 
     def __init__(self, servers: str, members: Members, readers: list[MemberProcess]) -> None:
         self._producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True})
@@ -123,8 +123,8 @@ class Load:
         self._members.wait_until(lambda: sent <= {value for reader in self._readers for value in reader.read})
 
 
-def test_a_group_goes_on_in_its_generation_wherever_its_coordinator_goes(cluster: ClusterProcesses) -> None:
-    """One member of each client, each with a partition: nothing that is done here is a reason for a rebalance."""
+def test_group_keeps_its_generation_when_its_coordinator_moves(cluster: ClusterProcesses) -> None:
+    """One member of each client, each with one partition. Nothing here is a reason for a rebalance."""
     with Members(cluster.servers, "group") as members, Keeper(cluster.servers) as keeper:
         readers = [members.start(client, TOPIC, **MEMBERS) for client in CLIENTS]
         members.wait_until(lambda: members.shares() == [1, 1, 1])
@@ -146,7 +146,7 @@ def test_a_group_goes_on_in_its_generation_wherever_its_coordinator_goes(cluster
         cluster.elect_preferred(OFFSETS, 0)
         check("elected")
 
-        for leader in (first, second, third):  # away and back again, faster than clients ask
+        for leader in (first, second, third):  # there and back, faster than clients notice
             cluster.reassign(OFFSETS, 0, [leader, *(each for each in cluster.brokers if each != leader)])
             cluster.elect_preferred(OFFSETS, 0)
         check("moved about")
@@ -176,8 +176,8 @@ def test_a_group_goes_on_in_its_generation_wherever_its_coordinator_goes(cluster
         assert not [line for line in broker.lines if "Traceback" in line]
 
 
-def test_members_that_come_and_go_while_coordinators_are_killed_read_everything(cluster: ClusterProcesses) -> None:
-    """Rebalances are under way while the coordinator dies: they begin anew with another, and come to an end."""
+def test_changing_members_read_everything_while_coordinators_are_killed(cluster: ClusterProcesses) -> None:
+    """Coordinators die during rebalances, which start again with the next coordinator and must finish."""
     with Members(cluster.servers, "group") as members, Keeper(cluster.servers) as keeper:
         readers = [members.start("confluent", TOPIC, **MEMBERS)]
         members.wait_until(lambda: members.shares() == [3])

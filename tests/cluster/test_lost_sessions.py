@@ -1,9 +1,8 @@
-"""Brokers that have lost their session with ZooKeeper and nothing else: they lead on, as far as they know, and must not
-acknowledge what the cluster does not keep.
+"""Tests of brokers that lost only their ZooKeeper session: they still lead, but must not acknowledge lost records.
 
-Why they cannot: a record is committed when every member of the ISR has it, and of an ISR the leader leaves nobody out
-before the controller has written that, which it does for nobody who is not registered. Whoever leads in its place is
-of that ISR, and fetches from it no more. So either the new leader has the record, or it is never acknowledged.
+**Why it holds**: a record is committed when every ISR member has it. The leader removes a member only after the
+controller has written the change, which it refuses for an unregistered broker. A new leader comes from that ISR and no
+longer fetches from the old one. So the new leader has the record, or it is never acknowledged.
 """
 
 from collections.abc import AsyncIterator
@@ -20,20 +19,20 @@ TP = TopicPartition("orders", 0)
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
-    """Followers that do not fetch are soon proposed to leave the ISR."""
+    """The leader soon proposes to remove followers that do not fetch."""
     cluster = BrokerCluster(tmp_path, {"replica.lag.time.max.ms": "1000", "replica.fetch.wait.max.ms": "100"})
     yield cluster
     await cluster.close()
 
 
 def lose_session(cluster: BrokerCluster, broker_id: int) -> None:
-    """It is cut off from ZooKeeper, which ends its session; other brokers it still reaches."""
+    """Cuts the broker off from ZooKeeper, which ends its session; it still reaches other brokers."""
     cluster.zookeeper.cut(f"broker {broker_id}")
     cluster.zookeeper.expire(cluster[broker_id]._store.session_id)
 
 
 def isr(cluster: BrokerCluster) -> IsrState:
-    """As 2 knows it."""
+    """Returns the ISR as broker 2 knows it."""
     leader = cluster.hosted(2, TP).partition.leader
     assert leader is not None
     return leader.isr
@@ -45,7 +44,7 @@ async def rejoin(cluster: BrokerCluster, broker_id: int) -> None:
     await until(lambda: cluster[broker_id]._metadata.broker_epoch > before, "it is registered anew")
 
 
-async def test_leader_without_a_session_acknowledges_nothing_that_its_successor_lacks(cluster: BrokerCluster) -> None:
+async def test_leader_without_session_acknowledges_nothing_its_successor_lacks(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [2, 3], min_insync_replicas="1")
     await until(lambda: cluster.isr_of(TP) == {2, 3} and cluster.follows(3, TP), "both are in sync")
@@ -66,8 +65,8 @@ async def test_leader_without_a_session_acknowledges_nothing_that_its_successor_
     assert await cluster.values(2, TP) == await cluster.values(3, TP) == [b"kept", b"of the new leader"]
 
 
-async def test_leader_alone_in_the_isr_keeps_what_it_acknowledges_without_a_session(cluster: BrokerCluster) -> None:
-    """Nobody can lead in its place, and when it is back it leads."""
+async def test_leader_alone_in_the_isr_keeps_records_it_acknowledges_without_session(cluster: BrokerCluster) -> None:
+    """No other broker can be elected; when it reconnects it leads."""
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [2, 3], min_insync_replicas="1")
     await until(lambda: cluster.isr_of(TP) == {2, 3}, "both are in sync")
@@ -87,8 +86,8 @@ async def test_leader_alone_in_the_isr_keeps_what_it_acknowledges_without_a_sess
     assert await cluster.values(2, TP) == await cluster.values(3, TP) == [b"alone"]
 
 
-async def test_broker_knows_no_topic_that_was_deleted_while_it_had_no_session(cluster: BrokerCluster) -> None:
-    """It has no replica of them, so nobody needs it for that. What was made anew under the same name is another."""
+async def test_broker_forgets_topics_deleted_while_it_had_no_session(cluster: BrokerCluster) -> None:
+    """It has no replica of the deleted topics. A topic created again with the same name is a different topic."""
     await cluster.start(1, 2, 3)
     for topic in ("kept", "deleted", "remade"):
         await cluster.create_topic(topic, [1, 2], [1, 2])
@@ -105,7 +104,7 @@ async def test_broker_knows_no_topic_that_was_deleted_while_it_had_no_session(cl
     assert metadata.partition_count("kept") == 2
 
 
-async def test_cluster_without_zookeeper_serves_elects_nobody_and_goes_on_when_it_is_back(
+async def test_cluster_without_zookeeper_serves_clients_and_elects_again_after_it_returns(
     cluster: BrokerCluster,
 ) -> None:
     await cluster.start(1, 2, 3)
@@ -121,7 +120,7 @@ async def test_cluster_without_zookeeper_serves_elects_nobody_and_goes_on_when_i
     links = cluster[3]._links
     assert links is not None
     hosted = cluster.hosted(3, TP)
-    links.fetchers.unfollow(TP)  # as if it hung
+    links.fetchers.unfollow(TP)  # suspends the process
     refused, _ = await cluster.produce(2, TP, b"for three", timeout_ms=2_000)
     assert refused is ErrorCode.REQUEST_TIMED_OUT, "who is in the ISR cannot be left out now"
     assert isr(cluster) == PendingShrink(CommittedIsr(frozenset({1, 2, 3})), frozenset({3}))

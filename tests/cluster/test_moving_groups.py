@@ -1,4 +1,4 @@
-"""Groups in a cluster whose brokers lead ``__consumer_offsets`` in turn: what clients are told, code by code."""
+"""Tests of error codes for groups while the leadership of `__consumer_offsets` moves between brokers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ def code_in(answer: Any) -> ErrorCode:
 
 
 async def commit(cluster: BrokerCluster, broker_id: int, offset: int) -> ErrorCode:
-    """Of a partition of the only topic that there is."""
+    """Commits an offset of a partition of the only topic."""
     return code_in(await cluster.ask(broker_id, commit_request(offset), 7))
 
 
@@ -75,7 +75,7 @@ async def committed(cluster: BrokerCluster, broker_id: int) -> tuple[ErrorCode, 
 
 
 def is_coordinator(server: BrokerServer) -> bool:
-    """Its groups are loaded."""
+    """Returns whether the broker is coordinator and its groups are loaded."""
     return OFFSETS.partition in server._groups.registry.owned_partitions
 
 
@@ -85,7 +85,7 @@ def knows_leader(server: BrokerServer, leader: int) -> bool:
 
 
 async def begin(cluster: BrokerCluster, *broker_ids: int, **settings: str) -> int:
-    """Start these brokers; returns who is coordinator, when both replicas are in sync."""
+    """Starts these brokers; returns the coordinator once both replicas are in sync."""
     await cluster.start(*broker_ids, **settings)
     await until(lambda: len(cluster[1]._cache.broker_ids) == len(cluster.servers), "the first knows all")
     code, coordinator = await find(cluster, 1)
@@ -111,7 +111,7 @@ async def elect_preferred(cluster: BrokerCluster) -> None:
 
 
 async def move(cluster: BrokerCluster, *replicas: int) -> None:
-    """Returns when the first of them is the coordinator, and the others have heard of it."""
+    """Waits until the first broker is the coordinator and the others know it."""
     await reassign(cluster, *replicas)
     await elect_preferred(cluster)
     await until(lambda: is_coordinator(cluster[replicas[0]]), "the first has loaded its groups")
@@ -119,7 +119,7 @@ async def move(cluster: BrokerCluster, *replicas: int) -> None:
     await until(lambda: not any(is_coordinator(server) for server in others), "the others have heard of it")
 
 
-async def test_without_enough_brokers_for_the_replicas_there_is_no_coordinator(cluster: BrokerCluster) -> None:
+async def test_no_coordinator_with_fewer_brokers_than_replicas(cluster: BrokerCluster) -> None:
     await cluster.start(1)
     assert await find(cluster, 1) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
     answer = await cluster.ask(1, MetadataRequest(topics=[AskedTopic(name=OFFSETS.topic)]), 9)
@@ -131,7 +131,7 @@ async def test_without_enough_brokers_for_the_replicas_there_is_no_coordinator(c
     assert len((await cluster.metadata_of(1, OFFSETS)).replica_nodes) == 2
 
 
-async def test_offsets_go_with_the_coordinator_there_and_back_again(cluster: BrokerCluster) -> None:
+async def test_committed_offsets_move_with_the_coordinator_and_back(cluster: BrokerCluster) -> None:
     first = await begin(cluster, 1, 2)
     second = 3 - first
     assert await commit(cluster, second, 5) is ErrorCode.NOT_COORDINATOR
@@ -147,7 +147,7 @@ async def test_offsets_go_with_the_coordinator_there_and_back_again(cluster: Bro
     assert await committed(cluster, first) == (ErrorCode.NONE, 6)
 
 
-async def test_a_coordinator_that_keeps_no_replica_knows_nothing_any_more(cluster: BrokerCluster) -> None:
+async def test_former_coordinator_without_replica_forgets_its_groups(cluster: BrokerCluster) -> None:
     first = await begin(cluster, 1, 2, 3)
     others = [broker_id for broker_id in (1, 2, 3) if broker_id != first]
     assert await commit(cluster, first, 5) is ErrorCode.NONE
@@ -159,7 +159,7 @@ async def test_a_coordinator_that_keeps_no_replica_knows_nothing_any_more(cluste
     assert await committed(cluster, first) == (ErrorCode.NONE, 5)
 
 
-async def test_a_commit_with_too_few_replicas_in_sync_finds_no_coordinator(cluster: BrokerCluster) -> None:
+async def test_commit_below_min_insync_replicas_gets_coordinator_not_available(cluster: BrokerCluster) -> None:
     first = await begin(cluster, 1, 2, min_insync_replicas="2")
     second = 3 - first
     assert await commit(cluster, first, 5) is ErrorCode.NONE
@@ -182,8 +182,8 @@ def join(client: str) -> JoinGroupRequest:
     )
 
 
-async def test_requests_that_wait_are_turned_away_when_the_coordinator_moves(cluster: BrokerCluster) -> None:
-    """A join that waits for a member, and a commit that waits for a replica that fetches no more."""
+async def test_waiting_requests_get_not_coordinator_when_the_coordinator_moves(cluster: BrokerCluster) -> None:
+    """A join waits for a member, and a commit waits for a replica that no longer fetches."""
     first = await begin(cluster, 1, 2)
     second = 3 - first
     await reassign(cluster, second, first)
@@ -194,7 +194,7 @@ async def test_requests_that_wait_are_turned_away_when_the_coordinator_moves(clu
     await until(lambda: describe("h").state == "PreparingRebalance", "the join waits for the first member")
     links = cluster[second]._links
     assert links is not None
-    links.fetchers.unfollow(OFFSETS)  # as if it hung
+    links.fetchers.unfollow(OFFSETS)  # suspends the process
     end = cluster.offsets(first, OFFSETS)[1]
     waiting_commit = asyncio.create_task(clients[2].ask(commit_request(5), 7))
     await until(lambda: cluster.offsets(first, OFFSETS)[1] > end, "the leader has written it")
@@ -214,7 +214,7 @@ async def test_requests_that_wait_are_turned_away_when_the_coordinator_moves(clu
     assert await committed(cluster, first) == (ErrorCode.NONE, 6), "nor does it come back"
 
 
-async def test_groups_move_from_a_coordinator_whose_directory_fails(cluster: BrokerCluster) -> None:
+async def test_groups_move_from_a_coordinator_with_a_failed_log_directory(cluster: BrokerCluster) -> None:
     roots = {broker_id: str(cluster.directory / f"{broker_id}-only") for broker_id in (1, 2)}
     for broker_id in (1, 2):
         await cluster.start(broker_id, log_dirs=f"{roots[broker_id]},{roots[broker_id]}-other")
@@ -231,9 +231,9 @@ async def test_groups_move_from_a_coordinator_whose_directory_fails(cluster: Bro
     assert await committed(cluster, second) == (ErrorCode.NONE, 5)
 
 
-async def test_groups_work_with_a_topic_that_was_deleted_and_is_made_anew(cluster: BrokerCluster) -> None:
+async def test_groups_work_after_the_offsets_topic_is_deleted_and_created_again(cluster: BrokerCluster) -> None:
     first = await begin(cluster, 1, 2)
-    await move(cluster, 3 - first, first)  # its leader epoch is not the first any more
+    await move(cluster, 3 - first, first)  # its leader epoch is no longer the first
     assert await commit(cluster, 3 - first, 5) is ErrorCode.NONE
     deletion = DeleteTopicsRequest(topics=[DeleteTopicState(name=OFFSETS.topic)], timeout_ms=600_000)
     answer = await cluster.ask(cluster.controller_id, deletion, 6)

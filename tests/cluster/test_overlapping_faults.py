@@ -1,6 +1,6 @@
-"""Four brokers on a real ZooKeeper, stock clients at work, and two faults at a time.
+"""Tests of four brokers on a real ZooKeeper with stock clients, and two faults at a time.
 
-All pairs that can be are in `test_random_faults`.
+`test_random_faults` covers all possible pairs.
 """
 
 from pathlib import Path
@@ -17,7 +17,9 @@ from support.processes.kafka_process import ZooKeeperProcess
     [(zookeeper_is_away, leader_is_killed), (two_brokers_are_cut_off_from_each_other, leader_is_killed)],
     ids=lambda pair: " while ".join(fault.__name__ for fault in pair),
 )
-def test_nothing_acknowledged_is_lost_when(pair: Pair, tmp_path: Path, zookeeper: ZooKeeperProcess, tree: str) -> None:
+def test_no_acknowledged_record_is_lost_after_two_faults(
+    pair: Pair, tmp_path: Path, zookeeper: ZooKeeperProcess, tree: str
+) -> None:
     with LoadedCluster(tmp_path, tree, seed=1, brokers=4) as cluster:
         cluster.begin_load()
         bring_about_both(pair, cluster, zookeeper, meanwhile=cluster.await_progress)

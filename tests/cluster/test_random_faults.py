@@ -1,5 +1,4 @@
-"""Four brokers on a real ZooKeeper, stock clients at work, and faults by chance, one or two at a time, for as long
-as it is told.
+"""Tests of four brokers on a real ZooKeeper with stock clients and random faults, one or two at a time.
 
 scripts/test tests/cluster/test_random_faults.py --long -s --fault-minutes 60 --fault-seed 7
 """
@@ -25,7 +24,7 @@ LONGEST_OVERLAP_S = 1.5 * SESSION_TIMEOUT_S
 
 @pytest.mark.long
 @pytest.mark.timeout(0)
-def test_nothing_acknowledged_is_lost_whatever_happens(
+def test_no_acknowledged_record_is_lost_under_random_faults(
     tmp_path: Path, zookeeper: ZooKeeperProcess, tree: str, pytestconfig: pytest.Config
 ) -> None:
     seed = pytestconfig.getoption("--fault-seed")
@@ -40,13 +39,13 @@ def test_nothing_acknowledged_is_lost_whatever_happens(
 
 
 def one_generation(cluster: LoadedCluster, zookeeper: ZooKeeperProcess, happened: Counter[str], end: float) -> None:
-    """New topics and clients, some faults, and a look at everything."""
+    """Runs one round: new topics and clients, some faults, then all checks."""
     random: Random = cluster.random
     enough_in_sync = random.choice((1, 2))
     faults = [fault for fault in FAULTS if enough_in_sync == 2 or fault is not a_log_directory_is_taken_away]
     cluster.begin_load(enough_in_sync)
     for _ in range(random.randrange(1, MOST_FAULTS + 1)):
-        time.sleep(random.uniform(0, 2))  # nothing is waited for: this is the random moment
+        time.sleep(random.uniform(0, 2))  # not a wait for an event: the fault comes at a random moment
         if random.random() < OVERLAPPING:
             happened[two_faults(cluster, zookeeper)] += 1
         else:
@@ -71,7 +70,7 @@ def two_faults(cluster: LoadedCluster, zookeeper: ZooKeeperProcess) -> str:
 
     def meanwhile() -> None:
         cluster.await_progress()
-        time.sleep(cluster.random.uniform(0, LONGEST_OVERLAP_S))  # again the random moment
+        time.sleep(cluster.random.uniform(0, LONGEST_OVERLAP_S))  # again a random moment
 
     bring_about_both(pair, cluster, zookeeper, meanwhile)
     return what

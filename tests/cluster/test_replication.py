@@ -1,4 +1,4 @@
-"""Replication between whole brokers, over real sockets, with their real controller."""
+"""Tests of replication between whole brokers over real sockets, with their real controller."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -39,7 +39,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
     await cluster.close()
 
 
-async def test_what_is_acknowledged_by_all_is_on_all(cluster: BrokerCluster) -> None:
+async def test_record_with_acks_all_is_on_all_replicas(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [2, 1, 3])
     await until(lambda: cluster.leader_of(TP) == 2, "broker 2 leads")
@@ -51,7 +51,7 @@ async def test_what_is_acknowledged_by_all_is_on_all(cluster: BrokerCluster) -> 
     await until(lambda: cluster.offsets(1, TP) == cluster.offsets(3, TP) == (10, 10), "the HW is known everywhere")
 
 
-async def test_a_follower_that_was_away_catches_up_and_joins_the_isr_again(cluster: BrokerCluster) -> None:
+async def test_returning_follower_catches_up_and_rejoins_the_isr(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2)
     await cluster.create_topic("orders", [1, 2])
     await until(lambda: cluster.leader_of(TP) == 1, "broker 1 leads")
@@ -66,7 +66,7 @@ async def test_a_follower_that_was_away_catches_up_and_joins_the_isr_again(clust
     assert cluster.offsets(2, TP)[1] == 3
 
 
-async def test_a_crashed_leaders_place_is_taken_and_it_follows_when_it_is_back(cluster: BrokerCluster) -> None:
+async def test_crashed_leader_is_replaced_and_follows_when_it_returns(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [3, 2], min_insync_replicas="1")
     await until(lambda: cluster.leader_of(TP) == 3, "broker 3 leads")
@@ -80,7 +80,7 @@ async def test_a_crashed_leaders_place_is_taken_and_it_follows_when_it_is_back(c
     assert cluster.offsets(3, TP)[1] == 2
 
 
-async def test_a_follower_that_hangs_leaves_the_isr_by_the_leaders_clock(tmp_path: Path) -> None:
+async def test_hanging_follower_is_removed_from_the_isr_by_the_leader(tmp_path: Path) -> None:
     cluster = BrokerCluster(tmp_path, {"replica.lag.time.max.ms": "1000", "replica.fetch.wait.max.ms": "100"})
     await cluster.start(1, 2)
     await cluster.create_topic("orders", [1, 2], min_insync_replicas="1")
@@ -88,7 +88,7 @@ async def test_a_follower_that_hangs_leaves_the_isr_by_the_leaders_clock(tmp_pat
     links = cluster[2]._links
     assert links is not None
     hosted = cluster.hosted(2, TP)
-    links.fetchers.unfollow(TP)  # as if it hung: it lives, and fetches no more
+    links.fetchers.unfollow(TP)  # suspends the process: it stays registered but does not fetch
     acknowledged = await cluster.produce(1, TP, b"a")
     assert acknowledged == (ErrorCode.NONE, 0)
     assert cluster.isr_of(TP) == {1}
@@ -97,7 +97,7 @@ async def test_a_follower_that_hangs_leaves_the_isr_by_the_leaders_clock(tmp_pat
     await cluster.close()
 
 
-async def test_a_broker_that_stops_hands_its_leaderships_over_before(cluster: BrokerCluster) -> None:
+async def test_stopping_broker_hands_over_its_leaderships_first(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2)
     await cluster.create_topic("orders", [2, 1])
     await until(lambda: cluster.leader_of(TP) == 2, "broker 2 leads")
@@ -120,7 +120,7 @@ async def test_a_broker_that_stops_hands_its_leaderships_over_before(cluster: Br
     assert await cluster.produce(1, TP, b"b") == (ErrorCode.NONE, 1)
 
 
-async def test_min_insync_replicas_are_kept_to(cluster: BrokerCluster) -> None:
+async def test_acks_all_is_refused_below_min_insync_replicas(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2)
     await cluster.create_topic("orders", [1, 2], min_insync_replicas="2")
     await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
@@ -134,7 +134,7 @@ async def test_min_insync_replicas_are_kept_to(cluster: BrokerCluster) -> None:
     await until(lambda: cluster.offsets(1, TP) == (2, 2), "both have it")
 
 
-async def test_brokers_that_are_not_controller_create_topics_and_give_producer_ids(cluster: BrokerCluster) -> None:
+async def test_brokers_other_than_the_controller_create_topics_and_assign_producer_ids(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2, offsets_topic_replication_factor="2", default_replication_factor="2")
     other = 3 - cluster.controller_id
     answer = await cluster.ask(other, MetadataRequest(topics=[AskedTopic(name="orders")]), 12)
@@ -147,7 +147,7 @@ async def test_brokers_that_are_not_controller_create_topics_and_give_producer_i
     assert sorted(each // 1000 for each in ids) in ([0, 0, 1, 1], [1, 1, 2, 2])
 
 
-async def test_a_consumer_is_sent_to_the_follower_in_its_rack_and_reads_there(cluster: BrokerCluster) -> None:
+async def test_consumer_is_redirected_to_the_follower_in_its_rack_and_reads_there(cluster: BrokerCluster) -> None:
     by_rack = {"replica_selector_class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
     await cluster.start(1, broker_rack="a", **by_rack)
     await cluster.start(2, broker_rack="b", **by_rack)
@@ -176,9 +176,10 @@ async def test_a_consumer_is_sent_to_the_follower_in_its_rack_and_reads_there(cl
     assert offsets_and_values(there.records) == [(0, b"a"), (1, b"b")]
 
 
-async def test_a_throttled_follower_catches_up_once_it_may(tmp_path: Path) -> None:
-    """Throttled on its own side; it is not in sync, else it would not be held back. One batch is more than it may have
-    within an hour."""
+async def test_throttled_follower_catches_up_when_the_throttle_is_removed(tmp_path: Path) -> None:
+    """The follower is throttled on its own side, and only because it is out of sync. One batch exceeds its quota of an
+    hour.
+    """
     hour = {"replication.quota.window.num": "2", "replication.quota.window.size.seconds": "3600"}
     cluster = BrokerCluster(tmp_path, {**hour, "replica.fetch.max.bytes": "1000"})
     try:
@@ -216,8 +217,8 @@ def only_fetcher_of(links: ClusterLinks) -> Fetcher:
     return fetcher
 
 
-async def test_fetchers_go_by_the_settings_for_them(tmp_path: Path) -> None:
-    """A leader's answer shows none of them surely, so they are taken where they are given."""
+async def test_replica_fetchers_follow_their_settings(tmp_path: Path) -> None:
+    """The fetch requests are inspected, because a leader's responses do not show the settings reliably."""
     settings = {
         "replica.fetch.wait.max.ms": "101",
         "replica.fetch.min.bytes": "102",
@@ -247,7 +248,7 @@ async def test_fetchers_go_by_the_settings_for_them(tmp_path: Path) -> None:
         await cluster.close()
 
 
-async def test_records_are_deleted_when_the_followers_have_deleted_them_too(cluster: BrokerCluster) -> None:
+async def test_delete_records_is_answered_after_followers_have_deleted_too(cluster: BrokerCluster) -> None:
     await cluster.start(1, 2)
     await cluster.create_topic("orders", [1, 2])
     await until(lambda: cluster.isr_of(TP) == {1, 2}, "both are in sync")
@@ -262,7 +263,7 @@ async def test_records_are_deleted_when_the_followers_have_deleted_them_too(clus
     assert cluster.hosted(2, TP).log.log_start_offset == 2
 
 
-async def test_a_leader_whose_directory_fails_is_replaced(cluster: BrokerCluster) -> None:
+async def test_leader_with_a_failed_log_directory_is_replaced(cluster: BrokerCluster) -> None:
     second = str(cluster.directory / "second")
     await cluster.start(1, log_dirs=f"{cluster.directory / 'first'},{second}")
     await cluster.start(2)

@@ -1,7 +1,7 @@
-"""All brokers stopped and started one after the other, under the load of stock clients: what these notice of it.
+"""Tests of a rolling restart under the load of stock clients, and of the errors that these see.
 
-``scripts/test tests/cluster/test_rolling_restart.py --against-kafka`` runs it with three Apache Kafka brokers: it wants
-no more than these give.
+`scripts/test tests/cluster/test_rolling_restart.py --against-kafka` runs it with three Apache Kafka brokers. The test
+requires no more than these give.
 """
 
 from collections import Counter
@@ -71,7 +71,7 @@ class Clients:
         self.everybody = [*self.producers, *self.members]
 
     def start(self) -> None:
-        """Returns when all are at work; what they have noticed until then is forgotten."""
+        """Starts the clients, waits until all work, and clears the errors noticed so far."""
         for each in self.everybody:
             each.start()
         self._await_that_both_read()
@@ -87,7 +87,7 @@ class Clients:
         self._await(is_shared, "each member has partitions of its own")
 
     def await_progress(self) -> None:
-        """What is sent only now is acknowledged in each partition, and each member is given more."""
+        """Waits until new records are acknowledged in each partition and each member gets more."""
         for producer in self.producers:
             self._await(producer.further(10), f"{producer.name} goes on")
         for member in self.members:
@@ -105,15 +105,15 @@ class Clients:
         return [member.rebalances for member in self.members]
 
     def noticed_by_librdkafka(self) -> Counter[str]:
-        """Since both began."""
+        """Returns the errors that librdkafka's clients noticed since their start."""
         return self._producing.noticing.noticed + self._member.noticing.noticed
 
     def timed_out_requests(self) -> int:
-        """Of the producer by librdkafka."""
+        """Returns the timed-out requests of librdkafka's producer."""
         return self._producing.noticing.total("req_timeouts")
 
     def stop(self) -> None:
-        """Producers, and then members, when these have been given everything."""
+        """Stops the producers, and then the members once they have read everything."""
         for producer in self.producers:
             producer.stop()
         acknowledged = {place for producer in self.producers for place in places_of(producer.offsets)}
@@ -129,7 +129,7 @@ def places_of(offsets: dict[int, dict[int, int]]) -> set[tuple[int, int]]:
     return {(partition, offset) for partition, by_number in offsets.items() for offset in by_number.values()}
 
 
-def test_clients_notice_only_that_leaders_and_coordinators_have_moved(
+def test_clients_see_only_moved_leaders_and_coordinators_in_a_rolling_restart(
     cluster: ClusterProcesses, record_property: Callable[[str, object], None]
 ) -> None:
     cluster.create_topic(TOPIC, [1, 2, 3], [2, 3, 1], [3, 1, 2])
@@ -162,7 +162,9 @@ def await_in_sync(cluster: ClusterProcesses) -> None:
 
 
 def check_records(cluster: ClusterProcesses, clients: Clients) -> None:
-    """None was refused; each is there once, where it was acknowledged to be, and was given to a member once."""
+    """Checks that no record was refused, each is stored once at its acknowledged offset, and each was delivered to a
+    member once.
+    """
     assert not [refused for producer in clients.producers for refused in producer.refused]
     for partition in range(PARTITIONS):
         read = read_all(cluster.servers, TOPIC, partition)

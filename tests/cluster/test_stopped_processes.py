@@ -1,4 +1,4 @@
-"""Processes that are stopped for longer than their sessions last, and go on: real brokers, a real ZooKeeper."""
+"""Tests of processes that are suspended for longer than their sessions last: real brokers and a real ZooKeeper."""
 
 import os
 import signal
@@ -27,12 +27,13 @@ SETTINGS = {
     "zookeeper.session.timeout.ms": "10000",
     "auto.leader.rebalance.enable": "false",
     "replica.fetch.wait.max.ms": "100",
-    "log.retention.ms": "-1",  # the records that tests write are old
+    "log.retention.ms": "-1",  # the records of tests have old timestamps
 }
 
 
 class Processes:
-    """Brokers 1, 2 and 3; 1 starts first and is the controller. Partition 0 of the topic is on all of them."""
+    """Brokers 1, 2 and 3. Broker 1 starts first and is the controller. All have a replica of "
+    "partition 0 of the topic."""
 
     def __init__(self, directory: Path) -> None:
         self.zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
@@ -64,27 +65,27 @@ class Processes:
         return ErrorCode(answer.topics[0].error_code)  # type: ignore[attr-defined]
 
     def produce(self, broker_id: int, value: bytes) -> None:
-        """Until it is acknowledged: in the tree a broker may lead before it has heard so."""
+        """Repeats a produce until it is acknowledged: a broker may be leader in the tree before it knows it."""
         with WireClient(self.brokers[broker_id].bootstrap_servers) as client:
             await_that(lambda: outcome(client.ask(produce_request(value), 9)) is ErrorCode.NONE, "it is acknowledged")
 
     def values(self, broker_id: int) -> list[bytes | None]:
-        """What is in its log."""
+        """Returns the values in the broker's log."""
         log = self.brokers[broker_id].log_directory / f"{TOPIC}-0" / "00000000000000000000.log"
         return [value for _, value in offsets_and_values(log.read_bytes())]
 
     def state(self) -> tuple[int, set[int]]:
-        """Leader and ISR."""
+        """Returns leader and ISR."""
         node = read_tree(self.zookeeper.connect).get(f"/brokers/topics/{TOPIC}/partitions/0/state")
         return (node.value["leader"], set(node.value["isr"])) if node and isinstance(node.value, dict) else (-1, set())
 
     def controller(self) -> int:
-        """-1: there is none."""
+        """Returns the controller's id, -1 if there is none."""
         node = read_tree(self.zookeeper.connect).get("/controller")
         return int(node.value["brokerid"]) if node and isinstance(node.value, dict) else -1
 
     def broker_epoch(self, broker_id: int) -> int:
-        """-1: it is not registered."""
+        """Returns the broker's epoch, -1 if it is not registered."""
         with client_of(self.zookeeper.connect) as client:
             stat = client.exists(f"/brokers/ids/{broker_id}")
         return -1 if stat is None else stat.czxid
@@ -114,8 +115,8 @@ def knows_all(processes: Processes, broker_id: int) -> bool:
     return len(answer.brokers) == 3  # type: ignore[attr-defined]
 
 
-def test_controller_and_leader_that_was_stopped_is_a_follower_when_it_goes_on(processes: Processes) -> None:
-    """What it was asked meanwhile it does not acknowledge, and it orders nobody about."""
+def test_controller_and_leader_suspended_past_its_session_resumes_as_follower(processes: Processes) -> None:
+    """It acknowledges no request it got meanwhile, and gives no orders as controller."""
     await_that(lambda: knows_all(processes, 1), "the controller knows all brokers")
     assert processes.create_topic(1, TOPIC, [1, 2, 3]) is ErrorCode.NONE
     await_that(lambda: processes.state() == (1, {1, 2, 3}), "1 leads")
@@ -134,7 +135,7 @@ def test_controller_and_leader_that_was_stopped_is_a_follower_when_it_goes_on(pr
     processes.produce(processes.state()[0], b"afterwards")
     assert processes.create_topic(processes.controller(), "another", [1]) is ErrorCode.NONE
     await_that(lambda: processes.values(1) == processes.values(2) == processes.values(3), "all have the same")
-    # Who repeats what was not answered may find it twice.
+    # A repeated produce without idempotence may be stored twice.
     assert list(dict.fromkeys(processes.values(1))) == [b"before", b"meanwhile", b"afterwards"]
     for broker in processes.brokers.values():
         assert "Traceback" not in broker.output

@@ -1,4 +1,4 @@
-"""Brokers that are stopped: one after the other, all at once, and while ZooKeeper is away."""
+"""Tests of stopping brokers: one after another, all at once, and without ZooKeeper."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ LONGER_THAN_ANY_TEST_MS = "3600000"
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
-    """Whoever waits for another try of a controlled shutdown does so for longer than the test lasts."""
+    """A broker that waits to retry its controlled shutdown would wait for longer than the test."""
     cluster = BrokerCluster(tmp_path, {"controlled.shutdown.retry.backoff.ms": LONGER_THAN_ANY_TEST_MS})
     yield cluster
     await cluster.close()
@@ -37,7 +37,7 @@ async def start_in_sync(cluster: BrokerCluster) -> None:
 
 
 @pytest.mark.parametrize("order", [[1, 2, 3], [3, 2, 1]], ids=["controller first", "controller last"])
-async def test_brokers_stop_one_after_the_other_and_the_last_waits_for_nobody(
+async def test_brokers_stop_one_after_another_and_the_last_does_not_wait(
     cluster: BrokerCluster, order: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
     await start_in_sync(cluster)
@@ -49,13 +49,13 @@ async def test_brokers_stop_one_after_the_other_and_the_last_waits_for_nobody(
     assert cluster.offsets(order[-1], TP)[1] == 1
 
 
-async def test_brokers_that_are_stopped_at_once_do_not_wait_for_each_other(cluster: BrokerCluster) -> None:
+async def test_brokers_stopped_at_once_do_not_wait_for_each_other(cluster: BrokerCluster) -> None:
     await start_in_sync(cluster)
     await asyncio.gather(*[cluster.stop(broker_id) for broker_id in (1, 2, 3)])
 
 
-async def test_controller_stops_while_zookeeper_is_away(tmp_path: Path) -> None:
-    """Nothing can be elected; others may lead when it is back."""
+async def test_controller_stops_while_zookeeper_is_down(tmp_path: Path) -> None:
+    """No leader can be elected until ZooKeeper is back."""
     cluster = BrokerCluster(tmp_path, {"controller.socket.timeout.ms": LONGER_THAN_ANY_TEST_MS})
     await start_in_sync(cluster)
     assert cluster.controller_id == 1
@@ -69,8 +69,10 @@ async def test_controller_stops_while_zookeeper_is_away(tmp_path: Path) -> None:
     await cluster.close()
 
 
-async def test_who_waits_for_what_another_broker_is_asked_hears_to_try_again(tmp_path: Path) -> None:
-    """Before its connection is closed: then it would not know what became of its records."""
+async def test_requests_waiting_for_another_broker_get_a_retriable_error_at_stop(tmp_path: Path) -> None:
+    """The response comes before the connection is closed; otherwise the client would not know whether its records were
+    written.
+    """
     cluster, silent = BrokerCluster(tmp_path), SilentBroker()
     await cluster.start(1)
     await silent.join(cluster.zookeeper)

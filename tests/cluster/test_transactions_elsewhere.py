@@ -1,4 +1,4 @@
-"""Whether transactions are served in a cluster: as long as that is not known, nobody is turned away for good."""
+"""Tests whether a cluster serves transactions: until that is known, clients get retriable errors."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from support.in_process.broker_cluster import BrokerCluster, until
 from support.in_process.silent_broker import SilentBroker
 
 
-async def test_it_is_known_when_every_broker_has_said_what_it_is(tmp_path: Path) -> None:
+async def test_transactions_are_refused_only_after_every_broker_is_known(tmp_path: Path) -> None:
     cluster, silent = BrokerCluster(tmp_path, {"controller.socket.timeout.ms": "200"}), SilentBroker()
     request = FindCoordinatorRequest(key_type=1, coordinator_keys=["t"])
 
@@ -26,13 +26,13 @@ async def test_it_is_known_when_every_broker_has_said_what_it_is(tmp_path: Path)
     await silent.leave()
 
 
-async def test_a_broker_that_was_told_nothing_yet_does_not_take_itself_for_alone(tmp_path: Path) -> None:
+async def test_broker_without_metadata_does_not_assume_it_is_alone(tmp_path: Path) -> None:
     cluster = BrokerCluster(tmp_path)
     await cluster.start(1)
     links = cluster[1]._links
     assert links is not None
     await until(lambda: cluster[1]._cache.broker_ids == [1], "it was told")
     assert await links.meets_kafka() is False
-    links._cache = MetadataCache()  # as it is before the controller's first UpdateMetadata
+    links._cache = MetadataCache()  # the state before the controller's first UpdateMetadata
     assert await links.meets_kafka() is None
     await cluster.close()

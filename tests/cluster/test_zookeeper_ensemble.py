@@ -1,7 +1,7 @@
-"""Brokers on three ZooKeepers, of which one dies, with stock clients at work.
+"""Tests of brokers on three ZooKeeper servers, one of which dies, with stock clients.
 
-Sessions last for longer than any test may: who is missed was ended by its guard, which has to find a server that lives.
-Seen to fail without guards, and with guards that try the first server alone.
+Sessions last longer than a test, so a dead broker is noticed only because its session guard ended its session; the
+guard must find a living server. The test fails without guards, and with guards that try only the first server.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def ensemble(tmp_path: Path) -> Iterator[ZooKeeperEnsemble]:
     ensemble.kill()
 
 
-def test_cluster_goes_on_without_the_server_that_led_and_misses_who_dies_then(
+def test_cluster_continues_without_the_zookeeper_leader_and_notices_a_dead_broker(
     ensemble: ZooKeeperEnsemble, tmp_path: Path
 ) -> None:
     settings = {"zookeeper.session.timeout.ms": LONGER_THAN_ANY_TEST_MS}
@@ -31,7 +31,7 @@ def test_cluster_goes_on_without_the_server_that_led_and_misses_who_dies_then(
         cluster.begin_load()
         before = _sessions(cluster)
         ensemble.servers[ensemble.leader()].kill()
-        cluster.await_progress()  # topics are made and deleted, too
+        cluster.await_progress()  # topics are created and deleted, too
         assert _sessions(cluster) == before
         with dead(cluster, a_leader(cluster)):
             cluster.await_progress()
@@ -40,6 +40,7 @@ def test_cluster_goes_on_without_the_server_that_led_and_misses_who_dies_then(
 
 
 def _sessions(cluster: LoadedCluster) -> dict[str, int]:
-    """By what they have registered. Not the controller's node: who does not know what became of a write, because the
-    connection broke, begins another term, in the same session."""
+    """Returns the session of each registered broker. The controller's node is not used: after a write with unknown
+    result a controller begins a new term in the same session.
+    """
     return {node: made_at for node, made_at in cluster.registrations().items() if node != "/controller"}
