@@ -1,5 +1,6 @@
-"""Real clients against a real broker process. ``--against-kafka`` runs the same tests against Apache Kafka 3.9.1,
-which is how a test shows that what it expects is what Kafka does."""
+"""Fixtures with real clients and a real broker process. `--against-kafka` runs the same tests against Apache Kafka
+3.9.1, which shows that their expectations are Kafka's behaviour.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,7 +15,7 @@ TOPIC_NUMBERS = count()
 
 @pytest.fixture(scope="session")
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One broker for all tests of a worker; each test has topics and groups of its own."""
+    """A broker that all tests of a worker share; each test uses its own topics and groups."""
     against_kafka = request.config.getoption("--against-kafka")
     with started_broker(tmp_path_factory.mktemp("broker"), {}, against_kafka=against_kafka) as broker:
         yield broker
@@ -22,7 +23,7 @@ def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def start_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StartBroker]:
-    """Starts the test's own broker with settings of its own; it is stopped with the test."""
+    """Starts a broker with its own settings for this test; it is stopped with the test."""
     with ExitStack() as stack:
         against_kafka = request.config.getoption("--against-kafka")
         yield lambda settings: stack.enter_context(started_broker(tmp_path, settings, against_kafka=against_kafka))
@@ -35,7 +36,7 @@ def servers(broker: Broker) -> str:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A topic name that no other test uses; the topic itself is made by whoever asks for it first."""
+    """Returns an unused topic name; the first request creates the topic."""
     return f"{Path(request.node.path).stem}-{next(TOPIC_NUMBERS)}"
 
 

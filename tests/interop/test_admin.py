@@ -1,4 +1,4 @@
-"""What administrators do, with kafka-python, its command line and Apache Kafka's own tools."""
+"""Tests of administration with kafka-python, its command line and Apache Kafka's own tools."""
 
 import json
 import time
@@ -33,7 +33,7 @@ from support.processes.broker_process import BrokerProcess
 GROUP_COMMAND = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
 PATIENT = ("--timeout", "60000")
 FIRST_MS = 1_600_000_000_000
-PREFERRED = 0  # kinds of elections have no public name in kafka-python
+PREFERRED = 0  # kafka-python has no public names for election types
 REASSIGN_COMMAND = f"{TOOLS}.reassign.ReassignPartitionsCommand"
 
 
@@ -51,13 +51,13 @@ def broker_id(admin: KafkaAdminClient) -> int:
 
 
 def create(admin: KafkaAdminClient, topic: str, partitions: int = 1, **settings: str) -> None:
-    """The records that `fill` writes are older than any retention."""
+    """Creates a topic with unlimited retention, because the records of `fill` have old timestamps."""
     configs = {"retention.ms": "-1"} | {name.replace("_", "."): value for name, value in settings.items()}
     admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=configs)])
 
 
 def fill(servers: str, topic: str, count: int, partition: int = 0, first_timestamp_ms: int = FIRST_MS) -> None:
-    """Records one millisecond after the other."""
+    """Produces records with timestamps one millisecond apart."""
     producer = KafkaProducer(bootstrap_servers=servers)
     for number in range(count):
         producer.send(topic, b"value %d" % number, partition=partition, timestamp_ms=first_timestamp_ms + number)
@@ -66,7 +66,7 @@ def fill(servers: str, topic: str, count: int, partition: int = 0, first_timesta
 
 
 def bounds(servers: str, topic: str, partition: int = 0) -> tuple[int, int]:
-    """The first offset and the one after the last."""
+    """Returns the first offset and the end offset."""
     consumer = KafkaConsumer(bootstrap_servers=servers)
     where = TopicPartition(topic, partition)
     found = consumer.beginning_offsets([where])[where], consumer.end_offsets([where])[where]
@@ -85,7 +85,7 @@ def test_added_partitions_can_be_produced_to_at_once(admin: KafkaAdminClient, se
     assert [bounds(servers, topic, partition) for partition in range(4)] == [(0, 1)] * 4
 
 
-def test_partitions_are_added_only_where_that_is_possible(admin: KafkaAdminClient, broker_id: int, topic: str) -> None:
+def test_invalid_partition_additions_are_refused(admin: KafkaAdminClient, broker_id: int, topic: str) -> None:
     create(admin, topic, 2)
     for wish, error in (
         (NewPartitions(2), InvalidPartitionsError),
@@ -102,7 +102,7 @@ def test_partitions_are_added_only_where_that_is_possible(admin: KafkaAdminClien
     assert len(described["partitions"]) == 2
 
 
-def test_a_group_reads_the_partitions_that_its_topic_gets(
+def test_group_reads_partitions_added_to_its_topic(
     admin: KafkaAdminClient, servers: str, topic: str, group: str
 ) -> None:
     create(admin, topic)
@@ -125,7 +125,7 @@ def test_a_group_reads_the_partitions_that_its_topic_gets(
     consumer.close()
 
 
-def test_deleted_records_are_not_read_any_more(admin: KafkaAdminClient, servers: str, topic: str) -> None:
+def test_deleted_records_are_no_longer_read(admin: KafkaAdminClient, servers: str, topic: str) -> None:
     create(admin, topic, 2)
     fill(servers, topic, 10)
     where = TopicPartition(topic, 0)
@@ -144,7 +144,7 @@ def test_deleted_records_are_not_read_any_more(admin: KafkaAdminClient, servers:
     assert admin.delete_records({where: -1})[where]["low_watermark"] == 10
 
 
-def test_records_are_deleted_only_where_that_is_possible(admin: KafkaAdminClient, servers: str, topic: str) -> None:
+def test_invalid_record_deletions_are_refused(admin: KafkaAdminClient, servers: str, topic: str) -> None:
     create(admin, topic)
     fill(servers, topic, 3)
     with pytest.raises(OffsetOutOfRangeError):
@@ -168,7 +168,7 @@ def test_deleted_records_stay_deleted_after_a_restart(tmp_path: Path) -> None:
         assert bounds(broker.bootstrap_servers, "t") == (4, 10)
 
 
-def test_log_directories_are_told_with_the_size_of_what_lies_in_them(
+def test_log_directories_are_described_with_sizes(
     admin: KafkaAdminClient, broker: BrokerProcess, servers: str, topic: str
 ) -> None:
     create(admin, topic, 2)
@@ -183,7 +183,7 @@ def test_log_directories_are_told_with_the_size_of_what_lies_in_them(
     assert sizes == {0: 0, 1: on_disk}
 
 
-def test_elections_and_reassignments_find_everything_in_order(
+def test_elections_and_reassignments_on_a_single_broker_change_nothing(
     admin: KafkaAdminClient, broker_id: int, topic: str
 ) -> None:
     create(admin, topic)
@@ -197,7 +197,7 @@ def test_elections_and_reassignments_find_everything_in_order(
     assert admin.list_partition_reassignments() == {}
 
 
-def test_idempotent_producers_are_told(admin: KafkaAdminClient, servers: str, topic: str) -> None:
+def test_idempotent_producers_are_described(admin: KafkaAdminClient, servers: str, topic: str) -> None:
     create(admin, topic)
     producer = KafkaProducer(bootstrap_servers=servers, enable_idempotence=True)
     for number in range(5):
@@ -209,7 +209,7 @@ def test_idempotent_producers_are_told(admin: KafkaAdminClient, servers: str, to
     assert (state.producer_epoch, state.last_sequence, state.current_transaction_start_offset) == (0, 4, -1)
 
 
-def test_what_is_switched_off_says_so(admin: KafkaAdminClient) -> None:
+def test_unsupported_apis_return_a_clear_error(admin: KafkaAdminClient) -> None:
     everything = ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)
     rules = ACLFilter(
         principal=None,
@@ -225,15 +225,15 @@ def test_what_is_switched_off_says_so(admin: KafkaAdminClient) -> None:
     assert admin.find_hanging_transactions() == []
 
 
-def test_the_client_takes_the_broker_for_what_it_is(admin: KafkaAdminClient, broker_id: int) -> None:
-    """It infers Kafka's version from the APIs that are served."""
+def test_kafka_python_infers_the_broker_version(admin: KafkaAdminClient, broker_id: int) -> None:
+    """The client infers Kafka's version from the served APIs."""
     assert admin.get_broker_version_data(broker_id).broker_version == (3, 9)
 
 
 # -- python -m kafka.admin
 
 
-def test_kafka_pythons_command_line_administers(servers: str, broker_id: int, topic: str) -> None:
+def test_kafka_python_command_line_administers_topics(servers: str, broker_id: int, topic: str) -> None:
     run_admin(servers, "topics", "create", "-t", topic, "--num-partitions", "2", "--replication-factor", "1")
     run_admin(servers, "partitions", "create", "-p", f"{topic}:3")
     fill(servers, topic, 5, first_timestamp_ms=int(time.time() * 1000))
@@ -252,7 +252,7 @@ def test_kafka_pythons_command_line_administers(servers: str, broker_id: int, to
     assert topic not in run_admin(servers, "topics", "list")
 
 
-def test_kafka_pythons_command_line_pages_through_partitions(
+def test_kafka_python_command_line_pages_through_partitions(
     servers: str, broker_id: int, topic: str, request: pytest.FixtureRequest
 ) -> None:
     if request.config.getoption("--against-kafka"):
@@ -267,7 +267,7 @@ def test_kafka_pythons_command_line_pages_through_partitions(
 # -- Kafka's tools
 
 
-def test_kafkas_topic_command_grows_and_describes_topics(servers: str, broker_id: int, topic: str) -> None:
+def test_kafka_topics_adds_partitions_and_describes_topics(servers: str, broker_id: int, topic: str) -> None:
     def topics(*arguments: str, expected: int = 0) -> str:
         return run_tool(f"{TOOLS}.TopicCommand", "--bootstrap-server", servers, *arguments, expected=expected)
 
@@ -283,7 +283,7 @@ def test_kafkas_topic_command_grows_and_describes_topics(servers: str, broker_id
     assert topics("--describe", "--topic", topic, "--under-replicated-partitions") == ""
 
 
-def test_kafkas_tools_delete_and_measure_records(
+def test_kafka_tools_delete_records_and_show_offsets_and_sizes(
     servers: str, admin: KafkaAdminClient, topic: str, tmp_path: Path
 ) -> None:
     create(admin, topic, 2)
@@ -318,7 +318,7 @@ def test_kafkas_tools_delete_and_measure_records(
     }
 
 
-def test_kafkas_tools_elect_leaders_and_reassign_partitions(
+def test_kafka_tools_elect_leaders_and_reassign_partitions(
     servers: str, admin: KafkaAdminClient, broker_id: int, topic: str, tmp_path: Path
 ) -> None:
     create(admin, topic)
@@ -344,7 +344,7 @@ def test_kafkas_tools_elect_leaders_and_reassign_partitions(
     assert "No partition reassignments found." in run_tool(REASSIGN_COMMAND, "--bootstrap-server", servers, "--list")
 
 
-def test_kafkas_tools_say_what_is_switched_off(servers: str, admin: KafkaAdminClient, topic: str) -> None:
+def test_kafka_tools_report_unsupported_features(servers: str, admin: KafkaAdminClient, topic: str) -> None:
     create(admin, topic)
     refused = run_tool("kafka.admin.AclCommand", "--bootstrap-server", servers, "--list", expected=1)
     assert "SecurityDisabledException: No Authorizer is configured on the broker" in refused
@@ -374,7 +374,9 @@ RESETS = {
 
 @pytest.fixture
 def committed(servers: str, admin: KafkaAdminClient, topic: str, group: str) -> str:
-    """A topic of two partitions with ten records each, the first two of partition 0 deleted; the group is at 5."""
+    """A topic of two partitions with ten records each; the first two of partition 0 are deleted; the group is at offset
+    5.
+    """
     create(admin, topic, 2)
     fill(servers, topic, 10)
     fill(servers, topic, 10, partition=1)
@@ -390,7 +392,7 @@ def positions(admin: KafkaAdminClient, group: str) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("kind", RESETS)
-def test_kafkas_group_command_resets_offsets(
+def test_kafka_consumer_groups_resets_offsets(
     servers: str, admin: KafkaAdminClient, committed: str, group: str, kind: str
 ) -> None:
     arguments, expected = RESETS[kind]
@@ -400,7 +402,7 @@ def test_kafkas_group_command_resets_offsets(
     assert positions(admin, group) == expected
 
 
-def test_kafkas_group_command_resets_from_a_file_and_only_tries(
+def test_kafka_consumer_groups_resets_from_a_file_and_dry_runs(
     servers: str, admin: KafkaAdminClient, committed: str, group: str, tmp_path: Path
 ) -> None:
     command = (GROUP_COMMAND, *PATIENT, "--bootstrap-server", servers, "--reset-offsets", "--group", group)
@@ -414,7 +416,7 @@ def test_kafkas_group_command_resets_from_a_file_and_only_tries(
     assert positions(admin, group) == {0: 7, 1: 8}
 
 
-def test_kafkas_group_command_describes_and_deletes(
+def test_kafka_consumer_groups_describes_and_deletes_groups(
     servers: str, admin: KafkaAdminClient, committed: str, group: str
 ) -> None:
     def groups(*arguments: str) -> str:

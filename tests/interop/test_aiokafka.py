@@ -1,4 +1,4 @@
-"""aiokafka, the asyncio client."""
+"""Tests with aiokafka, the asyncio client."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ async def produce(servers: str, topic: str, values: list[bytes], **options: obje
 
 
 @pytest.mark.parametrize("codec", CODECS)
-async def test_an_idempotent_producers_records_are_read_back(servers: str, topic: str, codec: str | None) -> None:
+async def test_aiokafka_reads_records_of_its_idempotent_producer(servers: str, topic: str, codec: str | None) -> None:
     values = [f"{n} ".encode() * 30 for n in range(500)]
     offsets = await produce(servers, topic, values, compression_type=codec, enable_idempotence=True, linger_ms=10)
     assert offsets == list(range(500))
@@ -32,7 +32,7 @@ async def test_an_idempotent_producers_records_are_read_back(servers: str, topic
     assert [record.value for record in records] == values
 
 
-async def test_members_of_a_group_share_partitions_and_resume(servers: str, topic: str, group: str) -> None:
+async def test_aiokafka_group_shares_partitions_and_resumes(servers: str, topic: str, group: str) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     await admin.create_topics([NewTopic(topic, num_partitions=2, replication_factor=1)])
@@ -55,8 +55,8 @@ async def test_members_of_a_group_share_partitions_and_resume(servers: str, topi
     await third.stop()
 
 
-async def test_offsets_by_time_and_at_both_ends(servers: str, topic: str) -> None:
-    create_topic(servers, topic, 1, {"retention.ms": "-1"})  # the timestamps are of long ago
+async def test_aiokafka_finds_offsets_by_time_and_at_both_ends(servers: str, topic: str) -> None:
+    create_topic(servers, topic, 1, {"retention.ms": "-1"})  # the timestamps are old
     producer = AIOKafkaProducer(bootstrap_servers=servers)
     await producer.start()
     for n in range(10):

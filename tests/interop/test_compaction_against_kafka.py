@@ -66,7 +66,7 @@ Round = dict[str, tuple[list[StoredBatch], list[StoredBatch]]]
 
 
 class Writer:
-    """Random records with few keys, of one kind of log, so that each call goes on where the last one ended."""
+    """Writes random records with few keys for one kind of log; each call continues after the last."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -125,7 +125,7 @@ class Writer:
 
 
 def end_transactions(log: Log) -> None:
-    """Abort those that are open, and close the segment: all of the log can be compacted then."""
+    """Aborts open transactions and rolls the segment, so that the whole log can be compacted."""
     for entry in list(log.producer_state.producers.values()):
         if entry.current_txn_first_offset >= 0:
             control = build_marker_batch(
@@ -141,7 +141,7 @@ def end_transactions(log: Log) -> None:
 
 
 def _placed(log: Log, data: bytearray) -> bytearray:
-    """As a leader sends it: with its offset."""
+    """Returns the batch with its offset, as a leader sends it."""
     data[0:8] = log.log_end_offset.to_bytes(8, "big")
     data[12:16] = log.leader_epochs.latest_epoch.to_bytes(4, "big", signed=True)
     assert [batch.is_valid_crc() for batch in batches_in(bytes(data))] == [True]
@@ -149,7 +149,7 @@ def _placed(log: Log, data: bytearray) -> bytearray:
 
 
 class Cluster:
-    """One Kafka over copies of partitions' directories, started for as long as its cleaner has work."""
+    """Runs one Kafka on copies of the partitions' directories until its cleaner is done."""
 
     def __init__(self, directory: Path) -> None:
         self._zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
@@ -158,7 +158,7 @@ class Cluster:
         self._has_topics = False
 
     def compact(self, expected: dict[TopicPartition, int]) -> None:
-        """Have Kafka compact each partition at least up to the expected offset."""
+        """Lets Kafka compact each partition at least up to the expected offset."""
         self.kafka.start()
         if not self._has_topics:
             admin = admin_client(self.kafka.bootstrap_servers)
@@ -220,19 +220,19 @@ def two_rounds(cluster: Cluster, ours: Path) -> list[Round]:
 
 
 def comparable(batches: list[StoredBatch]) -> list[StoredBatch]:
-    """The delete horizon is by the clock of whoever sets it."""
+    """Returns the batch without its delete horizon, which depends on the clock."""
     return [batch._replace(base_timestamp=0) if batch.attributes & DELETE_HORIZON_FLAG else batch for batch in batches]
 
 
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("name", [*FROM_KAFKA, *OURS])
-def test_the_same_batches_survive(number: int, name: str, rounds: list[Round]) -> None:
+def test_compaction_keeps_the_same_batches_as_kafka(number: int, name: str, rounds: list[Round]) -> None:
     theirs, ours = rounds[number][name]
     assert theirs
     assert comparable(ours) == comparable(theirs)
 
 
-def test_the_comparison_has_seen_what_it_is_about(
+def test_compared_logs_contain_all_relevant_cases(
     rounds: list[Round],
 ) -> None:
     first, second = rounds

@@ -1,6 +1,7 @@
-"""Settings that are changed and described while the broker runs, by Kafka's tools, kafka-python and bare requests.
+"""Tests of changing and describing settings at run time, by Kafka's tools, kafka-python and plain requests.
 
-A change takes Kafka a moment, so what is in force is asked until it is there; that pybroker takes none has a test too.
+In Kafka a change needs a moment to take effect, so tests poll for it. In pybroker it is immediate, which has its own
+test.
 """
 
 import os
@@ -71,7 +72,7 @@ class Broker(Protocol):
 
 @pytest.fixture(scope="module")
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker whose settings no other file of tests relies on."""
+    """A broker whose settings no other file relies on."""
     directory = tmp_path_factory.mktemp("configs")
     if request.config.getoption("--against-kafka"):
         zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
@@ -86,7 +87,7 @@ def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def client(broker: Broker) -> Iterator[WireClient]:
-    """When the test is over, nothing is set for brokers any more."""
+    """A client; after the test all dynamic broker settings are removed."""
     with WireClient(broker.bootstrap_servers) as connected:
         yield connected
     with WireClient(broker.bootstrap_servers) as connected:
@@ -100,7 +101,7 @@ def client(broker: Broker) -> Iterator[WireClient]:
 
 @pytest.fixture
 def topic(client: WireClient) -> Resource:
-    """A topic of its own, with one setting."""
+    """A new topic with one setting."""
     return create(client, f"configs-{next(TOPIC_NUMBERS)}", segment_bytes="20000")
 
 
@@ -113,7 +114,7 @@ def create(client: WireClient, name: str, **settings: str) -> Resource:
     )
     code = until(
         lambda: client.ask(CreateTopicsRequest(topics=[wish], timeout_ms=30_000), 5).topics[0].error_code,
-        lambda code: code != ErrorCode.INVALID_REPLICATION_FACTOR,  # Kafka does not know of itself yet
+        lambda code: code != ErrorCode.INVALID_REPLICATION_FACTOR,  # Kafka does not know its own registration yet
     )
     assert code == ErrorCode.NONE
     return Resource(TOPIC, name)
@@ -132,12 +133,12 @@ def described(
 
 
 def until(ask: Callable[[], Answer], is_so: Callable[[Answer], bool]) -> Answer:
-    """Ask again and again."""
+    """Polls until the condition holds."""
     return await_answer(ask, is_so, "a change in force")
 
 
 def set_now(client: WireClient, resource: Resource, **settings: str) -> None:
-    """Set, and wait until it is in force. Underscores stand for dots."""
+    """Changes settings and waits until they are in force. Names have underscores for dots."""
     wanted = {name.replace("_", "."): value for name, value in settings.items()}
     changes = [Change(name, SET, value) for name, value in wanted.items()]
     assert codes(client.ask(alter((resource, changes)), 1)) == [0]
@@ -158,7 +159,7 @@ def config_command(broker: Broker, *arguments: str, expected: int = 0) -> str:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_a_topics_settings_are_described(client: WireClient, topic: Resource, version: int) -> None:
+def test_settings_of_a_topic_are_described(client: WireClient, topic: Resource, version: int) -> None:
     entries = described(client, topic, version=version)
     assert {entry.read_only for entry in entries.values()} == {False}
     segment, retention, policy = entries["segment.bytes"], entries["retention.ms"], entries["cleanup.policy"]
@@ -172,13 +173,11 @@ def test_a_topics_settings_are_described(client: WireClient, topic: Resource, ve
         assert segment.documentation
 
 
-def test_only_what_was_asked_for_is_described(client: WireClient, topic: Resource) -> None:
+def test_only_requested_settings_are_described(client: WireClient, topic: Resource) -> None:
     assert set(described(client, topic, "retention.ms", "no.such.setting")) == {"retention.ms"}
 
 
-def test_single_settings_of_a_topic_are_set_deleted_appended_to_and_subtracted_from(
-    client: WireClient, topic: Resource
-) -> None:
+def test_topic_settings_can_be_set_deleted_appended_and_subtracted(client: WireClient, topic: Resource) -> None:
     set_now(client, topic, retention_ms="77")
     assert described(client, topic, "segment.bytes")["segment.bytes"].value == "20000"
     changes = [Change("retention.ms", DELETE), Change("cleanup.policy", APPEND, "compact")]
@@ -189,14 +188,14 @@ def test_single_settings_of_a_topic_are_set_deleted_appended_to_and_subtracted_f
     assert described(client, topic, "cleanup.policy")["cleanup.policy"].value == "compact"
 
 
-def test_all_settings_of_a_topic_are_replaced(client: WireClient, topic: Resource) -> None:
+def test_alter_configs_replaces_all_settings_of_a_topic(client: WireClient, topic: Resource) -> None:
     for version in range(3):
         assert codes(client.ask(replace((topic, {"retention.ms": str(version)})), version)) == [0]
         entries = described(client, topic)
         assert (entries["retention.ms"].value, entries["segment.bytes"].config_source) == (str(version), DEFAULT)
 
 
-def test_a_wish_that_is_only_validated_changes_nothing(client: WireClient, topic: Resource) -> None:
+def test_validate_only_changes_nothing(client: WireClient, topic: Resource) -> None:
     wishes = alter((topic, [Change("segment.bytes", DELETE)]), validate_only=True)
     assert codes(client.ask(wishes, 1)) == [0]
     bad = alter((topic, [Change("segment.bytes", SET, "1")]), validate_only=True)
@@ -205,14 +204,14 @@ def test_a_wish_that_is_only_validated_changes_nothing(client: WireClient, topic
     assert described(client, topic, "segment.bytes")["segment.bytes"].value == "20000"
 
 
-def test_a_topics_largest_batch_is_in_force(client: WireClient, topic: Resource) -> None:
+def test_changed_max_message_bytes_of_a_topic_is_in_force(client: WireClient, topic: Resource) -> None:
     until(lambda: produce(client, topic, 5000), lambda code: code == ErrorCode.NONE)
     set_now(client, topic, max_message_bytes="3000")
     until(lambda: produce(client, topic, 5000), lambda code: code == ErrorCode.MESSAGE_TOO_LARGE)
     assert produce(client, topic, 500) == ErrorCode.NONE
 
 
-def test_a_topics_retention_is_in_force(client: WireClient, topic: Resource, broker: Broker) -> None:
+def test_changed_retention_of_a_topic_is_in_force(client: WireClient, topic: Resource, broker: Broker) -> None:
     until(lambda: produce(client, topic, 9000), lambda code: code == ErrorCode.NONE)
     for _ in range(9):
         assert produce(client, topic, 9000) == ErrorCode.NONE
@@ -226,7 +225,7 @@ def test_a_topics_retention_is_in_force(client: WireClient, topic: Resource, bro
 
 
 def produce(client: WireClient, topic: Resource, size: int) -> int:
-    """One record; the error's code."""
+    """Produces one record; returns the error code."""
     records = build_batch([Record(0, time.time_ns() // 1_000_000, None, b"x" * size)])
     partition = PartitionProduceData(index=0, records=records)
     request = ProduceRequest(
@@ -239,7 +238,7 @@ def produce(client: WireClient, topic: Resource, size: int) -> int:
 # -- brokers
 
 
-def test_a_brokers_settings_are_described(client: WireClient) -> None:
+def test_settings_of_a_broker_are_described(client: WireClient) -> None:
     entries = described(client, THIS_BROKER)
     broker_id, threads, hours = entries["broker.id"], entries["num.io.threads"], entries["log.retention.hours"]
     assert (broker_id.value, broker_id.read_only, broker_id.config_source) == ("0", True, OF_FILE)
@@ -250,7 +249,7 @@ def test_a_brokers_settings_are_described(client: WireClient) -> None:
     assert described(client, ALL_BROKERS) == {}
 
 
-def test_what_is_set_for_one_broker_stands_above_what_is_set_for_all(client: WireClient, topic: Resource) -> None:
+def test_broker_setting_overrides_cluster_default(client: WireClient, topic: Resource) -> None:
     set_now(client, ALL_BROKERS, log_retention_ms="5000")
     set_now(client, THIS_BROKER, log_retention_ms="6000")
     below = [("log.retention.hours", "100", OF_FILE), ("log.retention.hours", "168", DEFAULT)]
@@ -272,7 +271,7 @@ def test_what_is_set_for_one_broker_stands_above_what_is_set_for_all(client: Wir
     assert layers(retention) == [("log.retention.ms", "5000", OF_ALL_BROKERS), *below]
 
 
-def test_what_is_set_for_one_listener_falls_back_to_what_holds_for_all(client: WireClient) -> None:
+def test_listener_setting_falls_back_to_the_general_one(client: WireClient) -> None:
     name = "listener.name.plaintext.max.connections"
     set_now(client, ALL_BROKERS, **{name.replace(".", "_"): "1000"})
     entry = until(lambda: described(client, THIS_BROKER, name).get(name), lambda found: found is not None)
@@ -280,13 +279,13 @@ def test_what_is_set_for_one_listener_falls_back_to_what_holds_for_all(client: W
     assert layers(entry) == [(name, "1000", OF_ALL_BROKERS), ("max.connections", "2147483647", DEFAULT)]
 
 
-def test_settings_that_are_only_ever_set_while_running_are_described(client: WireClient) -> None:
+def test_dynamic_only_settings_are_described(client: WireClient) -> None:
     set_now(client, THIS_BROKER, leader_replication_throttled_rate="1000")
     entry = described(client, THIS_BROKER, "leader.replication.throttled.rate")["leader.replication.throttled.rate"]
     assert (entry.value, entry.config_source, entry.is_sensitive, entry.config_type) == ("1000", OF_BROKER, False, 5)
 
 
-def test_the_value_of_an_unknown_setting_is_not_shown(client: WireClient) -> None:
+def test_value_of_an_unknown_setting_is_hidden(client: WireClient) -> None:
     assert codes(client.ask(alter((THIS_BROKER, [Change("plugin.secret", SET, "hunter2")])), 1)) == [0]
     entry = until(
         lambda: described(client, THIS_BROKER, "plugin.secret").get("plugin.secret"), lambda found: found is not None
@@ -296,9 +295,7 @@ def test_the_value_of_an_unknown_setting_is_not_shown(client: WireClient) -> Non
     assert layers(entry) == [("plugin.secret", None, OF_BROKER)]
 
 
-def test_the_brokers_largest_batch_is_in_force_for_topics_without_their_own(
-    client: WireClient, topic: Resource
-) -> None:
+def test_changed_message_max_bytes_applies_to_topics_without_their_own(client: WireClient, topic: Resource) -> None:
     until(lambda: produce(client, topic, 5000), lambda code: code == ErrorCode.NONE)
     set_now(client, ALL_BROKERS, message_max_bytes="3000")
     until(lambda: produce(client, topic, 5000), lambda code: code == ErrorCode.MESSAGE_TOO_LARGE)
@@ -306,7 +303,7 @@ def test_the_brokers_largest_batch_is_in_force_for_topics_without_their_own(
     until(lambda: produce(client, topic, 5000), lambda code: code == ErrorCode.NONE)
 
 
-def test_clients_are_told_the_address_that_is_advertised_now(client: WireClient, broker: Broker) -> None:
+def test_metadata_has_the_changed_advertised_address(client: WireClient, broker: Broker) -> None:
     def address() -> tuple[str, int]:
         (found,) = client.ask(DescribeClusterRequest(), 0).brokers
         return found.host, found.port
@@ -325,7 +322,7 @@ def test_clients_are_told_the_address_that_is_advertised_now(client: WireClient,
 # -- loggers
 
 
-def test_the_level_of_a_logger_is_set_and_unset(client: WireClient) -> None:
+def test_logger_level_can_be_set_and_unset(client: WireClient) -> None:
     loggers = Resource(LOGGER, "0")
     levels = described(client, loggers)
     assert levels["root"].value == "INFO"
@@ -381,7 +378,9 @@ def test_the_level_of_a_logger_is_set_and_unset(client: WireClient) -> None:
     ],
     ids=str,
 )
-def test_a_wish_is_refused(client: WireClient, resource: Resource, change: Change, expected: ErrorCode) -> None:
+def test_invalid_broker_setting_is_refused(
+    client: WireClient, resource: Resource, change: Change, expected: ErrorCode
+) -> None:
     (response,) = client.ask(alter((resource, [change])), 1).responses
     assert response.error_code == expected
     assert response.error_message
@@ -403,14 +402,14 @@ def test_a_wish_is_refused(client: WireClient, resource: Resource, change: Chang
     ],
     ids=str,
 )
-def test_a_wish_for_a_topic_is_refused(
+def test_invalid_topic_setting_is_refused(
     client: WireClient, topic: Resource, change: Change, expected: ErrorCode
 ) -> None:
     (response,) = client.ask(alter((topic, [change])), 1).responses
     assert (response.error_code, response.error_message is None) == (expected, expected is ErrorCode.NONE)
 
 
-def test_settings_that_contradict_each_other_are_refused(client: WireClient, topic: Resource) -> None:
+def test_contradictory_settings_are_refused(client: WireClient, topic: Resource) -> None:
     changes = [Change("min.compaction.lag.ms", SET, "9"), Change("max.compaction.lag.ms", SET, "8")]
     assert codes(client.ask(alter((topic, changes)), 1)) == [ErrorCode.INVALID_CONFIG]
     assert codes(client.ask(replace((topic, {"retention.ms": "x"})), 2)) == [ErrorCode.INVALID_CONFIG]
@@ -418,7 +417,7 @@ def test_settings_that_contradict_each_other_are_refused(client: WireClient, top
     assert codes(client.ask(replace((topic, {"retention.ms": None})), 2)) == [ErrorCode.INVALID_REQUEST]
 
 
-def test_what_is_named_twice_is_refused_and_nothing_else(client: WireClient, topic: Resource) -> None:
+def test_duplicate_settings_or_resources_are_refused_and_others_processed(client: WireClient, topic: Resource) -> None:
     twice = [Change("retention.ms", SET, "1"), Change("retention.ms", DELETE)]
     assert codes(client.ask(alter((topic, twice)), 1)) == [ErrorCode.INVALID_REQUEST]
     once = [Change("retention.ms", SET, "1")]
@@ -445,7 +444,9 @@ def test_what_is_named_twice_is_refused_and_nothing_else(client: WireClient, top
     ],
     ids=str,
 )
-def test_what_cannot_be_described_is_said(client: WireClient, resource: Resource, expected: ErrorCode) -> None:
+def test_unknown_resources_are_refused_in_describe_configs(
+    client: WireClient, resource: Resource, expected: ErrorCode
+) -> None:
     (result,) = client.ask(describe(resource), 4).results
     assert (result.error_code, result.configs) == (expected, [])
     assert (result.resource_type, result.resource_name) == resource
@@ -454,7 +455,7 @@ def test_what_cannot_be_described_is_said(client: WireClient, resource: Resource
 # -- Kafka's own command, and restarts
 
 
-def test_the_config_command_and_a_restart(client: WireClient, topic: Resource, broker: Broker) -> None:
+def test_kafka_configs_changes_survive_a_restart(client: WireClient, topic: Resource, broker: Broker) -> None:
     of_topic = ("--entity-type", "topics", "--entity-name", topic.name)
     of_broker = ("--entity-type", "brokers", "--entity-name", "0")
     of_all = ("--entity-type", "brokers", "--entity-default")
@@ -499,14 +500,14 @@ def test_the_config_command_and_a_restart(client: WireClient, topic: Resource, b
         assert brokers["num.io.threads"].value == "5"
 
 
-def test_the_config_command_is_refused_what_needs_a_restart(broker: Broker) -> None:
+def test_kafka_configs_can_not_change_settings_that_need_a_restart(broker: Broker) -> None:
     of_broker = ("--entity-type", "brokers", "--entity-name", "0")
     said = config_command(broker, *of_broker, "--alter", "--add-config", "broker.rack=here", expected=1)
     assert "InvalidRequestException" in said
     assert "broker.rack" in said
 
 
-def test_the_config_command_sets_the_level_of_a_logger(client: WireClient, broker: Broker) -> None:
+def test_kafka_configs_sets_a_logger_level(client: WireClient, broker: Broker) -> None:
     loggers = Resource(LOGGER, "0")
     name = next(name for name, entry in described(client, loggers).items() if name != "root")
     command = ("--entity-type", "broker-loggers", "--entity-name", "0")
@@ -520,7 +521,9 @@ def test_the_config_command_sets_the_level_of_a_logger(client: WireClient, broke
 
 
 @pytest.mark.parametrize("incremental", [True, False])
-def test_kafka_pythons_admin_client(topic: Resource, broker: Broker, incremental: bool) -> None:
+def test_kafka_python_admin_client_alters_and_describes_configs(
+    topic: Resource, broker: Broker, incremental: bool
+) -> None:
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
     wish = ConfigResource(ConfigResourceType.TOPIC, topic.name, {"retention.ms": "7000"})
     admin.alter_configs([wish], incremental=incremental)
@@ -541,7 +544,7 @@ def test_kafka_pythons_admin_client(topic: Resource, broker: Broker, incremental
 # -- pybroker alone
 
 
-def test_a_change_is_in_force_when_it_is_answered(tmp_path: Path) -> None:
+def test_change_is_in_force_when_it_is_acknowledged(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path, {"broker.id": "0"}) as broker, WireClient(broker.bootstrap_servers) as client:
         topic = create(client, "words")
         for limit, code in (("9000", ErrorCode.NONE), ("3000", ErrorCode.MESSAGE_TOO_LARGE), ("9000", ErrorCode.NONE)):
@@ -551,7 +554,7 @@ def test_a_change_is_in_force_when_it_is_answered(tmp_path: Path) -> None:
         assert produce(client, topic, 5000) == ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_the_file_is_read_again_on_sighup(tmp_path: Path) -> None:
+def test_properties_file_is_read_again_on_sighup(tmp_path: Path) -> None:
     broker = BrokerProcess(tmp_path, {"broker.id": "0", "num.io.threads": "4", "message.max.bytes": "9000"})
     with broker, WireClient(broker.bootstrap_servers) as client:
         broker.settings |= {"num.io.threads": "3", "num.partitions": "9", "message.max.bytes": "3000"}
@@ -574,7 +577,7 @@ def test_the_file_is_read_again_on_sighup(tmp_path: Path) -> None:
     assert sum("num.io.threads is 3 now (server.properties line" in line for line in told) == 1
 
 
-def test_a_file_that_is_wrong_is_not_taken_on_sighup(tmp_path: Path) -> None:
+def test_invalid_properties_file_is_ignored_on_sighup(tmp_path: Path) -> None:
     broker = BrokerProcess(tmp_path, {"broker.id": "0"})
     with broker, WireClient(broker.bootstrap_servers) as client:
         file = tmp_path / "server.properties"

@@ -1,4 +1,4 @@
-"""confluent-kafka, the client on librdkafka."""
+"""Tests with confluent-kafka, the client on librdkafka."""
 
 import logging
 
@@ -34,7 +34,7 @@ def consume(consumer: Consumer, amount: int) -> list[Message]:
         if message is None:
             continue
         error = message.error()
-        # A topic that is being made says so once, and is there at the next look.
+        # The first request returns an error while the topic is being created; the next finds it.
         if error is not None and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             continue
         assert error is None, error
@@ -43,7 +43,7 @@ def consume(consumer: Consumer, amount: int) -> list[Message]:
 
 
 class LogLines(logging.Handler):
-    """Keeps what was logged."""
+    """A log handler that keeps its lines."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__()
@@ -54,7 +54,9 @@ class LogLines(logging.Handler):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_an_idempotent_producers_records_are_read_back(servers: str, topic: str, group: str, codec: str) -> None:
+def test_confluent_kafka_reads_records_of_its_idempotent_producer(
+    servers: str, topic: str, group: str, codec: str
+) -> None:
     options = {"enable.idempotence": True, "compression.type": codec, "linger.ms": 5}
     assert produce(servers, topic, 2000, **options) == list(range(2000))
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"})
@@ -65,7 +67,7 @@ def test_an_idempotent_producers_records_are_read_back(servers: str, topic: str,
     assert messages[7].headers() == [("n", b"7")]
 
 
-def test_a_group_resumes_after_its_commit(servers: str, topic: str, group: str) -> None:
+def test_confluent_kafka_group_resumes_after_its_commit(servers: str, topic: str, group: str) -> None:
     produce(servers, topic, 100)
     options = {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"}
     first = Consumer({**options, "enable.auto.commit": False})
@@ -80,7 +82,7 @@ def test_a_group_resumes_after_its_commit(servers: str, topic: str, group: str) 
     second.close()
 
 
-def test_admin_creates_and_deletes_topics_and_watermarks_are_told(servers: str, topic: str) -> None:
+def test_confluent_admin_creates_and_deletes_topics_and_reads_watermarks(servers: str, topic: str) -> None:
     admin = admin_client(servers)
     admin.create_topics([NewTopic(topic, num_partitions=3, replication_factor=1)])[topic].result(30)
     produce(servers, topic, 5)
@@ -93,8 +95,8 @@ def test_admin_creates_and_deletes_topics_and_watermarks_are_told(servers: str, 
     assert topic not in admin.list_topics(timeout=30).topics
 
 
-def test_a_group_of_the_new_protocol_is_told_that_there_is_none(servers: str, topic: str, group: str) -> None:
-    """KIP-848: librdkafka reads it out of ApiVersions, and tries for ever, as with a Kafka that has a ZooKeeper."""
+def test_consumer_group_protocol_is_reported_as_unsupported(servers: str, topic: str, group: str) -> None:
+    """KIP-848: librdkafka detects it by ApiVersions and retries for ever, as with a Kafka on ZooKeeper."""
     produce(servers, topic, 1)
     logged: list[str] = []
     logger = logging.Logger("librdkafka")

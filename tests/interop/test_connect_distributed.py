@@ -1,4 +1,4 @@
-"""Kafka Connect of Apache Kafka 3.9.1 in distributed mode: its workers are a group, and all they know is in topics."""
+"""Tests of Kafka Connect 3.9.1 in distributed mode: its workers are a group, and its state is in topics."""
 
 import json
 import urllib.request
@@ -22,7 +22,7 @@ STRINGS = "org.apache.kafka.connect.storage.StringConverter"
 
 
 class Worker:
-    """One worker of the cluster ``name``, asked by REST. Runs until ``stack`` is closed."""
+    """A worker of the Connect cluster `name`, used by REST. Runs until `stack` is closed."""
 
     def __init__(self, servers: str, name: str, directory: Path, stack: ExitStack) -> None:
         self._port = free_port()
@@ -48,7 +48,7 @@ class Worker:
         )
 
     def ask(self, path: str, body: object = None) -> Any:
-        """None while the worker does not answer, which it need not while it starts or its group rebalances."""
+        """Sends a REST request; returns None while the worker does not answer, as during start or rebalance."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://127.0.0.1:{self._port}{path}", data, {"Content-Type": "application/json"}
@@ -56,7 +56,7 @@ class Worker:
         try:
             with urllib.request.urlopen(request) as answer:
                 return json.load(answer)
-        except OSError:  # an HTTPError is one, too
+        except OSError:  # includes HTTPError
             return None
 
     def create(self, name: str, kind: str, **settings: object) -> None:
@@ -67,7 +67,7 @@ class Worker:
         return self.ask("/connectors", {"name": name, "config": config}) is not None
 
     def places(self) -> dict[str, str]:
-        """Where each connector and each task runs."""
+        """Returns the worker of each connector and task."""
         connectors = self.ask("/connectors?expand=status") or {}
         states = [(name, one["status"]) for name, one in connectors.items()]
         parts = [
@@ -107,7 +107,9 @@ def partition_count(servers: str, topic: str) -> int:
     return len(described["partitions"])
 
 
-def test_workers_share_connectors_and_take_over_from_each_other(servers: str, topic: str, tmp_path: Path) -> None:
+def test_connect_workers_share_connectors_and_take_over_from_each_other(
+    servers: str, topic: str, tmp_path: Path
+) -> None:
     workers, source, sink = f"workers-of-{topic}", tmp_path / "source.txt", tmp_path / "sink.txt"
 
     def add(*lines: str) -> None:
@@ -156,7 +158,7 @@ def test_workers_share_connectors_and_take_over_from_each_other(servers: str, to
 
 
 def shows_what_kafka_shows(servers: str, workers: str, consumers: str) -> None:
-    """A sink's consumers are a consumer group, the workers are a group of another type."""
+    """Checks Kafka's tools: a sink's consumers are a consumer group, the workers are a group of another type."""
 
     def groups(*arguments: str) -> str:
         command = f"{TOOLS}.consumer.group.ConsumerGroupCommand"

@@ -1,4 +1,4 @@
-"""Topics that are deleted while clients produce to them and consume from them."""
+"""Tests of deleting topics while clients produce to them and consume from them."""
 
 import re
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from support.clients.traffic import CLIENTS, KafkaPythonTraffic, Traffic
 from support.clients.wire_client import WireClient
 from support.processes.broker_or_kafka import StartedBroker, broker_or_kafka, complaints
 
-# What librdkafka says of a record it can't deliver; kafka-python looks for the topic until the time is up.
+# librdkafka's errors for undeliverable records; kafka-python looks for the topic until its timeout.
 UNKNOWN = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "KafkaTimeoutError"}
 
 
 def topic_id(servers: str, topic: str) -> UUID | None:
-    """None while there is no such topic."""
+    """Returns the topic's id; None if it does not exist."""
     with WireClient(servers) as client:
         asked = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
         (found,) = client.ask(asked, 12).topics
@@ -27,7 +27,7 @@ def topic_id(servers: str, topic: str) -> UUID | None:
 
 
 def delete(servers: str, topic: str) -> int:
-    """The code of the answer."""
+    """Deletes the topic; returns the error code."""
     with WireClient(servers) as client:
         (answer,) = client.ask(DeleteTopicsRequest(topic_names=[topic], timeout_ms=30_000), 5).responses
     return int(answer.error_code)
@@ -38,14 +38,14 @@ def directories(broker: StartedBroker, topic: str) -> list[str]:
 
 
 def renamed(broker: StartedBroker, topic: str) -> int:
-    """How many directories of the topic's partitions were renamed to be deleted."""
+    """Returns the number of partition directories renamed for deletion."""
     pattern = re.compile(rf"renamed to \S*{topic}-\d+\.[0-9a-f]{{32}}-delete")
     return sum(bool(pattern.search(line)) for line in broker.lines)
 
 
 @contextmanager
 def bystander(broker: StartedBroker) -> Iterator[Traffic]:
-    """Nothing happens to its topic, so nothing may happen to it."""
+    """A client of another topic, which must not notice anything."""
     create_topic(broker.bootstrap_servers, "bystander", 1)
     with KafkaPythonTraffic(broker.bootstrap_servers, "bystander", "group-of-bystander") as traffic:
         yield traffic
@@ -57,7 +57,7 @@ def bystander(broker: StartedBroker) -> Iterator[Traffic]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_topic_in_use_is_deleted_and_made_anew(
+def test_topic_in_use_can_be_deleted_and_created_again(
     client: type[Traffic], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     settings = {"auto.create.topics.enable": "false", "log.segment.delete.delay.ms": "500"}
@@ -87,7 +87,7 @@ def test_a_topic_in_use_is_deleted_and_made_anew(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_topic_in_use_that_clients_bring_back_is_deleted_again_and_again(
+def test_topic_in_use_that_clients_recreate_can_be_deleted_repeatedly(
     client: type[Traffic], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     settings = {"log.segment.delete.delay.ms": "100"}

@@ -1,4 +1,4 @@
-"""What Kafka's users build on: queue and broadcast, at most once and at least once."""
+"""Tests of delivery patterns of Kafka's users: queue and broadcast, at most once and at least once."""
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -9,7 +9,7 @@ RECORDS = [f"job {n}" for n in range(20)]
 
 @pytest.fixture
 def topic(servers: str, topic: str) -> str:
-    """An empty topic of two partitions."""
+    """Creates an empty topic of two partitions."""
     create_topic(servers, topic, 2)
     return topic
 
@@ -23,7 +23,7 @@ def produce(servers: str, topic: str) -> None:
 
 
 class Reader:
-    """A member of a group that commits only when it is told to."""
+    """A member of a group that commits only on request."""
 
     def __init__(self, servers: str, topic: str, group: str) -> None:
         self._consumer = Consumer(
@@ -38,7 +38,7 @@ class Reader:
         self._consumer.subscribe([topic])
 
     def partitions(self) -> int:
-        """How many it owns, after a moment in which it takes part in the group's life. The topic must be empty."""
+        """Returns the number of owned partitions after some polls. The topic must be empty."""
         assert self._consumer.poll(0.05) is None
         return len(self._consumer.assignment())
 
@@ -54,15 +54,15 @@ class Reader:
         return taken
 
     def commit(self) -> None:
-        """Everything that was taken."""
+        """Commits all records taken so far."""
         self._consumer.commit(asynchronous=False)
 
     def close(self) -> None:
-        """Leaves without a commit, as a process does that ends too early."""
+        """Leaves without a commit, like a process that ends too early."""
         self._consumer.close()
 
 
-def test_as_a_queue_each_record_goes_to_one_member_of_the_group(servers: str, topic: str, group: str) -> None:
+def test_queue_delivers_each_record_to_one_member_of_the_group(servers: str, topic: str, group: str) -> None:
     first, second = Reader(servers, topic, group), Reader(servers, topic, group)
     while (first.partitions(), second.partitions()) != (1, 1):
         continue
@@ -73,7 +73,7 @@ def test_as_a_queue_each_record_goes_to_one_member_of_the_group(servers: str, to
     second.close()
 
 
-def test_as_a_broadcast_each_group_gets_every_record(servers: str, topic: str, group: str) -> None:
+def test_broadcast_delivers_each_record_to_every_group(servers: str, topic: str, group: str) -> None:
     produce(servers, topic)
     readers = [Reader(servers, topic, f"{group}-{name}") for name in ("billing", "search", "audit")]
     for reader in readers:
@@ -81,7 +81,7 @@ def test_as_a_broadcast_each_group_gets_every_record(servers: str, topic: str, g
         reader.close()
 
 
-def test_at_most_once_a_record_whose_worker_failed_is_not_read_again(servers: str, topic: str, group: str) -> None:
+def test_at_most_once_does_not_redeliver_after_a_failed_worker(servers: str, topic: str, group: str) -> None:
     produce(servers, topic)
     worker = Reader(servers, topic, group)
     taken = worker.take(8)
@@ -94,7 +94,7 @@ def test_at_most_once_a_record_whose_worker_failed_is_not_read_again(servers: st
     assert sorted(done + lost) == sorted(RECORDS)
 
 
-def test_at_least_once_a_record_whose_worker_failed_is_read_again(servers: str, topic: str, group: str) -> None:
+def test_at_least_once_redelivers_after_a_failed_worker(servers: str, topic: str, group: str) -> None:
     produce(servers, topic)
     worker = Reader(servers, topic, group)
     done = worker.take(5)

@@ -1,4 +1,4 @@
-"""Clients read what Kafka brokers left in their data directories: transactions, and messages in formats 0 and 1."""
+"""Tests of clients reading data directories of Kafka brokers: transactions, and messages in formats 0 and 1."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,7 +74,7 @@ def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 TXN = "golden1-txn"
 
 
-def test_a_consumer_of_committed_records_sees_those_alone(modern: BrokerProcess) -> None:
+def test_read_committed_consumer_gets_only_committed_records(modern: BrokerProcess) -> None:
     expected, _ = committed("kafka-3.9", TXN)
     everything = records("kafka-3.9", TXN)
     assert 0 < len(expected) < len(everything)
@@ -86,7 +86,7 @@ def test_a_consumer_of_committed_records_sees_those_alone(modern: BrokerProcess)
     assert offsets_by_java(servers, TXN, "read_committed", len(offsets)) == offsets
 
 
-def test_the_end_for_committed_records_is_where_the_hanging_transaction_begins(modern: BrokerProcess) -> None:
+def test_last_stable_offset_is_the_start_of_the_hanging_transaction(modern: BrokerProcess) -> None:
     _, stable = committed("kafka-3.9", TXN)
     with WireClient(modern.bootstrap_servers) as client:
         ends = []
@@ -123,7 +123,7 @@ def fetch(topic: str, offset: int = 0, isolation: int = 0) -> FetchRequest:
 @pytest.mark.parametrize("topic", OLD)
 def test_consumers_read_messages_of_old_formats(former: BrokerProcess, topic: str) -> None:
     expected = records("ibp-2.8", topic)
-    # kafka-python needs a package that it does not ask for to read lz4 in format 0.
+    # kafka-python needs an undeclared package to read lz4 in format 0.
     for read in (by_librdkafka,) if topic == "golden1-v0" else (by_librdkafka, by_kafka_python):
         assert read(former.bootstrap_servers, topic, "read_committed") == expected
     offsets = [offset for offset, _ in expected]
@@ -132,7 +132,7 @@ def test_consumers_read_messages_of_old_formats(former: BrokerProcess, topic: st
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 11])
 @pytest.mark.parametrize("topic", OLD)
-def test_each_version_of_fetch_gets_what_it_knows(former: BrokerProcess, topic: str, version: int) -> None:
+def test_each_fetch_version_gets_a_format_it_understands(former: BrokerProcess, topic: str, version: int) -> None:
     stored = {batch["magic"] for batch in batches("ibp-2.8", topic)}
     known = 0 if version <= 1 else 1 if version <= 3 else 2
     found: Found = []
@@ -149,7 +149,7 @@ def test_each_version_of_fetch_gets_what_it_knows(former: BrokerProcess, topic: 
 
 
 @pytest.mark.parametrize("stop", ["kill", "stop"])
-def test_what_is_written_behind_them_is_of_format_2_and_all_survives(stop: str, tmp_path: Path) -> None:
+def test_new_records_are_in_format_2_and_all_survive_a_restart(stop: str, tmp_path: Path) -> None:
     broker = broker_on("ibp-2.8", tmp_path).start()
     expected = {topic: records("ibp-2.8", topic) for topic in OLD}
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")
@@ -168,7 +168,7 @@ def test_what_is_written_behind_them_is_of_format_2_and_all_survives(stop: str, 
 
 
 def stamped(topic: str) -> list[tuple[int, int]]:
-    """(timestamp, offset) of all records."""
+    """Returns (timestamp, offset) of all records."""
     return [
         (record["timestamp"], record["offset"]) for batch in batches("ibp-2.8", topic) for record in batch["records"]
     ]
@@ -190,17 +190,17 @@ def by_time_of_kafka_python(servers: str, topic: str, timestamp: int) -> int:
 
 
 @pytest.mark.parametrize("topic", OLD[1:])
-def test_clients_find_the_offsets_of_old_messages_by_time(former: BrokerProcess, topic: str) -> None:
+def test_clients_find_offsets_of_old_messages_by_time(former: BrokerProcess, topic: str) -> None:
     records_by_time = stamped(topic)
     timestamps = sorted({timestamp for timestamp, _ in records_by_time})
     for wanted in (0, timestamps[0], timestamps[len(timestamps) // 2], timestamps[-1], timestamps[-1] + 1):
-        # What is later than all: librdkafka says the end, kafka-python nothing.
+        # For a time after all records, librdkafka returns the end and kafka-python None.
         expected = next((offset for timestamp, offset in records_by_time if timestamp >= wanted), -1)
         assert by_time_of_librdkafka(former.bootstrap_servers, topic, wanted) == expected
         assert by_time_of_kafka_python(former.bootstrap_servers, topic, wanted) == expected
 
 
-def test_messages_without_timestamps_are_not_found_by_time(former: BrokerProcess) -> None:
+def test_old_messages_without_timestamps_are_not_found_by_time(former: BrokerProcess) -> None:
     assert {timestamp for timestamp, _ in stamped(OLD[0])} == {-1}
     assert by_time_of_kafka_python(former.bootstrap_servers, OLD[0], 0) == -1
     assert by_time_of_librdkafka(former.bootstrap_servers, OLD[0], 0) == -1
@@ -208,7 +208,7 @@ def test_messages_without_timestamps_are_not_found_by_time(former: BrokerProcess
 
 @pytest.mark.parametrize("version", range(8))
 @pytest.mark.parametrize("topic", OLD)
-def test_each_version_of_list_offsets_knows_begin_and_end_of_old_messages(
+def test_each_list_offsets_version_returns_start_and_end_of_old_messages(
     former: BrokerProcess, topic: str, version: int
 ) -> None:
     found: list[int] = []
@@ -221,8 +221,8 @@ def test_each_version_of_list_offsets_knows_begin_and_end_of_old_messages(
     assert found == [0, batches("ibp-2.8", topic)[-1]["nextOffset"]]
 
 
-def test_old_messages_are_deleted_up_to_any_offset(tmp_path: Path) -> None:
-    """In the middle of compressed ones, too: what lies before the offset is there and not shown."""
+def test_old_messages_can_be_deleted_up_to_any_offset(tmp_path: Path) -> None:
+    """Also in the middle of compressed messages: records before the offset stay in the batch but are not delivered."""
     broker = broker_on("ibp-2.8", tmp_path).start()
     expected = {topic: records("ibp-2.8", topic) for topic in OLD}
     admin = admin_client(broker.bootstrap_servers)
@@ -233,7 +233,7 @@ def test_old_messages_are_deleted_up_to_any_offset(tmp_path: Path) -> None:
             assert done.result().low_watermark == first
             expected[topic] = [record for record in everything if record[0] >= first]
             assert by_librdkafka(broker.bootstrap_servers, topic, "read_uncommitted") == expected[topic]
-    broker.stop()  # a kill would bring back what was deleted within a minute, as with Kafka
+    broker.stop()  # a kill would restore records deleted within the last minute, as with Kafka
     with broker:
         for topic, kept in expected.items():
             assert by_librdkafka(broker.bootstrap_servers, topic, "read_uncommitted") == kept

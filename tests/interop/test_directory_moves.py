@@ -1,4 +1,4 @@
-"""Kafka's kafka-reassign-partitions moves replicas between the log directories of a broker that is written to."""
+"""Tests of kafka-reassign-partitions moving replicas between log directories of a broker under load."""
 
 import json
 import threading
@@ -26,7 +26,7 @@ def homes(*directories: Path) -> dict[str, list[str]]:
     return {path.name: sorted(each.name for each in path.glob("moved-?")) for path in directories}
 
 
-def test_kafkas_tool_moves_partitions_while_they_are_written_to(tmp_path: Path) -> None:
+def test_kafka_reassign_partitions_moves_log_directories_during_writes(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     settings = {"log.dirs": f"{first},{second}", "log.segment.bytes": "1000000"}
     with BrokerProcess(tmp_path / "broker", settings) as broker:

@@ -1,4 +1,4 @@
-"""``pybroker log dump`` beside Apache Kafka's DumpLogSegments: the same files, the same lines."""
+"""Compares `pybroker log dump` with Apache Kafka's DumpLogSegments: same files, same lines."""
 
 import json
 import random
@@ -31,7 +31,7 @@ def log_tool(capsysbinary: pytest.CaptureFixture[bytes]) -> LogTool:
 
 
 def dump_of_kafka(*arguments: str) -> tuple[list[str], str]:
-    """Lines and complaints of Kafka's tool."""
+    """Returns the lines and error messages of Kafka's tool."""
     command = java_command(
         "kafka.tools.DumpLogSegments", *arguments, properties=("-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8")
     )
@@ -42,13 +42,13 @@ def dump_of_kafka(*arguments: str) -> tuple[list[str], str]:
 
 
 def transactions(tmp_path: Path) -> Path:
-    """Every codec, transactions, several segments, a truncated end."""
+    """Logs with every codec, transactions, several segments and a truncated end."""
     write_broker_directory(tmp_path / "data")
     return tmp_path / "data" / "topic-0"
 
 
 def recovered(tmp_path: Path) -> Path:
-    """Indexes, snapshots and all rebuilt after a kill."""
+    """Logs whose indexes and snapshots were rebuilt after a kill."""
     log = open_log(tmp_path, CONFIG)
     fill_log(log)
     log.close_files()
@@ -61,7 +61,9 @@ def recovered(tmp_path: Path) -> Path:
 
 
 def strange_records(tmp_path: Path) -> Path:
-    """Nulls, empty and broken text, line ends, headers, timestamps out of order and below zero; LogAppendTime."""
+    """Records with nulls, empty and invalid text, line ends, headers, timestamps out of order and negative;
+    LogAppendTime.
+    """
     log = open_log(tmp_path, LogConfig(index_interval_bytes=500))
     texts = [None, b"", "žluť € 𝄞".encode(), b"\xff\xfe\x80abc\xe2\x82", b"\xed\xa0\x80x\xc0\xaf", b"a\nb\r\tc\x00\x1b"]
     pieces = [
@@ -98,7 +100,7 @@ def strange_records(tmp_path: Path) -> Path:
 
 
 def up_converted(tmp_path: Path) -> Path:
-    """What old producers send, stored as batches of today."""
+    """Records of old producers, stored in format 2."""
     log = open_log(tmp_path, CONFIG)
     for number in range(60):
         magic, codec = number % 2, Codec(number % 4)
@@ -109,7 +111,7 @@ def up_converted(tmp_path: Path) -> Path:
 
 
 def compacted(tmp_path: Path) -> Path:
-    """Gaps, empty batches, delete horizons, a transaction index that lost some of its transactions."""
+    """Compacted logs: gaps, empty batches, delete horizons, a transaction index without some of its transactions."""
     log = open_log(tmp_path, LogConfig(segment_bytes=15_000, index_interval_bytes=500, delete_retention_ms=10_000))
     fill_log(log)
     compact_log(log)
@@ -118,7 +120,7 @@ def compacted(tmp_path: Path) -> Path:
 
 
 def old_formats(tmp_path: Path) -> Path:
-    """Messages of magic 0 and 1, plain and in wrappers, with the producer's times and the broker's."""
+    """Messages of magic 0 and 1, plain and in wrappers, with CreateTime and LogAppendTime."""
     directory = tmp_path / "old-0"
     directory.mkdir()
     data, offset = b"", 0
@@ -151,33 +153,33 @@ def known_files(directory: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "options", [[], ["--deep-iteration"], ["--print-data-log"]], ids=lambda options: "".join(options)
 )
-def test_both_print_the_same(
+def test_log_dump_prints_the_same_as_kafka(
     make: Callable[[Path], Path], options: list[str], tmp_path: Path, log_tool: LogTool
 ) -> None:
     files = ",".join(map(str, known_files(make(tmp_path))))
     expected, complaints = dump_of_kafka(*options, "--files", files)
     ran = log_tool("dump", *options, "--files", files)
-    # Kafka's tool takes its text decoders for asked for, whatever the options: with any of them it prints the data.
+    # With any of its text decoders, Kafka's tool prints the data, whatever the other options.
     assert ran.lines == expected
     assert ran.exit_code == 0
-    # Kafka's tool complains of what compaction leaves; ours leaves it to `verify` to know better.
+    # Kafka's tool reports gaps left by compaction as errors; ours leaves such checks to `verify`.
     assert complaints == "" or (make is compacted and complaints.startswith("Non-consecutive offsets"))
 
 
-def test_both_print_keys_and_values_alone(tmp_path: Path, log_tool: LogTool) -> None:
+def test_log_dump_prints_keys_and_values_like_kafka(tmp_path: Path, log_tool: LogTool) -> None:
     files = ",".join(map(str, known_files(strange_records(tmp_path))))
     options = ("--print-data-log", "--skip-record-metadata", "--files", files)
     assert log_tool("dump", *options).lines == dump_of_kafka(*options)[0]
 
 
-def test_both_stop_at_a_number_of_bytes(tmp_path: Path, log_tool: LogTool) -> None:
+def test_log_dump_stops_at_max_bytes_like_kafka(tmp_path: Path, log_tool: LogTool) -> None:
     path = known_files(transactions(tmp_path))[1]
     for size in ("1", "500", "5000"):
         options = ("--max-bytes", size, "--files", str(path))
         assert log_tool("dump", *options).lines == dump_of_kafka(*options)[0]
 
 
-def test_both_tell_of_a_torn_tail(tmp_path: Path, log_tool: LogTool) -> None:
+def test_log_dump_reports_a_torn_tail_like_kafka(tmp_path: Path, log_tool: LogTool) -> None:
     directory = transactions(tmp_path)
     path = max(directory.glob("*.log"))
     path.write_bytes(path.read_bytes() + path.read_bytes()[:75])
@@ -188,7 +190,7 @@ def test_both_tell_of_a_torn_tail(tmp_path: Path, log_tool: LogTool) -> None:
 @pytest.mark.parametrize(
     "make", [transactions, recovered, strange_records, up_converted, compacted], ids=lambda make: make.__name__
 )
-def test_kafkas_tool_finds_no_fault_in_our_indexes(
+def test_kafka_dump_finds_no_fault_in_our_indexes(
     make: Callable[[Path], Path], tmp_path: Path, log_tool: LogTool
 ) -> None:
     directory = make(tmp_path)
@@ -203,7 +205,7 @@ def test_kafkas_tool_finds_no_fault_in_our_indexes(
 
 
 def internal_records(name: str) -> Iterator[tuple[bytes, bytes | None]]:
-    """Every key of the golden frames with no value, and with each value that fits."""
+    """Every key of the golden frames with no value and with each matching value."""
     keys: dict[int, bytes] = {}
     for line in read_lines(GOLDEN / name):
         data = bytes.fromhex(line["hex"])
@@ -220,7 +222,7 @@ def internal_records(name: str) -> Iterator[tuple[bytes, bytes | None]]:
 
 
 def as_values(line: str) -> list[object]:
-    """A line with its JSON parsed, since Kafka's writes some characters in another way."""
+    """Returns a line with parsed JSON, because Kafka escapes some characters differently."""
     decoder, parts = json.JSONDecoder(), []
     while (found := re.search(r" (?:key|payload): (?=\{)", line)) is not None:
         value, end = decoder.raw_decode(line, found.end())
@@ -233,7 +235,7 @@ def as_values(line: str) -> list[object]:
     ("name", "option"),
     [("consumer-offsets-records", "--offsets-decoder"), ("transaction-state-records", "--transaction-log-decoder")],
 )
-def test_both_decode_every_record_of_the_internal_topics(
+def test_log_dump_decodes_every_internal_record_like_kafka(
     name: str, option: str, tmp_path: Path, log_tool: LogTool
 ) -> None:
     records = [Record(n, NOW_MS, *pair) for n, pair in enumerate(internal_records(f"{name}.jsonl.gz"))]
@@ -250,7 +252,8 @@ def test_both_decode_every_record_of_the_internal_topics(
 
 
 def is_readable_by_kafkas_tool(record: Record, option: str) -> bool:
-    """It dies of a transaction in a state that there is not; ours says so."""
+    """Returns whether Kafka's tool can read the record; it fails on an unknown transaction state, "
+    "which ours reports."""
     if option == "--offsets-decoder" or record.value is None:
         return True
     return 0 <= record.value[2 + 8 + 2 + 4] <= 7

@@ -1,7 +1,7 @@
-"""A log that Apache Kafka has just written, with committed, aborted and open transactions of its own Java client.
+"""Tests of a log just written by Apache Kafka with committed, aborted and open transactions of its own Java client.
 
-The very bytes differ from run to run. Kafka says itself what is in them, before and after its cleaner; then a pybroker
-on a copy of the directory serves it, recovers it and compacts it.
+The bytes differ from run to run. Kafka's own consumers give the expected contents, before and after its cleaner. Then a
+pybroker serves, recovers and compacts a copy of the directory.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ Seen = dict[str, tuple[int, list[Record]]]
 
 @dataclass
 class Written:
-    """What Kafka left, and what it served: as written, and once compacted up to an offset."""
+    """What Kafka wrote and served: as written, and compacted up to an offset."""
 
     data: Path
     tree: dict[str, bytes]
@@ -84,7 +84,7 @@ def read(servers: str, isolation: str) -> tuple[int, list[Record]]:
 
 
 def tree_of(zookeeper: ZooKeeperProcess) -> dict[str, bytes]:
-    """All that is in ZooKeeper but for what lives as long as a session, and ZooKeeper's own."""
+    """Returns ZooKeeper's nodes, except ephemeral ones and ZooKeeper's own."""
     client = KazooClient(zookeeper.connect)
     client.start()
     found: dict[str, bytes] = {}
@@ -164,7 +164,7 @@ async def write_tree(file: Path, tree: dict[str, bytes]) -> None:
     await store.close()
 
 
-def test_the_log_has_what_this_is_about(written: Written) -> None:
+def test_log_by_kafka_contains_all_relevant_cases(written: Written) -> None:
     stable, committed = written.seen["read_committed"]
     end, everything = written.seen["read_uncommitted"]
     assert stable < end, "a transaction is open"
@@ -176,12 +176,12 @@ def test_the_log_has_what_this_is_about(written: Written) -> None:
     assert 0 < len(compacted) < len(committed)
 
 
-def test_each_consumer_sees_what_kafka_shows_it(written: Written, tmp_path: Path) -> None:
+def test_each_consumer_gets_the_same_records_as_from_kafka(written: Written, tmp_path: Path) -> None:
     with broker_on(written, tmp_path, WRITING) as broker:
         assert seen_from(broker.bootstrap_servers) == written.seen
 
 
-def test_each_consumer_sees_the_same_after_a_recovery_from_the_records_alone(written: Written, tmp_path: Path) -> None:
+def test_each_consumer_gets_the_same_records_after_recovery_without_indexes(written: Written, tmp_path: Path) -> None:
     broker = broker_on(written, tmp_path, WRITING)
     partition = broker.log_directory / str(STORED)
     lost = [path for path in partition.iterdir() if path.suffix not in (".log", ".metadata")]
@@ -193,10 +193,10 @@ def test_each_consumer_sees_the_same_after_a_recovery_from_the_records_alone(wri
         assert seen_from(broker.bootstrap_servers) == written.seen
 
 
-def test_compaction_leaves_each_consumer_what_kafkas_leaves(written: Written, tmp_path: Path) -> None:
+def test_each_consumer_gets_the_same_records_after_compaction_as_from_kafka(written: Written, tmp_path: Path) -> None:
     with broker_on(written, tmp_path, COMPACTING) as broker:
         await_that(lambda: compacted_up_to(broker.log_directory), "the cleaner to be done with the log")
         assert compacted_up_to(broker.log_directory) == written.compacted_up_to
         assert seen_from(broker.bootstrap_servers) == written.seen_compacted
-    with broker:  # what the snapshots and indexes of the compacted segments say
+    with broker:  # contents of snapshots and indexes of the compacted segments
         assert seen_from(broker.bootstrap_servers) == written.seen_compacted

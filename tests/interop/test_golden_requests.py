@@ -1,7 +1,7 @@
-"""Every request frame that Kafka's classes wrote, sent to a running broker: random within its types, often nonsense.
+"""Sends every request frame written by Kafka's classes to a running broker; the frames are random within their types.
 
-Each gets an answer that its version's client can read, or the connection is closed, or it is parked; none makes the
-broker fall over, or find an error it did not expect.
+Each frame gets a valid response of its version, or the connection is closed, or the request waits. None may crash the
+broker or cause an unexpected error.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ AT_ONCE = 100
 async def exchange(
     port: int, key: ApiKey, version: int, body: bytes, patience_s: float | None = PATIENCE_S
 ) -> bytes | None:
-    """The answer's frame; b"" when the connection was closed, None when no answer came yet."""
+    """Returns the response frame; b"" if the connection was closed, None without a response yet."""
     spec = API_SPECS[key]
     header = RequestHeader(request_api_key=key, request_api_version=version, correlation_id=9, client_id="golden")
     frame = encode(header, spec.request_header_version(version)) + body
@@ -62,8 +62,8 @@ def request_lines() -> list[Line]:
     return [line for file in files for line in read_lines(file) if line["kind"] == "request"]
 
 
-async def test_no_golden_request_meets_an_unexpected_error(caplog: pytest.LogCaptureFixture) -> None:
-    # Random topics with a million partitions are not what this is about.
+async def test_no_golden_request_causes_an_unexpected_error(caplog: pytest.LogCaptureFixture) -> None:
+    # Excludes random topics with a million partitions.
     async with Broker({"auto.create.topics.enable": "false"}) as broker:
         port = Address.parse(broker.bootstrap_servers).port
         served = await served_versions(port)

@@ -1,4 +1,4 @@
-"""kafka-python, the client that pybroker is for first."""
+"""Tests with kafka-python."""
 
 import threading
 from collections import Counter
@@ -13,7 +13,7 @@ from pybroker import Broker
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 
 
-# Its records may bear timestamps of long ago: by default a check of retention might cut them off at any time.
+# Unlimited retention, because records may have old timestamps that the default retention would delete.
 FOR_EVER = {"retention.ms": "-1"}
 
 
@@ -24,7 +24,7 @@ def create(servers: str, topic: str, partitions: int, configs: dict[str, str] | 
 
 
 def read(servers: str, topic: str, amount: int, **options: object) -> list[object]:
-    """The first ``amount`` records of the topic, without a group."""
+    """Returns the first `amount` records of the topic, without a group."""
     consumer = KafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest", **options)
     records: list[object] = []
     while len(records) < amount:
@@ -35,7 +35,7 @@ def read(servers: str, topic: str, amount: int, **options: object) -> list[objec
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_is_produced_is_consumed_with_every_codec(servers: str, topic: str, codec: str | None) -> None:
+def test_kafka_python_consumes_what_it_produced_with_every_codec(servers: str, topic: str, codec: str | None) -> None:
     producer = KafkaProducer(bootstrap_servers=servers, compression_type=codec, linger_ms=20)
     sent = [(f"key {n}".encode(), f"value {n} ".encode() * 20) for n in range(300)]
     futures = [producer.send(topic, value, key, partition=0) for key, value in sent]
@@ -46,7 +46,7 @@ def test_what_is_produced_is_consumed_with_every_codec(servers: str, topic: str,
     assert [record.offset for record in records] == list(range(300))  # type: ignore[attr-defined]
 
 
-def test_headers_null_keys_and_null_values_arrive_as_they_were_sent(servers: str, topic: str) -> None:
+def test_headers_null_keys_and_null_values_arrive_unchanged(servers: str, topic: str) -> None:
     create(servers, topic, 1, FOR_EVER)
     headers = [("trace", b"\x00\xff"), ("trace", b""), ("empty", b"x" * 1000)]
     producer = KafkaProducer(bootstrap_servers=servers)
@@ -61,7 +61,7 @@ def test_headers_null_keys_and_null_values_arrive_as_they_were_sent(servers: str
     assert records[2].timestamp == 1_600_000_000_123  # type: ignore[attr-defined]
 
 
-def test_big_messages_arrive_whole_and_too_big_ones_are_refused(servers: str, topic: str) -> None:
+def test_large_messages_arrive_and_too_large_ones_are_refused(servers: str, topic: str) -> None:
     producer = KafkaProducer(bootstrap_servers=servers, max_request_size=4_000_000, enable_idempotence=False)
     big = bytes(range(256)) * 4000
     assert producer.send(topic, big, partition=0).get(30).offset == 0
@@ -86,7 +86,7 @@ def test_many_small_messages_keep_their_order_in_each_partition(servers: str, to
 
 
 @pytest.mark.parametrize("acks", [0, 1, "all"])
-def test_every_kind_of_acknowledgement_stores_the_records(servers: str, topic: str, acks: int | str) -> None:
+def test_every_acks_setting_stores_the_records(servers: str, topic: str, acks: int | str) -> None:
     create(servers, topic, 1)
     producer = KafkaProducer(bootstrap_servers=servers, acks=acks, enable_idempotence=False)
     for n in range(100):
@@ -118,7 +118,7 @@ def test_seek_by_time_finds_the_first_record_at_or_after_it(servers: str, topic:
     consumer.close()
 
 
-def test_topics_are_created_described_and_deleted(servers: str, topic: str) -> None:
+def test_kafka_python_creates_describes_and_deletes_topics(servers: str, topic: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=servers)
     admin.create_topics([NewTopic(topic, 3, 1, topic_configs={"retention.ms": "3600000"})])
     with pytest.raises(TopicAlreadyExistsError):
@@ -134,7 +134,7 @@ def test_topics_are_created_described_and_deleted(servers: str, topic: str) -> N
 
 
 class Member(threading.Thread):
-    """A consumer of a group that notes what it read until it is told to leave."""
+    """A consumer of a group that records what it read until it is told to leave."""
 
     def __init__(self, servers: str, topic: str, group: str, seen: Counter[bytes]) -> None:
         super().__init__(daemon=True)
@@ -155,7 +155,7 @@ class Member(threading.Thread):
     def run(self) -> None:
         try:
             while not self._leave.is_set():
-                # Longer than a rebalance takes: kafka-python 3.0 drops a join's answer that comes between two polls.
+                # Longer than a rebalance: kafka-python 3.0 drops a JoinGroup response that arrives between two polls.
                 for batch in self._consumer.poll(timeout_ms=2000, max_records=20).values():
                     self._seen.update(record.value for record in batch)
                     self.read_something.set()
@@ -171,7 +171,7 @@ class Member(threading.Thread):
         assert self.failure is None
 
 
-def test_a_group_of_three_whose_members_come_and_go_loses_nothing(servers: str, topic: str, group: str) -> None:
+def test_group_of_three_with_changing_members_loses_nothing(servers: str, topic: str, group: str) -> None:
     create(servers, topic, 6)
     producer = KafkaProducer(bootstrap_servers=servers)
     seen: Counter[bytes] = Counter()
@@ -210,7 +210,7 @@ def test_a_group_of_three_whose_members_come_and_go_loses_nothing(servers: str, 
     assert set(seen) == everything
 
 
-def test_a_restart_of_client_and_broker_resumes_where_the_group_committed() -> None:
+def test_group_resumes_at_its_commit_after_restart_of_client_and_broker() -> None:
     with Broker() as broker:
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
         for n in range(100):

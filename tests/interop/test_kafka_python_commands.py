@@ -1,6 +1,6 @@
-"""The commands that kafka-python 3 brings: ``python -m kafka.admin``, ``kafka.producer`` and ``kafka.consumer``.
+"""Tests of the commands of kafka-python 3: `python -m kafka.admin`, `kafka.producer` and `kafka.consumer`.
 
-Each admin command is run in this process, for the time that starting one takes; one test starts them as a person does.
+Admin commands run in this process, because starting a process is slow; one test starts them as processes.
 """
 
 import json
@@ -18,7 +18,7 @@ from kafka.cli.admin import run_cli
 
 
 class Admin:
-    """``python -m kafka.admin`` in this process."""
+    """Runs `python -m kafka.admin` in this process."""
 
     def __init__(self, servers: str, topic: str, capture: pytest.CaptureFixture[str]) -> None:
         self._servers = servers
@@ -26,7 +26,9 @@ class Admin:
         self._capture = capture
 
     def __call__(self, command: str, *, status: int = 0, output: str = "json") -> Any:
-        """What the command says; TOPIC stands for the test's topic. As text when it is to end with another status."""
+        """Returns the output of the command, as text if another exit status is expected; TOPIC stands for the test's
+        topic.
+        """
         arguments = command.replace("TOPIC", self._topic).split()
         assert run_cli(["-b", self._servers, "--format", output, *arguments]) == status, self._capture.readouterr()
         said = self._capture.readouterr().out
@@ -54,14 +56,14 @@ def filled(admin: Admin, servers: str, topic: str) -> str:
 
 @pytest.fixture
 def node(admin: Admin) -> int:
-    """The broker's id."""
+    """Returns the broker's id."""
     broker_id: int = admin("cluster describe")["controller_id"]
     return broker_id
 
 
 @pytest.fixture
 def member(servers: str, filled: str, group: str) -> Iterator[KafkaConsumer]:
-    """A static member of the group, which has read and committed everything."""
+    """A static member of the group that has read and committed everything."""
     consumer = KafkaConsumer(
         filled,
         bootstrap_servers=servers,
@@ -81,7 +83,7 @@ def member(servers: str, filled: str, group: str) -> Iterator[KafkaConsumer]:
 
 @contextmanager
 def children_heed_interrupts() -> Iterator[None]:
-    """Also where a shell has started the tests behind its back, and so had them ignore SIGINT."""
+    """Restores SIGINT in child processes, because a shell that starts tests in the background ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -89,7 +91,7 @@ def children_heed_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def test_as_commands_of_a_shell(servers: str, topic: str) -> None:
+def test_commands_run_as_processes(servers: str, topic: str) -> None:
     def command(name: str, *arguments: str) -> list[str]:
         return [sys.executable, "-m", f"kafka.{name}", "-b", servers, *arguments]
 
@@ -109,7 +111,7 @@ def test_as_commands_of_a_shell(servers: str, topic: str) -> None:
         assert process.wait() == 0
 
 
-def test_topics(admin: Admin, topic: str) -> None:
+def test_topic_commands(admin: Admin, topic: str) -> None:
     (created,) = admin("topics create -t TOPIC --num-partitions 2 --replication-factor 1")["topics"]
     assert (created["name"], created["num_partitions"], created["replication_factor"]) == (topic, 2, 1)
     assert created["configs"]["cleanup.policy"]["value"] == "delete"
@@ -124,7 +126,7 @@ def test_topics(admin: Admin, topic: str) -> None:
     assert topic not in admin("topics list")
 
 
-def test_cluster(admin: Admin, filled: str, servers: str, node: int) -> None:
+def test_cluster_commands(admin: Admin, filled: str, servers: str, node: int) -> None:
     described = admin("cluster describe")
     (broker,) = described["brokers"]
     assert f"{broker['host']}:{broker['port']}" == servers
@@ -142,7 +144,7 @@ def test_cluster(admin: Admin, filled: str, servers: str, node: int) -> None:
     assert moved == {f"{filled}:0:{node}": "LogDirNotFoundError"}
 
 
-def test_configs_of_a_topic(admin: Admin, filled: str) -> None:
+def test_topic_config_commands(admin: Admin, filled: str) -> None:
     def retention() -> tuple[str, str]:
         described = admin("configs describe -r topic -n TOPIC -c retention.ms")
         setting = described["topic"][filled]["retention.ms"]
@@ -162,7 +164,7 @@ def test_configs_of_a_topic(admin: Admin, filled: str) -> None:
     assert retention() == ("200000", "DYNAMIC_TOPIC_CONFIG")
 
 
-def test_configs_of_a_broker(admin: Admin, node: int) -> None:
+def test_broker_config_commands(admin: Admin, node: int) -> None:
     name = "log.cleaner.io.buffer.size"
 
     def source() -> str:
@@ -179,7 +181,7 @@ def test_configs_of_a_broker(admin: Admin, node: int) -> None:
 
 
 @pytest.mark.usefixtures("member")
-def test_groups_with_a_member(admin: Admin, filled: str, group: str) -> None:
+def test_group_commands_on_a_group_with_a_member(admin: Admin, filled: str, group: str) -> None:
     mine = {"group_id": group, "group_state": "Stable", "group_type": "classic", "protocol_type": "consumer"}
     for listing in ("list", "list --state Stable", "list --type classic"):
         assert mine in admin(f"groups {listing}")
@@ -204,14 +206,14 @@ def test_groups_with_a_member(admin: Admin, filled: str, group: str) -> None:
     assert admin(f"groups describe -g {group}")[group]["members"] == []
 
 
-def test_offsets_of_an_empty_group(admin: Admin, filled: str, group: str) -> None:
+def test_offset_commands_on_an_empty_group(admin: Admin, filled: str, group: str) -> None:
     def offsets() -> dict[str, int]:
         listed = admin(f"groups list-offsets -g {group}")
         return {partition: one["offset"] for partition, one in listed.get(filled, {}).items()}
 
     admin(f"groups alter-offsets -g {group} -o TOPIC:0:3 -o TOPIC:1:2")
     assert offsets() == {"0": 3, "1": 2}
-    # --shift-by and --to-current fail in kafka-python 3.0 itself, which takes a table of groups for one of partitions.
+    # --shift-by and --to-current fail in kafka-python 3.0 itself, which confuses groups with partitions.
     for reset, expected in {
         "-s earliest": 0,
         "-s latest": 5,
@@ -227,7 +229,7 @@ def test_offsets_of_an_empty_group(admin: Admin, filled: str, group: str) -> Non
     assert admin(f"groups describe -g {group}")[group]["group_state"] == "Dead"
 
 
-def test_partitions(admin: Admin, filled: str, node: int) -> None:
+def test_partition_commands(admin: Admin, filled: str, node: int) -> None:
     def offsets(spec: str, partitions: str = "0-2") -> list[int]:
         listed = admin(f"partitions list-offsets -p TOPIC:{partitions}:{spec}")[filled]
         return [listed[partition]["offset"] for partition in sorted(listed)]
@@ -255,17 +257,17 @@ def test_partitions(admin: Admin, filled: str, node: int) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-def test_partitions_are_described_page_by_page(admin: Admin) -> None:
+def test_partition_command_describes_page_by_page(admin: Admin) -> None:
     if not admin.serves("DescribeTopicPartitions"):
         pytest.skip("Kafka serves DescribeTopicPartitions in KRaft mode only")
     first = admin("partitions describe -t TOPIC --response-partition-limit 1", output="raw")
     rest = admin("partitions describe -t TOPIC --cursor-topic TOPIC --cursor-partition 1", output="raw")
-    # Twice in the first page: the one shown, and the one at which the next page starts.
+    # Twice on the first page: as a shown partition, and as the start of the next page.
     assert re.findall("'partition_index': (.)", first) == ["1", "0"]
     assert re.findall("'partition_index': (.)", rest) == ["1"]
 
 
-def test_acls_are_refused_without_an_authorizer(admin: Admin) -> None:
+def test_acl_commands_are_refused_without_an_authorizer(admin: Admin) -> None:
     assert "SecurityDisabledError" in admin("acls describe", status=1)
     acl = "--principal User:alice --operation read --resource-type topic --resource-name TOPIC"
     (failed,) = admin(f"acls create {acl}")["failed"]
@@ -274,13 +276,13 @@ def test_acls_are_refused_without_an_authorizer(admin: Admin) -> None:
     assert "SecurityDisabledError" in deletion["error"]
 
 
-def test_users_have_no_credentials(admin: Admin) -> None:
+def test_user_command_lists_no_credentials(admin: Admin) -> None:
     assert admin("users describe-scram-credentials") == {}
     assert "does not exist" in admin("users describe-scram-credentials --user nobody")["nobody"]["error"]
     assert "does not exist" in admin("users alter-scram-credentials --delete nobody:SCRAM-SHA-256")["nobody"]
 
 
-def test_producers_of_a_partition_and_no_transactions(admin: Admin, filled: str, node: int) -> None:
+def test_producer_and_transaction_commands_without_transactions(admin: Admin, filled: str, node: int) -> None:
     (producer,) = admin("transactions describe-producers -t TOPIC -p 0")[f"{filled}:0"]["active_producers"]
     assert (producer["producer_epoch"], producer["last_sequence"]) == (0, 4)
     assert producer["current_transaction_start_offset"] == -1
@@ -288,7 +290,7 @@ def test_producers_of_a_partition_and_no_transactions(admin: Admin, filled: str,
     assert admin("transactions find-hanging") == []
 
 
-def test_a_transaction_is_listed_described_and_aborted(admin: Admin, filled: str, servers: str, node: int) -> None:
+def test_transaction_commands_list_describe_and_abort(admin: Admin, filled: str, servers: str, node: int) -> None:
     if not admin.serves("WriteTxnMarkers"):
         pytest.skip("this broker does not serve transactions yet")
     transactional_id = f"transaction-of-{filled}"

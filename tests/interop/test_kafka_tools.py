@@ -1,4 +1,4 @@
-"""Apache Kafka 3.9.1's own console and verifiable clients, and what its log dump says of our files."""
+"""Tests with Apache Kafka 3.9.1's own console and verifiable clients, and its log dump on our files."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def lines(output: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
 
 
-def test_the_console_consumer_prints_what_the_console_producer_was_told(servers: str, topic: str) -> None:
+def test_console_consumer_prints_records_of_the_console_producer(servers: str, topic: str) -> None:
     words = [f"word-{n}" for n in range(200)]
     run("kafka.tools.ConsoleProducer", "--bootstrap-server", servers, "--topic", topic, stdin="\n".join(words) + "\n")
     consumer = (f"{TOOLS}.consumer.ConsoleConsumer", "--bootstrap-server", servers, "--topic", topic)
@@ -33,9 +33,7 @@ def test_the_console_consumer_prints_what_the_console_producer_was_told(servers:
 
 
 @pytest.mark.parametrize("acks", ["-1", "1"])
-def test_the_verifiable_consumer_sees_what_the_verifiable_producer_got_acknowledged(
-    servers: str, topic: str, group: str, acks: str
-) -> None:
+def test_verifiable_consumer_gets_all_acknowledged_records(servers: str, topic: str, group: str, acks: str) -> None:
     produced = run(
         f"{TOOLS}.VerifiableProducer",
         *("--bootstrap-server", servers, "--topic", topic, "--max-messages", "2000", "--acks", acks),
@@ -51,7 +49,7 @@ def test_the_verifiable_consumer_sees_what_the_verifiable_producer_got_acknowled
     assert read == acknowledged
 
 
-def test_the_log_dump_finds_no_fault_in_what_was_produced(tmp_path: Path) -> None:
+def test_kafka_log_dump_finds_no_fault_in_produced_segments(tmp_path: Path) -> None:
     settings = {"log.segment.bytes": "100000", "log.index.interval.bytes": "512"}
     with BrokerProcess(tmp_path, settings) as broker:
         for codec in (None, "gzip", "snappy", "lz4", "zstd"):

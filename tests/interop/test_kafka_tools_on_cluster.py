@@ -1,4 +1,4 @@
-"""Apache Kafka's own command line tools act on a cluster of three pybrokers, as they do on one of Kafkas (`--long`)."""
+"""Tests of Apache Kafka's own command line tools on a cluster of three pybrokers, and with `--long` of Kafkas."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def produce(cluster: MixedCluster, topic: str, amount: int) -> None:
 
 
 def described(cluster: MixedCluster, flag: str) -> list[str]:
-    """The partitions that kafka-topics lists."""
+    """Returns the partitions that kafka-topics lists."""
     lines = cluster.tool("TopicCommand", "--describe", flag)
     return [f"{topic}-{number}" for topic, number in re.findall(r"Topic: (\S+)\tPartition: (\d+)", lines)]
 
@@ -63,7 +63,7 @@ def leader(cluster: MixedCluster, topic: str) -> int:
     return cluster.leaders(topic)[0]
 
 
-def test_kafka_topics_tells_what_is_wrong(cluster: MixedCluster) -> None:
+def test_kafka_topics_lists_unhealthy_partitions(cluster: MixedCluster) -> None:
     cluster.create_topic("orders", [1, 2, 3], [2, 3, 1], config={"min.insync.replicas": "2"})
     cluster.create_topic("alone", [3])
     nothing: dict[str, list[str]] = {"under-replicated": [], "under-min-isr": [], "unavailable": []}
@@ -73,7 +73,7 @@ def test_kafka_topics_tells_what_is_wrong(cluster: MixedCluster) -> None:
     await_that(lambda: leader(cluster, "alone") == -1, "nobody leads")
     assert everything_described(cluster) == {
         "under-replicated": ["orders-0", "orders-1"],
-        "at-min-isr": ["alone-0", "orders-0", "orders-1"],  # its one replica is in sync, but away
+        "at-min-isr": ["alone-0", "orders-0", "orders-1"],  # its only replica is in sync, but down
         "under-min-isr": ["alone-0"],
         "unavailable": ["alone-0"],
     }
@@ -91,13 +91,15 @@ def test_kafka_topics_tells_what_is_wrong(cluster: MixedCluster) -> None:
     assert everything_described(cluster) == {**nothing, "at-min-isr": ["alone-0"]}
 
 
-def test_kafka_reassign_partitions_moves_throttled_lists_and_calls_off(cluster: MixedCluster, tmp_path: Path) -> None:
+def test_kafka_reassign_partitions_moves_with_throttle_lists_and_cancels(cluster: MixedCluster, tmp_path: Path) -> None:
     cluster.create_topic("orders", [1, 2])
     produce(cluster, "orders", 1000)
     plan = tmp_path / "plan.json"
 
     def reassign(*arguments: str) -> str:
-        """Asks brokers 1, the controller, and 2: a tool that begins at one that is stopped waits for a minute."""
+        """Runs the tool against brokers 1 (the controller) and 2: a tool that begins at a stopped broker waits for a
+        minute.
+        """
         servers = ",".join(cluster.brokers[each].bootstrap_servers for each in (1, 2))
         command = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
         return run_tool(command, "--bootstrap-server", servers, *arguments)
@@ -111,7 +113,7 @@ def test_kafka_reassign_partitions_moves_throttled_lists_and_calls_off(cluster: 
     proposed = reassign("--generate", "--topics-to-move-json-file", str(topics), "--broker-list", "1,2,3")
     assert '"topic":"orders","partition":0,"replicas":[1,2]' in proposed
 
-    os.kill(cluster.brokers[3].pid, signal.SIGSTOP)  # the move cannot end without it
+    os.kill(cluster.brokers[3].pid, signal.SIGSTOP)  # the reassignment can't finish without it
     assert "Successfully started partition reassignment" in reassign("--execute", *of_plan)
     assert "orders-0: replicas: 3,2,1. adding: 3. removing: 1." in reassign("--list")
     assert "Reassignment of partition orders-0 is still in progress" in reassign(
@@ -152,7 +154,7 @@ def test_kafka_leader_election_elects_preferred_and_unclean_leaders(cluster: Mix
     cluster.await_in_sync()
 
 
-def test_kafka_configs_reaches_each_broker_and_all_of_them(cluster: MixedCluster) -> None:
+def test_kafka_configs_changes_one_broker_and_all_brokers(cluster: MixedCluster) -> None:
     def configs(*arguments: str) -> str:
         return run_tool("kafka.admin.ConfigCommand", "--bootstrap-server", cluster.servers, *arguments)
 
@@ -183,7 +185,7 @@ def test_kafka_consumer_groups_describes_resets_and_deletes(cluster: MixedCluste
     consumer.commit(asynchronous=False)
 
     def groups(*arguments: str) -> str:
-        patience = ("--timeout", "300000")  # of a busy machine; five seconds are the tool's own
+        patience = ("--timeout", "300000")  # for a busy machine; the tool's own default is five seconds
         return cluster.tool("consumer.group.ConsumerGroupCommand", *arguments, *patience)
 
     assert groups("--list").splitlines() == ["readers"]

@@ -1,4 +1,4 @@
-"""kcat, the command line client on librdkafka."""
+"""Tests with kcat, the command line client on librdkafka."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from support.clients.foreign_clients import kcat_command
 
 
 def kcat(servers: str, *arguments: str, stdin: str = "") -> str:
-    """What kcat printed; it must end well."""
+    """Returns the output of kcat, which must exit with 0."""
     command = [kcat_command(), "-b", servers, *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -19,30 +19,30 @@ def produce(servers: str, topic: str, lines: list[str], *options: str) -> None:
 
 
 def consume(servers: str, topic: str, *options: str) -> list[str]:
-    """The lines from the first record to the end of partition 0."""
+    """Returns the lines from the first record to the end of partition 0."""
     return kcat(servers, "-C", "-t", topic, "-p", "0", "-e", "-q", *options).splitlines()
 
 
-def test_keys_values_and_headers_come_back_as_they_were_sent(servers: str, topic: str) -> None:
+def test_kcat_reads_keys_values_and_headers_as_sent(servers: str, topic: str) -> None:
     produce(servers, topic, ["k1:one", "k2:two"], "-H", "trace=abc", "-H", "trace=def", "-z", "snappy")
     produce(servers, topic, ["k3:three"], "-z", "lz4", "-X", "enable.idempotence=true")
     lines = consume(servers, topic, "-f", "%p %o %k %s %h\\n")
     assert lines == ["0 0 k1 one trace=abc,trace=def", "0 1 k2 two trace=abc,trace=def", "0 2 k3 three "]
 
 
-def test_empty_values_are_null_when_asked_for(servers: str, topic: str) -> None:
+def test_kcat_writes_empty_values_as_null_on_request(servers: str, topic: str) -> None:
     produce(servers, topic, ["gone:", "kept:x"], "-Z")
     records = [json.loads(line) for line in consume(servers, topic, "-J")]
     assert [(record["key"], record["payload"]) for record in records] == [("gone", None), ("kept", "x")]
 
 
-def test_the_last_records_are_read_from_the_end(servers: str, topic: str) -> None:
+def test_kcat_reads_the_last_records_from_the_end(servers: str, topic: str) -> None:
     produce(servers, topic, [f"k:{n}" for n in range(100)])
     assert consume(servers, topic, "-o", "-3") == ["97", "98", "99"]
     assert consume(servers, topic, "-o", "42", "-c", "2") == ["42", "43"]
 
 
-def test_the_metadata_list_names_brokers_topics_and_partitions(servers: str, topic: str) -> None:
+def test_kcat_lists_brokers_topics_and_partitions(servers: str, topic: str) -> None:
     produce(servers, topic, ["k:v"])
     metadata = json.loads(kcat(servers, "-L", "-J"))
     (broker,) = metadata["brokers"]
@@ -53,7 +53,7 @@ def test_the_metadata_list_names_brokers_topics_and_partitions(servers: str, top
     assert mine["partitions"] == [{"partition": 0, "leader": broker["id"], "replicas": replicas, "isrs": replicas}]
 
 
-def test_offsets_are_found_by_time(servers: str, topic: str) -> None:
+def test_kcat_finds_offsets_by_time(servers: str, topic: str) -> None:
     produce(servers, topic, ["k:a", "k:b"])
     (first, second) = [json.loads(line)["ts"] for line in consume(servers, topic, "-J")]
 
@@ -66,7 +66,7 @@ def test_offsets_are_found_by_time(servers: str, topic: str) -> None:
     assert query(-1) == f"{topic} [0] offset 2"
 
 
-def test_a_group_reads_each_record_once_over_two_runs(servers: str, topic: str, group: str) -> None:
+def test_kcat_group_reads_each_record_once_over_two_runs(servers: str, topic: str, group: str) -> None:
     produce(servers, topic, [f"k:{n}" for n in range(10)])
     options = ("-G", group, "-q", "-X", "auto.offset.reset=earliest", topic)
     assert kcat(servers, "-c", "4", *options).split() == ["0", "1", "2", "3"]

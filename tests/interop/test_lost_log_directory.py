@@ -1,4 +1,4 @@
-"""A broker without a log directory serves nothing: it stops, for whoever watches it to see."""
+"""Tests that a broker without any log directory stops, so that its supervisor notices."""
 
 import shutil
 from contextlib import suppress
@@ -9,12 +9,12 @@ from kafka.errors import KafkaError
 from support.processes.broker_process import BrokerProcess
 
 
-def test_a_broker_that_has_lost_its_last_log_directory_ends_with_one_plain_line(tmp_path: Path) -> None:
+def test_broker_that_lost_its_last_log_directory_stops_with_one_line(tmp_path: Path) -> None:
     broker = BrokerProcess(tmp_path / "broker", {"metadata.store.path": str(tmp_path / "metadata.db")}).start()
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
     admin.create_topics([NewTopic("topic", 1, 1)])
     shutil.rmtree(broker.log_directory)
-    with suppress(KafkaError):  # the broker may be gone before it answers
+    with suppress(KafkaError):  # the broker may stop before it responds
         admin.delete_topics(["topic"])
     assert broker.wait() == 1
     admin.close()

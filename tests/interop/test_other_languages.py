@@ -1,4 +1,4 @@
-"""Java clients of Kafka 4.1, franz-go and kafkajs. What their programs do is said in clients/README.md."""
+"""Tests with Java clients of Kafka 4.1, franz-go and kafkajs. clients/README.md describes their programs."""
 
 import json
 import subprocess
@@ -14,14 +14,14 @@ Facts = list[dict[str, object]]
 
 
 class Client:
-    """One foreign client, by its commands."""
+    """A client in another language, run by its commands."""
 
     def __init__(self, name: str, servers: str) -> None:
         self._command = client_command(name)
         self._servers = servers
 
     def run(self, command: str, *arguments: object) -> Facts:
-        """What the command printed. Fails the test with its complaints when it did not end well."""
+        """Returns the output of the command. Fails the test with its error output if it exits with an error."""
         done = subprocess.run(self.line(command, *arguments), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return [json.loads(fact) for fact in done.stdout.splitlines()]
@@ -60,7 +60,7 @@ def by_place(records: Facts) -> Facts:
     return sorted(records, key=lambda record: (record["partition"], record["offset"]))
 
 
-def test_what_it_produces_idempotently_is_read_by_another_client(client: Client, servers: str, topic: str) -> None:
+def test_idempotent_records_of_each_client_are_read_by_another(client: Client, servers: str, topic: str) -> None:
     assert client.run("create", topic, 3) == [{"partitions": 3}]
     acknowledged = client.run("produce", topic, 0, 50) + client.run("produce", topic, 50, 50)
     sent = [{**place, "key": f"key-{n}", "value": f"value-{n}", "n": str(n)} for n, place in enumerate(acknowledged)]
@@ -71,7 +71,7 @@ def test_what_it_produces_idempotently_is_read_by_another_client(client: Client,
     assert by_place(read_by_kafka_python(servers, topic, 100)) == by_place(sent)
 
 
-def test_its_group_resumes_where_it_committed(client: Client, servers: str, topic: str, group: str) -> None:
+def test_group_of_each_client_resumes_where_it_committed(client: Client, servers: str, topic: str, group: str) -> None:
     client.run("create", topic, 3)
     produce_by_kafka_python(servers, topic, 100)
     first = client.run("consume", topic, group, 40)
@@ -83,14 +83,12 @@ def test_its_group_resumes_where_it_committed(client: Client, servers: str, topi
     assert by_place(first + second) == by_place(read_by_kafka_python(servers, topic, 100))
 
 
-def test_it_deletes_a_topic(client: Client, topic: str) -> None:
+def test_each_client_can_delete_a_topic(client: Client, topic: str) -> None:
     client.run("create", topic, 1)
     assert client.run("delete", topic) == [{"left": False}]
 
 
-def test_its_members_share_partitions_and_hand_them_over_without_loss(
-    client: Client, servers: str, topic: str, group: str
-) -> None:
+def test_group_of_each_client_rebalances_without_loss(client: Client, servers: str, topic: str, group: str) -> None:
     client.run("create", topic, 4)
     membership = Membership(servers, topic, group, assignor="its own")
     producer = KafkaProducer(bootstrap_servers=servers)
@@ -101,7 +99,7 @@ def test_its_members_share_partitions_and_hand_them_over_without_loss(
         sent.update((future.get(30).partition, future.get(30).offset) for future in futures)
 
     def shared_by(*shares: int) -> None:
-        """Waits for these shares, with records coming in before and after they change."""
+        """Waits for this distribution of partitions; records are produced before and after the change."""
         send()
         membership.wait_until(lambda: membership.shares() == sorted(shares))
         send()

@@ -1,4 +1,4 @@
-"""Kafka's Java producer learns which records of a batch are at fault (KIP-467), and that none was taken."""
+"""Tests that Kafka's Java producer learns which records of a batch are invalid (KIP-467), and that none is stored."""
 
 import subprocess
 import time
@@ -20,7 +20,7 @@ def sender() -> tuple[str, ...]:
 
 
 def send(servers: str, topic: str, codec: str, *records: str) -> list[tuple[str, str]]:
-    """What came of each record: its offset, or the exception's name; and what else was said."""
+    """Returns the result of each record (offset or exception name) and the other output."""
     command = [*sender(), servers, topic, codec, *records]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -29,7 +29,7 @@ def send(servers: str, topic: str, codec: str, *records: str) -> list[tuple[str,
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_the_records_without_a_key_are_named_on_a_compacted_topic(servers: str, topic: str, codec: str) -> None:
+def test_records_without_key_are_named_on_a_compacted_topic(servers: str, topic: str, codec: str) -> None:
     create_topic(servers, topic, 1, {"cleanup.policy": "compact"})
     answers = send(servers, topic, codec, "a@", "@", "b@", "@", "c@")
     at_fault = "InvalidRecordException"
@@ -41,13 +41,13 @@ def test_the_records_without_a_key_are_named_on_a_compacted_topic(servers: str, 
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_the_records_with_a_timestamp_out_of_range_are_named(servers: str, topic: str, codec: str) -> None:
+def test_records_with_timestamp_out_of_range_are_named(servers: str, topic: str, codec: str) -> None:
     create_topic(servers, topic, 1, {"message.timestamp.before.max.ms": "3600000"})
     now_ms = time.time_ns() // 1_000_000
     old = f"a@{now_ms - 7_200_000}"
     answers = send(servers, topic, codec, f"a@{now_ms}", old, f"a@{now_ms}", old)
     assert [name for name, _ in answers] == [TAKEN_DOWN, "InvalidRecordException"] * 2
-    # Of a single one the client knows the kind for certain.
+    # With a single invalid record the client can tell the exact exception.
     answers = send(servers, topic, codec, f"a@{now_ms}", old)
     assert [name for name, _ in answers] == [TAKEN_DOWN, "InvalidTimestampException"]
     assert str(now_ms - 7_200_000) in answers[1][1]

@@ -1,6 +1,6 @@
-"""A log directory on a small file system that really fills up: appends are refused, the rest goes on.
+"""Tests of a log directory on a small file system that fills up: appends are refused, everything else continues.
 
-Needs to be allowed to mount a tmpfs.
+Needs the permission to mount a tmpfs.
 """
 
 import os
@@ -45,9 +45,9 @@ def read_all(servers: str, topic: str, end: int) -> list[bytes]:
 
 
 def produce_until_refused(producer: KafkaProducer, topic: str) -> int:
-    """How many records were taken."""
+    """Produces until refused; returns the number of accepted records."""
     taken = 0
-    with suppress(KafkaStorageError):  # anything else is not what is meant
+    with suppress(KafkaStorageError):  # any other error fails the test
         while True:
             producer.send(topic, taken.to_bytes(4, "big") + b"x" * RECORD, partition=0).get()
             taken += 1
@@ -55,7 +55,7 @@ def produce_until_refused(producer: KafkaProducer, topic: str) -> int:
 
 
 @pytest.mark.parametrize("stop", ["kill", "stop"])
-def test_a_full_disk_refuses_appends_serves_reads_and_takes_them_again(
+def test_full_disk_refuses_appends_serves_reads_and_recovers_with_space(
     small_disk: Path, tmp_path: Path, stop: str
 ) -> None:
     settings = {
@@ -80,7 +80,7 @@ def test_a_full_disk_refuses_appends_serves_reads_and_takes_them_again(
     assert read_all(servers, "filled", taken) == expected
     assert produce_until_refused(producer, "filled") == 0
     filler.unlink()
-    for number in range(taken, taken + 10):  # there is room, and nobody restarted anything
+    for number in range(taken, taken + 10):  # there is space again, without a restart
         value = number.to_bytes(4, "big") + b"x" * RECORD
         assert producer.send("filled", value, partition=0).get().offset == number
         expected.append(value)
@@ -95,7 +95,7 @@ def test_a_full_disk_refuses_appends_serves_reads_and_takes_them_again(
         assert read_all(broker.bootstrap_servers, "filled", taken + 10) == expected
 
 
-def test_a_full_disk_beside_one_with_room_harms_only_what_lies_on_it(small_disk: Path, tmp_path: Path) -> None:
+def test_full_disk_affects_only_its_own_partitions(small_disk: Path, tmp_path: Path) -> None:
     roomy = tmp_path / "roomy"
     settings = {
         "log.dirs": f"{small_disk},{roomy}",
@@ -121,7 +121,7 @@ def test_a_full_disk_beside_one_with_room_harms_only_what_lies_on_it(small_disk:
 
 
 def fill_up(path: Path) -> None:
-    """To the last byte."""
+    """Fills the disk to the last byte."""
     with path.open("ab", buffering=0) as stream:
         for size in (1 << 16, 1 << 9, 1):
             with suppress(OSError):
@@ -130,7 +130,7 @@ def fill_up(path: Path) -> None:
 
 
 def names_taken(path: Path) -> None:
-    """As on file systems that make room for names as they do for bytes: there is none for a new one."""
+    """Uses up the space for file names, as on file systems where names need space."""
     number = 0
     with suppress(OSError):
         while True:
@@ -140,10 +140,10 @@ def names_taken(path: Path) -> None:
 
 @pytest.mark.parametrize("stop", ["kill", "stop"])
 @pytest.mark.parametrize("has_names", [True, False], ids=["no block", "no inode"])
-def test_a_broker_whose_only_disk_is_full_starts_and_takes_writes_when_there_is_room(
+def test_broker_on_a_full_disk_starts_and_accepts_writes_with_space(
     small_disk: Path, tmp_path: Path, has_names: bool, stop: str
 ) -> None:
-    """The metadata store lies there too."""
+    """The metadata store is on the full disk too."""
     data = small_disk / "data"
     settings = {
         "log.dirs": str(data),
@@ -169,9 +169,9 @@ def test_a_broker_whose_only_disk_is_full_starts_and_takes_writes_when_there_is_
     with BrokerProcess(tmp_path / "broker", settings) as broker:
         servers = broker.bootstrap_servers
         assert read_all(servers, "kept", 5) == expected
-        if stop == "stop":  # a kill leaves a file of the store's that has room in it
+        if stop == "stop":  # a kill leaves a file of the store with free space in it
             assert [line for line in broker.lines if "what a start changes is kept in memory" in line]
-        fill_up(filler)  # also what the start made free
+        fill_up(filler)  # including space freed by the start
         producer = KafkaProducer(bootstrap_servers=servers, acks="all", retries=0, enable_idempotence=False)
         admin = KafkaAdminClient(bootstrap_servers=servers)
         with pytest.raises(KafkaStorageError):

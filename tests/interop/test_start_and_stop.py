@@ -1,4 +1,4 @@
-"""What a person sees who starts the broker wrongly, or stops it."""
+"""Tests of error messages at a wrong start of the broker, and of stops."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ def last_line(output: str) -> str:
         ("ssl.keystore.location=/tmp/keystore", "ssl.keystore.location"),
     ],
 )
-def test_a_setting_that_cannot_be_served_is_one_line_and_exit_code_2(tmp_path: Path, line: str, said: str) -> None:
+def test_unsupported_setting_exits_with_code_2_and_one_line(tmp_path: Path, line: str, said: str) -> None:
     file = tmp_path / "server.properties"
     file.write_text(f"log.dirs={tmp_path / 'data'}\n{line}\n")
     done = pybroker("--config", str(file), cwd=tmp_path)
@@ -50,14 +50,14 @@ def test_a_setting_that_cannot_be_served_is_one_line_and_exit_code_2(tmp_path: P
     assert not (tmp_path / "data").exists()
 
 
-def test_a_missing_file_and_an_unknown_option_are_exit_code_2(tmp_path: Path) -> None:
+def test_missing_file_and_unknown_option_exit_with_code_2(tmp_path: Path) -> None:
     missing = pybroker("--config", "nowhere.properties", cwd=tmp_path)
     assert (missing.returncode, len(missing.stderr.strip().splitlines())) == (2, 1)
     assert "nowhere.properties" in missing.stderr
     assert pybroker("--nonsense", cwd=tmp_path).returncode == 2
 
 
-def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+def test_port_in_use_is_named(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -68,7 +68,7 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in error.output
 
 
-def test_a_directory_locked_by_a_running_broker_is_named(tmp_path: Path) -> None:
+def test_log_directory_locked_by_another_broker_is_named(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path / "first") as first:
         second = BrokerProcess(tmp_path / "second", {"log.dirs": str(first.log_directory)})
         error = refused(second)
@@ -77,7 +77,7 @@ def test_a_directory_locked_by_a_running_broker_is_named(tmp_path: Path) -> None
     assert "Traceback" not in error.output
 
 
-def test_a_corrupt_meta_properties_is_named(tmp_path: Path) -> None:
+def test_corrupt_meta_properties_is_named(tmp_path: Path) -> None:
     broker = BrokerProcess(tmp_path)
     with broker:
         pass
@@ -88,7 +88,7 @@ def test_a_corrupt_meta_properties_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in error.output
 
 
-def test_a_corrupt_metadata_store_is_named(tmp_path: Path) -> None:
+def test_corrupt_metadata_store_is_named(tmp_path: Path) -> None:
     broker = BrokerProcess(tmp_path, {"metadata.store.path": str(tmp_path / "metadata")})
     with broker:
         pass
@@ -118,7 +118,7 @@ def test_a_corrupt_metadata_store_is_named(tmp_path: Path) -> None:
         ("log.dirs=/proc/1/new", "no log directory can be used: /proc/1/new ("),
     ],
 )
-def test_what_the_machine_does_not_allow_is_named_and_exit_code_1(tmp_path: Path, setting: str, said: str) -> None:
+def test_missing_permission_is_named_with_exit_code_1(tmp_path: Path, setting: str, said: str) -> None:
     listeners = "listeners=PLAINTEXT://127.0.0.1:0"
     done = pybroker("--log-level", "error", "--override", listeners, "--override", setting, cwd=tmp_path)
     assert done.returncode == 1
@@ -131,7 +131,7 @@ def test_what_the_machine_does_not_allow_is_named_and_exit_code_1(tmp_path: Path
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write into directories that are read-only")
 @pytest.mark.parametrize("mode", [0o500, 0o000])
 @pytest.mark.parametrize("setting", ["log.dirs={}", "metadata.store.path={}/store"])
-def test_a_directory_that_may_not_be_written_is_named(tmp_path: Path, setting: str, mode: int) -> None:
+def test_unwritable_log_directory_is_named(tmp_path: Path, setting: str, mode: int) -> None:
     directory = tmp_path / "read-only"
     directory.mkdir(mode=mode)
     listeners = "listeners=PLAINTEXT://127.0.0.1:0"
@@ -143,7 +143,7 @@ def test_a_directory_that_may_not_be_written_is_named(tmp_path: Path, setting: s
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_cleanly(tmp_path: Path, how: signal.Signals) -> None:
+def test_signal_stops_the_broker_cleanly(tmp_path: Path, how: signal.Signals) -> None:
     broker = BrokerProcess(tmp_path).start()
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
     producer.send("events", b"one", partition=0).get(30)
@@ -154,8 +154,8 @@ def test_a_signal_stops_it_cleanly(tmp_path: Path, how: signal.Signals) -> None:
     assert "Traceback" not in broker.output
 
 
-def test_it_works_with_no_argument_at_all(tmp_path: Path) -> None:
-    """Only what cannot be tested beside other brokers is overridden: the port."""
+def test_broker_starts_without_arguments(tmp_path: Path) -> None:
+    """Only the port is overridden, because other brokers run beside it."""
     broker = BrokerProcess(tmp_path)
     broker.properties = lambda: f"listeners=PLAINTEXT://127.0.0.1:{broker.port}\n"  # type: ignore[method-assign]
     with broker:

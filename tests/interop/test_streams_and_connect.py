@@ -1,4 +1,4 @@
-"""Kafka Streams and Kafka Connect of Apache Kafka 3.9.1."""
+"""Tests with Kafka Streams and Kafka Connect of Apache Kafka 3.9.1."""
 
 import subprocess
 from collections import Counter
@@ -15,8 +15,8 @@ def count_words(servers: str, topic: str, directory: Path) -> list[object]:
     return [program, servers, f"counter-of-{topic}", topic, f"{topic}-counts", directory / "state"]
 
 
-def test_a_streams_word_count_goes_on_where_it_stopped(servers: str, topic: str, tmp_path: Path) -> None:
-    """Its internal topics are made, written, read back to restore the counts, and cleared by DeleteRecords."""
+def test_streams_word_count_continues_where_it_stopped(servers: str, topic: str, tmp_path: Path) -> None:
+    """Its internal topics are created, written, read to restore the counts, and cleared by DeleteRecords."""
     admin = KafkaAdminClient(bootstrap_servers=servers)
     admin.create_topics([NewTopic(topic, 2, 1), NewTopic(f"{topic}-counts", 2, 1)])
     admin.close()
@@ -52,7 +52,7 @@ def wait_until(condition: Callable[[], bool], process: "subprocess.Popen[str]") 
         raise AssertionError("ended by itself")
 
 
-def test_connect_carries_a_file_through_a_topic_into_another(servers: str, topic: str, tmp_path: Path) -> None:
+def test_connect_copies_a_file_through_a_topic_into_another_file(servers: str, topic: str, tmp_path: Path) -> None:
     source, sink = tmp_path / "source.txt", tmp_path / "sink.txt"
     files = {
         "worker": {

@@ -1,4 +1,4 @@
-"""What clients see where topics neither come into being by themselves nor may be deleted, and which names are taken."""
+"""Tests with topic creation and deletion switched off, and of legal and illegal topic names."""
 
 from collections.abc import Iterator, Mapping
 
@@ -37,12 +37,12 @@ def admin(servers: str) -> Iterator[KafkaAdminClient]:
 
 
 def topics(servers: str, *arguments: str, expected: int = 0) -> str:
-    """What ``kafka-topics`` printed."""
+    """Returns the output of `kafka-topics`."""
     return run_tool(f"{TOOLS}.TopicCommand", "--bootstrap-server", servers, *arguments, expected=expected)
 
 
 def refusal(topic: str, settings: Mapping[str, object]) -> str:
-    """What librdkafka says of a record that could not be delivered."""
+    """Returns librdkafka's error for an undeliverable record."""
     errors: list[str] = []
 
     def delivered(error: KafkaError | None, _: Message) -> None:
@@ -57,8 +57,9 @@ def refusal(topic: str, settings: Mapping[str, object]) -> str:
 
 
 def partitions_seen(consumer: KafkaConsumer, topic: str) -> set[int]:
-    """By kafka-python, which either knows of none or raises: its question for all topics may be answered together with
-    the one for the topic to which it is subscribed, which it asks again and again."""
+    """Returns the partitions that kafka-python sees, or None. It either knows none or raises, because its periodic
+    request for the subscribed topic may be answered together with the one for all topics.
+    """
     try:
         return consumer.partitions_for_topic(topic) or set()
     except UnknownTopicOrPartitionError:
@@ -68,7 +69,9 @@ def partitions_seen(consumer: KafkaConsumer, topic: str) -> set[int]:
 # -- auto.create.topics.enable=false
 
 
-def test_kafka_python_makes_no_topic(admin: KafkaAdminClient, servers: str, topic: str, group: str) -> None:
+def test_kafka_python_creates_no_topic_when_auto_create_is_off(
+    admin: KafkaAdminClient, servers: str, topic: str, group: str
+) -> None:
     producer = KafkaProducer(bootstrap_servers=servers, max_block_ms=500)
     with pytest.raises(KafkaTimeoutError):
         producer.send(topic, b"x").get()
@@ -80,7 +83,9 @@ def test_kafka_python_makes_no_topic(admin: KafkaAdminClient, servers: str, topi
     assert topic not in admin.list_topics()
 
 
-def test_confluent_kafka_makes_no_topic(admin: KafkaAdminClient, servers: str, topic: str, group: str) -> None:
+def test_confluent_kafka_creates_no_topic_when_auto_create_is_off(
+    admin: KafkaAdminClient, servers: str, topic: str, group: str
+) -> None:
     patience: dict[str, object] = {"bootstrap.servers": servers, "topic.metadata.propagation.max.ms": 0}
     assert refusal(topic, patience) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC")
     consumer = Consumer({**patience, "group.id": group, "allow.auto.create.topics": True})
@@ -94,7 +99,7 @@ def test_confluent_kafka_makes_no_topic(admin: KafkaAdminClient, servers: str, t
     assert topic not in admin.list_topics()
 
 
-def test_clients_find_the_topic_once_somebody_makes_it(servers: str, topic: str, group: str) -> None:
+def test_waiting_clients_find_the_topic_once_it_is_created(servers: str, topic: str, group: str) -> None:
     consumer = KafkaConsumer(
         topic, bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest", metadata_max_age_ms=200
     )
@@ -111,7 +116,7 @@ def test_clients_find_the_topic_once_somebody_makes_it(servers: str, topic: str,
 # -- delete.topic.enable=false
 
 
-def test_no_client_can_delete_a_topic(admin: KafkaAdminClient, servers: str, topic: str) -> None:
+def test_no_client_can_delete_a_topic_when_deletion_is_off(admin: KafkaAdminClient, servers: str, topic: str) -> None:
     create_topic(servers, topic, 1)
     with pytest.raises(TopicDeletionDisabledError):
         admin.delete_topics([topic])
@@ -131,11 +136,11 @@ def test_no_client_can_delete_a_topic(admin: KafkaAdminClient, servers: str, top
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "a,b", "café", "a" * (LONGEST + 1)])
-def test_names_that_no_topic_can_have_are_refused(admin: KafkaAdminClient, servers: str, name: str) -> None:
+def test_illegal_topic_names_are_refused(admin: KafkaAdminClient, servers: str, name: str) -> None:
     before = set(admin.list_topics())
     with pytest.raises(InvalidTopicError):
         admin.create_topics([NewTopic(name, 1, 1)])
-    if name:  # librdkafka refuses the empty one by itself
+    if name:  # librdkafka itself refuses the empty name
         other = admin_client(servers)
         with pytest.raises(KafkaException) as caught:
             other.create_topics([ConfluentTopic(name, 1, 1)])[name].result()
@@ -143,7 +148,7 @@ def test_names_that_no_topic_can_have_are_refused(admin: KafkaAdminClient, serve
     assert set(admin.list_topics()) == before
 
 
-def test_names_of_every_legal_kind_are_taken(admin: KafkaAdminClient, servers: str) -> None:
+def test_legal_topic_names_of_every_kind_are_accepted(admin: KafkaAdminClient, servers: str) -> None:
     names = ["a" * LONGEST, "...", "-", "Az09._-", "_", "__almost_internal"]
     admin.create_topics([NewTopic(name, 1, 1) for name in names])
     producer = KafkaProducer(bootstrap_servers=servers)
@@ -153,7 +158,7 @@ def test_names_of_every_legal_kind_are_taken(admin: KafkaAdminClient, servers: s
         admin.create_topics([NewTopic("-", 1, 1)])
 
 
-def test_names_that_differ_in_dots_and_underscores_alone_collide(
+def test_topic_names_that_differ_only_in_dots_and_underscores_collide(
     admin: KafkaAdminClient, servers: str, topic: str
 ) -> None:
     create_topic(servers, f"{topic}.of.dots", 1)
@@ -165,7 +170,7 @@ def test_names_that_differ_in_dots_and_underscores_alone_collide(
     assert topics(servers, "--create", "--topic", f"{topic}-of-dots").endswith(f"Created topic {topic}-of-dots.")
 
 
-def test_internal_topics_are_told_apart_and_clients_do_not_write_to_them(
+def test_internal_topics_are_marked_and_clients_can_not_write_to_them(
     admin: KafkaAdminClient, servers: str, topic: str, group: str
 ) -> None:
     create_topic(servers, topic, 1)

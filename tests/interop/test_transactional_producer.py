@@ -1,4 +1,4 @@
-"""A producer that asks for transactions, which are not served, is told so for good: it does not wait for a minute."""
+"""Tests that a transactional producer gets a permanent error at once, because transactions are not served."""
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -15,7 +15,7 @@ def broker_of_ours(broker: object) -> BrokerProcess:
     return broker
 
 
-def test_librdkafka_is_refused_by_a_fatal_error_with_the_reason(broker_of_ours: BrokerProcess) -> None:
+def test_librdkafka_transaction_gets_a_fatal_error_with_the_reason(broker_of_ours: BrokerProcess) -> None:
     producer = Producer({"bootstrap.servers": broker_of_ours.bootstrap_servers, "transactional.id": "t"})
     with pytest.raises(KafkaException) as refused:
         producer.init_transactions(60)
@@ -24,8 +24,8 @@ def test_librdkafka_is_refused_by_a_fatal_error_with_the_reason(broker_of_ours: 
     assert "does not serve transactions" in error.str()
 
 
-def test_java_is_refused_at_its_start_with_the_reason(broker_of_ours: BrokerProcess) -> None:
-    """The tool gives up at the first error of initTransactions; of a retriable one the producer would never tell it."""
+def test_java_transaction_is_refused_at_init_with_the_reason(broker_of_ours: BrokerProcess) -> None:
+    """The tool stops at the first error of initTransactions; a retriable error would be hidden by the producer."""
     told = run_tool(
         f"{TOOLS}.ProducerPerformance",
         *("--topic", "t", "--num-records", "1", "--record-size", "1", "--throughput", "-1"),
@@ -37,7 +37,7 @@ def test_java_is_refused_at_its_start_with_the_reason(broker_of_ours: BrokerProc
     assert "Timeout" not in told
 
 
-def test_kafka_python_is_refused_by_an_error_that_is_not_retriable(broker_of_ours: BrokerProcess) -> None:
+def test_kafka_python_transaction_gets_a_non_retriable_error(broker_of_ours: BrokerProcess) -> None:
     producer = KafkaProducer(bootstrap_servers=broker_of_ours.bootstrap_servers, transactional_id="t")
     with pytest.raises(Exception, match=r"UnsupportedVersion|Transactional") as refused:
         producer.init_transactions()
@@ -45,7 +45,7 @@ def test_kafka_python_is_refused_by_an_error_that_is_not_retriable(broker_of_our
     producer.close(timeout=0)
 
 
-async def test_aiokafka_is_refused_at_its_start(broker_of_ours: BrokerProcess) -> None:
+async def test_aiokafka_transaction_is_refused_at_start(broker_of_ours: BrokerProcess) -> None:
     producer = AIOKafkaProducer(bootstrap_servers=broker_of_ours.bootstrap_servers, transactional_id="t")
     with pytest.raises(Exception, match=r"UnsupportedVersion|Transactional"):
         await producer.start()

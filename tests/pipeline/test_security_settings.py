@@ -98,7 +98,7 @@ def test_librdkafka_options_are_passed_through() -> None:
         ({**IN_TEXT, "ssl.truststore.type": "JKS"}, "'kafka.ssl.truststore.type' must be PEM"),
         ({**IN_TEXT, **FILES}, "'kafka.ssl.truststore.location' and 'kafka.ssl.truststore.certificates' contradict"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "secret"}, "'kafka.ssl.keystore.certificate.chain' must be"),
-        ({**IN_TEXT, "ssl.keystore.key": "secret"}, "'kafka.ssl.keystore.key' is no PEM"),
+        ({**IN_TEXT, "ssl.keystore.key": "secret"}, "'kafka.ssl.keystore.key' is not valid PEM"),
         ({"ssl.endpoint.identification.algorithm": "ldap"}, "'kafka.ssl.endpoint.identification.algorithm'"),
         ({"security.protocol": "SASL_SSL"}, "'kafka.sasl.mechanism' must be one of PLAIN, SCRAM-SHA-256"),
         ({**LOGIN, "sasl.mechanism": "OAUTHBEARER"}, "'kafka.sasl.mechanism'"),

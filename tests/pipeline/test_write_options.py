@@ -109,7 +109,7 @@ def test_invalid_write_options_are_refused_by_name(columns: dict[str, str], give
 
 
 def test_overwrite_mode_is_refused() -> None:
-    with pytest.raises(OptionError, match="Mode 'overwrite' is not possible"):
+    with pytest.raises(OptionError, match="Mode 'overwrite' is not supported"):
         options_of({"value": "string"}, topic="t", overwrite=True)
 
 

@@ -1,4 +1,4 @@
-"""Commits of consumers that were assigned partitions by hand: generation -1, no member id."""
+"""Tests of commits by consumers with manually assigned partitions: generation -1, no member id."""
 
 import subprocess
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def committed(servers: str, group: str, topic: str) -> int:
 
 
 @pytest.mark.parametrize("commit", REFUSED)
-def test_a_non_member_commits_while_the_group_has_no_members(
+def test_non_member_can_commit_only_while_the_group_is_empty(
     commit: Commit, servers: str, topic: str, group: str
 ) -> None:
     create_topic(servers, topic, 1)

@@ -1,4 +1,4 @@
-"""What was deleted of groups stays deleted: whole groups, single offsets, and offsets of deleted topics."""
+"""Tests that deletions last: whole groups, single offsets, and offsets of deleted topics."""
 
 from collections.abc import Iterable
 
@@ -20,13 +20,13 @@ EVERYWHERE = {(KEPT, 0): 1, (KEPT, 1): 2, (GONE, 0): 3, (GONE, 1): 4}
 
 
 class Groups:
-    """Groups as administrators and members see them."""
+    """Groups, as seen by administrators and members."""
 
     def __init__(self, servers: str) -> None:
         self._servers = servers
 
     def commit_as_member(self, group: str, offsets: dict[tuple[str, int], int]) -> None:
-        """Joins the group, so that it has a generation, commits and leaves."""
+        """Joins the group to get a generation, commits and leaves."""
         consumer = Consumer({"bootstrap.servers": self._servers, "group.id": group, "enable.auto.commit": False})
         assigned: list[TopicPartition] = []
         consumer.subscribe([KEPT], on_assign=lambda _, partitions: assigned.extend(partitions))
@@ -52,7 +52,7 @@ class Groups:
         return {each.group_id for each in admin.list_consumer_groups().result().valid}
 
     def delete(self, group: str) -> None:
-        admin = admin_client(self._servers)  # it gives up its requests when nobody holds it
+        admin = admin_client(self._servers)  # without a reference it would cancel its requests
         admin.delete_consumer_groups([group])[group].result()
 
     def delete_offset(self, group: str, topic: str, partition: int) -> None:
@@ -88,12 +88,12 @@ def delete_this_and_that(groups: Groups, files: OffsetsFiles) -> None:
     groups.delete("deleted")
     groups.delete_offset("in part", KEPT, 1)
     groups.delete_topic(GONE)
-    # Nobody waits for a deletion to be written.
+    # The response does not wait until the deletion is written.
     await_answer(lambda: set(files.tombstones()), lambda found: found == WRITTEN, "tombstones of what was deleted")
 
 
 def check(groups: Groups) -> None:
-    """Asking for offsets waits until the groups are loaded, listing groups does not."""
+    """Checks groups and offsets. A request for offsets waits until the groups are loaded; listing groups does not."""
     assert groups.committed("deleted") == {}
     assert groups.committed("in part") == {(KEPT, 0): 1}
     assert groups.committed("reader of both") == {(KEPT, 0): 1, (KEPT, 1): 2}
@@ -103,7 +103,9 @@ def check(groups: Groups) -> None:
 
 @pytest.mark.parametrize("rolled", [False, True], ids=["in one segment", "in rolled segments"])
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_what_was_deleted_stays_deleted_after_a_restart(end: str, rolled: bool, start_broker: StartBroker) -> None:
+def test_deleted_groups_and_offsets_stay_deleted_after_a_restart(
+    end: str, rolled: bool, start_broker: StartBroker
+) -> None:
     segment_bytes = {"offsets.topic.segment.bytes": "600"} if rolled else {}
     broker = start_broker({"offsets.topic.num.partitions": "1", **segment_bytes})
     if end == "kill" and not isinstance(broker, BrokerProcess):
@@ -118,12 +120,12 @@ def test_what_was_deleted_stays_deleted_after_a_restart(end: str, rolled: bool, 
     assert (len(files.segments) > 5) is rolled
     broker.start()
     check(groups)
-    create_topic(broker.bootstrap_servers, GONE, 2)  # a new topic of the old name has no old offsets
+    create_topic(broker.bootstrap_servers, GONE, 2)  # a new topic with the old name has no offsets
     check(groups)
     assert groups.committed("busy") == {(KEPT, 0): 49}
 
 
-def test_a_deleted_group_begins_anew(start_broker: StartBroker) -> None:
+def test_deleted_group_can_be_used_again(start_broker: StartBroker) -> None:
     broker = start_broker({"offsets.topic.num.partitions": "1"})
     groups = Groups(broker.bootstrap_servers)
     create_topic(broker.bootstrap_servers, KEPT, 2)

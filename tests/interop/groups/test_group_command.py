@@ -1,6 +1,6 @@
-"""``kafka-consumer-groups`` on all groups at once, with files, with times, and on a group that has members.
+"""Tests of `kafka-consumer-groups` for all groups at once, with files, with times, and on a group with members.
 
-The broker is this file's own: other tests' groups are none of its business.
+The broker is this file's own, so that no groups of other tests exist.
 """
 
 import time
@@ -24,7 +24,9 @@ Offsets = dict[tuple[str, int], int]
 
 @pytest.fixture(scope="module")
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedBroker]:
-    """With topics "apples" and "cars" of two partitions, ten records in each, one an hour, the last an hour ago."""
+    """A broker with topics "apples" and "cars" of two partitions, ten records in each, one an hour, the last an hour
+    ago.
+    """
     with broker_or_kafka(request.config, tmp_path_factory.mktemp("group_command")) as started:
         servers = started.bootstrap_servers
         producer = KafkaProducer(bootstrap_servers=servers)
@@ -40,14 +42,14 @@ def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def admin(servers: str) -> Iterator[KafkaAdminClient]:
-    """There are the groups of COMMITTED and no others."""
+    """An admin client; the broker has exactly the groups of COMMITTED."""
     client = KafkaAdminClient(bootstrap_servers=servers)
     for group, topics in COMMITTED.items():
         offsets = {TopicPartition(topic, n): OffsetAndMetadata(5, "", -1) for topic in topics for n in (0, 1)}
         while True:
             try:
                 client.alter_group_offsets(group, offsets)
-            except CoordinatorNotAvailableError:  # Kafka says so while it makes the topic of offsets
+            except CoordinatorNotAvailableError:  # Kafka answers so while it creates __consumer_offsets
                 continue
             break
     yield client
@@ -56,7 +58,7 @@ def admin(servers: str) -> Iterator[KafkaAdminClient]:
 
 
 class GroupCommand:
-    """The tool, on the broker."""
+    """Runs the tool against the broker."""
 
     def __init__(self, servers: str) -> None:
         self._always = ("--bootstrap-server", servers, "--timeout", "60000")
@@ -65,7 +67,7 @@ class GroupCommand:
         return run_tool(f"{TOOLS}.consumer.group.ConsumerGroupCommand", *self._always, *arguments)
 
     def rows(self, *arguments: str) -> list[list[str]]:
-        """The table that it printed, in order, without its header."""
+        """Returns the rows of the printed table, without its header."""
         lines = [line.split() for line in self(*arguments).splitlines()]
         begin = next(index for index, line in enumerate(lines) if line[:1] == ["GROUP"])
         return sorted(line for line in lines[begin + 1 :] if line)
@@ -85,14 +87,14 @@ def positions(admin: KafkaAdminClient, group: str) -> Offsets:
 
 
 def both(**topics: int) -> Offsets:
-    """The same offset in both partitions of a topic."""
+    """Returns the same offset for both partitions of a topic."""
     return {(topic, partition): offset for topic, offset in topics.items() for partition in (0, 1)}
 
 
 # -- resets
 
 
-def test_all_groups_and_all_topics_are_reset_at_once(admin: KafkaAdminClient, command: GroupCommand) -> None:
+def test_group_command_resets_all_groups_and_topics_at_once(admin: KafkaAdminClient, command: GroupCommand) -> None:
     command.reset("--all-groups", "--all-topics", "--to-earliest", "--dry-run")
     assert positions(admin, "red") == both(apples=5, cars=5)
     command.reset("--all-groups", "--all-topics", "--shift-by", "-2", "--execute")
@@ -103,7 +105,7 @@ def test_all_groups_and_all_topics_are_reset_at_once(admin: KafkaAdminClient, co
     assert positions(admin, "blue") == both(apples=10, cars=3)
 
 
-def test_what_is_exported_can_be_read_again(admin: KafkaAdminClient, command: GroupCommand, tmp_path: Path) -> None:
+def test_group_command_reads_its_own_export(admin: KafkaAdminClient, command: GroupCommand, tmp_path: Path) -> None:
     of_one = command.reset("--group", "red", "--all-topics", "--shift-by", "2", "--export", "--dry-run")
     assert sorted(of_one.split()) == ["apples,0,7", "apples,1,7", "cars,0,7", "cars,1,7"]
     of_all = command.reset("--all-groups", "--all-topics", "--to-current", "--export", "--dry-run")
@@ -120,8 +122,8 @@ def test_what_is_exported_can_be_read_again(admin: KafkaAdminClient, command: Gr
     assert positions(admin, "red") == both(apples=5, cars=5)
 
 
-def test_times_find_a_record_in_the_middle(admin: KafkaAdminClient, command: GroupCommand) -> None:
-    """The records are 10, 9, … 1 hours old and a little, so that six of them are older than four and a half."""
+def test_group_command_resets_to_a_time_or_duration(admin: KafkaAdminClient, command: GroupCommand) -> None:
+    """The records are a little more than 10, 9, … 1 hours old, so six are older than four and a half."""
     command.reset("--group", "blue", "--topic", "cars", "--by-duration", "PT4H30M", "--execute")
     assert positions(admin, "blue") == both(cars=6)
     ago = time.gmtime(time.time() - 2.5 * HOUR_MS / 1000)
@@ -130,17 +132,17 @@ def test_times_find_a_record_in_the_middle(admin: KafkaAdminClient, command: Gro
     assert positions(admin, "blue") == {("cars", 0): 6, ("cars", 1): 8}
 
 
-def test_a_group_that_was_never_seen_is_made_by_its_reset(admin: KafkaAdminClient, command: GroupCommand) -> None:
+def test_group_command_creates_an_unknown_group_by_a_reset(admin: KafkaAdminClient, command: GroupCommand) -> None:
     command.reset("--group", "green", "--topic", "apples", "--to-offset", "99", "--execute")
     assert positions(admin, "green") == both(apples=10)
     unknown = command.reset("--group", "green", "--topic", "unknown", "--to-earliest", "--dry-run")
     assert "UnknownTopicOrPartitionException" in unknown
 
 
-# -- what it shows and deletes
+# -- descriptions and deletions
 
 
-def test_it_lists_groups_by_state_and_type(admin: KafkaAdminClient, command: GroupCommand) -> None:
+def test_group_command_lists_groups_by_state_and_type(admin: KafkaAdminClient, command: GroupCommand) -> None:
     assert command.rows("--list", "--state") == [["blue", "Empty"], ["red", "Empty"]]
     assert command.rows("--list", "--state", "Stable") == []
     assert command.rows("--list", "--type") == [["blue", "Classic"], ["red", "Classic"]]
@@ -151,7 +153,7 @@ def test_it_lists_groups_by_state_and_type(admin: KafkaAdminClient, command: Gro
     ]
 
 
-def test_it_deletes_offsets_and_groups(admin: KafkaAdminClient, command: GroupCommand) -> None:
+def test_group_command_deletes_offsets_and_groups(admin: KafkaAdminClient, command: GroupCommand) -> None:
     assert "Successful" in command("--delete-offsets", "--group", "red", "--topic", "cars")
     assert positions(admin, "red") == both(apples=5)
     unknown = command("--delete-offsets", "--group", "red", "--topic", "unknown")
@@ -162,7 +164,7 @@ def test_it_deletes_offsets_and_groups(admin: KafkaAdminClient, command: GroupCo
     assert command("--list") == ""
 
 
-def test_a_group_with_members_is_described_and_left_alone(
+def test_group_command_describes_but_does_not_change_a_group_with_members(
     servers: str, admin: KafkaAdminClient, command: GroupCommand
 ) -> None:
     settings = {"bootstrap.servers": servers, "group.id": "red", "client.id": "reader"}

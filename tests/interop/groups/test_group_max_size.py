@@ -1,4 +1,4 @@
-"""``group.max.size`` (KIP-389): who comes too late is told so, and the others go on."""
+"""Tests of `group.max.size` (KIP-389): an additional member gets an error, and the others continue."""
 
 import pytest
 from support.clients.member_processes import CLIENTS, Members
@@ -13,7 +13,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_third_member_is_refused_and_takes_part_when_another_has_left(
+def test_member_above_group_max_size_is_refused_until_another_leaves(
     client: str, start_broker: StartBroker, topic: str, group: str
 ) -> None:
     servers = start_broker({"group.max.size": "2"}).bootstrap_servers

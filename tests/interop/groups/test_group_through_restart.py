@@ -1,4 +1,4 @@
-"""A group whose coordinator is started anew: its generation is read back, and its members go on in it."""
+"""Tests of a group whose coordinator restarts: its generation is restored and its members continue in it."""
 
 import pytest
 from confluent_kafka import Producer
@@ -21,7 +21,7 @@ def produce(servers: str, topic: str, word: str) -> set[str]:
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_members_go_on_after_a_restart_of_the_broker_without_a_rebalance(
+def test_members_continue_without_rebalance_after_a_broker_restart(
     client: str, end: str, start_broker: StartBroker, topic: str, group: str
 ) -> None:
     broker = start_broker({"offsets.topic.num.partitions": "1"})

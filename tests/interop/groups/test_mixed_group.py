@@ -1,4 +1,4 @@
-"""One group of kafka-python, confluent-kafka and Kafka's own Java consumer."""
+"""Tests of one group with members by kafka-python, confluent-kafka and Kafka's own Java consumer."""
 
 from itertools import count
 from pathlib import Path
@@ -12,7 +12,7 @@ PARTITIONS = 6
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
-def test_three_clients_share_partitions_and_hand_them_over_without_loss(
+def test_group_of_three_clients_rebalances_without_loss(
     servers: str, topic: str, group: str, assignor: str, tmp_path: Path
 ) -> None:
     create_topic(servers, topic, PARTITIONS)
@@ -27,7 +27,7 @@ def test_three_clients_share_partitions_and_hand_them_over_without_loss(
     membership = Membership(servers, topic, group, assignor)
 
     def shared_by(*shares: int) -> None:
-        """Waits for these shares, with records coming in before, while and after they change."""
+        """Waits for this distribution of partitions; records are produced before, during and after the change."""
         send(60)
         membership.wait_until(lambda: membership.shares() == sorted(shares))
         send(60)

@@ -1,4 +1,4 @@
-"""Offsets that are too old go for good, those that are not stay (``offsets.retention.minutes``, KIP-211)."""
+"""Tests of the expiry of offsets (`offsets.retention.minutes`, KIP-211)."""
 
 import json
 import time
@@ -38,7 +38,7 @@ def now_ms() -> int:
 
 
 class Offsets:
-    """What a broker knows of groups' offsets in two partitions of a topic."""
+    """Offsets of groups in two partitions of a topic, as the broker has them."""
 
     def __init__(self, broker: Broker, topic: str) -> None:
         self._broker = broker
@@ -50,7 +50,7 @@ class Offsets:
             assert partition.error_code == 0
 
     def of(self, group: str) -> tuple[int, int]:
-        """Of the old partition and of the fresh one; -1: none."""
+        """Returns the offsets of the old and the fresh partition; -1 means none."""
         with WireClient(self._broker.bootstrap_servers) as client:
             answer = client.ask(offsets(group, {self._topic: [OLD, FRESH]}), 5)
         assert answer.error_code == 0, answer
@@ -61,7 +61,8 @@ class Offsets:
         await_answer(lambda: self.of(group), lambda known: known[0] == -1, f"the expiry of an offset of {group}")
 
     def wait_until_loaded(self, group: str) -> None:
-        """After a start; the first time that somebody asks for a coordinator the topic of offsets is made."""
+        """Waits until groups are loaded after a start; the first request for a coordinator creates "
+        "__consumer_offsets."""
         with WireClient(self._broker.bootstrap_servers) as client:
 
             def error_code() -> int:
@@ -72,7 +73,7 @@ class Offsets:
 
 
 def committed_by_hand_an_hour_ago(known: Offsets, group: str, topic: str) -> None:
-    """OffsetCommit v1 carries the time of each commit."""
+    """Commits by OffsetCommit v1, which carries the time of each commit."""
     known.commit(commit(group, topic, 6, partition=FRESH), 7)
     request = commit(group, topic, 5, partition=OLD)
     request.topics[0].partitions[0].commit_timestamp = now_ms() - HOUR_MS
@@ -80,14 +81,14 @@ def committed_by_hand_an_hour_ago(known: Offsets, group: str, topic: str) -> Non
 
 
 def committed_for_a_millisecond(known: Offsets, group: str, topic: str) -> None:
-    """OffsetCommit v2 to v4 say how long to keep the offsets."""
+    """Commits by OffsetCommit v2 to v4, which carry a retention time."""
     known.commit(commit(group, topic, 6, partition=FRESH, retention_time_ms=HOUR_MS), 4)
     known.commit(commit(group, topic, 5, partition=OLD, retention_time_ms=1), 2)
 
 
 @pytest.mark.parametrize("committed", [committed_by_hand_an_hour_ago, committed_for_a_millisecond])
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_an_old_offset_goes_for_good_and_a_fresh_one_stays(
+def test_expired_offset_is_removed_permanently_and_fresh_one_stays(
     committed: Callable[[Offsets, str, str], None], end: str, start_broker: StartBroker, topic: str, group: str
 ) -> None:
     broker = start_broker(SETTINGS)
@@ -100,7 +101,7 @@ def test_an_old_offset_goes_for_good_and_a_fresh_one_stays(
     known.wait_until_gone(group)
     assert known.of(group) == (-1, 6)
     files = OffsetsFiles(broker.log_directory)
-    # They are written after the offsets are gone from memory.
+    # Tombstones are written after the offsets are removed from memory.
     await_that(files.tombstones, "a tombstone of the expired offset")
     getattr(broker, end)()
     if isinstance(broker, BrokerProcess):
@@ -111,7 +112,7 @@ def test_an_old_offset_goes_for_good_and_a_fresh_one_stays(
     assert known.of(group) == (-1, 6)
 
 
-def test_kafkas_log_dump_reads_what_expired(start_broker: StartBroker, topic: str, group: str) -> None:
+def test_kafka_log_dump_shows_tombstones_of_expired_offsets(start_broker: StartBroker, topic: str, group: str) -> None:
     broker = start_broker(SETTINGS)
     create_topic(broker.bootstrap_servers, topic, 2)
     known = Offsets(broker, topic)
@@ -137,7 +138,7 @@ def member_that_commits_and_leaves(servers: str, topic: str, group: str) -> None
 
 
 def make_empty_since_an_hour(files: OffsetsFiles, group: str) -> None:
-    """What the coordinator wrote when the last member had left, with another time."""
+    """Writes the record that the coordinator wrote when the last member left, with another time."""
     stored = [record for record in files.records() if record.key == encode_group_key(group)][-1]
     assert stored.value is not None
     emptied = decode_group(group, stored.value)
@@ -145,7 +146,7 @@ def make_empty_since_an_hour(files: OffsetsFiles, group: str) -> None:
     files.append(encode_group_key(group), encode_group(emptied, {}), now_ms())
 
 
-def test_a_group_without_members_for_too_long_goes_with_its_offsets(
+def test_group_empty_for_longer_than_the_retention_is_removed_with_its_offsets(
     start_broker: StartBroker, topic: str, group: str
 ) -> None:
     broker = start_broker(SETTINGS)

@@ -1,4 +1,4 @@
-"""The oldest consumers' offsets: version 0 of OffsetCommit keeps them in the metadata tree, under /consumers."""
+"""Tests of OffsetCommit version 0, which stores offsets of old consumers in the metadata tree under /consumers."""
 
 import pytest
 from interop.side_by_side.requests import commit, metadata, offsets
@@ -26,14 +26,16 @@ def kept(broker: Broker, group: str, topic: str, version: int) -> tuple[int, Err
 
 
 def await_topic(broker: Broker, topic: str) -> None:
-    """Kafka says that it has started somewhat before it knows of its topics."""
+    """Waits for the topic: Kafka reports its start before it knows its topics."""
     with WireClient(broker.bootstrap_servers) as client:
         while client.ask(metadata(topic), 4).topics[0].error_code:
             pass
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_an_offset_of_version_0_outlives_a_restart(end: str, start_broker: StartBroker, topic: str, group: str) -> None:
+def test_offset_committed_by_version_0_survives_a_restart(
+    end: str, start_broker: StartBroker, topic: str, group: str
+) -> None:
     broker = start_broker({"offsets.topic.num.partitions": "1"})
     if end == "kill" and not isinstance(broker, BrokerProcess):
         pytest.skip("a killed Kafka can't start before ZooKeeper has missed it")

@@ -1,4 +1,4 @@
-"""A group that subscribed to a pattern meets a new topic, and then new partitions of it; eagerly and cooperatively."""
+"""Tests of a group with a pattern subscription when a topic and then partitions are added, eager and cooperative."""
 
 from collections import Counter
 from itertools import count
@@ -11,18 +11,19 @@ from support.clients.topics import create_topic, grow_topic
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_two_members_by_pattern_share_a_new_topic_and_new_partitions(
+def test_two_members_with_pattern_share_a_new_topic_and_new_partitions(
     client: str, assignor: str, servers: str, topic: str, group: str
 ) -> None:
-    """Cooperatively (KIP-429) no record is read twice, and nobody loses a partition when others are added. At a new
-    topic somebody may: until all have seen it, their patterns stand for different topics.
+    """With cooperative rebalancing (KIP-429) no record is read twice, and no member loses a partition when partitions
+    are added. When a topic is added a member may lose one, because until all have seen the topic their patterns match
+    different topics.
     """
     numbers = count()
     sent: list[str] = []
 
     def produce(name: str, partitions: int) -> None:
-        """Sends a record to each partition and waits until somebody has read it."""
-        producer = Producer({"bootstrap.servers": servers})  # one that was there before knows no new partitions
+        """Sends a record to each partition and waits until a member has read it."""
+        producer = Producer({"bootstrap.servers": servers})  # an existing producer does not know new partitions
         for partition in range(partitions):
             sent.append(f"{next(numbers)}")
             producer.produce(name, sent[-1], partition=partition)
@@ -46,7 +47,8 @@ def test_two_members_by_pattern_share_a_new_topic_and_new_partitions(
         assert one.owned | two.owned == {(first, 0), (first, 1), *((second, n) for n in range(4))}
         if assignor == "cooperative-sticky":
             assert (one.taken, two.taken) == taken
-            # librdkafka 2.16 asks for a partition's start once more, and reads from there, when a rebalance overtook
-            # its first question.
+            # When a rebalance overtakes librdkafka 2.16's first ListOffsets of a partition, it asks again and reads
+            # from the
+            # start.
             if client != "confluent":
                 assert Counter(one.read + two.read) == Counter(sent)

@@ -1,4 +1,4 @@
-"""Groups that change under their members: new members, new topics, new partitions, and many at once."""
+"""Tests of rebalances: new members, new topics, new partitions, and many changes at once."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ def produce(servers: str, topic: str, partitions: int, values: Iterable[str]) ->
 
 
 class ConfluentSubscriber:
-    """Notes what it was given, what was taken from it and what it read; commits when partitions are taken from it."""
+    """A member by confluent-kafka. Records its assignments, revocations and records; commits on revocation."""
 
     def __init__(self, servers: str, group: str, subscription: str, **settings: object) -> None:
         self._consumer = Consumer(
@@ -66,7 +66,7 @@ class ConfluentSubscriber:
 
 
 class KafkaPythonSubscriber:
-    """The same for a regular expression or a topic's name, by kafka-python."""
+    """The same by kafka-python, for a regular expression or a topic's name."""
 
     def __init__(self, servers: str, group: str, subscription: str) -> None:
         self._consumer = KafkaConsumer(
@@ -106,9 +106,7 @@ def closing(*subscribers: Subscriber) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("client", SUBSCRIBERS)
-def test_a_subscription_by_pattern_meets_a_new_topic(
-    client: type[Subscriber], servers: str, topic: str, group: str
-) -> None:
+def test_pattern_subscription_gets_a_new_topic(client: type[Subscriber], servers: str, topic: str, group: str) -> None:
     create_topic(servers, f"{topic}-first", 1)
     create_topic(servers, f"not-{topic}", 1)
     produce(servers, f"{topic}-first", 1, ["first"])
@@ -124,7 +122,7 @@ def test_a_subscription_by_pattern_meets_a_new_topic(
         assert subscriber.owned == {(f"{topic}-first", 0), (f"{topic}-second", 0), (f"{topic}-second", 1)}
 
 
-def test_growth_in_partitions_rebalances_the_group(servers: str, topic: str, group: str) -> None:
+def test_added_partitions_rebalance_the_group(servers: str, topic: str, group: str) -> None:
     create_topic(servers, topic, 2)
     first, second = ConfluentSubscriber(servers, group, topic), ConfluentSubscriber(servers, group, topic)
     with closing(first, second):
@@ -139,7 +137,7 @@ def test_growth_in_partitions_rebalances_the_group(servers: str, topic: str, gro
         assert not first.owned & second.owned
 
 
-def test_a_kafka_python_member_finds_new_partitions(servers: str, topic: str, group: str) -> None:
+def test_kafka_python_member_gets_added_partitions(servers: str, topic: str, group: str) -> None:
     create_topic(servers, topic, 1)
     produce(servers, topic, 1, ["before"])
     member = KafkaPythonSubscriber(servers, group, topic)
@@ -153,8 +151,8 @@ def test_a_kafka_python_member_finds_new_partitions(servers: str, topic: str, gr
         assert member.owned == {(topic, 0), (topic, 1), (topic, 2)}
 
 
-def test_cooperative_rebalancing_takes_away_only_what_moves(servers: str, topic: str, group: str) -> None:
-    """KIP-429: the first member keeps reading what it keeps; each record is read once."""
+def test_cooperative_rebalance_revokes_only_moved_partitions(servers: str, topic: str, group: str) -> None:
+    """KIP-429: the first member continues to read its kept partitions; each record is read once."""
     create_topic(servers, topic, 4)
     cooperative = {"partition.assignment.strategy": "cooperative-sticky"}
     first = ConfluentSubscriber(servers, group, topic, **cooperative)
@@ -177,13 +175,15 @@ def test_cooperative_rebalancing_takes_away_only_what_moves(servers: str, topic:
     first.close()
 
 
-def test_a_group_of_twenty_shares_forty_partitions_and_halves(servers: str, topic: str, group: str) -> None:
+def test_group_of_twenty_shares_forty_partitions_and_rebalances_when_half_leave(
+    servers: str, topic: str, group: str
+) -> None:
     create_topic(servers, topic, 40)
     everybody = [ConfluentSubscriber(servers, group, topic) for _ in range(20)]
     members = everybody
 
     def shares() -> list[int]:
-        """How many each owns; nothing while they are not all of them."""
+        """Returns the number of partitions of each member; nothing until all are assigned."""
         owned = [member.owned for member in members]
         return list(map(len, owned)) if len(set().union(*owned)) == 40 else []
 

@@ -1,4 +1,4 @@
-"""Members that an administrator removes (KIP-345, KIP-571), by Java's admin client and by kafka-python's."""
+"""Tests of members removed by an administrator (KIP-345, KIP-571), by the admin clients of Java and kafka-python."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ def members(servers: str, group: str) -> Iterator[Members]:
 
 
 def remove_by_java(servers: str, group: str, *instances: str) -> list[str]:
-    """What became of each instance; without any, all members are removed."""
+    """Returns the result for each instance; without instances, all members are removed."""
     command = [*java_program(PROGRAMS / "members" / "Administrator.java"), servers, group, *instances]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -48,7 +48,7 @@ def state_of(servers: str, group: str) -> str:
 
 
 @pytest.mark.parametrize("remove", [remove_by_java, remove_by_kafka_python])
-def test_dead_static_members_are_removed_before_their_session_is_over(
+def test_dead_static_members_can_be_removed_before_their_session_expires(
     remove: Callable[..., list[str]], members: Members, servers: str, topic: str, group: str
 ) -> None:
     one, two, three = (
@@ -66,7 +66,7 @@ def test_dead_static_members_are_removed_before_their_session_is_over(
     members.wait_until(lambda: len(three.owned) == 3)
 
 
-def test_all_members_are_removed_and_those_that_live_come_back(
+def test_living_members_rejoin_after_all_members_are_removed(
     members: Members, servers: str, topic: str, group: str
 ) -> None:
     dead = members.start("confluent", topic, group_instance_id="dead", session_timeout_ms=LONG_MS)
@@ -79,7 +79,7 @@ def test_all_members_are_removed_and_those_that_live_come_back(
     assert static.owned | dynamic.owned == {(topic, partition) for partition in range(3)}
 
 
-def test_a_group_is_empty_when_all_its_members_were_removed(
+def test_group_is_empty_after_all_its_members_are_removed(
     members: Members, servers: str, topic: str, group: str
 ) -> None:
     for client, instance in (("confluent", None), ("confluent", "static"), ("java", "java")):

@@ -1,4 +1,4 @@
-"""Static members (KIP-345) that are killed, replaced while they live, or removed by an administrator."""
+"""Tests of static members (KIP-345) as processes that are killed, replaced while alive, or removed."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def members(servers: str, group: str) -> Iterator[Members]:
 
 
 def produce(servers: str, topic: str, word: str) -> set[str]:
-    """Sends ``word-N`` to each partition N; what was sent."""
+    """Sends `word-N` to each partition N; returns the sent values."""
     producer = Producer({"bootstrap.servers": servers})
     for partition in range(PARTITIONS):
         producer.produce(topic, f"{word}-{partition}", partition=partition)
@@ -36,7 +36,7 @@ def produce(servers: str, topic: str, word: str) -> set[str]:
 
 
 def two_members(members: Members, client: str, topic: str, session_ms: int) -> tuple[MemberProcess, MemberProcess]:
-    """Instances "one" and "two" with a partition each."""
+    """Starts instances "one" and "two" with a partition each."""
     one = members.start(client, topic, group_instance_id="one", session_timeout_ms=session_ms)
     two = members.start(client, topic, group_instance_id="two", session_timeout_ms=session_ms)
     members.wait_until(lambda: members.shares() == [1, 1])
@@ -44,7 +44,7 @@ def two_members(members: Members, client: str, topic: str, session_ms: int) -> t
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_killed_member_that_is_back_in_time_rebalances_nobody(
+def test_killed_static_member_back_before_its_session_expires_causes_no_rebalance(
     client: str, members: Members, servers: str, topic: str
 ) -> None:
     one, two = two_members(members, client, topic, IN_TIME_MS)
@@ -52,7 +52,7 @@ def test_a_killed_member_that_is_back_in_time_rebalances_nobody(
     one.kill()
     back = members.start(client, topic, group_instance_id="one", session_timeout_ms=IN_TIME_MS)
     members.wait_until(lambda: back.owned == place_of_one)
-    # What the other reads now it tells after all that happened to it before.
+    # Output is ordered: once this record is reported, all earlier events of the member are known.
     sent = produce(servers, topic, "after")
     members.wait_until(lambda: sent <= {*back.read, *two.read})
     assert two.taken == taken_before
@@ -60,7 +60,7 @@ def test_a_killed_member_that_is_back_in_time_rebalances_nobody(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_killed_member_loses_its_partitions_with_its_session_and_then_joins_anew(
+def test_killed_static_member_loses_partitions_when_its_session_expires(
     client: str, members: Members, servers: str, topic: str
 ) -> None:
     one, two = two_members(members, client, topic, SHORT_MS)
@@ -74,7 +74,7 @@ def test_a_killed_member_loses_its_partitions_with_its_session_and_then_joins_an
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_older_member_is_fenced_by_a_newer_one_of_the_same_instance(
+def test_older_member_is_fenced_by_newer_member_of_the_same_instance(
     client: str, members: Members, servers: str, topic: str
 ) -> None:
     settings = {"group_instance_id": "one", "session_timeout_ms": IN_TIME_MS}

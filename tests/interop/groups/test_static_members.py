@@ -1,4 +1,4 @@
-"""A restart of a group member, with ``group.instance.id`` (KIP-345) and without."""
+"""Tests of restarts of a group member with `group.instance.id` (KIP-345) and without."""
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -6,7 +6,7 @@ from support.clients.topics import create_topic
 
 
 class Member:
-    """Reads without committing; notes what it read and every change of its partitions."""
+    """A member that reads without committing; records its records and every change of its partitions."""
 
     def __init__(self, servers: str, topic: str, group: str, instance: str | None) -> None:
         self._consumer = Consumer(
@@ -45,7 +45,7 @@ class Member:
 
 
 class TwoMembers:
-    """A group of two with a partition each, whose first member can be restarted."""
+    """A group of two members with a partition each; the first can be restarted."""
 
     def __init__(self, servers: str, topic: str, group: str, *, static: bool) -> None:
         self._place = servers, topic, group
@@ -72,21 +72,21 @@ class TwoMembers:
 
 @pytest.fixture
 def topic(servers: str, topic: str) -> str:
-    """A topic of two partitions."""
+    """Creates a topic of two partitions."""
     create_topic(servers, topic, 2)
     return topic
 
 
 def produce(servers: str, topic: str) -> None:
-    """Sends each partition's number to it."""
+    """Sends its number to each partition."""
     producer = Producer({"bootstrap.servers": servers})
     for partition in range(2):
         producer.produce(topic, str(partition), partition=partition)
     assert producer.flush() == 0
 
 
-def test_a_static_member_that_is_back_in_time_rebalances_nobody(servers: str, topic: str, group: str) -> None:
-    """A rebalance takes all partitions from every member first, so that none was taken says that there was none."""
+def test_restarted_static_member_causes_no_rebalance(servers: str, topic: str, group: str) -> None:
+    """A rebalance first revokes all partitions of every member, so no revocation means no rebalance."""
     members = TwoMembers(servers, topic, group, static=True)
     (of_first,), (of_second,) = members.first.partitions, members.second.partitions
     members.first.stop()
@@ -101,9 +101,7 @@ def test_a_static_member_that_is_back_in_time_rebalances_nobody(servers: str, to
     members.stop()
 
 
-def test_without_an_instance_id_a_restart_rebalances_twice_and_records_are_read_twice(
-    servers: str, topic: str, group: str
-) -> None:
+def test_restart_without_instance_id_rebalances_twice_and_rereads_records(servers: str, topic: str, group: str) -> None:
     members = TwoMembers(servers, topic, group, static=False)
     (of_first,) = members.first.partitions
     produce(servers, topic)

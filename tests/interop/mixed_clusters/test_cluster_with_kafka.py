@@ -1,4 +1,6 @@
-"""One cluster of a pybroker and an Apache Kafka 3.9.1 on a real ZooKeeper: each leads, follows, controls the other."""
+"""Tests of a cluster of one pybroker and one Apache Kafka 3.9.1 on a real ZooKeeper: each leads, follows and controls
+the other.
+"""
 
 import time
 from collections.abc import Iterator
@@ -32,7 +34,7 @@ SETTINGS = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "1",
-    "log.retention.ms": "-1",  # the records that tests write are old
+    "log.retention.ms": "-1",  # the records of tests have old timestamps
 }
 
 
@@ -87,7 +89,7 @@ class MixedCluster:
         assert answer.topics[0].error_code == ErrorCode.NONE
 
     def await_state(self, broker_id: int, *states: tuple[int, list[int]], topic: str = TOPIC) -> None:
-        """Until a broker says of the topic's partitions that these lead, with these in sync."""
+        """Waits until a broker reports these leaders and ISRs of the topic's partitions."""
         request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
 
         def look() -> list[tuple[int, list[int]]]:
@@ -98,7 +100,7 @@ class MixedCluster:
         await_answer(look, lambda found: found == list(states), f"leaders and ISRs {states}")
 
     def produce(self, broker_id: int, partition: int, value: bytes) -> None:
-        """With acks=all; until the broker leads, which others may know before it does."""
+        """Produces with acks=all; retries until the broker leads, which others may know earlier."""
         data = PartitionProduceData(index=partition, records=batch_of(value))
         request = ProduceRequest(
             acks=-1, timeout_ms=30_000, topic_data=[TopicProduceData(name=TOPIC, partition_data=[data])]
@@ -110,7 +112,7 @@ class MixedCluster:
         await_answer(produced, lambda code: code == ErrorCode.NONE, f"broker {broker_id} takes a record")
 
     def files(self, name: str, partition: int) -> tuple[bytes, bytes]:
-        """A file of both replicas."""
+        """Returns a file of both replicas."""
         ours, theirs = (broker.log_directory / f"{TOPIC}-{partition}" / name for broker in (self.ours, self.kafka))
         return ours.read_bytes(), theirs.read_bytes()
 
@@ -123,9 +125,7 @@ def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
 
 
 @pytest.mark.parametrize("controller_id", [OURS, KAFKA], ids=["pybroker is controller", "Kafka is controller"])
-def test_they_lead_and_follow_each_other_through_restarts_and_end_with_equal_logs(
-    cluster: MixedCluster, controller_id: int
-) -> None:
+def test_pybroker_and_kafka_replicate_through_restarts_to_equal_logs(cluster: MixedCluster, controller_id: int) -> None:
     for broker_id in sorted((OURS, KAFKA), key=lambda each: each != controller_id):
         cluster.start(broker_id)
     cluster.create_topic(controller_id, TOPIC, [OURS, KAFKA], [KAFKA, OURS])
@@ -137,7 +137,7 @@ def test_they_lead_and_follow_each_other_through_restarts_and_end_with_equal_log
         cluster.produce(KAFKA, 1, b"to Kafka %d" % number)
 
     for away, left in ((KAFKA, OURS), (OURS, KAFKA)):
-        cluster.stop(away)  # hands over what it leads
+        cluster.stop(away)  # hands over its leaderships
         cluster.await_state(left, (left, [left]), (left, [left]))
         for partition in (0, 1):
             cluster.produce(left, partition, b"alone")
@@ -151,12 +151,12 @@ def test_they_lead_and_follow_each_other_through_restarts_and_end_with_equal_log
     for partition in (0, 1):
         ours, theirs = cluster.files("00000000000000000000.log", partition)
         assert ours == theirs
-        # The last to lead has noted a later epoch than it has written under: when the other left.
+        # The last leader has recorded one more epoch without records: from when the other broker left.
         epochs = [file.splitlines()[2:] for file in cluster.files("leader-epoch-checkpoint", partition)]
         assert epochs[1][: len(epochs[0])] == epochs[0]
 
 
-def test_a_transaction_of_kafkas_coordinator_ends_in_a_partition_that_pybroker_leads(cluster: MixedCluster) -> None:
+def test_transaction_coordinated_by_kafka_ends_in_partition_led_by_pybroker(cluster: MixedCluster) -> None:
     cluster.start(KAFKA)
     cluster.start(OURS)
     cluster.create_topic(KAFKA, TOPIC, [OURS])
@@ -167,7 +167,7 @@ def test_a_transaction_of_kafkas_coordinator_ends_in_a_partition_that_pybroker_l
     await_answer(
         lambda: cluster.ask(KAFKA, find, 4).coordinators[0], lambda found: found.node_id == KAFKA, "the coordinator"
     )
-    begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=900_000)  # the longest
+    begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=900_000)  # the maximum
     producer = await_answer(lambda: cluster.ask(KAFKA, begin, 3), lambda answer: not answer.error_code, "an id")
 
     fields = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch}
@@ -183,7 +183,9 @@ def test_a_transaction_of_kafkas_coordinator_ends_in_a_partition_that_pybroker_l
             lambda result: not result.partition_error_code,
             "the partition is in the transaction",
         )
-        now_ms = int(time.time() * 1000)  # as markers have it: they would begin another segment behind old records
+        now_ms = int(
+            time.time() * 1000
+        )  # current times, like those of markers, which would otherwise roll a segment of old records
         value = b"sold %d" % sequence
         records = batch_of(value, timestamps=[now_ms], base_sequence=sequence, is_transactional=True, **fields)
         data = PartitionProduceData(index=0, records=records)

@@ -101,7 +101,7 @@ class Cluster:
     def controlled_by(self, broker_id: int) -> None:
         self._controller_port = self._servers[broker_id].endpoints[0].port
 
-    # -- what is asked, and what is written then
+    # -- operations and the resulting tree
 
     async def ask(self, request: Message, version: int) -> Message:
         client = await AsyncWireClient.connect(f"127.0.0.1:{self._controller_port}")
@@ -121,7 +121,7 @@ class Cluster:
         }
 
     async def note(self, title: str, is_so: Callable[[dict[TopicPartition, State]], bool]) -> None:
-        """Wait until the tree says what it should, and write down all that it says."""
+        """Waits until the tree has the expected state, then records all of it."""
 
         async def is_so_in_the_tree() -> bool:
             return is_so(await self.states())
@@ -159,7 +159,7 @@ async def cluster(directory: Path, *, by_kafka: bool) -> AsyncIterator[Cluster]:
 
 
 def isrs(*members: set[int]) -> Callable[[dict[TopicPartition, State]], bool]:
-    """The ISRs of partitions 0, 1, … of topic t."""
+    """Returns the ISRs of partitions 0, 1, … of topic t."""
 
     def are_so(states: dict[TopicPartition, State]) -> bool:
         return [
@@ -230,7 +230,7 @@ async def reassign(cluster: Cluster, index: int, replicas: list[int]) -> None:
 
 
 async def is_at(cluster: Cluster, index: int, replicas: list[int]) -> bool:
-    """The last that a move writes is the topic's node."""
+    """Returns whether the topic's node, the last node that a reassignment writes, has these replicas."""
     (info,) = await cluster.tree.topic_infos(["t"])
     return info.partitions[index] == ReplicaAssignment(tuple(replicas))
 
@@ -254,7 +254,7 @@ async def until(is_so: Callable[[], Awaitable[bool]], what: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-async def test_both_controllers_write_the_same(tmp_path: Path) -> None:
+async def test_controllers_of_kafka_and_pybroker_write_the_same_tree(tmp_path: Path) -> None:
     histories: list[list[Snapshot]] = []
     for by_kafka in (True, False):
         async with cluster(tmp_path / f"by-kafka-{by_kafka}", by_kafka=by_kafka) as made:

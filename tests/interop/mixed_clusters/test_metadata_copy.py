@@ -1,4 +1,4 @@
-"""One broker grows into a cluster, and back: its metadata goes to ZooKeeper, its data directory stays."""
+"""Tests of growing one broker into a cluster and back: metadata is copied to ZooKeeper, the data directory stays."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def copy(source: object, target: object, *options: str, expected: int = 0) -> st
 
 
 def fill(servers: str) -> None:
-    """Topics, one with settings of its own, records, a group's offsets."""
+    """Creates topics (one with its own settings), records and a group's offsets."""
     admin = KafkaAdminClient(bootstrap_servers=servers)
     admin.create_topics([NewTopic(name, partitions, 1) for name, partitions in TOPICS.items()])
     admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, "log", {"retention.ms": "123456789"})])
@@ -70,19 +70,19 @@ def produce(servers: str, values: range) -> None:
 
 
 def ids(servers: str) -> Mapping[str, object]:
-    """The cluster's, under the name "", and the topics'."""
+    """Returns the cluster's id under the name "" and the ids of topics."""
     with WireClient(servers) as client:
         answer = client.ask(MetadataRequest(topics=None), 12)
     return {"": answer.cluster_id, **{topic.name: topic.topic_id for topic in answer.topics}}
 
 
 def await_ids(servers: str, expected: Mapping[str, object]) -> None:
-    """A broker that has just started may not have been told of topics yet."""
+    """Waits for the ids: a broker that has just started may not know its topics yet."""
     await_answer(lambda: ids(servers), lambda found: found == expected, "the ids are those of before")
 
 
 def check(servers: str, records: int) -> None:
-    """All that `fill` made is there, and as many records."""
+    """Checks that everything made by `fill` exists, with as many records."""
     shown = run_tool(
         "kafka.admin.ConfigCommand", "--bootstrap-server", servers, "--describe", "--entity-type", "topics"
     )
@@ -107,7 +107,7 @@ def committed(consumer: Consumer) -> int | None:
     return int(found.offset)
 
 
-def test_broker_moves_to_zookeeper_is_joined_and_moves_back(tmp_path: Path, zookeeper: ZooKeeperProcess) -> None:
+def test_single_broker_moves_to_zookeeper_grows_and_moves_back(tmp_path: Path, zookeeper: ZooKeeperProcess) -> None:
     alone = BrokerProcess(tmp_path / "one", SETTINGS)
     with alone:
         fill(alone.bootstrap_servers)
@@ -119,7 +119,7 @@ def test_broker_moves_to_zookeeper_is_joined_and_moves_back(tmp_path: Path, zook
 
     copy(alone.log_directory, connect)
     with pytest.raises(DidNotStartError, match="is missing, the metadata of cluster"):
-        alone.start()  # it does not begin again without its metadata
+        alone.start()  # it refuses to start without its metadata
     alone.stop()
     first = BrokerProcess(tmp_path / "one", {**SETTINGS, "zookeeper.connect": connect})
     second = BrokerProcess(tmp_path / "two", {**SETTINGS, "zookeeper.connect": connect, "broker.id": "2"})
@@ -161,7 +161,7 @@ def in_sync(connect: str) -> set[int]:
     return set(value["isr"]) if set(value["isr"]) == set(topic["partitions"]["0"]) else set()
 
 
-def test_kafka_goes_on_with_the_copied_tree(tmp_path: Path, zookeeper: ZooKeeperProcess) -> None:
+def test_kafka_continues_on_the_copied_tree(tmp_path: Path, zookeeper: ZooKeeperProcess) -> None:
     alone = BrokerProcess(tmp_path / "one", SETTINGS)
     with alone:
         fill(alone.bootstrap_servers)

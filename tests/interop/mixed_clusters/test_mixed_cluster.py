@@ -1,4 +1,6 @@
-"""One Apache Kafka and two pybrokers are one cluster, whichever of them is controller and whichever goes away."""
+"""Tests of a cluster of one Apache Kafka and two pybrokers, with each kind as controller and each broker missing in
+turn.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -24,7 +26,7 @@ TOPIC, PARTITIONS = "mixed", 3
 
 
 class MixedCluster:
-    """The brokers by id; ``began`` starts first, and so is the first controller."""
+    """The brokers by id; `began` starts first, so it is the first controller."""
 
     def __init__(self, directory: Path, began: int) -> None:
         self.zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
@@ -46,14 +48,14 @@ class MixedCluster:
         return node.value["brokerid"] if node is not None and isinstance(node.value, dict) else None
 
     def states(self) -> list[tuple[int, set[int]]]:
-        """Leader and ISR of each partition."""
+        """Returns leader and ISR of each partition."""
         tree = read_tree(self.zookeeper.connect)
         paths = [f"/brokers/topics/{TOPIC}/partitions/{number}/state" for number in range(PARTITIONS)]
         values = [tree[path].value for path in paths if path in tree]
         return [(value["leader"], set(value["isr"])) for value in values if isinstance(value, dict)]
 
     def await_replicas(self, *broker_ids: int) -> None:
-        """Until these, and no others, are in sync, and lead."""
+        """Waits until exactly these replicas are in sync, and lead."""
 
         def are_in_sync() -> bool:
             states = self.states()
@@ -103,7 +105,7 @@ def consume(servers: str, group: str, amount: int) -> list[int]:
     return values
 
 
-def test_brokers_of_both_kinds_replicate_lead_and_take_over(cluster: MixedCluster) -> None:
+def test_kafka_and_pybroker_replicate_lead_and_take_over_in_one_cluster(cluster: MixedCluster) -> None:
     admin = KafkaAdminClient(bootstrap_servers=cluster.servers)
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])
     admin.close()

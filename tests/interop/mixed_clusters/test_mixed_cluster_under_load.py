@@ -29,14 +29,16 @@ SETTINGS = {
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
-    own = {SECOND: {"zookeeper.session.timeout.ms": "10000"}}  # it is killed, and is to be missed
+    own = {SECOND: {"zookeeper.session.timeout.ms": "10000"}}  # short, because it is killed and must be noticed
     cluster = MixedCluster(tmp_path, {FIRST: "kafka", SECOND: "kafka", OURS: "pybroker"}, SETTINGS, own)
     yield cluster
     cluster.close()
 
 
 def create_topics(cluster: MixedCluster) -> None:
-    """Two that all brokers lead, the transactions' on the Kafkas, and the groups' that pybroker is to lead."""
+    """Creates two topics led by all brokers, the transaction topic on the Kafkas, and the offsets topic led by
+    pybroker.
+    """
     for topic in ("orders", "sales"):
         cluster.create_topic(topic, [FIRST, SECOND, OURS], [SECOND, OURS, FIRST], [OURS, FIRST, SECOND])
     compact = {"cleanup.policy": "compact"}
@@ -46,7 +48,7 @@ def create_topics(cluster: MixedCluster) -> None:
 
 
 @pytest.mark.parametrize("controller", [FIRST, OURS], ids=["Kafka is controller", "pybroker is controller"])
-def test_they_work_together_under_load(cluster: MixedCluster, controller: int) -> None:
+def test_mixed_cluster_keeps_its_promises_under_load(cluster: MixedCluster, controller: int) -> None:
     cluster.start(controller, *(broker_id for broker_id in BROKERS if broker_id != controller))
     assert cluster.controller == controller
     create_topics(cluster)
@@ -73,7 +75,7 @@ def test_they_work_together_under_load(cluster: MixedCluster, controller: int) -
         cluster.brokers[OURS].start()
         everybody_works()
         cluster.kill(SECOND)
-        await_that(lambda: not cluster.is_registered(SECOND), "it is missed")  # before, a Kafka does not start
+        await_that(lambda: not cluster.is_registered(SECOND), "it is missed")  # Kafka does not start before that
         cluster.brokers[SECOND].start()
         everybody_works()
         await_equal_replicas(cluster.servers, "orders|sales", 2 * PARTITIONS)

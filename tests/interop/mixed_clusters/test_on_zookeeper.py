@@ -1,4 +1,4 @@
-"""One broker on a real ZooKeeper: stock clients, a tree that Kafka takes over and hands back, sessions that end."""
+"""Tests of one broker on a real ZooKeeper: stock clients, a tree shared with Kafka in turn, and ends of sessions."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperPro
 
 @pytest.fixture
 def connect(zookeeper: ZooKeeperProcess) -> str:
-    """A tree of the test's own."""
+    """Returns the `zookeeper.connect` of the test's own tree."""
     return f"{zookeeper.connect}/clusters/{next(ROOTS)}"
 
 
@@ -65,7 +65,7 @@ def produce(servers: str, topic: str, values: range) -> None:
 
 
 def consume(servers: str, topic: str, amount: int, group: str = "readers") -> list[int]:
-    """The next values of partition 0 that the group has not read."""
+    """Returns the next values of partition 0 that the group has not read."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -86,7 +86,7 @@ def consume(servers: str, topic: str, amount: int, group: str = "readers") -> li
 
 
 def create_topic(servers: str, name: str, partitions: int = 1, **settings: str) -> None:
-    """Tries again while the broker has no session, and as long as there is no controller."""
+    """Creates a topic; retries while the broker has no session or there is no controller."""
     admin = KafkaAdminClient(bootstrap_servers=servers)
     configs = {setting.replace("_", "."): value for setting, value in settings.items()}
     topic = NewTopic(name, partitions, 1, topic_configs=configs)
@@ -96,7 +96,10 @@ def create_topic(servers: str, name: str, partitions: int = 1, **settings: str) 
             admin.create_topics([topic])
         except TopicAlreadyExistsError:
             return True
-        except (KafkaError, RuntimeError):  # the latter when two in a row said that they are not the controller
+        except (
+            KafkaError,
+            RuntimeError,
+        ):  # the latter after two brokers in a row answered that they are not the controller
             return False
         return True
 
@@ -111,10 +114,10 @@ def refused(broker: BrokerProcess) -> DidNotStartError:
     return caught.value
 
 
-# -- a broker's life
+# -- start and stop
 
 
-def test_broker_serves_stops_and_comes_back(tmp_path: Path, connect: str) -> None:
+def test_broker_on_zookeeper_serves_stops_and_restarts(tmp_path: Path, connect: str) -> None:
     broker = on_zookeeper(tmp_path, connect)
     with broker:
         create_topic(broker.bootstrap_servers, "topic", 2)
@@ -129,7 +132,7 @@ def test_broker_serves_stops_and_comes_back(tmp_path: Path, connect: str) -> Non
     assert "Traceback" not in broker.output
 
 
-def test_start_without_zookeeper_is_one_line(tmp_path: Path) -> None:
+def test_start_without_zookeeper_fails_with_one_line(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     error = refused(on_zookeeper(tmp_path, address, zookeeper_connection_timeout_ms="500"))
     assert error.exit_code == 1
@@ -137,11 +140,11 @@ def test_start_without_zookeeper_is_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in error.output
 
 
-# -- one tree for both
+# -- the tree, shared with Kafka
 
 
 def use(servers: str) -> None:
-    """Something of everything that leaves a trace in the tree."""
+    """Performs one operation of each kind that leaves a trace in the tree."""
     admin = KafkaAdminClient(bootstrap_servers=servers)
     admin.create_topics([NewTopic("kept", 2, 1, topic_configs={"retention.ms": "100000"}), NewTopic("deleted", 1, 1)])
     admin.create_partitions({"kept": NewPartitions(3)})
@@ -155,7 +158,7 @@ def use(servers: str) -> None:
 
 
 def settled(connect: str | KazooClient) -> Mapping[str, TreeNode]:
-    """The tree when nothing is under way in it any more."""
+    """Returns the tree after all changes in progress are done."""
     with client_of(connect) as client:
         await_that(lambda: not client.get_children("/admin/delete_topics"), "topics are deleted")
     return read_tree(connect)
@@ -164,7 +167,7 @@ def settled(connect: str | KazooClient) -> Mapping[str, TreeNode]:
 def lived_in(
     broker: KafkaProcess | BrokerProcess, client: Callable[[], str | KazooClient]
 ) -> list[dict[str, TreeNode]]:
-    """The tree of a broker that is used, before and after its stop."""
+    """Returns the tree of a used broker, before and after its stop."""
     broker.start()
     use(broker.bootstrap_servers)
     trees = [comparable(settled(client()))]
@@ -173,7 +176,7 @@ def lived_in(
 
 
 def comparable(tree: Mapping[str, TreeNode]) -> dict[str, TreeNode]:
-    """Without what is of one cluster, one moment, one port."""
+    """Returns the tree without values of one cluster, one moment or one port."""
     return {path: node._replace(value=_without_chance(path, node.value)) for path, node in sorted(tree.items())}
 
 
@@ -189,7 +192,7 @@ def _without_chance(path: str, value: object) -> object:
     return value
 
 
-def test_tree_is_what_kafka_leaves_for_the_same_operations(
+def test_tree_equals_kafkas_after_the_same_operations(
     tmp_path: Path, zookeeper: ZooKeeperProcess, connect: str
 ) -> None:
     broker = on_zookeeper(tmp_path / "pybroker", connect)
@@ -203,8 +206,8 @@ def test_tree_is_what_kafka_leaves_for_the_same_operations(
         assert "PartitionCount: 3" in described
 
 
-def test_nodes_are_whose_they_are_in_kafka(tmp_path: Path) -> None:
-    """With zookeeper.set.acl; who is who, ZooKeeper knows by their certificates."""
+def test_acls_of_nodes_equal_kafkas(tmp_path: Path) -> None:
+    """With zookeeper.set.acl; ZooKeeper identifies clients by their certificates."""
     zookeeper = SecuredZooKeeper(tmp_path / "zookeeper")
     zookeeper.process.start()
     try:
@@ -224,8 +227,8 @@ def test_nodes_are_whose_they_are_in_kafka(tmp_path: Path) -> None:
         zookeeper.process.kill()
 
 
-def test_who_brokers_are_zookeeper_knows_by_their_digest(tmp_path: Path, zookeeper: ZooKeeperProcess) -> None:
-    connect = f"{zookeeper.connect}/secured"  # all above the tree is theirs, too
+def test_broker_authenticates_to_zookeeper_by_digest(tmp_path: Path, zookeeper: ZooKeeperProcess) -> None:
+    connect = f"{zookeeper.connect}/secured"  # all nodes above the tree have the same owner
     digest = {"pybroker_zookeeper_digest": "brokers:secret", "zookeeper_set_acl": "true"}
     with on_zookeeper(tmp_path / "one", connect, **digest), client_of(connect) as client:
         acls, _ = client.get_acls("/brokers/ids/1")
@@ -238,7 +241,7 @@ def test_who_brokers_are_zookeeper_knows_by_their_digest(tmp_path: Path, zookeep
     on_zookeeper(tmp_path / "two", connect, broker_id="2", **digest).start().stop()
 
 
-def test_kafka_takes_over_the_tree_and_the_directory_and_hands_them_back(
+def test_kafka_takes_over_tree_and_log_directory_and_hands_them_back(
     tmp_path: Path, zookeeper: ZooKeeperProcess, connect: str
 ) -> None:
     broker = on_zookeeper(tmp_path, connect)
@@ -265,13 +268,13 @@ def test_kafka_takes_over_the_tree_and_the_directory_and_hands_them_back(
 
 
 def broker_epoch(connect: str) -> int:
-    """When the broker's node was made; −1: it is not there."""
+    """Returns the creation transaction id of the broker's node; -1 if it does not exist."""
     with client_of(connect) as client:
         stat = client.exists("/brokers/ids/1")
     return -1 if stat is None else stat.czxid
 
 
-def test_killed_broker_waits_for_its_own_old_session(tmp_path: Path, connect: str) -> None:
+def test_killed_broker_waits_for_its_old_session_to_end(tmp_path: Path, connect: str) -> None:
     broker = on_zookeeper(tmp_path, connect, **SHORT_SESSION)
     broker.start()
     create_topic(broker.bootstrap_servers, "topic")
@@ -284,8 +287,8 @@ def test_killed_broker_waits_for_its_own_old_session(tmp_path: Path, connect: st
         assert consume(broker.bootstrap_servers, "topic", 20) == list(range(20))
 
 
-def test_broker_that_is_killed_is_missed_at_once(tmp_path: Path, connect: str) -> None:
-    """Its session would last for far longer than anybody waits."""
+def test_killed_broker_is_noticed_at_once_by_its_session_guard(tmp_path: Path, connect: str) -> None:
+    """Its session would last much longer than the test."""
     broker = on_zookeeper(tmp_path, connect, zookeeper_session_timeout_ms="3600000")
     broker.start()
     before = broker_epoch(connect)
@@ -295,7 +298,7 @@ def test_broker_that_is_killed_is_missed_at_once(tmp_path: Path, connect: str) -
         assert broker_epoch(connect) > before
 
 
-def test_broker_whose_id_is_taken_stops_and_names_the_other(tmp_path: Path, connect: str) -> None:
+def test_broker_with_a_taken_id_stops_and_names_the_other_broker(tmp_path: Path, connect: str) -> None:
     with on_zookeeper(tmp_path / "first", connect) as first:
         before = broker_epoch(connect)
         last = (
@@ -308,7 +311,7 @@ def test_broker_whose_id_is_taken_stops_and_names_the_other(tmp_path: Path, conn
         assert broker_epoch(connect) == before
 
 
-def test_broker_that_lost_its_session_registers_anew(tmp_path: Path, connect: str) -> None:
+def test_broker_with_an_expired_session_registers_again(tmp_path: Path, connect: str) -> None:
     with on_zookeeper(tmp_path, connect, **SHORT_SESSION) as broker:
         create_topic(broker.bootstrap_servers, "topic")
         produce(broker.bootstrap_servers, "topic", range(10))
@@ -323,8 +326,8 @@ def test_broker_that_lost_its_session_registers_anew(tmp_path: Path, connect: st
         assert consume(broker.bootstrap_servers, "topic", 20) == list(range(20))
 
 
-def test_broker_whose_id_was_taken_while_it_stood_still_stops_and_leaves_it(tmp_path: Path, connect: str) -> None:
-    """As where a machine was taken for lost, and its broker was started on another one."""
+def test_suspended_broker_whose_id_was_taken_stops_and_keeps_the_other_registered(tmp_path: Path, connect: str) -> None:
+    """Like a machine that was believed lost, whose broker was started on another machine."""
     first = on_zookeeper(tmp_path / "first", connect, **SHORT_SESSION)
     first.start()
     before = broker_epoch(connect)
@@ -338,7 +341,7 @@ def test_broker_whose_id_was_taken_while_it_stood_still_stops_and_leaves_it(tmp_
         assert broker_epoch(connect) == taken
 
 
-def test_broker_goes_on_without_zookeeper_and_with_it_again(tmp_path: Path) -> None:
+def test_broker_continues_without_zookeeper_and_after_its_return(tmp_path: Path) -> None:
     zookeeper = ZooKeeperProcess(tmp_path / "zookeeper").start()
     try:
         with on_zookeeper(tmp_path / "broker", zookeeper.connect) as broker:
@@ -357,7 +360,7 @@ def test_broker_goes_on_without_zookeeper_and_with_it_again(tmp_path: Path) -> N
         zookeeper.kill()
 
 
-def test_broker_stops_cleanly_while_zookeeper_is_away(tmp_path: Path) -> None:
+def test_broker_stops_cleanly_while_zookeeper_is_down(tmp_path: Path) -> None:
     zookeeper = ZooKeeperProcess(tmp_path / "zookeeper").start()
     broker = on_zookeeper(tmp_path / "broker", zookeeper.connect)
     try:

@@ -1,4 +1,6 @@
-"""Logs of a Kafka and a pybroker that have parted: each follows the other again, by epochs or from its log start."""
+"""Tests of a Kafka and a pybroker whose logs have diverged: each follows the other again, by leader epochs or from the
+log start.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +42,7 @@ def produce(cluster: MixedCluster, topic: str, value: str, acks: str = "1") -> N
 
 
 def clear(cluster: MixedCluster, leader: int) -> int:
-    """Delete all of a topic; returns where its log begins then."""
+    """Deletes all records of a topic; returns the new log start offset."""
     partition = DeleteRecordsPartition(partition_index=0, offset=-1)
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=CLEARED, partitions=[partition])], timeout_ms=60_000)
     with WireClient(cluster.brokers[leader].bootstrap_servers) as client:
@@ -50,7 +52,7 @@ def clear(cluster: MixedCluster, leader: int) -> int:
 
 
 def epoch_ends(cluster: MixedCluster, leader: int, count: int) -> list[tuple[int, int]]:
-    """What the leader says of the first epochs: (epoch, end offset)."""
+    """Returns (epoch, end offset) of the first epochs, as the leader answers."""
     with WireClient(cluster.brokers[leader].bootstrap_servers) as client:
         asked = [
             OffsetForLeaderEpochRequest(
@@ -73,7 +75,7 @@ def await_leader(cluster: MixedCluster, broker_id: int) -> None:
     await_that(lambda: cluster.leaders(ORDERS)[0] == broker_id, f"{broker_id} leads")
 
 
-def test_they_follow_each_other_again(cluster: MixedCluster) -> None:
+def test_brokers_with_diverged_logs_follow_each_other_again(cluster: MixedCluster) -> None:
     cluster.start(KAFKA, OURS)
     for topic in (ORDERS, CLEARED):
         cluster.create_topic(topic, [KAFKA, OURS])
@@ -83,7 +85,7 @@ def test_they_follow_each_other_again(cluster: MixedCluster) -> None:
         cluster.stop(other)
         produce(cluster, ORDERS, f"of {one} alone")
         cluster.stop(one)
-        cluster.start(other)  # has not the last records, and is elected all the same
+        cluster.start(other)  # lacks the last records, and is elected uncleanly
         await_leader(cluster, other)
         produce(cluster, ORDERS, f"of {other}")
         cluster.start(one)
@@ -98,7 +100,7 @@ def test_they_follow_each_other_again(cluster: MixedCluster) -> None:
         produce(cluster, CLEARED, "soon gone")
         starts[other] = clear(cluster, one)
         produce(cluster, CLEARED, "still there")
-        cluster.start(other)  # asks for what is not there any more
+        cluster.start(other)  # fetches records that no longer exist
         cluster.await_in_sync()
     for broker_id in (KAFKA, OURS):
         cluster.stop(broker_id)

@@ -71,7 +71,7 @@ def taps() -> Iterator[dict[int, RequestTap]]:
 
 @pytest.fixture
 def cluster(tmp_path: Path, taps: dict[int, RequestTap]) -> Iterator[MixedCluster]:
-    """In which everybody is told to reach a broker by its tap."""
+    """Starts a cluster in which each broker is advertised by its tap, which records requests."""
     own = {broker: {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{tap.port}"} for broker, tap in taps.items()}
     cluster = MixedCluster(tmp_path, {KAFKA: "kafka", OURS: "pybroker"}, SETTINGS, own)
     for broker_id, tap in taps.items():
@@ -80,11 +80,11 @@ def cluster(tmp_path: Path, taps: dict[int, RequestTap]) -> Iterator[MixedCluste
     cluster.close()
 
 
-# -- what is seen, and what is to be seen
+# -- recorded and expected requests
 
 
 def asked_by(sender: int, tap: RequestTap) -> dict[ApiKey, set[int]]:
-    """The versions of what one broker has asked of the other."""
+    """Returns the versions of the requests from one broker to the other."""
     versions: dict[ApiKey, set[int]] = {}
     for seen in tap.take():
         if seen.client_id == str(sender) or seen.client_id.startswith(f"broker-{sender}-"):
@@ -93,13 +93,13 @@ def asked_by(sender: int, tap: RequestTap) -> dict[ApiKey, set[int]]:
 
 
 def due_from(sender: int, controller: int) -> set[ApiKey]:
-    """What one of them asks of the other each time."""
+    """Returns the requests that one broker must send to the other each time."""
     due = {ApiKey.FETCH}
-    if sender == controller:  # it also was away when records were deleted
+    if sender == controller:  # it was also down when records were deleted
         due |= {ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.STOP_REPLICA, ApiKey.LIST_OFFSETS}
     else:
         due |= {ApiKey.ALTER_PARTITION, ApiKey.CONTROLLED_SHUTDOWN, ApiKey.ALLOCATE_PRODUCER_IDS}
-        if sender == OURS:  # Kafka's write topics that clients ask for into the tree themselves
+        if sender == OURS:  # Kafka brokers write automatically created topics into the tree themselves
             due.add(ApiKey.CREATE_TOPICS)
     due.add(ApiKey.WRITE_TXN_MARKERS if sender == KAFKA else ApiKey.ADD_PARTITIONS_TO_TXN)
     return due
@@ -114,7 +114,7 @@ def check_requests(taps: dict[int, RequestTap], controller: int, protocol_versio
         assert due_from(sender, controller) - set(asked) == set(), f"{sender} under {protocol_version} never asked"
 
 
-# -- what makes them ask
+# -- operations that cause requests
 
 
 def ask(cluster: MixedCluster, broker_id: int, request: Message, version: int) -> Any:
@@ -123,7 +123,7 @@ def ask(cluster: MixedCluster, broker_id: int, request: Message, version: int) -
 
 
 def transact(cluster: MixedCluster) -> None:
-    """In both partitions; until the transaction's markers are there."""
+    """Runs a transaction in both partitions; waits for its markers."""
     producer = Producer(
         {"bootstrap.servers": cluster.servers, "transactional.id": "t", "transaction.timeout.ms": 900_000}
     )
@@ -140,13 +140,13 @@ def transact(cluster: MixedCluster) -> None:
 
 
 def begin_producer(cluster: MixedCluster, broker_id: int) -> None:
-    """Its id is of a block that the controller gave the broker."""
+    """Starts a producer; its id comes from a block that the controller assigned to the broker."""
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
     await_that(lambda: ask(cluster, broker_id, request, 4).error_code == ErrorCode.NONE, "a producer id")
 
 
 def make_by_asking_and_delete(cluster: MixedCluster, broker_id: int) -> None:
-    """A topic comes because a client asks that broker for it, and goes."""
+    """Creates a topic automatically through that broker, and deletes it."""
     asked = MetadataRequest(topics=[MetadataRequestTopic(name=PASSING)], allow_auto_topic_creation=True)
     await_that(lambda: ask(cluster, broker_id, asked, 12).topics[0].error_code == ErrorCode.NONE, "the topic is there")
     cluster.await_in_sync()
@@ -156,7 +156,7 @@ def make_by_asking_and_delete(cluster: MixedCluster, broker_id: int) -> None:
 
 
 def go_on_alone(cluster: MixedCluster, broker_id: int) -> None:
-    """What the other has not, and all it has, is deleted while that is away."""
+    """While the other broker is down, deletes records that it has and records that it lacks."""
     batch = batch_of(b"soon gone", timestamps=[int(time.time() * 1000)])
     data = TopicProduceData(name=CLEARED, partition_data=[PartitionProduceData(index=0, records=batch)])
     produce = ProduceRequest(acks=1, timeout_ms=60_000, topic_data=[data])
@@ -170,9 +170,11 @@ def go_on_alone(cluster: MixedCluster, broker_id: int) -> None:
     assert ask(cluster, broker_id, clear, 2).topics[0].partitions[0].error_code == ErrorCode.NONE
 
 
-def test_they_replicate_and_lead_under_each_version(cluster: MixedCluster, taps: dict[int, RequestTap]) -> None:
+def test_kafka_and_pybroker_replicate_and_lead_under_each_inter_broker_version(
+    cluster: MixedCluster, taps: dict[int, RequestTap]
+) -> None:
     for number, version in enumerate(ROUNDS):
-        is_beginning = number == 0  # after which each has been away
+        is_beginning = number == 0  # after which each broker has been down once
         first, second = ((KAFKA, OURS), (OURS, KAFKA))[number % 2]
         cluster.set_for_all("inter.broker.protocol.version", version)
         cluster.start(first, second)

@@ -1,7 +1,7 @@
-"""A cluster of three Apache Kafka becomes one of three pybrokers, broker by broker on the same directories, and back.
+"""Tests of replacing three Apache Kafka brokers by pybrokers one by one on the same directories, and back.
 
-Clients work all the time, and transactions run while a Kafka is there to coordinate them. In the end every replica has
-the same bytes, and everything acknowledged is there, once.
+Clients work all the time; transactions run while a Kafka can coordinate them. In the end all replicas have the same
+bytes, and every acknowledged record is there exactly once.
 """
 
 import subprocess
@@ -46,7 +46,7 @@ def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
     cluster.close()
 
 
-def test_kafka_becomes_pybroker_and_kafka_again(cluster: MixedCluster) -> None:
+def test_rolling_replacement_of_kafka_by_pybroker_and_back_loses_nothing(cluster: MixedCluster) -> None:
     cluster.start(*BROKERS)
     for topic in (*CLIENT_OF, OF_TRANSACTIONS):
         cluster.create_topic(topic, [1, 2, 3], [2, 3, 1], [3, 1, 2])
@@ -65,15 +65,15 @@ def test_kafka_becomes_pybroker_and_kafka_again(cluster: MixedCluster) -> None:
             wait_for_more(clients)
             if transactions is not None:
                 transactions.wait_for_more(TRANSACTIONS_BETWEEN)
-            if broker_id == SECOND:  # both kinds are in the cluster, and lead
+            if broker_id == SECOND:  # both kinds are in the cluster and lead partitions
                 await_equal_replicas(cluster.servers, "|".join(CLIENT_OF), len(CLIENT_OF) * PARTITIONS)
 
         with TransactionalTraffic(cluster.servers, OF_TRANSACTIONS, PARTITIONS) as before:
             before.wait_for_more(TRANSACTIONS_BETWEEN)
-            replace(FIRST, "pybroker", before)  # the coordinator goes to the other
+            replace(FIRST, "pybroker", before)  # the other broker becomes coordinator
             replace(SECOND, "pybroker", before)
         replace(LAST, "pybroker")
-        check_transactions(cluster, before)  # pybrokers alone have them
+        check_transactions(cluster, before)  # only pybrokers have replicas
 
         replace(FIRST, "kafka")
         let_coordinate(cluster, FIRST)
@@ -93,8 +93,7 @@ def test_kafka_becomes_pybroker_and_kafka_again(cluster: MixedCluster) -> None:
 
 
 def let_coordinate(cluster: MixedCluster, broker_id: int) -> None:
-    """Until all brokers send those there who ask for the coordinator of a transaction. A client that is told of a
-    pybroker gives up."""
+    """Waits until all brokers name these as transaction coordinators. A client that is sent to a pybroker gives up."""
     cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
     request = FindCoordinatorRequest(key_type=1, coordinator_keys=["any"])
     for asked in BROKERS:
@@ -106,7 +105,7 @@ def let_coordinate(cluster: MixedCluster, broker_id: int) -> None:
 
 
 def check_transactions(cluster: MixedCluster, *runs: TransactionalTraffic) -> None:
-    """All that was committed is there, once, and nothing that was aborted; and so is the offset of the last."""
+    """Checks that committed records exist once and aborted ones do not, and the last committed offset."""
     committed = [value for traffic in runs for value in traffic.committed]
     assert sorted(read_committed(cluster.servers, OF_TRANSACTIONS, PARTITIONS, len(committed))) == sorted(committed)
     await_offset(cluster.servers, OF_TRANSACTIONS, runs[-1].offset)
@@ -118,7 +117,7 @@ def wait_for_more(clients: Sequence[Traffic]) -> None:
 
 
 def check(traffic: Traffic) -> None:
-    """What was acknowledged is there, once, and nothing else."""
+    """Checks that every acknowledged record exists once, and no other."""
     assert not traffic.refused
     records = [
         (value.decode(), partition, offset)

@@ -23,7 +23,7 @@ SHORT_SESSION = {"zookeeper.session.timeout.ms": "6000"}
 
 
 class ImpatientTraffic(ConfluentTraffic):
-    """A broker that is stopped keeps its connections: others are asked when it has not answered for some seconds."""
+    """Traffic that asks other brokers after some seconds, because a suspended broker keeps its connections."""
 
     of_producer: Mapping[str, str | int] = {"socket.timeout.ms": 6000, "request.timeout.ms": 5000}
     of_consumer: Mapping[str, str | int] = {"socket.timeout.ms": 6000, "session.timeout.ms": 6000}
@@ -37,7 +37,7 @@ def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
     cluster.close()
 
 
-def test_a_kafkas_session_ends_and_then_the_controller_dies(cluster: MixedCluster) -> None:
+def test_mixed_cluster_survives_an_expired_kafka_session_and_a_killed_controller(cluster: MixedCluster) -> None:
     cluster.start(*BROKERS)
     assert cluster.controller == OURS
     cluster.create_topic(TOPIC, [OURS, PAUSED, OTHER], [PAUSED, OTHER, OURS], [OTHER, OURS, PAUSED])

@@ -1,7 +1,7 @@
-"""A data directory goes from pybroker to Apache Kafka and back, and the other way round.
+"""Tests of a data directory that moves from pybroker to Apache Kafka and back, and the other way round.
 
-Each broker starts on what the one before it left: its log directory, and its metadata, copied between the embedded
-store and ZooKeeper. Everything must read the same, and the log goes on where it was.
+Each broker starts on the log directory of the previous one and on its metadata, copied between the embedded store and
+ZooKeeper. Clients must read the same, and the log continues where it was.
 """
 
 import asyncio
@@ -42,18 +42,18 @@ Tree = Mapping[str, bytes]
 """The persistent nodes of the cluster's metadata by path."""
 
 
-# -- brokers on one directory after the other
+# -- brokers that use one directory in turn
 
 
 class Broker(Protocol):
-    """One broker's time with the directory."""
+    """A broker that runs on the directory for a while."""
 
     def start(self, tree: Tree) -> str:
-        """On metadata; its bootstrap servers."""
+        """Starts on the metadata; returns the bootstrap servers."""
         ...
 
     def stop(self) -> Tree:
-        """Cleanly; the metadata that it leaves."""
+        """Stops cleanly; returns the metadata it leaves."""
         ...
 
 
@@ -150,7 +150,7 @@ def read_zookeeper(connect: str) -> Tree:
     return found
 
 
-# -- what is put in and what is found
+# -- written and read contents
 
 
 def create_topics(servers: str) -> None:
@@ -165,7 +165,8 @@ def create_topics(servers: str) -> None:
 
 
 def produce(servers: str, name: str) -> None:
-    """Records in every codec and of several segments, with headers, nulls and timestamps; and a commit."""
+    """Produces records in every codec and several segments, with headers, nulls and timestamps; and "
+    "commits an offset."""
     for number, codec in enumerate(CODECS):
         producer = KafkaProducer(bootstrap_servers=servers, compression_type=codec, linger_ms=2, batch_size=2000)
         for n in range(100):
@@ -184,7 +185,7 @@ def produce(servers: str, name: str) -> None:
 
 
 def in_transactions(servers: str, name: str) -> None:
-    """One that is committed and one that is aborted, into one topic."""
+    """Runs one committed and one aborted transaction in one topic."""
     producer = KafkaProducer(bootstrap_servers=servers, transactional_id="writer", enable_idempotence=True)
     producer.init_transactions()
     for committed in (True, False, True):
@@ -199,7 +200,7 @@ def in_transactions(servers: str, name: str) -> None:
 
 
 def contents(servers: str) -> dict[str, Any]:
-    """All that a client can find out of the topics."""
+    """Returns everything that a client can read of the topics."""
     return {
         "records": dict(partitions(servers, "read_uncommitted")),
         "committed records": dict(partitions(servers, "read_committed")),
@@ -248,7 +249,7 @@ def commits(servers: str) -> Any:
 
 
 def identities_and_settings(servers: str) -> Any:
-    """Each topic's id, and what is set for it."""
+    """Returns each topic's id and settings."""
     host, _, port = servers.partition(":")
     talk = Conversation((host, int(port)), "swap")
     topics = talk.unrecorded(metadata(*PARTITIONS), 12).topics
@@ -267,7 +268,7 @@ def identities_and_settings(servers: str) -> Any:
 
 
 @pytest.mark.parametrize("order", [(Pybroker, Kafka, Pybroker), (Kafka, Pybroker, Kafka)], ids=["there", "back"])
-def test_each_broker_reads_and_goes_on_with_what_the_other_wrote(
+def test_kafka_and_pybroker_continue_on_each_others_data_directory(
     order: tuple[type[Pybroker | Kafka], ...], tmp_path: Path
 ) -> None:
     tree: Tree = {}

@@ -1,4 +1,4 @@
-"""Transactional clients in a cluster of a pybroker and an Apache Kafka: Kafka coordinates, both keep what is in it."""
+"""Tests of transactional clients in a cluster of a pybroker and an Apache Kafka: Kafka coordinates, both store."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -38,7 +38,7 @@ def cluster(tmp_path: Path) -> Iterator[ClusterProcesses]:
 
 
 def find(cluster: ClusterProcesses, transactional_id: str) -> Coordinator:
-    """As the pybroker answers, once it knows a leader."""
+    """Returns the pybroker's answer about the coordinator, once it knows a leader."""
     request = FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id])
 
     def ask() -> Coordinator:
@@ -48,9 +48,9 @@ def find(cluster: ClusterProcesses, transactional_id: str) -> Coordinator:
     return await_answer(ask, lambda found: found.error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE, "an answer")
 
 
-def test_clients_that_ask_a_pybroker_are_sent_to_kafka_where_kafka_coordinates(cluster: ClusterProcesses) -> None:
-    """Also when they are the first to ask; the topic is made then, one of its two partitions on each broker."""
-    for transactional_id in "a", "b":  # one for each partition
+def test_pybroker_sends_transactional_clients_to_the_kafka_that_coordinates(cluster: ClusterProcesses) -> None:
+    """Also if they are the first to ask, which creates the topic; each broker leads one of its two partitions."""
+    for transactional_id in "a", "b":  # one in each partition
         found = find(cluster, transactional_id)
         leader = cluster.leader(TRANSACTIONS, ord(transactional_id) % 2)
         if leader == KAFKA:
@@ -67,8 +67,8 @@ def committed(servers: str, partition: TopicPartition) -> int:
     return int(found.offset)
 
 
-def test_offsets_in_a_transaction_of_kafkas_coordinator_are_kept_by_a_pybroker(cluster: ClusterProcesses) -> None:
-    """They take effect when it commits, and go with the coordinator of the group, also before that."""
+def test_pybroker_stores_offsets_of_a_transaction_coordinated_by_kafka(cluster: ClusterProcesses) -> None:
+    """Offsets take effect at the commit, and move with the group's coordinator before and after it."""
     cluster.create_topic(TRANSACTIONS, [KAFKA], [KAFKA])
     cluster.create_topic("orders", [OURS, KAFKA])
     cluster.create_topic(OFFSETS, [OURS, KAFKA])

@@ -1,7 +1,6 @@
-"""Transactions stay open while their leader's directory goes from Apache Kafka to a pybroker, and back to Kafka.
+"""Tests of transactions that stay open while their leader changes from Apache Kafka to pybroker and back.
 
-What a leader knows of them is in the snapshot of producers that a clean stop leaves. They are coordinated by another
-broker, which is a Kafka all the time.
+The leader's state is in the producer snapshot of a clean stop. Another broker, always a Kafka, coordinates them.
 """
 
 import subprocess
@@ -38,14 +37,14 @@ def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
 
 
 class Transactions:
-    """One producer's, one after the other."""
+    """The transactions of one producer, one after another."""
 
     def __init__(self, servers: str, name: str) -> None:
         self._producer = Producer(
             {
                 "bootstrap.servers": servers,
                 "transactional.id": name,
-                "transaction.timeout.ms": 900_000,  # the longest, and so:
+                "transaction.timeout.ms": 900_000,  # the maximum, therefore:
                 "message.timeout.ms": 900_000,
             }
         )
@@ -55,7 +54,7 @@ class Transactions:
         self._producer.begin_transaction()
 
     def send(self, *values: str) -> None:
-        """Returns when they are in the log."""
+        """Sends records; returns when they are in the log."""
         failed: list[object] = []
 
         def delivered(error: object, _message: object) -> None:
@@ -75,7 +74,7 @@ class Transactions:
 
 
 def ask_leader(cluster: MixedCluster, request: Message, version: int) -> Any:
-    """Its answer for the partition, once it leads."""
+    """Returns the leader's answer for the partition, once it leads."""
 
     def ask() -> Any:
         with WireClient(cluster.brokers[LEADER].bootstrap_servers) as client:
@@ -85,7 +84,7 @@ def ask_leader(cluster: MixedCluster, request: Message, version: int) -> Any:
 
 
 def end_offset(cluster: MixedCluster, isolation: int) -> int:
-    """The last stable offset, or the high watermark."""
+    """Returns the last stable offset or the high watermark."""
     asked = ListOffsetsPartition(partition_index=PARTITION, timestamp=-1)
     topic = ListOffsetsTopic(name=TOPIC, partitions=[asked])
     request = ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=[topic])
@@ -93,12 +92,12 @@ def end_offset(cluster: MixedCluster, isolation: int) -> int:
 
 
 def await_stable(cluster: MixedCluster, offset: int) -> None:
-    """Markers come some time after a producer's commit or abort is done."""
+    """Waits for the offset: markers arrive some time after a commit or abort returns."""
     await_answer(lambda: end_offset(cluster, STABLE), lambda found: found == offset, f"{offset} is stable")
 
 
 def producers(cluster: MixedCluster) -> Mapping[int, tuple[int, ...]]:
-    """What the leader knows of them, by id: epoch, last sequence and timestamp, where their transaction began."""
+    """Returns the leader's producers by id: epoch, last sequence, timestamp and start of the transaction."""
     request = DescribeProducersRequest(topics=[TopicRequest(name=TOPIC, partition_indexes=[PARTITION])])
     return {
         each.producer_id: (each.producer_epoch, each.last_sequence, each.last_timestamp, each.current_txn_start_offset)
@@ -106,7 +105,7 @@ def producers(cluster: MixedCluster) -> Mapping[int, tuple[int, ...]]:
     }
 
 
-def test_transactions_stay_open_while_their_leader_is_replaced(cluster: MixedCluster) -> None:
+def test_open_transactions_survive_replacement_of_their_leader(cluster: MixedCluster) -> None:
     cluster.start(COORDINATOR, LEADER)
     cluster.create_topic("__transaction_state", *[[COORDINATOR]] * 2, config={"cleanup.policy": "compact"})
     cluster.create_topic(TOPIC, [LEADER])
@@ -129,7 +128,7 @@ def test_transactions_stay_open_while_their_leader_is_replaced(cluster: MixedClu
 
         committed += [f"kept before there was a {kind}", f"kept by a {kind}", f"kept by a {kind}, too"]
         kept.commit()
-        await_stable(cluster, begin + 1)  # where the other began, which is still open
+        await_stable(cluster, begin + 1)  # the start of the other transaction, which is still open
         dropped.abort()
         markers = 2
         await_stable(cluster, begin + 5 + markers)

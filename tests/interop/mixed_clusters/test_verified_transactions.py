@@ -1,4 +1,5 @@
-"""What a leader takes of a transaction that Apache Kafka coordinates: a pybroker and a Kafka, asked the same."""
+"""Tests of transaction verification by leaders when Apache Kafka coordinates: pybroker and Kafka "
+"get the same requests."""
 
 import time
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ OURS, KAFKA = 1, 2
 LEADERS = {OURS: 0, KAFKA: 1}
 """With the partition that each leads, of each topic here."""
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
-GROUPS = {OURS: "b", KAFKA: "a"}  # whose hashes are even and odd
+GROUPS = {OURS: "b", KAFKA: "a"}  # transactional ids with even and odd hashes
 OLD, NEW = 10, 11
 """Versions of Produce: of clients that don't know TRANSACTION_ABORTABLE, and of those that do."""
 SETTINGS = {
@@ -61,7 +62,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess
 
 
 class RawProducer:
-    """A transactional producer that sends what it should not, too. Its coordinator is the Kafka."""
+    """A transactional producer that also sends invalid requests. Its coordinator is the Kafka."""
 
     def __init__(self, cluster: ClusterProcesses, topic: str) -> None:
         self._cluster = cluster
@@ -78,7 +79,7 @@ class RawProducer:
         return self._cluster.ask(broker_id, request, version)
 
     def add(self, *partitions: int) -> None:
-        """Until it is done: the coordinator may still be busy with the transaction before."""
+        """Adds the partition; retries while the coordinator completes the previous transaction."""
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.name,
             v3_and_below_producer_id=self.producer_id,
@@ -93,7 +94,7 @@ class RawProducer:
         await_that(lambda: codes() == {ErrorCode.NONE}, "the partitions are in the transaction")
 
     def abort(self) -> None:
-        """Until its markers are everywhere."""
+        """Aborts and waits for the markers everywhere."""
         end = EndTxnRequest(
             transactional_id=self.name, producer_id=self.producer_id, producer_epoch=self.epoch, committed=False
         )
@@ -105,7 +106,7 @@ class RawProducer:
         )
 
     def try_to_send(self, leader: int, sequence: int, *, version: int, epoch: int | None = None) -> ErrorCode:
-        """One batch, sent once."""
+        """Sends one batch once."""
         batch = batch_of(
             b"value",
             timestamps=[int(time.time() * 1000)],
@@ -128,7 +129,9 @@ class RawProducer:
         return ErrorCode(answer.error_code)
 
     def send(self, sequence: int, *, version: int = NEW, epoch: int | None = None) -> dict[int, ErrorCode]:
-        """To each leader, which may not have reached the coordinator, or meet it while it ends something."""
+        """Sends to each leader; retries while the leader can't reach the coordinator or the coordinator is completing a
+        transaction.
+        """
         return {
             leader: await_answer(
                 lambda to=leader: self.try_to_send(to, sequence, version=version, epoch=epoch),  # type: ignore[misc]
@@ -139,7 +142,7 @@ class RawProducer:
         }
 
     def commit_offset(self, leader: int, version: int) -> ErrorCode:
-        """In the transaction, of which the coordinator knows nothing."""
+        """Commits an offset in the transaction, although the coordinator does not know the group."""
         partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5)
         request = TxnOffsetCommitRequest(
             transactional_id=self.name,
@@ -165,7 +168,7 @@ def both(code: ErrorCode) -> dict[int, ErrorCode]:
     return dict.fromkeys(LEADERS, code)
 
 
-def test_both_refuse_what_is_in_no_transaction(cluster: ClusterProcesses) -> None:
+def test_leaders_refuse_records_outside_of_a_transaction(cluster: ClusterProcesses) -> None:
     producer = RawProducer(cluster, "strict")
     assert producer.send(0, version=OLD) == both(ErrorCode.INVALID_TXN_STATE)  # it was never added
     assert producer.send(0, version=NEW) == both(ErrorCode.TRANSACTION_ABORTABLE)
@@ -176,7 +179,7 @@ def test_both_refuse_what_is_in_no_transaction(cluster: ClusterProcesses) -> Non
     assert producer.send(0) == both(ErrorCode.NONE)
     assert producer.send(1) == both(ErrorCode.NONE)
     producer.abort()
-    assert producer.send(2, version=OLD) == both(ErrorCode.INVALID_TXN_STATE)  # it comes too late
+    assert producer.send(2, version=OLD) == both(ErrorCode.INVALID_TXN_STATE)  # the transaction has ended
     assert producer.send(2, version=NEW) == both(ErrorCode.TRANSACTION_ABORTABLE)
 
     producer.add(0, 1)
@@ -188,16 +191,16 @@ def test_both_refuse_what_is_in_no_transaction(cluster: ClusterProcesses) -> Non
     assert producer.send(0) == both(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 
 
-def test_a_leader_waits_for_a_coordinator_that_is_away(cluster: ClusterProcesses) -> None:
+def test_leader_returns_a_retriable_error_while_the_coordinator_is_down(cluster: ClusterProcesses) -> None:
     producer = RawProducer(cluster, "patient")
     producer.add(0)
     cluster.brokers[KAFKA].stop()
     try:
         refused = producer.try_to_send(OURS, 0, version=NEW)
-    finally:  # other tests go on with it
+    finally:  # other tests continue to use it
         cluster.brokers[KAFKA].start()
     assert refused is ErrorCode.NOT_ENOUGH_REPLICAS
-    # It may coordinate before it has heard of the topic: then clients hear that, and try again, too.
+    # It may coordinate before it knows the topic; then clients get an error and retry, too.
     assert await_answer(
         lambda: producer.try_to_send(OURS, 0, version=NEW),
         lambda code: code not in (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
@@ -206,8 +209,8 @@ def test_a_leader_waits_for_a_coordinator_that_is_away(cluster: ClusterProcesses
     cluster.await_brokers()
 
 
-def test_leaders_wait_while_no_kafka_coordinates(cluster: ClusterProcesses) -> None:
-    """A Kafka asks the pybroker then, and is told that it does not coordinate."""
+def test_leaders_return_a_retriable_error_while_no_kafka_coordinates(cluster: ClusterProcesses) -> None:
+    """The Kafka then asks the pybroker, which answers that it does not coordinate."""
     producer = RawProducer(cluster, "moved")
     producer.add(0, 1)
     cluster.reassign(TRANSACTIONS, 0, [OURS])
@@ -220,14 +223,14 @@ def test_leaders_wait_while_no_kafka_coordinates(cluster: ClusterProcesses) -> N
                 f"broker {broker_id} knows who leads",
             )
         told = {leader: producer.try_to_send(leader, 0, version=NEW) for leader in LEADERS}
-    finally:  # other tests go on with it
+    finally:  # other tests continue to use it
         cluster.reassign(TRANSACTIONS, 0, [KAFKA])
     assert told == both(ErrorCode.NOT_ENOUGH_REPLICAS)
     assert producer.send(0) == both(ErrorCode.NONE)
 
 
-def test_nobody_is_asked_where_that_is_switched_off(cluster: ClusterProcesses) -> None:
-    """By the cluster's dynamic setting."""
+def test_leaders_accept_unverified_records_when_verification_is_off(cluster: ClusterProcesses) -> None:
+    """Verification is switched off by the cluster's dynamic setting."""
     producer = RawProducer(cluster, "trusting")
     off = AlterableConfig(name="transaction.partition.verification.enable", config_operation=0, value="false")
     request = IncrementalAlterConfigsRequest(

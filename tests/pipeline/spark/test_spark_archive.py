@@ -203,7 +203,7 @@ def test_check_archive_finds_differences_from_the_manifest(
     assert faults_while(stray, first.read_bytes()) == [f"{stray.relative_to(archiving.root)} is not in the manifest"]
     assert any("has other rows than the manifest says" in fault for fault in faults_while(second, third.read_bytes()))
     repeated = faults_while(second, third.read_bytes())
-    assert f"offset 20 of {topic}-0 is there 2 times" in repeated
+    assert f"offset 20 of {topic}-0 occurs 2 times" in repeated
     assert faults_while(manifests[1], None)[0] == f"manifest/{manifests[1].name} is missing"
     wrong = manifests[1].read_bytes().replace(b'"start": 10', b'"start": 11')
     assert faults_while(manifests[1], wrong)[0].startswith(f"{manifests[1].stem} has {topic}-0 from 11 on")

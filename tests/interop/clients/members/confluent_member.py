@@ -1,4 +1,4 @@
-"""A member of a consumer group by librdkafka; what it takes and prints is said in README.md."""
+"""A member of a consumer group by librdkafka. README.md describes its arguments and output."""
 
 import json
 import signal
@@ -45,7 +45,7 @@ def main(servers: str, group: str, subscription: str, *settings: str) -> None:
             continue
         if error := message.error():
             if error.code() < 0 and error.code() != KafkaError._FATAL:
-                continue  # librdkafka's own news, such as a lost connection: it goes on by itself
+                continue  # events of librdkafka, such as a lost connection, after which it continues by itself
             tell("failed", error=f"{error.name()}: {error.str()}")
             break
         value = message.value()

@@ -1,4 +1,4 @@
-"""A member of a consumer group by kafka-python; what it takes and prints is said in README.md."""
+"""A member of a consumer group by kafka-python. README.md describes its arguments and output."""
 
 import json
 import signal
@@ -34,7 +34,7 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 def configuration(settings: Iterable[str]) -> dict[str, object]:
-    """Kafka's names and values as kafka-python knows them."""
+    """Returns the settings by kafka-python's names and types."""
     pairs = dict(setting.split("=", 1) for setting in settings)
     values: dict[str, object] = {
         name.replace(".", "_"): int(value) if name.endswith(".ms") else value for name, value in pairs.items()
@@ -65,7 +65,7 @@ def main(servers: str, group: str, subscription: str, *settings: str) -> None:
 
 
 def read(consumer: KafkaConsumer) -> None:
-    """One poll; that a connection was lost comes to nothing here, the next poll makes another."""
+    """Polls once; a lost connection is ignored, because the next poll opens another."""
     try:
         batches = consumer.poll(timeout_ms=POLL_MS)
     except KafkaConnectionError:
