@@ -1,0 +1,63 @@
+"""The requests that open a connection: ApiVersions, then the SASL login if there are credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from typing import Any
+
+from ..codec import Message
+from ..errors import error_for
+from ..messages.api_versions import ApiVersionsRequest
+from ..messages.sasl_authenticate import SaslAuthenticateRequest
+from ..messages.sasl_handshake import SaslHandshakeRequest
+from .connection import ClientConnection
+from .errors import VersionsRefusedError
+from .sasl import Credentials, sasl_messages
+from .served_versions import ServedVersions
+
+__all__ = ["open_connection", "opening_requests"]
+
+
+def opening_requests(
+    connection: ClientConnection, credentials: Credentials | None = None
+) -> Generator[Message, Any, None]:
+    """Yields each request that is to be sent and must be sent its response; the connection is usable when it ends.
+
+    Sets ``connection.served``. Raises VersionsRefusedError, SaslError, and KafkaError with the broker's own error code
+    when the broker refuses the mechanism or the credentials.
+    """
+    response = yield ApiVersionsRequest()
+    if response.error_code:
+        raise VersionsRefusedError(response.error_code)
+    connection.served = ServedVersions.from_response(response)
+    if credentials is not None:
+        yield from _login(credentials)
+
+
+def open_connection(
+    connection: ClientConnection, ask: Callable[[Message], Any], credentials: Credentials | None = None
+) -> None:
+    """Send `opening_requests` by ``ask``, which blocks and returns the response. Raises as both do."""
+    requests = opening_requests(connection, credentials)
+    request = next(requests)
+    with suppress(StopIteration):
+        while True:
+            request = requests.send(ask(request))
+
+
+def _login(credentials: Credentials) -> Generator[Message, Any, None]:
+    handshake = yield SaslHandshakeRequest(mechanism=credentials.mechanism)
+    if handshake.error_code:
+        offered = ", ".join(handshake.mechanisms)
+        raise error_for(handshake.error_code, f"SASL mechanism {credentials.mechanism} is not among {offered}")
+    messages = sasl_messages(credentials)
+    message = next(messages)
+    while True:
+        response = yield SaslAuthenticateRequest(auth_bytes=message)
+        if response.error_code:
+            raise error_for(response.error_code, response.error_message)
+        try:
+            message = messages.send(bytes(response.auth_bytes))
+        except StopIteration:
+            return

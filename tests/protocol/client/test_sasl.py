@@ -1,0 +1,63 @@
+"""The client's side of PLAIN and SCRAM."""
+
+from base64 import b64decode
+
+import pytest
+from pybroker.protocol.client.errors import SaslError
+from pybroker.protocol.client.sasl import Credentials, sasl_messages
+
+PENCIL = Credentials("SCRAM-SHA-256", "user", "pencil")
+NONCE = "rOprNGfwEbeRWgbNEkqO"
+SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+
+
+def test_plain_sends_user_and_password_in_one_message() -> None:
+    steps = sasl_messages(Credentials("PLAIN", "ü", "p"))
+    assert next(steps) == "\0ü\0p".encode()
+    with pytest.raises(StopIteration):
+        steps.send(b"")
+
+
+def test_scram_as_in_the_example_of_rfc_7677() -> None:
+    steps = sasl_messages(PENCIL, lambda: NONCE)
+    assert next(steps) == b"n,,n=user,r=" + NONCE.encode()
+    assert steps.send(SERVER_FIRST) == (
+        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+    )
+    with pytest.raises(StopIteration):
+        steps.send(SERVER_FINAL)
+
+
+def test_scram_escapes_equals_signs_and_commas_in_the_user_name() -> None:
+    assert next(sasl_messages(Credentials("SCRAM-SHA-512", "a=b,c", "p"), lambda: "n")) == b"n,,n=a=3Db=2Cc,r=n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "says"),
+    [
+        (b"r=other,s=W22Z,i=4096", "nonce"),
+        (b"r=rOprNGfwEbeRWgbNEkqO,s=W22Z,i=4096", "nonce"),
+        (SERVER_FIRST.replace(b"4096", b"1"), "1 iterations"),
+        (SERVER_FIRST.replace(b"4096", b"99999999999"), "iterations"),
+        (SERVER_FIRST.replace(b"4096", "²".encode()), "iterations"),
+        (SERVER_FIRST.replace(b"4096", b"9" * 5000), "iterations"),
+        (SERVER_FIRST.replace(b"s=W", b"s=?"), "base64"),
+        (b"\xff", "not UTF-8"),
+        (b"", "nonce"),
+    ],
+)
+def test_malformed_reply_of_the_broker_is_a_sasl_error(reply: bytes, says: str) -> None:
+    steps = sasl_messages(PENCIL, lambda: NONCE)
+    next(steps)
+    with pytest.raises(SaslError, match=says):
+        steps.send(reply)
+
+
+def test_broker_that_does_not_know_the_password_is_refused() -> None:
+    steps = sasl_messages(PENCIL, lambda: NONCE)
+    next(steps)
+    steps.send(SERVER_FIRST)
+    assert len(b64decode(SERVER_FINAL[2:])) == 32
+    with pytest.raises(SaslError, match="does not prove that it knows the password"):
+        steps.send(SERVER_FINAL.replace(b"6rri", b"7rri"))
