@@ -1,5 +1,4 @@
-"""A small blocking client: what a task needs of a broker to read record batches as they are stored.
+"""A blocking Kafka client that returns record batches as the bytes they are stored in.
 
-Clients that are at hand decode each record into objects; this one hands out the bytes that FETCH brings. Messages are
-those of `protocol/`. One thread, one connection a broker.
+**Why.** Other clients decode each record into an object. **Limits.** One thread, one connection to each broker.
 """

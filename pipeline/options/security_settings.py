@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from tempfile import NamedTemporaryFile
 from textwrap import wrap
 
+from ...protocol.client.sasl import PLAIN, SCRAM, Credentials
 from .options import OptionError
-
-PLAIN = "PLAIN"
-SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _LOGIN_MODULES = {
@@ -67,20 +65,11 @@ class TlsSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class SaslSettings:
-    """User, password and SASL mechanism: PLAIN or SCRAM."""
-
-    mechanism: str
-    user: str
-    password: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class SecuritySettings:
     """`tls` is None for plaintext connections, `sasl` is None without login."""
 
     tls: TlsSettings | None
-    sasl: SaslSettings | None
+    sasl: Credentials | None
 
 
 def take_security(left: dict[str, str]) -> SecuritySettings:
@@ -163,7 +152,7 @@ def _pem(name: str, text: str) -> str:
     )
 
 
-def _take_sasl(left: dict[str, str], *, is_wanted: bool) -> SaslSettings | None:
+def _take_sasl(left: dict[str, str], *, is_wanted: bool) -> Credentials | None:
     mechanism, jaas = left.pop("sasl.mechanism", "GSSAPI").strip().upper(), left.pop("sasl.jaas.config", None)
     if not is_wanted:
         return None
@@ -181,7 +170,7 @@ def _take_sasl(left: dict[str, str], *, is_wanted: bool) -> SaslSettings | None:
     for name in "username", "password":
         if name not in options:
             raise OptionError(f"Option 'kafka.sasl.jaas.config' has no {name}")
-    return SaslSettings(mechanism, options["username"], options["password"])
+    return Credentials(mechanism, options["username"], options["password"])
 
 
 def _jaas_entry(text: str) -> tuple[str, dict[str, str]]:

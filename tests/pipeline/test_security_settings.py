@@ -1,12 +1,10 @@
-"""Tests of security options for readers and writers, and of SASL logins."""
-
-from base64 import b64decode
+"""Tests of security options for readers and writers."""
 
 import pytest
-from pybroker.pipeline.client.sasl import LoginError, login
 from pybroker.pipeline.options.kafka_settings import reader_settings
 from pybroker.pipeline.options.options import OptionError
-from pybroker.pipeline.options.security_settings import SaslSettings, TlsSettings, librdkafka_security
+from pybroker.pipeline.options.security_settings import TlsSettings, librdkafka_security
+from pybroker.protocol.client.sasl import Credentials
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -15,7 +13,7 @@ OWN_FILES = {**FILES, "ssl.keystore.location": "/own.pem", "ssl.keystore.type": 
 LOGIN = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{PLAIN_MODULE} required username="u" password="p";'}
 
 
-def sasl_of(mechanism: str, jaas: str) -> SaslSettings | None:
+def sasl_of(mechanism: str, jaas: str) -> Credentials | None:
     given = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
     return reader_settings({"bootstrap.servers": "b:9092", **given}).security.sasl
 
@@ -75,7 +73,7 @@ def test_hostnames_are_not_checked_with_an_empty_algorithm() -> None:
     ],
 )
 def test_user_and_password_come_from_sasl_jaas_config(mechanism: str, jaas: str, expected: tuple[str, str]) -> None:
-    assert sasl_of(mechanism, jaas) == SaslSettings(mechanism.upper(), *expected)
+    assert sasl_of(mechanism, jaas) == Credentials(mechanism.upper(), *expected)
     assert "secret" not in repr(sasl_of(mechanism, jaas))
     written = librdkafka_security({"sasl.mechanism": mechanism, "sasl.jaas.config": jaas})
     assert (written["sasl.mechanism"], written["sasl.username"], written["sasl.password"]) == (
@@ -123,60 +121,3 @@ def test_writer_refuses_the_same_security_options_as_reader() -> None:
         librdkafka_security({"ssl.truststore.location": "/trust.jks"})
     with pytest.raises(OptionError, match=r"'kafka\.sasl\.jaas\.config' names"):
         librdkafka_security({**LOGIN, "sasl.mechanism": "SCRAM-SHA-256"})
-
-
-# --- logins -----------------------------------------------------------------------------------------------------------
-
-PENCIL = SaslSettings("SCRAM-SHA-256", "user", "pencil")
-NONCE = "rOprNGfwEbeRWgbNEkqO"
-SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
-SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
-
-
-def test_plain_login_sends_user_and_password() -> None:
-    steps = login(SaslSettings("PLAIN", "ü", "p"))
-    assert next(steps) == "\0ü\0p".encode()
-    with pytest.raises(StopIteration):
-        steps.send(b"")
-
-
-def test_scram_login_matches_the_example_of_rfc_7677() -> None:
-    steps = login(PENCIL, lambda: NONCE)
-    assert next(steps) == b"n,,n=user,r=" + NONCE.encode()
-    assert steps.send(SERVER_FIRST) == (
-        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
-    )
-    with pytest.raises(StopIteration):
-        steps.send(SERVER_FINAL)
-
-
-def test_scram_user_names_are_escaped() -> None:
-    assert next(login(SaslSettings("SCRAM-SHA-512", "a=b,c", "p"), lambda: "n")) == b"n,,n=a=3Db=2Cc,r=n"
-
-
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        (b"r=other,s=W22Z,i=4096", "nonce"),
-        (b"r=rOprNGfwEbeRWgbNEkqO,s=W22Z,i=4096", "nonce"),
-        (SERVER_FIRST.replace(b"4096", b"1"), "1 iterations"),
-        (SERVER_FIRST.replace(b"4096", b"99999999999"), "iterations"),
-        (SERVER_FIRST.replace(b"s=W", b"s=?"), "base 64"),
-        (b"\xff", "no text"),
-        (b"", "nonce"),
-    ],
-)
-def test_invalid_scram_message_of_the_broker_stops_the_login(answer: bytes, says: str) -> None:
-    steps = login(PENCIL, lambda: NONCE)
-    next(steps)
-    with pytest.raises(LoginError, match=says):
-        steps.send(answer)
-
-
-def test_broker_without_the_password_fails_the_scram_login() -> None:
-    steps = login(PENCIL, lambda: NONCE)
-    next(steps)
-    steps.send(SERVER_FIRST)
-    assert len(b64decode(SERVER_FINAL[2:])) == 32
-    with pytest.raises(LoginError, match="does not show that it knows the password"):
-        steps.send(SERVER_FINAL.replace(b"6rri", b"7rri"))
