@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 import ssl
 from collections import deque
@@ -15,6 +16,7 @@ from ...protocol.client import (
     ConnectionFailed,
     Event,
     SaslError,
+    SaslLogin,
     TlsAlertError,
     UnsupportedApiError,
     VersionsRefusedError,
@@ -25,6 +27,7 @@ from ...protocol.codec.schema import VersionRange
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ..options.kafka_settings import ReaderSettings
 
+_NONCE_BYTES = 24
 _MAX_RESPONSE_BYTES = (1 << 31) - 1
 _USABLE = {
     ApiKey.FETCH: VersionRange(0, 12),  # from 13 on topics are named by id (KIP-516), and readers know names
@@ -51,8 +54,10 @@ class Connection:
         self._client = ClientConnection(settings.client_id, _MAX_RESPONSE_BYTES, _USABLE)
         self._events: deque[Event] = deque()
         self._socket = self._connect(host, port)
+        sasl = settings.security.sasl
+        login = None if sasl is None else SaslLogin(sasl, secrets.token_urlsafe(_NONCE_BYTES))
         try:
-            open_connection(self._client, self.ask, settings.security.sasl)
+            open_connection(self._client, self.ask, login)
         except KafkaError as error:
             self.close()
             raise error_for(error.code, f"{self.address}: {error}") from None

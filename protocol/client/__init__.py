@@ -2,7 +2,7 @@
 
 **How.** The caller owns the socket. It writes the bytes that `ClientConnection.send` returns, and passes the bytes it
 reads to `ClientConnection.receive`, which returns events. `opening_requests` yields the requests that begin every
-connection: ApiVersions and, with credentials, the SASL login.
+connection: ApiVersions and, if wanted, a SASL login.
 
 **Limits.** It neither reconnects nor retries nor keeps time: its callers do.
 """
@@ -20,7 +20,7 @@ from .errors import (
     VersionsRefusedError,
 )
 from .opening import open_connection, opening_requests
-from .sasl import Credentials
+from .sasl import Credentials, SaslLogin
 from .served_versions import ServedVersions
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "ResponseReceived",
     "ResponseSizeError",
     "SaslError",
+    "SaslLogin",
     "ServedVersions",
     "TlsAlertError",
     "UnexpectedResponseError",

@@ -1,4 +1,4 @@
-"""The requests that open a connection: ApiVersions, then the SASL login if there are credentials."""
+"""The requests that open a connection: ApiVersions, then the SASL login if one is wanted."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from ..messages.sasl_authenticate import SaslAuthenticateRequest
 from ..messages.sasl_handshake import SaslHandshakeRequest
 from .connection import ClientConnection
 from .errors import VersionsRefusedError
-from .sasl import Credentials, sasl_messages
+from .sasl import SaslLogin, sasl_messages
 from .served_versions import ServedVersions
 
 __all__ = ["open_connection", "opening_requests"]
 
 
-def opening_requests(
-    connection: ClientConnection, credentials: Credentials | None = None
-) -> Generator[Message, Any, None]:
+def opening_requests(connection: ClientConnection, login: SaslLogin | None = None) -> Generator[Message, Any, None]:
     """Yields each request that is to be sent and must be sent its response; the connection is usable when it ends.
 
     Sets ``connection.served``. Raises VersionsRefusedError, SaslError, and KafkaError with the broker's own error code
@@ -31,27 +29,28 @@ def opening_requests(
     if response.error_code:
         raise VersionsRefusedError(response.error_code)
     connection.served = ServedVersions.from_response(response)
-    if credentials is not None:
-        yield from _login(credentials)
+    if login is not None:
+        yield from _log_in(login)
 
 
 def open_connection(
-    connection: ClientConnection, ask: Callable[[Message], Any], credentials: Credentials | None = None
+    connection: ClientConnection, ask: Callable[[Message], Any], login: SaslLogin | None = None
 ) -> None:
     """Send `opening_requests` by ``ask``, which blocks and returns the response. Raises as both do."""
-    requests = opening_requests(connection, credentials)
+    requests = opening_requests(connection, login)
     request = next(requests)
     with suppress(StopIteration):
         while True:
             request = requests.send(ask(request))
 
 
-def _login(credentials: Credentials) -> Generator[Message, Any, None]:
-    handshake = yield SaslHandshakeRequest(mechanism=credentials.mechanism)
+def _log_in(login: SaslLogin) -> Generator[Message, Any, None]:
+    mechanism = login.credentials.mechanism
+    handshake = yield SaslHandshakeRequest(mechanism=mechanism)
     if handshake.error_code:
         offered = ", ".join(handshake.mechanisms)
-        raise error_for(handshake.error_code, f"SASL mechanism {credentials.mechanism} is not among {offered}")
-    messages = sasl_messages(credentials)
+        raise error_for(handshake.error_code, f"SASL mechanism {mechanism} is not among {offered}")
+    messages = sasl_messages(login)
     message = next(messages)
     while True:
         response = yield SaslAuthenticateRequest(auth_bytes=message)

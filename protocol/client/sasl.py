@@ -9,14 +9,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-import secrets
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from .errors import SaslError
 
-__all__ = ["PLAIN", "SCRAM", "Credentials", "sasl_messages"]
+__all__ = ["PLAIN", "SCRAM", "Credentials", "SaslLogin", "sasl_messages"]
 
 PLAIN = "PLAIN"
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -38,16 +37,23 @@ class Credentials:
     password: str = field(repr=False)
 
 
-def sasl_messages(
-    credentials: Credentials, new_nonce: Callable[[], str] = lambda: secrets.token_urlsafe(24)
-) -> Generator[bytes, bytes, None]:
+@dataclass(frozen=True, slots=True)
+class SaslLogin:
+    """One login. ``nonce`` is random printable ASCII without a comma, used once; only SCRAM needs it."""
+
+    credentials: Credentials
+    nonce: str = field(repr=False)
+
+
+def sasl_messages(login: SaslLogin) -> Generator[bytes, bytes, None]:
     """Yields each message to the broker and must be sent the broker's reply; ends when the login is complete.
 
     Raises SaslError when a reply is malformed or does not prove that the broker knows the password.
     """
+    credentials = login.credentials
     if credentials.mechanism == PLAIN:
         return _plain(credentials)
-    return _scram(credentials, _HASHES[credentials.mechanism], new_nonce())
+    return _scram(credentials, _HASHES[credentials.mechanism], login.nonce)
 
 
 def _plain(credentials: Credentials) -> Generator[bytes, bytes, None]:

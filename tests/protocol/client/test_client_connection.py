@@ -19,6 +19,7 @@ from pybroker.protocol.client import (
     ResponseReceived,
     ResponseSizeError,
     SaslError,
+    SaslLogin,
     ServedVersions,
     TlsAlertError,
     UnexpectedResponseError,
@@ -380,9 +381,7 @@ def versions_response() -> ApiVersionsResponse:
     )
 
 
-def opened(
-    credentials: Credentials | None, *authentications: SaslAuthenticateResponse, handshake_error: int = 0
-) -> Broker:
+def opened(login: SaslLogin | None, *authentications: SaslAuthenticateResponse, handshake_error: int = 0) -> Broker:
     connection = ClientConnection("test", MAX_BYTES)
     broker = Broker(
         connection,
@@ -392,11 +391,12 @@ def opened(
             SaslAuthenticateRequest: list(authentications),
         },
     )
-    open_connection(connection, broker, credentials)
+    open_connection(connection, broker, login)
     return broker
 
 
-PLAIN = Credentials("PLAIN", "user", "secret")
+SCRAM = SaslLogin(Credentials("SCRAM-SHA-256", "user", "secret"), "nonce")
+PLAIN = SaslLogin(Credentials("PLAIN", "user", "secret"), "nonce")
 
 
 def test_connection_is_opened_by_api_versions_0() -> None:
@@ -426,7 +426,10 @@ def test_refused_credentials_are_an_error_with_the_brokers_text() -> None:
 
 def test_malformed_scram_reply_is_an_error() -> None:
     with pytest.raises(SaslError):
-        opened(Credentials("SCRAM-SHA-256", "user", "secret"), SaslAuthenticateResponse(auth_bytes=b"\xff"))
+        opened(
+            SaslLogin(Credentials("SCRAM-SHA-256", "user", "secret"), "nonce"),
+            SaslAuthenticateResponse(auth_bytes=b"\xff"),
+        )
 
 
 @pytest.mark.parametrize(("code", "name"), [(35, "UNSUPPORTED_VERSION"), (9999, "9999")])

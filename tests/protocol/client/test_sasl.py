@@ -4,7 +4,7 @@ from base64 import b64decode
 
 import pytest
 from pybroker.protocol.client.errors import SaslError
-from pybroker.protocol.client.sasl import Credentials, sasl_messages
+from pybroker.protocol.client.sasl import Credentials, SaslLogin, sasl_messages
 
 PENCIL = Credentials("SCRAM-SHA-256", "user", "pencil")
 NONCE = "rOprNGfwEbeRWgbNEkqO"
@@ -13,14 +13,14 @@ SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
 def test_plain_sends_user_and_password_in_one_message() -> None:
-    steps = sasl_messages(Credentials("PLAIN", "ü", "p"))
+    steps = sasl_messages(SaslLogin(Credentials("PLAIN", "ü", "p"), "n"))
     assert next(steps) == "\0ü\0p".encode()
     with pytest.raises(StopIteration):
         steps.send(b"")
 
 
 def test_scram_as_in_the_example_of_rfc_7677() -> None:
-    steps = sasl_messages(PENCIL, lambda: NONCE)
+    steps = sasl_messages(SaslLogin(PENCIL, NONCE))
     assert next(steps) == b"n,,n=user,r=" + NONCE.encode()
     assert steps.send(SERVER_FIRST) == (
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
@@ -30,7 +30,7 @@ def test_scram_as_in_the_example_of_rfc_7677() -> None:
 
 
 def test_scram_escapes_equals_signs_and_commas_in_the_user_name() -> None:
-    assert next(sasl_messages(Credentials("SCRAM-SHA-512", "a=b,c", "p"), lambda: "n")) == b"n,,n=a=3Db=2Cc,r=n"
+    assert next(sasl_messages(SaslLogin(Credentials("SCRAM-SHA-512", "a=b,c", "p"), "n"))) == b"n,,n=a=3Db=2Cc,r=n"
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_scram_escapes_equals_signs_and_commas_in_the_user_name() -> None:
     ],
 )
 def test_malformed_reply_of_the_broker_is_a_sasl_error(reply: bytes, says: str) -> None:
-    steps = sasl_messages(PENCIL, lambda: NONCE)
+    steps = sasl_messages(SaslLogin(PENCIL, NONCE))
     next(steps)
     with pytest.raises(SaslError, match=says):
         steps.send(reply)
 
 
 def test_broker_that_does_not_know_the_password_is_refused() -> None:
-    steps = sasl_messages(PENCIL, lambda: NONCE)
+    steps = sasl_messages(SaslLogin(PENCIL, NONCE))
     next(steps)
     steps.send(SERVER_FIRST)
     assert len(b64decode(SERVER_FINAL[2:])) == 32
