@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn in a cluster, where a partition of ``__transaction_state`` may have come to a pybroker."""
+"""AddPartitionsToTxn in a cluster, where this broker may lead a partition of ``__transaction_state``."""
 
 import pytest
 from pybroker.broker.apis.transactions.add_partitions_to_txn import AddPartitionsToTxn
@@ -15,7 +15,7 @@ TOPICS = [AddPartitionsToTxnTopic(name="orders", partitions=[0, 1])]
 
 
 @pytest.mark.parametrize("version", [4, 5])
-async def test_brokers_are_told_to_look_elsewhere(version: int) -> None:
+async def test_requests_of_brokers_get_not_coordinator(version: int) -> None:
     """So that their producers try again, and go on when a Kafka coordinates them anew."""
     transactions = [
         AddPartitionsToTxnTransaction(transactional_id=name, verify_only=True, topics=TOPICS) for name in ("a", "b")
@@ -32,7 +32,7 @@ async def test_brokers_are_told_to_look_elsewhere(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(4))
-async def test_producers_are_told_to_stop(version: int) -> None:
+async def test_requests_of_producers_get_a_fatal_error(version: int) -> None:
     request = AddPartitionsToTxnRequest(v3_and_below_transactional_id="a", v3_and_below_topics=TOPICS)
     (topic,) = (await call(HANDLER, version, request)).results_by_topic_v3_and_below
     codes = [each.partition_error_code for each in topic.results_by_partition]

@@ -1,4 +1,4 @@
-"""What brokers ask of each other: the shapes of all versions, and who may ask."""
+"""APIs between brokers: requests and responses in every version, and the listeners that may send them."""
 
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from pathlib import Path
@@ -87,7 +87,7 @@ class Orders:
 
 
 @pytest.mark.parametrize("version", range(8))
-async def test_leader_and_isr_reads_the_same_in_every_version(version: int) -> None:
+async def test_leader_and_isr_means_the_same_in_every_version(version: int) -> None:
     name = "t" if version < 2 else ""
     states = [LeaderAndIsrPartitionState(topic_name=name, partition_index=index, leader=index) for index in (0, 1)]
     topic_id = UUID(int=5) if version >= 5 else UUID(int=0)
@@ -110,7 +110,7 @@ async def test_leader_and_isr_reads_the_same_in_every_version(version: int) -> N
 
 @pytest.mark.parametrize("version", range(5))
 @pytest.mark.parametrize("delete", [False, True])
-async def test_stop_replica_reads_the_same_in_every_version(version: int, delete: bool) -> None:
+async def test_stop_replica_means_the_same_in_every_version(version: int, delete: bool) -> None:
     request = StopReplicaRequest(delete_partitions=delete and version < 3)
     if version == 0:
         request.ungrouped_partitions = [
@@ -129,7 +129,7 @@ async def test_stop_replica_reads_the_same_in_every_version(version: int, delete
 
 
 @pytest.mark.parametrize("version", range(9))
-async def test_update_metadata_reads_the_same_in_every_version(version: int) -> None:
+async def test_update_metadata_means_the_same_in_every_version(version: int) -> None:
     name = "t" if version < 5 else ""
     states = [UpdateMetadataPartitionState(topic_name=name, partition_index=index, leader=index) for index in (0, 1)]
     request = UpdateMetadataRequest(
@@ -179,7 +179,7 @@ async def alter(plane: ControlPlane, version: int, request: AlterPartitionReques
 
 
 @pytest.mark.parametrize("version", range(4))
-async def test_leader_changes_its_isr(plane: ControlPlane, version: int) -> None:
+async def test_alter_partition_changes_the_isr_for_the_leader(plane: ControlPlane, version: int) -> None:
     changed = await alter(plane, version, alter_request(plane, version, 2))
     assert changed == ResponsePartitionData(
         partition_index=0, leader_id=2, leader_epoch=0, isr=[2], leader_recovery_state=0, partition_epoch=1
@@ -187,7 +187,9 @@ async def test_leader_changes_its_isr(plane: ControlPlane, version: int) -> None
 
 
 @pytest.mark.parametrize("version", range(4))
-async def test_old_leaders_hear_another_word_for_a_replica_that_may_not_join(plane: ControlPlane, version: int) -> None:
+async def test_alter_partition_refuses_an_ineligible_replica_with_the_code_of_its_version(
+    plane: ControlPlane, version: int
+) -> None:
     await plane.take_down(3)
     await plane.settled()
     request = alter_request(plane, version, 2, 3)
@@ -199,12 +201,12 @@ async def test_old_leaders_hear_another_word_for_a_replica_that_may_not_join(pla
     assert refused.error_code == wanted
 
 
-async def test_topic_that_has_another_id_by_now(plane: ControlPlane) -> None:
+async def test_alter_partition_with_an_outdated_topic_id_gets_unknown_topic_id(plane: ControlPlane) -> None:
     refused = await alter(plane, 3, alter_request(plane, 3, 2, topic_id=UUID(int=99)))
     assert refused.error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
-async def test_not_even_topic_ids_are_looked_at_by_another_than_the_controller(plane: ControlPlane) -> None:
+async def test_alter_partition_sent_to_another_broker_gets_not_controller(plane: ControlPlane) -> None:
     request = alter_request(plane, 3, 2)
     await plane.controller.call("resign", plane.controller._resign)
     with pytest.raises(NotControllerError):
@@ -233,13 +235,13 @@ class JustElected:
         return self._controller.alter_partitions(broker_id, broker_epoch, changes)
 
 
-async def test_leader_is_heard_by_a_controller_that_does_not_know_the_topics_yet(plane: ControlPlane) -> None:
+async def test_alter_partition_waits_until_a_new_controller_knows_the_topics(plane: ControlPlane) -> None:
     handler = AlterPartition(JustElected(plane.controller))
     response = await call(handler, 3, alter_request(plane, 3, 2))
     assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
 
 
-async def test_producer_ids_come_as_start_and_length(plane: ControlPlane) -> None:
+async def test_allocate_producer_ids_returns_the_start_and_length_of_a_new_block(plane: ControlPlane) -> None:
     request = AllocateProducerIdsRequest(broker_id=2, broker_epoch=plane.controller.context.broker_epoch(2))
     handler = AllocateProducerIds(plane.controller)
     first, second = [await call(handler, 0, request) for _ in range(2)]
@@ -248,7 +250,7 @@ async def test_producer_ids_come_as_start_and_length(plane: ControlPlane) -> Non
 
 
 @pytest.mark.parametrize("version", range(4))
-async def test_controlled_shutdown_names_what_is_left(plane: ControlPlane, version: int) -> None:
+async def test_controlled_shutdown_names_the_partitions_still_led(plane: ControlPlane, version: int) -> None:
     await plane.take_down(3)
     await plane.settled()
     request = ControlledShutdownRequest(broker_id=2, broker_epoch=-1)
@@ -260,7 +262,7 @@ async def test_controlled_shutdown_names_what_is_left(plane: ControlPlane, versi
 # -- who may ask
 
 
-async def test_nobody_asks_on_a_listener_for_clients() -> None:
+async def test_apis_between_brokers_are_refused_on_listeners_for_clients() -> None:
     config = load_config(
         "listeners=PLAINTEXT://:9092,INSIDE://:9093\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT\n"
         "inter.broker.listener.name=inside\n"

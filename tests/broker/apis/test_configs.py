@@ -107,7 +107,7 @@ async def handlers(tmp_path: Path) -> AsyncIterator[Handlers]:
 
 
 @pytest.mark.parametrize("version", DESCRIBE)
-async def test_values_come_with_what_the_version_can_say_of_them(handlers: Handlers, version: int) -> None:
+async def test_described_values_have_the_fields_of_their_version(handlers: Handlers, version: int) -> None:
     await call(handlers.alter, 1, alter((THE_TOPIC, [Change("retention.ms", SET, " 5 ")])))
     entries = await handlers.entries(version, THE_TOPIC)
     shown = {name: entries[name].value for name in ("retention.ms", "max.message.bytes", "segment.bytes")}
@@ -121,7 +121,7 @@ async def test_values_come_with_what_the_version_can_say_of_them(handlers: Handl
     assert (documented, entries["retention.ms"].config_type) == ((True, 5) if version > 2 else (False, 0))
 
 
-async def test_a_resource_named_very_often_is_described_once(handlers: Handlers) -> None:
+async def test_describe_configs_describes_a_resource_named_very_often_once(handlers: Handlers) -> None:
     async def ask(*wanted: tuple[Resource, list[str] | None]) -> list[tuple[str, set[str]]]:
         resources = [
             DescribeConfigsResource(resource_type=resource.type, resource_name=resource.name, configuration_keys=names)
@@ -139,14 +139,14 @@ async def test_a_resource_named_very_often_is_described_once(handlers: Handlers)
     assert len(every) > 100
 
 
-async def test_synonyms_and_documentation_are_told_on_request_only(handlers: Handlers) -> None:
+async def test_synonyms_and_documentation_are_described_on_request_only(handlers: Handlers) -> None:
     response = await call(handlers.describe, 4, describe(THIS_BROKER, "message.max.bytes"))
     (entry,) = response.results[0].configs
     assert (entry.synonyms, entry.documentation, entry.config_source) == ([], None, OF_FILE)
 
 
 @pytest.mark.parametrize("version", DESCRIBE)
-async def test_brokers_and_loggers_are_described(handlers: Handlers, version: int) -> None:
+async def test_describe_configs_describes_brokers_and_loggers(handlers: Handlers, version: int) -> None:
     await call(handlers.alter, 1, alter((ALL_BROKERS, [Change("log.segment.bytes", SET, "9000")])))
     await call(handlers.alter, 1, alter((THIS_BROKER, [Change("log.segment.bytes", SET, "8000")])))
     names = ("log.segment.bytes", "broker.rack", "ssl.key.password")
@@ -165,7 +165,7 @@ async def test_brokers_and_loggers_are_described(handlers: Handlers, version: in
         assert sources == [OF_BROKER, OF_ALL_BROKERS, OF_LOGGER]
 
 
-async def test_what_another_kind_of_broker_stored_for_a_topic_is_passed_over(handlers: Handlers) -> None:
+async def test_describe_configs_skips_stored_topic_settings_that_are_unknown_or_invalid(handlers: Handlers) -> None:
     stored = {"retention.ms": "5", "of.kafka.5": "x", "segment.bytes": "tiny"}
     await handlers.tree.change_config("topics", "t", lambda _stored: stored)
     entries = await handlers.entries(4, THE_TOPIC)
@@ -185,7 +185,7 @@ async def test_what_another_kind_of_broker_stored_for_a_topic_is_passed_over(han
     ],
     ids=str,
 )
-async def test_what_cannot_be_described_is_said_beside_the_rest(
+async def test_a_resource_that_cannot_be_described_gets_an_error_beside_the_others(
     handlers: Handlers, resource: Resource, expected: ErrorCode
 ) -> None:
     assert (await handlers.failure(4, resource)).error_code == expected
@@ -195,13 +195,13 @@ async def test_what_cannot_be_described_is_said_beside_the_rest(
     assert [(result.error_code, len(result.configs)) for result in response.results] == [(expected, 0), (0, 1)]
 
 
-async def test_a_resource_of_an_unknown_type_fails_the_whole_request(handlers: Handlers) -> None:
+async def test_describe_configs_with_an_unknown_resource_type_fails_as_a_whole(handlers: Handlers) -> None:
     with pytest.raises(InvalidRequestError, match="type 77"):
         await call(handlers.describe, 4, describe(Resource(77, "x")))
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.INCREMENTAL_ALTER_CONFIGS))
-async def test_single_settings_are_altered(handlers: Handlers, version: int) -> None:
+async def test_incremental_alter_configs_changes_single_settings(handlers: Handlers, version: int) -> None:
     wishes = alter(
         (THE_TOPIC, [Change("retention.ms", SET, "5"), Change("segment.bytes", DELETE, None)]),
         (THIS_BROKER, [Change("log.segment.bytes", SET, "tiny")]),
@@ -215,7 +215,7 @@ async def test_single_settings_are_altered(handlers: Handlers, version: int) -> 
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.ALTER_CONFIGS))
-async def test_all_settings_are_replaced(handlers: Handlers, version: int) -> None:
+async def test_alter_configs_replaces_all_settings(handlers: Handlers, version: int) -> None:
     await call(handlers.alter, 1, alter((THE_TOPIC, [Change("retention.ms", SET, "5")])))
     wishes = replace((THE_TOPIC, {"segment.bytes": "2000"}), (LOGGERS, {"root": "INFO"}))
     response = await call(handlers.replace, version, wishes)
@@ -223,7 +223,7 @@ async def test_all_settings_are_replaced(handlers: Handlers, version: int) -> No
     assert await handlers.tree.config("topics", "t") == {"segment.bytes": "2000"}
 
 
-async def test_what_is_named_twice_is_not_altered_and_the_rest_is(handlers: Handlers) -> None:
+async def test_a_resource_or_setting_named_twice_is_not_altered_but_the_others_are(handlers: Handlers) -> None:
     once = {"log.segment.bytes": "2000"}
     response = await call(handlers.replace, 2, replace((THIS_BROKER, once), (ALL_BROKERS, once), (THIS_BROKER, {})))
     assert [one.error_code for one in response.responses] == [42, 0, 42]
@@ -233,7 +233,7 @@ async def test_what_is_named_twice_is_not_altered_and_the_rest_is(handlers: Hand
     assert response.responses[0].error_code == ErrorCode.INVALID_REQUEST
 
 
-async def test_null_is_no_value(handlers: Handlers) -> None:
+async def test_a_null_value_is_refused_as_invalid(handlers: Handlers) -> None:
     nulls = [Change("retention.ms", SET, None), Change("flush.ms", DELETE, None), Change("segment.ms", SET, None)]
     (response,) = (await call(handlers.alter, 1, alter((THE_TOPIC, nulls)))).responses
     assert response.error_code == ErrorCode.INVALID_REQUEST
@@ -242,7 +242,7 @@ async def test_null_is_no_value(handlers: Handlers) -> None:
     assert response.error_code == ErrorCode.INVALID_REQUEST
 
 
-async def test_what_is_only_validated_is_not_written(handlers: Handlers) -> None:
+async def test_validate_only_writes_no_setting(handlers: Handlers) -> None:
     for request, handler in (
         (alter((THE_TOPIC, [Change("retention.ms", SET, "5")]), validate_only=True), handlers.alter),
         (replace((THE_TOPIC, {"retention.ms": "5"}), validate_only=True), handlers.replace),
@@ -252,7 +252,7 @@ async def test_what_is_only_validated_is_not_written(handlers: Handlers) -> None
 
 
 @pytest.mark.parametrize("api", ["describe", "alter", "replace"])
-async def test_others_have_the_loop_while_very_many_resources_are_refused(handlers: Handlers, api: str) -> None:
+async def test_event_loop_stays_free_while_very_many_config_resources_are_refused(handlers: Handlers, api: str) -> None:
     unknown = [Resource(TOPIC, f"unknown{number}") for number in range(10 * BETWEEN_PAUSES)]
     requests = {
         "describe": DescribeConfigsRequest(

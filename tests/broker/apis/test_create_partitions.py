@@ -1,4 +1,4 @@
-"""CreatePartitions: what is answered for can be produced to."""
+"""CreatePartitions: the response comes when clients can produce to the new partitions."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -52,20 +52,20 @@ async def create(
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.CREATE_PARTITIONS))
-async def test_in_every_version_answered_partitions_have_leaders(apis: TopicApis, version: int) -> None:
+async def test_created_partitions_have_leaders_when_the_response_comes(apis: TopicApis, version: int) -> None:
     assert await create(apis, more("t", 4), version=version) == {"t": (ErrorCode.NONE, None)}
     assert [apis.cache.leader_of("t", index) for index in range(4)] == [(1, 0)] * 4
     assert TopicPartition("t", 3) in apis.broker.roles
 
 
-async def test_chosen_brokers_are_taken(apis: TopicApis) -> None:
+async def test_create_partitions_uses_the_requested_replica_assignment(apis: TopicApis) -> None:
     assert await create(apis, more("t", 3, [1])) == {"t": (ErrorCode.NONE, None)}
     state = apis.cache.partition("t", 2)
     assert state is not None
     assert list(state.replicas) == [1]
 
 
-async def test_each_topic_has_an_answer_of_its_own(apis: TopicApis) -> None:
+async def test_create_partitions_reports_a_result_for_each_topic(apis: TopicApis) -> None:
     results = await create(
         apis, more("t", 3), more("nowhere", 3), more("twice", 3), more("twice", 4), more("a/b", 1), more("", 1)
     )
@@ -89,7 +89,7 @@ async def test_each_topic_has_an_answer_of_its_own(apis: TopicApis) -> None:
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-async def test_what_cannot_be_is_refused_with_the_reason(
+async def test_an_impossible_partition_count_or_assignment_is_refused_with_a_reason(
     apis: TopicApis, wish: CreatePartitionsTopic, code: ErrorCode, validate_only: bool
 ) -> None:
     ((found, message),) = (await create(apis, wish, validate_only=validate_only)).values()
@@ -98,13 +98,13 @@ async def test_what_cannot_be_is_refused_with_the_reason(
     assert apis.cache.partition_count("t") == 2
 
 
-async def test_a_wish_that_is_only_checked_is_answered_at_once_and_changes_nothing(apis: TopicApis) -> None:
+async def test_create_partitions_with_validate_only_answers_at_once_and_changes_nothing(apis: TopicApis) -> None:
     assert await create(apis, more("t", 3), validate_only=True, timeout_ms=0) == {"t": (ErrorCode.NONE, None)}
     await apis.plane.controller.drained()
     assert apis.cache.partition_count("t") == 2
 
 
-async def test_partitions_without_leaders_when_the_time_is_up_come_all_the_same(apis: TopicApis) -> None:
+async def test_partitions_without_leaders_in_time_get_a_timeout_and_are_created_all_the_same(apis: TopicApis) -> None:
     apis.broker.reachable.clear()
     assert await create(apis, more("t", 3), timeout_ms=1) == {"t": (ErrorCode.REQUEST_TIMED_OUT, None)}
     apis.broker.reachable.set()
@@ -112,11 +112,11 @@ async def test_partitions_without_leaders_when_the_time_is_up_come_all_the_same(
     assert apis.cache.leader_of("t", 2) == (1, 0)
 
 
-async def test_a_client_that_does_not_wait_is_told_so(apis: TopicApis) -> None:
+async def test_create_partitions_with_timeout_zero_gets_request_timed_out(apis: TopicApis) -> None:
     assert await create(apis, more("t", 3), timeout_ms=0) == {"t": (ErrorCode.REQUEST_TIMED_OUT, None)}
 
 
-async def test_the_answer_waits_for_the_metadata(apis: TopicApis) -> None:
+async def test_create_partitions_waits_until_the_metadata_has_the_leaders(apis: TopicApis) -> None:
     apis.broker.reachable.clear()
     answer = asyncio.create_task(create(apis, more("t", 3)))
     while apis.plane.controller.context.leadership(TopicPartition("t", 2)) is None:
@@ -126,7 +126,7 @@ async def test_the_answer_waits_for_the_metadata(apis: TopicApis) -> None:
     assert await answer == {"t": (ErrorCode.NONE, None)}
 
 
-async def test_a_topic_that_is_being_deleted_does_not_grow(apis: TopicApis) -> None:
+async def test_a_topic_that_is_being_deleted_gets_no_new_partitions(apis: TopicApis) -> None:
     apis.broker.reachable.clear()
     await apis.plane.topics.mark_for_deletion("t")
     await apis.plane.controller.call("look", _nothing)
@@ -136,7 +136,7 @@ async def test_a_topic_that_is_being_deleted_does_not_grow(apis: TopicApis) -> N
     assert results["t"][0] is ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-async def test_only_the_controller_creates(apis: TopicApis) -> None:
+async def test_create_partitions_sent_to_another_broker_gets_not_controller(apis: TopicApis) -> None:
     await apis.plane.controller.call("resign", apis.plane.controller._resign)
     with pytest.raises(NotControllerError):
         await create(apis, more("t", 3))
@@ -146,12 +146,12 @@ async def _nothing() -> None:
     return None
 
 
-async def test_others_have_the_loop_while_very_many_wishes_are_refused(apis: TopicApis) -> None:
+async def test_event_loop_stays_free_while_very_many_topics_are_refused(apis: TopicApis) -> None:
     wishes = [more(f"unknown{number}", 2) for number in range(10 * BETWEEN_PAUSES)]
     assert await turns_during(create(apis, *wishes, validate_only=True)) > 10
 
 
-async def test_what_is_checked_together_has_to_have_room_together(apis: TopicApis) -> None:
+async def test_topics_validated_in_one_request_share_the_limit_of_partitions(apis: TopicApis) -> None:
     """Each of thousands could ask for the assignment of ten thousand partitions."""
     for number in range(21):
         await apis.plane.topics.create(NewTopic(f"g{number}", 1, 1))

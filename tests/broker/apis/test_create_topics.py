@@ -1,4 +1,4 @@
-"""CreateTopics: what is answered for can be produced to."""
+"""CreateTopics: the response comes when clients can produce to the topics."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -60,7 +60,7 @@ async def create(apis: TopicApis, *topics: CreatableTopic, version: int = 7, **f
 
 
 @pytest.mark.parametrize("version", range(8))
-async def test_answered_topic_has_leaders(apis: TopicApis, version: int) -> None:
+async def test_created_topic_has_leaders_when_the_response_comes(apis: TopicApis, version: int) -> None:
     response = await create(apis, topic("t", 3), version=version)
     again = decode(CreateTopicsResponse, encode(response, version), version)
     (result,) = again.topics
@@ -72,7 +72,7 @@ async def test_answered_topic_has_leaders(apis: TopicApis, version: int) -> None
         assert (result.num_partitions, result.replication_factor) == (3, 1)
 
 
-async def test_settings_that_nothing_comes_of_are_said_when_the_topic_is_made(
+async def test_unsupported_topic_settings_are_logged_when_the_topic_is_created(
     apis: TopicApis, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked = topic("t", retention_ms="5", local_retention_ms="4")
@@ -83,7 +83,7 @@ async def test_settings_that_nothing_comes_of_are_said_when_the_topic_is_made(
     assert caplog.messages.count(line) == 1
 
 
-async def test_answer_has_the_settings_and_where_they_come_from(apis: TopicApis) -> None:
+async def test_create_topics_returns_the_settings_with_their_sources(apis: TopicApis) -> None:
     response = await create(apis, topic("t", retention_ms="5"))
     configs = {entry.name: (entry.value, entry.config_source) for entry in response.topics[0].configs or []}
     assert configs["retention.ms"] == ("5", ConfigSource.TOPIC_CONFIG)
@@ -91,7 +91,7 @@ async def test_answer_has_the_settings_and_where_they_come_from(apis: TopicApis)
     assert configs["cleanup.policy"] == ("delete", ConfigSource.DEFAULT_CONFIG)
 
 
-async def test_settings_that_topics_have_in_common_are_in_an_answer_once(apis: TopicApis) -> None:
+async def test_equal_settings_of_many_topics_share_one_object_in_the_response(apis: TopicApis) -> None:
     """A hundred thousand topics that are only validated would take six kilobytes each."""
     response = await create(apis, topic("a"), topic("b"), topic("c", retention_ms="5"), validate_only=True)
     first, second, other = ({entry.name: entry for entry in result.configs or []} for result in response.topics)
@@ -99,7 +99,7 @@ async def test_settings_that_topics_have_in_common_are_in_an_answer_once(apis: T
     assert [name for name, entry in other.items() if entry is not first[name]] == ["retention.ms"]
 
 
-async def test_each_topic_has_an_answer_of_its_own(apis: TopicApis) -> None:
+async def test_create_topics_reports_a_result_for_each_topic(apis: TopicApis) -> None:
     await create(apis, topic("there"))
     assigned = CreatableTopic(
         name="assigned",
@@ -148,7 +148,7 @@ async def test_each_topic_has_an_answer_of_its_own(apis: TopicApis) -> None:
     assert apis.cache.partition_count("good") == 2
 
 
-async def test_validation_alone_creates_nothing(apis: TopicApis) -> None:
+async def test_create_topics_with_validate_only_creates_nothing(apis: TopicApis) -> None:
     response = await create(apis, topic("t", 4), topic("a b"), validate_only=True)
     assert codes(response) == {"t": ErrorCode.NONE, "a b": ErrorCode.INVALID_TOPIC_EXCEPTION}
     assert (response.topics[0].num_partitions, response.topics[0].topic_id) == (4, NULL)
@@ -156,7 +156,7 @@ async def test_validation_alone_creates_nothing(apis: TopicApis) -> None:
 
 
 @pytest.mark.parametrize(("name", "validate_only"), [("t", True), ("t!", False)])
-async def test_others_have_the_loop_between_topics_of_which_none_is_made(
+async def test_event_loop_stays_free_while_very_many_topics_are_validated_or_refused(
     apis: TopicApis, name: str, validate_only: bool
 ) -> None:
     topics = [topic(f"{name}{number}") for number in range(50)]
@@ -169,14 +169,14 @@ async def test_others_have_the_loop_between_topics_of_which_none_is_made(
     assert len((await many).topics) == 50
 
 
-async def test_what_is_validated_together_has_to_have_room_together(apis: TopicApis) -> None:
+async def test_topics_validated_in_one_request_share_the_limit_of_partitions(apis: TopicApis) -> None:
     """Each of a hundred thousand could ask for the assignment of ten thousand partitions."""
     topics = [topic(f"t{number}", 10_000) for number in range(21)]
     response = await create(apis, *topics, validate_only=True)
     assert list(codes(response).values()) == [ErrorCode.NONE] * 20 + [ErrorCode.POLICY_VIOLATION]
 
 
-async def test_broker_that_is_not_the_controller_says_so(apis: TopicApis) -> None:
+async def test_create_topics_sent_to_another_broker_gets_not_controller(apis: TopicApis) -> None:
     request = CreateTopicsRequest(topics=[topic("t")])
     response = await handler(apis, is_controller=False)(context(7), request)
     assert codes(response) == {"t": ErrorCode.NOT_CONTROLLER}
@@ -188,7 +188,7 @@ def is_told_late(result: CreatableTopicResult) -> bool:
     return result.error_code == ErrorCode.REQUEST_TIMED_OUT and counts == (-1, -1) and not result.configs
 
 
-async def test_topic_without_leaders_in_time_is_there_but_late(apis: TopicApis) -> None:
+async def test_topic_without_leaders_in_time_gets_a_timeout_and_is_created_all_the_same(apis: TopicApis) -> None:
     apis.broker.reachable.clear()
     response = await create(apis, topic("t"), topic("a b"), timeout_ms=1)
     assert is_told_late(response.topics[0])
@@ -196,14 +196,14 @@ async def test_topic_without_leaders_in_time_is_there_but_late(apis: TopicApis) 
     assert await apis.plane.tree.topics() == ["t"]
 
 
-async def test_no_time_means_not_to_wait(apis: TopicApis) -> None:
+async def test_create_topics_with_timeout_zero_gets_request_timed_out(apis: TopicApis) -> None:
     response = await create(apis, topic("t"), timeout_ms=0)
     assert is_told_late(response.topics[0])
     await apis.plane.controller.drained()
     assert apis.cache.has_topic("t")
 
 
-async def test_many_clients_may_create_at_once(apis: TopicApis) -> None:
+async def test_many_clients_create_topics_at_once(apis: TopicApis) -> None:
     names = [f"t{number}" for number in range(20)]
     responses = await asyncio.gather(*(create(apis, topic(name), topic("shared")) for name in names))
     assert [response.topics[0].error_code for response in responses] == [ErrorCode.NONE] * 20

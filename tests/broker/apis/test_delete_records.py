@@ -1,4 +1,4 @@
-"""DeleteRecords: each partition has an answer of its own."""
+"""DeleteRecords: each partition has its own result."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -64,7 +64,7 @@ async def delete(
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.DELETE_RECORDS))
-async def test_every_version_deletes(replicas: Replicas, version: int) -> None:
+async def test_every_version_of_delete_records_deletes(replicas: Replicas, version: int) -> None:
     assert await delete(replicas, (TP, 3), (OTHER, -1), version=version) == {
         TP: (ErrorCode.NONE, 3),
         OTHER: (ErrorCode.NONE, 0),
@@ -72,7 +72,7 @@ async def test_every_version_deletes(replicas: Replicas, version: int) -> None:
     assert replicas.hosted().log.log_start_offset == 3
 
 
-async def test_each_partition_has_an_answer_of_its_own(replicas: Replicas) -> None:
+async def test_delete_records_reports_a_result_for_each_partition(replicas: Replicas) -> None:
     unknown = TopicPartition("nowhere", 0)
     wishes = [(TP, -1), (OTHER, 1), (COMPACTED, 0), (INTERNAL, 0), (ELSEWHERE, 0), (unknown, 0)]
     assert await delete(replicas, *wishes) == {
@@ -85,15 +85,15 @@ async def test_each_partition_has_an_answer_of_its_own(replicas: Replicas) -> No
     }
 
 
-async def test_of_two_offsets_for_a_partition_the_last_counts(replicas: Replicas) -> None:
+async def test_the_last_of_two_offsets_for_one_partition_is_used(replicas: Replicas) -> None:
     assert await delete(replicas, (TP, 7), (TP, 5)) == {TP: (ErrorCode.NONE, 5)}
 
 
-async def test_nothing_asked_nothing_answered(replicas: Replicas) -> None:
+async def test_delete_records_without_topics_returns_no_topics(replicas: Replicas) -> None:
     assert await delete(replicas) == {}
 
 
-async def test_partitions_are_waited_for_side_by_side(replicas: Replicas) -> None:
+async def test_delete_records_waits_for_all_partitions_at_the_same_time(replicas: Replicas) -> None:
     """One that waits for a follower does not hold up the next."""
     waiting = TopicPartition("waiting", 0)
     await replicas.order(waiting, topic_id=None, isr=(1,), replicas=(1, 2))
@@ -108,6 +108,6 @@ async def test_partitions_are_waited_for_side_by_side(replicas: Replicas) -> Non
     assert await task == {waiting: (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1), TP: (ErrorCode.NONE, 4)}
 
 
-async def test_others_have_the_loop_while_very_many_wishes_are_refused(replicas: Replicas) -> None:
+async def test_event_loop_stays_free_while_very_many_partitions_are_refused(replicas: Replicas) -> None:
     wishes = [(TopicPartition("unknown", number), 1) for number in range(10 * BETWEEN_PAUSES)]
     assert await turns_during(delete(replicas, *wishes)) > 10

@@ -1,4 +1,4 @@
-"""DeleteTopics: what is answered for is gone, and can be made anew."""
+"""DeleteTopics: when the response comes, the topics are gone and can be created again."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ def codes(response: DeleteTopicsResponse) -> list[tuple[str | None, int]]:
 
 
 @pytest.mark.parametrize("version", range(7))
-async def test_answered_topic_is_gone_and_others_stay(apis: TopicApis, version: int) -> None:
+async def test_deleted_topic_is_gone_when_the_response_comes_and_others_stay(apis: TopicApis, version: int) -> None:
     response = await handler(apis)(context(version), by_name(version, "t", "missing"))
     again = decode(DeleteTopicsResponse, encode(response, version), version)
     assert codes(again) == [("t", ErrorCode.NONE), ("missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
@@ -53,14 +53,14 @@ async def test_answered_topic_is_gone_and_others_stay(apis: TopicApis, version: 
     assert await apis.plane.tree.topics_to_delete() == []
 
 
-async def test_deleted_topic_can_be_made_anew_at_once(apis: TopicApis) -> None:
+async def test_deleted_topic_can_be_created_again_at_once(apis: TopicApis) -> None:
     first = apis.cache.topic_id("t")
     await handler(apis)(context(6), by_name(6, "t"))
     created = await apis.plane.topics.create(NewTopic("t", 1, 1))
     assert created.topic_id != first
 
 
-async def test_topic_by_id(apis: TopicApis) -> None:
+async def test_a_topic_is_deleted_by_id(apis: TopicApis) -> None:
     topic_id, unknown = apis.cache.topic_id("t"), UUID(int=5)
     request = DeleteTopicsRequest(
         topics=[DeleteTopicState(topic_id=topic_id), DeleteTopicState(topic_id=unknown)], timeout_ms=WAIT_MS
@@ -71,7 +71,7 @@ async def test_topic_by_id(apis: TopicApis) -> None:
     assert apis.cache.topics == ["u"]
 
 
-async def test_name_and_id_together_are_refused(apis: TopicApis) -> None:
+async def test_delete_topics_refuses_a_name_and_an_id_together(apis: TopicApis) -> None:
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name="t", topic_id=apis.cache.topic_id("t"))])
     with pytest.raises(InvalidRequestError):
         await handler(apis)(context(6), request)
@@ -79,20 +79,22 @@ async def test_name_and_id_together_are_refused(apis: TopicApis) -> None:
 
 
 @pytest.mark.parametrize(("version", "error"), [(2, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)])
-async def test_deletion_may_be_switched_off(apis: TopicApis, version: int, error: ErrorCode) -> None:
+async def test_delete_topics_is_refused_when_delete_topic_enable_is_false(
+    apis: TopicApis, version: int, error: ErrorCode
+) -> None:
     response = await handler(apis, enabled=False)(context(version), by_name(version, "t", "missing"))
     assert codes(response) == [("t", error), ("missing", error)]
     assert apis.cache.topics == ["t", "u"]
 
 
-async def test_broker_that_is_not_the_controller_says_so(apis: TopicApis) -> None:
+async def test_delete_topics_sent_to_another_broker_gets_not_controller(apis: TopicApis) -> None:
     await apis.plane.controller.stop()
     response = await handler(apis)(context(6), by_name(6, "t"))
     assert codes(response) == [("t", ErrorCode.NOT_CONTROLLER)]
 
 
 @pytest.mark.parametrize("timeout_ms", [0, 1])
-async def test_deletion_goes_on_when_the_client_is_told_that_it_took_too_long(apis: TopicApis, timeout_ms: int) -> None:
+async def test_deletion_continues_after_the_client_got_a_timeout(apis: TopicApis, timeout_ms: int) -> None:
     apis.broker.reachable.clear()
     response = await handler(apis)(context(6), by_name(6, "t", timeout_ms=timeout_ms))
     assert codes(response) == [("t", ErrorCode.REQUEST_TIMED_OUT)]
@@ -101,7 +103,7 @@ async def test_deletion_goes_on_when_the_client_is_told_that_it_took_too_long(ap
     assert apis.cache.topics == ["u"]
 
 
-async def test_two_clients_may_wait_for_the_same_deletion(apis: TopicApis) -> None:
+async def test_two_clients_wait_for_the_same_deletion(apis: TopicApis) -> None:
     delete = handler(apis)
     responses = await asyncio.gather(*(delete(context(6), by_name(6, "t")) for _ in range(2)))
     assert [codes(response) for response in responses] == [[("t", ErrorCode.NONE)]] * 2
@@ -124,7 +126,7 @@ class Counting:
         await self._topics.mark_for_deletion(topic)
 
 
-async def test_topic_that_is_named_very_often_is_marked_once(apis: TopicApis) -> None:
+async def test_topic_that_is_named_very_often_is_marked_for_deletion_once(apis: TopicApis) -> None:
     delete = handler(apis)
     counting = delete._topics = Counting(delete._topics)
     response = await delete(context(6), by_name(6, *["t"] * 50, "missing"))
@@ -132,7 +134,7 @@ async def test_topic_that_is_named_very_often_is_marked_once(apis: TopicApis) ->
     assert counting.marked == ["t"]
 
 
-async def test_deletion_that_has_to_wait_for_a_repair_is_not_waited_for(apis: TopicApis) -> None:
+async def test_delete_topics_does_not_wait_for_a_replica_with_a_storage_error(apis: TopicApis) -> None:
     apis.broker.errors[TopicPartition("t", 0)] = ErrorCode.KAFKA_STORAGE_ERROR
     response = await handler(apis)(context(6), by_name(6, "t"))
     assert codes(response) == [("t", ErrorCode.NONE)]  # as Kafka: it is gone for clients
@@ -157,7 +159,9 @@ class SlowDeletion:
         return topic == self.slow or self._controller.is_being_deleted(topic)
 
 
-async def test_a_topic_that_clients_bring_back_is_not_waited_for_while_others_still_go(apis: TopicApis) -> None:
+async def test_delete_topics_counts_a_recreated_topic_as_deleted_while_another_deletion_goes_on(
+    apis: TopicApis,
+) -> None:
     controller = SlowDeletion(apis.plane.controller, "u")
     delete = DeleteTopics(apis.plane.topics, controller, apis.cache, apis.waiters, lambda: True)
     answer = asyncio.create_task(delete(context(6), by_name(6, "t", "u")))

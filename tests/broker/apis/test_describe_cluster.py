@@ -1,4 +1,4 @@
-"""DescribeCluster."""
+"""DescribeCluster: the brokers, the controller, and refused endpoint types."""
 
 import pytest
 from pybroker.broker.apis.cluster.describe_cluster import DescribeCluster
@@ -32,7 +32,7 @@ def ask(version: int, controller_id: int = 2, **fields: int) -> DescribeClusterR
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_brokers_by_the_address_the_client_used(version: int) -> None:
+def test_describe_cluster_lists_brokers_at_the_address_that_the_client_used(version: int) -> None:
     answer = ask(version)
     assert [(node.broker_id, node.host, node.port) for node in answer.brokers] == [
         (1, ADDRESS.local_host, ADDRESS.local_port),
@@ -42,16 +42,16 @@ def test_brokers_by_the_address_the_client_used(version: int) -> None:
     assert answer.cluster_authorized_operations == -(2**31)
 
 
-def test_controller_that_is_not_listed_is_not_named() -> None:
+def test_describe_cluster_omits_a_controller_that_is_not_a_listed_broker() -> None:
     assert ask(1, controller_id=9).controller_id == -1
     assert ask(1, controller_id=-1).controller_id == -1
 
 
-def test_authorized_operations_are_told_when_asked_for() -> None:
+def test_describe_cluster_has_authorized_operations_on_request() -> None:
     assert ask(0, include_cluster_authorized_operations=True).cluster_authorized_operations == 8096
 
 
-def test_controllers_of_another_kind_are_not_here() -> None:
+def test_describe_cluster_refuses_endpoint_types_other_than_brokers() -> None:
     answer = ask(1, endpoint_type=2)
     assert answer.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
     assert answer.brokers == []

@@ -1,4 +1,4 @@
-"""DescribeProducers: who writes to a partition, from its log."""
+"""DescribeProducers: the producers in a partition's log."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -47,7 +47,7 @@ async def describe(replicas: Replicas, asked: Mapping[str, list[int]]) -> dict[t
     return {(topic.name, each.partition_index): each for topic in response.topics for each in topic.partitions}
 
 
-async def test_each_producer_is_told_with_what_it_wrote_last(replicas: Replicas) -> None:
+async def test_each_producer_is_described_with_its_last_batch(replicas: Replicas) -> None:
     replicas.append(batch_of(b"1", b"2", producer_id=7, producer_epoch=3, base_sequence=0))
     replicas.append(batch_of(b"3", producer_id=7, producer_epoch=3, base_sequence=2))
     replicas.append(batch_of(b"4", producer_id=8, producer_epoch=0, base_sequence=0, is_transactional=True))
@@ -67,7 +67,7 @@ async def test_each_producer_is_told_with_what_it_wrote_last(replicas: Replicas)
     ]
 
 
-async def test_what_is_not_here_is_told_partition_by_partition(replicas: Replicas) -> None:
+async def test_partitions_that_are_not_here_get_an_error_each(replicas: Replicas) -> None:
     replicas.known.add(TopicPartition(TOPIC, 1))
     answers = await describe(replicas, {TOPIC: [0, 1, 9], "nowhere": [0], "a b": [0]})
     assert {partition: ErrorCode(answer.error_code) for partition, answer in answers.items()} == {
@@ -80,14 +80,14 @@ async def test_what_is_not_here_is_told_partition_by_partition(replicas: Replica
     assert "'a b'" in answers["a b", 0].error_message
 
 
-async def test_a_follower_answers_too(replicas: Replicas) -> None:
+async def test_a_follower_describes_producers_too(replicas: Replicas) -> None:
     replicas.append(batch_of(b"1", producer_id=7, producer_epoch=3, base_sequence=0))
     await replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     (partition,) = (await describe(replicas, {TOPIC: [0]})).values()
     assert [producer.producer_id for producer in partition.active_producers] == [7]
 
 
-async def test_producers_may_come_while_they_are_described(tmp_path: Path) -> None:
+async def test_a_producer_may_appear_while_producers_are_described(tmp_path: Path) -> None:
     """Appends run on a worker; who looks at the same time must not see a dictionary change."""
     pool = WorkerPool(asyncio.get_running_loop(), 2)
     replicas = Replicas(tmp_path, pool=pool)
@@ -103,7 +103,7 @@ async def test_producers_may_come_while_they_are_described(tmp_path: Path) -> No
     pool.close()
 
 
-async def test_a_partition_named_very_often_is_told_once(replicas: Replicas) -> None:
+async def test_describe_producers_describes_a_partition_named_very_often_once(replicas: Replicas) -> None:
     topics = [
         TopicRequest(name=TOPIC, partition_indexes=[0] * MOST_REPEATS),
         TopicRequest(name=TOPIC, partition_indexes=[0, 1]),
@@ -113,7 +113,7 @@ async def test_a_partition_named_very_often_is_told_once(replicas: Replicas) -> 
     assert [partition.partition_index for partition in topic.partitions] == [0, 1]
 
 
-async def test_requests_are_worked_on_one_after_the_other() -> None:
+async def test_describe_producers_handles_one_request_at_a_time() -> None:
     """So many producers are in memory for one of them only, however long the strands make it wait."""
     asked: asyncio.Queue[asyncio.Future[list[ProducerState]]] = asyncio.Queue()
 

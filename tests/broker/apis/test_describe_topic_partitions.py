@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: pages of partitions, in order."""
+"""DescribeTopicPartitions: pages of partitions, sorted by topic."""
 
 from uuid import UUID
 
@@ -79,14 +79,14 @@ def next_cursor(response: DescribeTopicPartitionsResponse) -> tuple[str, int] | 
     return None if cursor is None else (cursor.topic_name, cursor.partition_index)
 
 
-def test_without_names_all_topics_come_by_name() -> None:
+def test_a_request_without_topics_gets_all_topics_sorted_by_name() -> None:
     response = ask()
     assert page(response) == [("__consumer_offsets", [0]), ("a", [0, 1]), ("b", [0, 1, 2]), ("d", [0, 1, 2, 3])]
     assert next_cursor(response) is None
     assert [topic.is_internal for topic in response.topics] == [True, False, False, False]
 
 
-def test_a_topic_is_described_as_in_the_metadata() -> None:
+def test_a_topic_is_described_as_in_the_metadata_cache() -> None:
     (topic,) = ask("a").topics
     assert (topic.error_code, topic.topic_id) == (ErrorCode.NONE, UUID(int=2))
     assert topic.topic_authorized_operations == ALL_TOPIC_OPERATIONS
@@ -97,7 +97,7 @@ def test_a_topic_is_described_as_in_the_metadata() -> None:
     assert odd.leader_id == -1, "who leads it is down"
 
 
-def test_names_are_taken_once_and_in_order_and_missing_ones_told() -> None:
+def test_repeated_names_count_once_and_missing_topics_get_an_error() -> None:
     response = ask("b", "x", "a", "b", "a/b")
     assert page(response) == [("a", [0, 1]), ("a/b", []), ("b", [0, 1, 2]), ("x", [])]
     assert [topic.error_code for topic in response.topics] == [
@@ -119,24 +119,24 @@ def test_names_are_taken_once_and_in_order_and_missing_ones_told() -> None:
         (-3, [("a", [0])], ("a", 1)),
     ],
 )
-def test_a_page_ends_where_it_is_full_and_says_where_the_next_begins(
+def test_a_full_page_ends_with_the_cursor_of_the_next_page(
     limit: int, expected: list[tuple[str, list[int]]], cursor: tuple[str, int] | None
 ) -> None:
     response = ask("a", "b", limit=limit)
     assert (page(response), next_cursor(response)) == (expected, cursor)
 
 
-def test_the_brokers_limit_stands_above_the_requests() -> None:
+def test_the_limit_of_the_broker_bounds_the_limit_of_the_request() -> None:
     assert next_cursor(ask(limit=2000, most=2)) == ("a", 1)
 
 
-def test_a_page_begins_at_the_cursor() -> None:
+def test_a_page_begins_at_the_cursor_of_the_request() -> None:
     assert page(ask("a", "b", cursor=("b", 1))) == [("b", [1, 2])]
     assert page(ask(cursor=("b", 1))) == [("b", [1, 2]), ("d", [0, 1, 2, 3])]
     assert page(ask(cursor=("c", 1))) == [("d", [0, 1, 2, 3])], "the cursor's topic was deleted meanwhile"
 
 
-def test_a_cursor_must_fit() -> None:
+def test_a_cursor_that_does_not_fit_the_request_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="must name the topic"):
         ask("a", "b", cursor=("c", 0))
     with pytest.raises(InvalidRequestError, match="-1"):
@@ -144,7 +144,7 @@ def test_a_cursor_must_fit() -> None:
 
 
 @given(st.integers(1, 12), st.lists(st.sampled_from([*COUNTS, "missing"]), max_size=4))
-def test_the_pages_together_are_the_whole(limit: int, topics: list[str]) -> None:
+def test_all_pages_together_have_every_partition_once(limit: int, topics: list[str]) -> None:
     whole = [(name, index) for name, indexes in page(ask(*topics)) for index in indexes]
     collected: list[tuple[str | None, int]] = []
     cursor: tuple[str, int] | None = None

@@ -1,4 +1,4 @@
-"""Bytes in, bytes out: what the dispatcher answers, and what makes it close the connection."""
+"""The dispatcher: which bytes it answers to which request, and when it closes the connection."""
 
 import asyncio
 import contextlib
@@ -68,7 +68,7 @@ def heartbeats_by(handler: Handler) -> Dispatcher:
 
 
 @pytest.mark.parametrize("version", range(5))
-async def test_the_answer_repeats_the_correlation_id_in_the_header_of_its_version(version: int) -> None:
+async def test_response_has_the_correlation_id_in_the_header_of_its_version(version: int) -> None:
     reply = await answer(heartbeats_by(lambda context, request: HeartbeatResponse(error_code=25)), heartbeat(version))
     assert reply is not None
     header = b"\x00\x00\x00\x07" + (b"\x00" if version >= 4 else b"")
@@ -76,7 +76,7 @@ async def test_the_answer_repeats_the_correlation_id_in_the_header_of_its_versio
     assert decode(HeartbeatResponse, reply[len(header) :], version).error_code == 25
 
 
-async def test_a_handler_may_answer_by_a_future_of_its_own() -> None:
+async def test_a_handler_may_return_its_own_future() -> None:
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     reply = heartbeats_by(lambda context, request: future)(heartbeat())
     assert isinstance(reply, LaterReply)
@@ -86,7 +86,7 @@ async def test_a_handler_may_answer_by_a_future_of_its_own() -> None:
     assert decode(HeartbeatResponse, joined(parts)[5:], 4).error_code == 25
 
 
-async def test_a_request_that_waits_keeps_no_frame_and_no_more_of_itself_than_a_failure_names() -> None:
+async def test_a_waiting_request_keeps_its_message_only_where_a_failure_response_needs_it() -> None:
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     asked: list[Any] = []
 
@@ -106,7 +106,7 @@ async def test_a_request_that_waits_keeps_no_frame_and_no_more_of_itself_than_a_
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-async def test_a_handler_may_encode_its_answer_itself(at_once: bool) -> None:
+async def test_a_handler_may_return_an_encoded_response(at_once: bool) -> None:
     encoded = EncodedAnswer([b"one", b"two"])
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     future.set_result(encoded)
@@ -116,7 +116,7 @@ async def test_a_handler_may_encode_its_answer_itself(at_once: bool) -> None:
 
 
 @pytest.mark.parametrize("error", [NotCoordinatorError("elsewhere"), CloseConnectionError("acks=0")])
-async def test_a_futures_error_is_a_code_or_the_end_of_the_connection(error: Exception) -> None:
+async def test_an_error_in_a_future_becomes_a_code_or_closes_the_connection(error: Exception) -> None:
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     reply = heartbeats_by(lambda context, request: future)(heartbeat())
     assert isinstance(reply, LaterReply)
@@ -147,7 +147,7 @@ async def test_a_handler_may_answer_later_or_not_at_all() -> None:
         (ZeroDivisionError(), ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-async def test_what_a_handler_raises_becomes_a_code(
+async def test_an_exception_of_a_handler_becomes_an_error_code(
     error: Exception, code: ErrorCode, late: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     def at_once(context: RequestContext, request: Any) -> Any:
@@ -163,7 +163,7 @@ async def test_what_a_handler_raises_becomes_a_code(
     assert len(logged) == (code is ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-async def test_a_metadata_store_that_cannot_be_written_is_a_storage_error_of_which_the_store_has_told(
+async def test_a_failed_write_of_the_metadata_store_becomes_a_storage_error_without_another_log_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def full(context: RequestContext, request: Any) -> Any:
@@ -176,7 +176,7 @@ async def test_a_metadata_store_that_cannot_be_written_is_a_storage_error_of_whi
 
 
 @pytest.mark.parametrize("error", [ConnectionLossError(None, "gone"), SessionExpiredError(None, "over")])
-async def test_a_metadata_store_that_is_out_of_reach_sends_clients_to_look_for_the_controller(
+async def test_an_unreachable_metadata_store_becomes_not_controller(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     def away(context: RequestContext, request: Any) -> Any:
@@ -189,13 +189,13 @@ async def test_a_metadata_store_that_is_out_of_reach_sends_clients_to_look_for_t
     assert record.exc_info is None
 
 
-async def test_an_answer_that_cannot_be_encoded_is_an_unknown_server_error() -> None:
+async def test_a_response_that_cannot_be_encoded_becomes_unknown_server_error() -> None:
     reply = await answer(heartbeats_by(lambda context, request: HeartbeatResponse(error_code=10**9)), heartbeat())
     assert reply is not None
     assert decode(HeartbeatResponse, reply[5:], 4).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def test_what_is_not_served_closes_the_connection() -> None:
+def test_an_api_or_version_that_is_not_served_closes_the_connection() -> None:
     dispatcher = Dispatcher({})
     with pytest.raises(CloseConnectionError, match="not served"):
         dispatcher(heartbeat())
@@ -203,14 +203,14 @@ def test_what_is_not_served_closes_the_connection() -> None:
         heartbeats_by(lambda context, request: None)(received(b"\x00\x0c\x00\x63" + bytes(8)))
 
 
-def test_a_broken_body_closes_the_connection_and_says_which() -> None:
+def test_a_request_that_cannot_be_decoded_closes_the_connection_with_its_name() -> None:
     request = heartbeat()
     broken = received(bytes(request.frame[:-3]))
     with pytest.raises(CloseConnectionError, match="HEARTBEAT v4 could not be decoded"):
         heartbeats_by(lambda context, request: None)(broken)
 
 
-async def test_a_too_new_api_versions_request_is_answered_as_apache_kafka_does() -> None:
+async def test_a_too_new_api_versions_request_gets_the_response_of_apache_kafka() -> None:
     """Whole exchanges with Kafka 3.9.1 (size first): version 99 gets version 0's answer with ApiVersions alone."""
     lines = (REFERENCE / "logdirs/kafka-3.9/api-versions.jsonl").read_text().splitlines()
     exchange = next(line for line in map(json.loads, lines) if line["version"] == 99)
@@ -219,7 +219,7 @@ async def test_a_too_new_api_versions_request_is_answered_as_apache_kafka_does()
 
 
 @pytest.mark.parametrize("version", range(5))
-async def test_with_all_of_kafkas_apis_the_answer_to_api_versions_is_kafkas(version: int) -> None:
+async def test_api_versions_equals_that_of_apache_kafka_when_all_its_apis_are_served(version: int) -> None:
     lines = (REFERENCE / "logdirs/kafka-3.9/api-versions.jsonl").read_text().splitlines()
     exchange = next(line for line in map(json.loads, lines) if line["version"] == version)
     served = {
@@ -230,7 +230,7 @@ async def test_with_all_of_kafkas_apis_the_answer_to_api_versions_is_kafkas(vers
 
 
 @pytest.mark.parametrize(("software", "is_told"), [("apache-kafka-java", False), ("kafka-python", True)])
-async def test_kafkas_own_clients_are_not_told_of_describe_topic_partitions(software: str, is_told: bool) -> None:
+async def test_api_versions_hides_describe_topic_partitions_from_the_java_client(software: str, is_told: bool) -> None:
     """With it ``kafka-topics --describe`` would print empty eligible leader replicas, not N/A."""
     request = ApiVersionsRequest(client_software_name=software, client_software_version="3.9.1")
     served = ApiVersions([ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS])
@@ -243,7 +243,7 @@ ROOM_FOR_AN_ERROR_SINCE = {ApiKey.DESCRIBE_LOG_DIRS: 3}
 
 
 @pytest.mark.parametrize("key", served_apis(), ids=lambda key: key.name)
-def test_every_api_that_is_served_can_say_that_a_request_failed(key: ApiKey) -> None:
+def test_every_served_api_has_a_failure_response_with_an_error_code(key: ApiKey) -> None:
     """Wherever its answer has a code, it is the error's: nobody may read a failure as a success."""
     spec = API_SPECS[key]
     for version in range(spec.min_version, spec.max_version + 1):
@@ -260,7 +260,7 @@ def test_every_api_that_is_served_can_say_that_a_request_failed(key: ApiKey) -> 
 
 
 @given(st.binary(max_size=64))
-def test_random_bytes_behind_a_header_do_nothing_but_close(body: bytes) -> None:
+def test_random_bytes_after_a_header_only_close_the_connection(body: bytes) -> None:
     dispatcher = heartbeats_by(lambda context, request: HeartbeatResponse())
     with contextlib.suppress(CloseConnectionError):
         assert dispatcher(received(b"\x00\x0c\x00\x00\x00\x00\x00\x01\xff\xff" + body))

@@ -1,4 +1,4 @@
-"""ElectLeaders: what is answered for is led as the answer says."""
+"""ElectLeaders: the response comes when the metadata has the new leaders."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -111,7 +111,7 @@ async def world() -> World:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.ELECT_LEADERS))
-async def test_every_version_tells_what_became_of_each_partition(world: World, version: int) -> None:
+async def test_every_version_reports_a_result_for_each_partition(world: World, version: int) -> None:
     assert await world.ask({"t": [0, 1], "u": [0]}, version=version) == {
         T0: (ErrorCode.NONE, None),
         T1: (ErrorCode.ELECTION_NOT_NEEDED, "not needed"),
@@ -120,7 +120,7 @@ async def test_every_version_tells_what_became_of_each_partition(world: World, v
     assert world.elector.asked == [([T0, T1, U0], ElectionStrategy.PREFERRED)]
 
 
-async def test_asked_about_all_only_what_was_to_be_done_is_told(world: World) -> None:
+async def test_an_election_for_all_partitions_reports_those_alone_that_needed_one(world: World) -> None:
     assert {partition: code for partition, (code, _) in (await world.ask(None)).items()} == {
         T0: ErrorCode.NONE,
         U0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
@@ -129,31 +129,33 @@ async def test_asked_about_all_only_what_was_to_be_done_is_told(world: World) ->
 
 
 @pytest.mark.parametrize("version", [1, 2])
-async def test_an_unclean_election_is_passed_on_as_such(world: World, version: int) -> None:
+async def test_an_unclean_election_reaches_the_controller_as_unclean(world: World, version: int) -> None:
     await world.ask({"t": [0]}, version=version, election_type=1)
     assert world.elector.asked == [([T0], ElectionStrategy.UNCLEAN)]
 
 
-async def test_an_unknown_kind_of_election_is_an_error(world: World) -> None:
+async def test_an_unknown_election_type_is_an_error(world: World) -> None:
     with pytest.raises(UnknownServerError):
         await world.ask({"t": [0]}, election_type=5)
     assert world.elector.asked == []
 
 
 @pytest.mark.parametrize("timeout_ms", [0, 1])
-async def test_a_leader_that_the_metadata_does_not_know_in_time_is_a_time_out(world: World, timeout_ms: int) -> None:
+async def test_a_leader_that_is_not_in_the_metadata_in_time_gets_request_timed_out(
+    world: World, timeout_ms: int
+) -> None:
     world.elector.is_slow = True
     results = await world.ask({"t": [0, 1]}, timeout_ms=timeout_ms)
     assert results[T0][0] is ErrorCode.REQUEST_TIMED_OUT
     assert results[T1][0] is ErrorCode.ELECTION_NOT_NEEDED
 
 
-async def test_a_broker_that_is_not_the_controller_says_so_of_each_partition(world: World) -> None:
+async def test_elect_leaders_sent_to_another_broker_gets_not_controller_for_each_partition(world: World) -> None:
     world.elector.is_active = False
     assert {code for code, _ in (await world.ask({"t": [0, 1]})).values()} == {ErrorCode.NOT_CONTROLLER}
 
 
-async def test_very_many_partitions_are_elected_for_in_portions(world: World) -> None:
+async def test_elections_for_very_many_partitions_are_made_in_portions(world: World) -> None:
     many = [TopicPartition("many", index) for index in range(1200)]
     world.elector.outcomes |= dict.fromkeys(many, ElectionNotNeededError("not needed"))
     results = await world.ask({"many": [*range(1200), 7], "t": [0]})
@@ -162,7 +164,7 @@ async def test_very_many_partitions_are_elected_for_in_portions(world: World) ->
     assert [len(asked) for asked, _ in world.elector.asked] == [500, 500, 201]
 
 
-async def test_what_was_elected_before_another_became_controller_is_told(world: World) -> None:
+async def test_elections_made_before_the_controller_changed_are_reported(world: World) -> None:
     class UntilAsked(Elector):
         async def elect_leaders(
             self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
@@ -179,7 +181,7 @@ async def test_what_was_elected_before_another_became_controller_is_told(world: 
     assert codes == [ErrorCode.NONE] * 500 + [ErrorCode.NOT_CONTROLLER]
 
 
-async def test_elections_for_all_partitions_are_held_one_after_the_other(world: World) -> None:
+async def test_elections_for_all_partitions_run_one_at_a_time(world: World) -> None:
     """27 bytes ask for one, and a thousand of those at once would have a list of all partitions each."""
     going_on = asyncio.Event()
 

@@ -1,3 +1,5 @@
+"""FindCoordinator: group coordinators are found; transactions are refused or found on other brokers."""
+
 import pytest
 from pybroker.broker.apis.groups.find_coordinator import CoordinatorType, FindCoordinator
 from pybroker.broker.coordinator.coordinator_directory import CoordinatorDirectory
@@ -36,7 +38,7 @@ def ask(version: int, *keys: str, key_type: int = 0) -> FindCoordinatorRequest:
 
 
 @pytest.mark.parametrize("version", ALL)
-async def test_the_leader_of_the_groups_partition_is_found(version: int) -> None:
+async def test_the_leader_of_the_groups_partition_is_its_coordinator(version: int) -> None:
     cluster = Cluster()
     response = await call(FindCoordinator(cluster.directory), version, ask(version, "four"))
     found = response.coordinators[0] if version >= 4 else response
@@ -45,19 +47,19 @@ async def test_the_leader_of_the_groups_partition_is_found(version: int) -> None
 
 
 @pytest.mark.parametrize(("version", "expected"), [(1, "NONE"), (3, "NONE"), (4, ""), (6, "")])
-async def test_the_message_of_no_error_is_kafkas(version: int, expected: str) -> None:
+async def test_a_found_coordinator_has_the_error_message_of_kafka(version: int, expected: str) -> None:
     response = await call(FindCoordinator(Cluster().directory), version, ask(version, "four"))
     found = response.coordinators[0] if version >= 4 else response
     assert found.error_message == expected
 
 
-async def test_many_groups_are_found_at_once() -> None:
+async def test_version_4_finds_the_coordinators_of_many_groups() -> None:
     response = await call(FindCoordinator(Cluster().directory), 4, ask(4, "a", "bb", "ccc"))
     assert [(one.key, one.node_id) for one in response.coordinators] == [("a", 11), ("bb", 12), ("ccc", 10)]
 
 
 @pytest.mark.parametrize("version", ALL)
-async def test_a_missing_topic_is_made_before_the_answer(version: int) -> None:
+async def test_a_missing_offsets_topic_is_created_before_the_response(version: int) -> None:
     cluster = Cluster(exists=False)
     response = await call(FindCoordinator(cluster.directory), version, ask(version, "a"))
     found = response.coordinators[0] if version >= 4 else response
@@ -66,7 +68,7 @@ async def test_a_missing_topic_is_made_before_the_answer(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", ALL)
-async def test_without_a_leader_the_coordinator_is_not_available(version: int) -> None:
+async def test_a_partition_without_a_leader_gets_coordinator_not_available(version: int) -> None:
     cluster = Cluster(exists=False)
     cluster.can_create = False
     response = await call(FindCoordinator(cluster.directory), version, ask(version, "a"))
@@ -75,7 +77,7 @@ async def test_without_a_leader_the_coordinator_is_not_available(version: int) -
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.FIND_COORDINATOR, first=1))
-async def test_transactions_that_are_not_served_are_refused_for_good(
+async def test_transactional_ids_get_a_fatal_error_when_transactions_are_not_served(
     version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     request = ask(version, "tx", key_type=CoordinatorType.TRANSACTION)
@@ -89,7 +91,7 @@ async def test_transactions_that_are_not_served_are_refused_for_good(
     assert "needs transactions, which this broker does not serve" in caplog.text
 
 
-async def test_transactions_are_found_when_they_are_served() -> None:
+async def test_the_coordinator_of_a_transactional_id_is_found_when_transactions_are_served() -> None:
     groups, transactions = Cluster(), Cluster()
     handler = FindCoordinator(groups.directory, transactions.directory)
     response = await call(handler, 2, ask(2, "tx", key_type=1))
@@ -111,7 +113,7 @@ class MixedCluster(Cluster):
 
 
 @pytest.mark.parametrize("exists", [True, False], ids=["topic is there", "topic is made"])
-async def test_transactions_that_another_broker_serves_are_found(exists: bool) -> None:
+async def test_a_transaction_coordinator_on_another_broker_is_found(exists: bool) -> None:
     cluster = MixedCluster(exists)
     handler = FindCoordinator(Cluster().directory, cluster.directory)
     response = await call(handler, 4, ask(4, "a", "bb", "ccc", key_type=1))
@@ -123,7 +125,7 @@ async def test_transactions_that_another_broker_serves_are_found(exists: bool) -
     assert cluster.creations == (0 if exists else 1)
 
 
-async def test_transactions_are_refused_for_good_where_no_broker_is_that_serves_them() -> None:
+async def test_transactional_ids_get_a_fatal_error_when_no_broker_of_the_cluster_serves_them() -> None:
     cluster = MixedCluster(exists=False, is_mixed=False)
     handler = FindCoordinator(Cluster().directory, cluster.directory)
     response = await call(handler, 2, ask(2, "a", key_type=1))
@@ -132,11 +134,11 @@ async def test_transactions_are_refused_for_good_where_no_broker_is_that_serves_
 
 
 @pytest.mark.parametrize(("version", "error"), [(5, ErrorCode.INVALID_REQUEST), (6, ErrorCode.UNSUPPORTED_VERSION)])
-async def test_share_groups_are_not_served(version: int, error: ErrorCode) -> None:
+async def test_find_coordinator_refuses_share_groups(version: int, error: ErrorCode) -> None:
     response = await call(FindCoordinator(Cluster().directory), version, ask(version, "a", "b", key_type=2))
     assert [one.error_code for one in response.coordinators] == [error, error]
 
 
-async def test_an_unknown_type_is_an_invalid_request() -> None:
+async def test_find_coordinator_refuses_an_unknown_key_type() -> None:
     response = await call(FindCoordinator(Cluster().directory), 1, ask(1, "a", key_type=9))
     assert response.error_code == ErrorCode.INVALID_REQUEST

@@ -33,7 +33,7 @@ def world() -> GroupWorld:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.LIST_GROUPS))
-async def test_every_version_lists(world: GroupWorld, version: int) -> None:
+async def test_every_version_lists_groups(world: GroupWorld, version: int) -> None:
     response = await call(ListGroups(world.rules.administration), version, ListGroupsRequest())
     state, kind = ("Stable" if version >= 4 else ""), ("classic" if version >= 5 else "")
     assert response.error_code == 0
@@ -42,7 +42,7 @@ async def test_every_version_lists(world: GroupWorld, version: int) -> None:
     assert (second.group_id, second.protocol_type) == ("simple", "")
 
 
-async def test_lists_are_filtered(world: GroupWorld) -> None:
+async def test_list_groups_filters_by_state_and_type(world: GroupWorld) -> None:
     handler = ListGroups(world.rules.administration)
     response = await call(handler, 4, ListGroupsRequest(states_filter=["empty"]))
     assert [group.group_id for group in response.groups] == ["simple"]
@@ -51,7 +51,7 @@ async def test_lists_are_filtered(world: GroupWorld) -> None:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_GROUPS))
-async def test_every_version_describes(world: GroupWorld, version: int) -> None:
+async def test_every_version_describes_groups(world: GroupWorld, version: int) -> None:
     request = DescribeGroupsRequest(groups=["g", "nothing"], include_authorized_operations=version >= 3)
     response = await call(DescribeGroups(world.rules.administration), version, request)
     group, nothing = response.groups
@@ -67,7 +67,7 @@ async def test_every_version_describes(world: GroupWorld, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.DELETE_GROUPS))
-async def test_every_version_deletes(world: GroupWorld, version: int) -> None:
+async def test_every_version_deletes_groups(world: GroupWorld, version: int) -> None:
     request = DeleteGroupsRequest(groups_names=["g", "simple", "nothing", "simple"])
     response = await call(DeleteGroups(world.rules.administration), version, request)
     assert [(one.group_id, one.error_code) for one in response.results] == [
@@ -77,7 +77,7 @@ async def test_every_version_deletes(world: GroupWorld, version: int) -> None:
     ]
 
 
-async def test_offsets_are_deleted_one_by_one(world: GroupWorld) -> None:
+async def test_offset_delete_reports_a_result_for_each_partition(world: GroupWorld) -> None:
     handler = OffsetDelete(world.rules.administration, lambda topic, partition: topic == "t" and partition == 0)
     topic = OffsetDeleteRequestTopic(
         name="t", partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1)]
@@ -93,7 +93,7 @@ async def test_offsets_are_deleted_one_by_one(world: GroupWorld) -> None:
     assert (response.error_code, response.topics) == (ErrorCode.GROUP_ID_NOT_FOUND, [])
 
 
-async def test_a_group_named_very_often_is_described_once(world: GroupWorld) -> None:
+async def test_describe_groups_describes_a_group_named_very_often_once(world: GroupWorld) -> None:
     request = DescribeGroupsRequest(groups=["g", "nothing", *["g"] * MOST_REPEATS, "nothing"])
     response = await call(DescribeGroups(world.rules.administration), 5, request)
     assert [group.group_id for group in response.groups] == ["g", "nothing"]

@@ -1,4 +1,4 @@
-"""OffsetCommit and OffsetFetch, which tell each other's truth."""
+"""OffsetCommit and OffsetFetch: OffsetFetch returns the offsets that OffsetCommit stored."""
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
@@ -112,7 +112,7 @@ async def handlers(settings: GroupSettings | None = None) -> Handlers:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.OFFSET_COMMIT, first=1))
-async def test_every_version_commits_and_says_what_does_not_exist(version: int) -> None:
+async def test_every_version_commits_offsets_and_refuses_unknown_partitions(version: int) -> None:
     broker = await handlers()
 
     codes = await broker.commit_offsets(version, ("a", 0, 5), ("a", 7, 5), ("nowhere", 0, 5), ("b", 1, 6))
@@ -127,14 +127,14 @@ async def test_every_version_commits_and_says_what_does_not_exist(version: int) 
     assert value.leader_epoch == (4 if version >= 6 else -1)
 
 
-async def test_nothing_that_exists_is_answered_at_once() -> None:
+async def test_a_commit_for_unknown_partitions_alone_is_answered_at_once() -> None:
     broker = await handlers()
     assert await broker.commit_offsets(8, ("nowhere", 0, 5)) == {("nowhere", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert await broker.commit_offsets(8) == {}
     assert broker.coordinator.registry.get("g") is None
 
 
-async def test_version_1_gives_each_offset_its_time() -> None:
+async def test_offset_commit_version_1_has_a_timestamp_for_each_offset() -> None:
     broker = await handlers()
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, commit_timestamp=77)
     request = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="a", partitions=[partition])])
@@ -147,7 +147,7 @@ async def test_version_1_gives_each_offset_its_time() -> None:
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
-async def test_versions_2_to_4_may_give_a_retention(version: int) -> None:
+async def test_offset_commit_versions_2_to_4_have_a_retention_time(version: int) -> None:
     broker = await handlers()
     await broker.commit_offsets(version, ("a", 0, 1), retention_time_ms=1_000)
     await broker.commit_offsets(version, ("a", 1, 1))
@@ -159,7 +159,7 @@ async def test_versions_2_to_4_may_give_a_retention(version: int) -> None:
     assert (first.expire_timestamp_ms, second.expire_timestamp_ms) == (NOW_MS + 1_000, None)
 
 
-async def test_a_retention_beyond_the_end_of_time_is_for_ever() -> None:
+async def test_a_retention_past_64_bits_never_expires() -> None:
     broker = await handlers()
     assert await broker.commit_offsets(4, ("a", 0, 1), retention_time_ms=2**63 - 1) == {("a", 0): 0}
     group = broker.coordinator.registry.get("g")
@@ -176,7 +176,7 @@ async def test_a_commit_of_a_wrong_generation_is_refused_for_each_partition() ->
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH, first=1))
-async def test_every_version_fetches(version: int) -> None:
+async def test_every_version_fetches_offsets(version: int) -> None:
     broker = await handlers()
     await broker.commit_offsets(8, ("a", 0, 5))
 
@@ -189,14 +189,14 @@ async def test_every_version_fetches(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH, first=2))
-async def test_null_topics_are_all_that_are_committed(version: int) -> None:
+async def test_null_topics_fetch_all_committed_offsets(version: int) -> None:
     broker = await handlers()
     await broker.commit_offsets(8, ("a", 0, 5), ("b", 1, 6))
     error, offsets = await broker.fetch_offsets(version, all_of_them=True)
     assert (error, {key: value[0] for key, value in offsets.items()}) == (0, {("a", 0): 5, ("b", 1): 6})
 
 
-async def test_many_groups_are_fetched_at_once() -> None:
+async def test_offset_fetch_version_8_fetches_offsets_of_many_groups() -> None:
     broker = await handlers()
     await broker.commit_offsets(8, ("a", 0, 5))
     request = OffsetFetchRequest(
@@ -210,7 +210,7 @@ async def test_many_groups_are_fetched_at_once() -> None:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.OFFSET_FETCH, first=1))
-async def test_an_error_of_the_group_is_said_where_the_version_can(version: int) -> None:
+async def test_an_error_of_the_group_is_at_the_top_or_in_each_partition_by_version(version: int) -> None:
     broker = await handlers()
     for partition in range(4):
         broker.coordinator.unload_partition(partition)
@@ -221,7 +221,7 @@ async def test_an_error_of_the_group_is_said_where_the_version_can(version: int)
         assert (error, offsets) == (ErrorCode.NOT_COORDINATOR, {})
 
 
-async def test_offsets_in_an_open_transaction_are_unstable_for_who_asks() -> None:
+async def test_offsets_in_an_open_transaction_are_unstable_when_stable_offsets_are_required() -> None:
     broker = await handlers()
     await broker.commit_offsets(8, ("a", 0, 5))
     group = broker.coordinator.registry.get("g")
@@ -239,7 +239,7 @@ async def test_offsets_in_an_open_transaction_are_unstable_for_who_asks() -> Non
 # -- version 0: the metadata tree
 
 
-async def test_version_0_keeps_offsets_in_the_tree() -> None:
+async def test_version_0_stores_offsets_in_the_metadata_tree() -> None:
     broker = await handlers(GroupSettings(metadata_max_bytes=1))
     assert await broker.commit_offsets(0, ("a", 0, 5), ("a", 9, 5)) == {
         ("a", 0): 0,
@@ -252,12 +252,12 @@ async def test_version_0_keeps_offsets_in_the_tree() -> None:
     assert broker.coordinator.registry.get("g") is None
 
 
-async def test_version_0_has_the_same_limit_for_metadata() -> None:
+async def test_version_0_has_the_same_limit_for_offset_metadata() -> None:
     broker = await handlers(GroupSettings(metadata_max_bytes=0))
     assert await broker.commit_offsets(0, ("a", 0, 5)) == {("a", 0): ErrorCode.OFFSET_METADATA_TOO_LARGE}
 
 
-async def test_a_tree_that_cannot_be_reached_is_an_error_of_each_partition() -> None:
+async def test_an_unreachable_metadata_tree_is_an_error_of_each_partition() -> None:
     broker = await handlers()
     broker.tree.error = UnknownServerError()
     assert await broker.commit_offsets(0, ("a", 0, 5)) == {("a", 0): ErrorCode.UNKNOWN_SERVER_ERROR}
@@ -265,7 +265,7 @@ async def test_a_tree_that_cannot_be_reached_is_an_error_of_each_partition() -> 
     assert offsets == {("a", 0): (-1, -1, "", ErrorCode.UNKNOWN_SERVER_ERROR)}
 
 
-async def test_a_group_named_very_often_is_answered_once() -> None:
+async def test_offset_fetch_answers_a_group_named_very_often_once() -> None:
     broker = await handlers()
     await broker.commit_offsets(9, ("a", 0, 5), ("b", 1, 6))
 

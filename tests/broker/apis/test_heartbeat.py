@@ -1,3 +1,5 @@
+"""Heartbeat in every version."""
+
 import pytest
 from pybroker.broker.apis.groups.heartbeat import Heartbeat
 from pybroker.protocol.apis import ApiKey
@@ -8,7 +10,7 @@ from support.in_process.group_handlers import call, versions
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.HEARTBEAT))
-async def test_every_version_keeps_a_member(version: int) -> None:
+async def test_every_version_of_heartbeat_keeps_the_member(version: int) -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     handler = Heartbeat(world.rules.membership)
@@ -18,7 +20,7 @@ async def test_every_version_keeps_a_member(version: int) -> None:
     assert response.error_code == ErrorCode.ILLEGAL_GENERATION
 
 
-async def test_static_members_are_fenced() -> None:
+async def test_a_heartbeat_of_a_replaced_static_member_is_fenced() -> None:
     world = GroupWorld()
     old = world.join(instance_id="i").result.member_id
     world.join(instance_id="i")

@@ -1,4 +1,4 @@
-"""InitProducerId: ids for idempotent producers, and a clear no to transactions."""
+"""InitProducerId: ids for idempotent producers, and a fatal error for transactional producers."""
 
 import logging
 
@@ -29,7 +29,7 @@ async def ask(handler: InitProducerId, version: int = LATEST_VERSION, **fields: 
 
 
 @pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
-async def test_each_producer_gets_an_id_of_its_own(version: int) -> None:
+async def test_each_producer_gets_its_own_id(version: int) -> None:
     handler = InitProducerId(CountingIds())
     answers = [await ask(handler, version, transactional_id=None) for _ in range(3)]
     assert [(each.error_code, each.producer_id, each.producer_epoch) for each in answers] == [
@@ -39,13 +39,13 @@ async def test_each_producer_gets_an_id_of_its_own(version: int) -> None:
     ]
 
 
-async def test_a_producer_that_names_its_old_id_gets_a_new_one() -> None:
+async def test_a_producer_that_names_its_old_id_gets_a_new_id() -> None:
     answer = await ask(InitProducerId(CountingIds()), transactional_id=None, producer_id=17, producer_epoch=3)
     assert (answer.producer_id, answer.producer_epoch) == (1000, 0)
 
 
 @pytest.mark.parametrize(("producer_id", "producer_epoch"), [(17, -1), (-1, 3)])
-async def test_half_an_identity_is_refused(producer_id: int, producer_epoch: int) -> None:
+async def test_a_producer_id_without_an_epoch_or_the_reverse_is_refused(producer_id: int, producer_epoch: int) -> None:
     answer = await ask(
         InitProducerId(CountingIds()), transactional_id=None, producer_id=producer_id, producer_epoch=producer_epoch
     )
@@ -53,7 +53,7 @@ async def test_half_an_identity_is_refused(producer_id: int, producer_epoch: int
 
 
 @pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
-async def test_transactions_are_refused_for_good_and_the_log_says_why(
+async def test_a_transactional_id_gets_a_fatal_error_and_the_log_says_why(
     version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     ids = CountingIds()
@@ -70,7 +70,7 @@ async def test_an_empty_transactional_id_is_refused() -> None:
     assert (await ask(InitProducerId(CountingIds()), transactional_id="")).error_code == ErrorCode.INVALID_REQUEST
 
 
-async def test_trouble_with_getting_ids_is_passed_on() -> None:
+async def test_an_error_in_getting_producer_ids_is_returned_to_the_client() -> None:
     class NoIds:
         async def next(self) -> int:
             raise CoordinatorNotAvailableError()

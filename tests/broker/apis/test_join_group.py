@@ -1,3 +1,5 @@
+"""JoinGroup in every version."""
+
 import asyncio
 
 import pytest
@@ -21,7 +23,7 @@ def join(version: int, member_id: str = "", instance_id: str | None = None) -> J
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.JOIN_GROUP))
-async def test_every_version_joins(version: int) -> None:
+async def test_every_version_joins_a_group(version: int) -> None:
     coordinator, _, _ = await owning_coordinator()
     handler = JoinGroup(coordinator.membership)
 
@@ -43,7 +45,7 @@ async def test_every_version_joins(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.JOIN_GROUP, first=5))
-async def test_static_members_join_in_one_step_and_come_back(version: int) -> None:
+async def test_static_members_join_in_one_step_and_return(version: int) -> None:
     coordinator, _, _ = await owning_coordinator()
     handler = JoinGroup(coordinator.membership)
     first = await call(handler, version, join(version, instance_id="i"))
@@ -52,7 +54,7 @@ async def test_static_members_join_in_one_step_and_come_back(version: int) -> No
     assert again.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_the_answer_waits_for_the_rebalance() -> None:
+async def test_join_group_is_answered_when_the_rebalance_is_over() -> None:
     coordinator, _, _ = await owning_coordinator()
     handler = JoinGroup(coordinator.membership)
     first = await call(handler, 3, join(3))
@@ -66,14 +68,14 @@ async def test_the_answer_waits_for_the_rebalance() -> None:
     assert (await second).members == []
 
 
-async def test_a_client_without_a_name_joins() -> None:
+async def test_a_client_without_a_client_id_joins() -> None:
     coordinator, _, _ = await owning_coordinator()
     response = await call(JoinGroup(coordinator.membership), 3, join(3), client_id=None)
     assert (response.error_code, response.member_id) == (0, "-0001")
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.JOIN_GROUP))
-async def test_every_version_can_say_that_it_failed(version: int) -> None:
+async def test_every_version_of_join_group_can_return_an_error(version: int) -> None:
     coordinator, _, _ = await owning_coordinator()
     request = join(version)
     request.session_timeout_ms = 1
@@ -81,7 +83,7 @@ async def test_every_version_can_say_that_it_failed(version: int) -> None:
     assert (response.error_code, response.generation_id) == (ErrorCode.INVALID_SESSION_TIMEOUT, -1)
 
 
-async def test_who_hangs_up_is_let_go_of_while_the_group_goes_on_waiting_for_the_member() -> None:
+async def test_a_closed_connection_frees_its_request_but_the_group_keeps_waiting_for_the_member() -> None:
     coordinator, _, _ = await owning_coordinator()
     handler = JoinGroup(coordinator.membership)
     first = await call(handler, 3, join(3))

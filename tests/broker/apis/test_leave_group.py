@@ -1,3 +1,5 @@
+"""LeaveGroup in every version."""
+
 import pytest
 from pybroker.broker.apis.groups.leave_group import LeaveGroup
 from pybroker.protocol.apis import ApiKey
@@ -8,7 +10,7 @@ from support.in_process.group_handlers import call, versions
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.LEAVE_GROUP, last=2))
-async def test_one_member_leaves_and_its_outcome_is_the_answers(version: int) -> None:
+async def test_below_version_3_the_error_of_the_one_member_is_at_the_top(version: int) -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     handler = LeaveGroup(world.rules.membership)
@@ -18,7 +20,7 @@ async def test_one_member_leaves_and_its_outcome_is_the_answers(version: int) ->
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.LEAVE_GROUP, first=3))
-async def test_many_members_leave_and_each_has_its_outcome(version: int) -> None:
+async def test_from_version_3_many_members_leave_with_a_result_each(version: int) -> None:
     world = GroupWorld()
     leader, _ = world.stable_group("a", "b")
     request = LeaveGroupRequest(
@@ -34,7 +36,7 @@ async def test_many_members_leave_and_each_has_its_outcome(version: int) -> None
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.LEAVE_GROUP))
-async def test_a_group_of_another_coordinator_is_an_error_of_the_whole(version: int) -> None:
+async def test_leave_group_for_a_group_of_another_coordinator_fails_as_a_whole(version: int) -> None:
     world = GroupWorld(owned=())
     who = [MemberIdentity(member_id="m")] if version >= 3 else []
     request = LeaveGroupRequest(group_id="g", member_id="" if version >= 3 else "m", members=who)

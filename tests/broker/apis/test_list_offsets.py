@@ -1,4 +1,4 @@
-"""ListOffsets against real logs: the ends, by time, who may know what, and each version's own."""
+"""ListOffsets over real logs: earliest, latest and by timestamp, visibility, fencing, and version 0."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -73,14 +73,14 @@ async def asker(tmp_path: Path) -> AsyncIterator[Asker]:
 
 
 @pytest.mark.parametrize("version", range(1, LATEST_VERSION + 1))
-async def test_the_ends(asker: Asker, version: int) -> None:
+async def test_list_offsets_finds_the_earliest_and_the_latest_offset(asker: Asker, version: int) -> None:
     epoch = 3 if version >= 4 else -1
     assert found(await asker.ask(LATEST, version)) == (-1, 4, epoch)
     assert found(await asker.ask(EARLIEST, version)) == (-1, 0, epoch)
 
 
 @pytest.mark.parametrize("version", range(1, LATEST_VERSION + 1))
-async def test_a_time_finds_the_first_record_at_or_after_it(asker: Asker, version: int) -> None:
+async def test_a_timestamp_finds_the_first_record_at_or_after_it(asker: Asker, version: int) -> None:
     epoch = 3 if version >= 4 else -1
     for time, expected in ((0, (100, 0)), (100, (100, 0)), (101, (300, 1)), (300, (300, 1)), (301, (400, 3))):
         answer = await asker.ask(NOW_MS + time, version)
@@ -88,7 +88,7 @@ async def test_a_time_finds_the_first_record_at_or_after_it(asker: Asker, versio
     assert found(await asker.ask(NOW_MS + 401, version)) == (-1, -1, -1)
 
 
-async def test_special_timestamps_have_their_first_version(asker: Asker) -> None:
+async def test_special_timestamps_are_unsupported_before_their_first_version(asker: Asker) -> None:
     meanings = {
         MAX_TIMESTAMP: (7, (NOW_MS + 400, 3, 3)),
         EARLIEST_LOCAL: (8, (-1, 0, 3)),
@@ -104,7 +104,7 @@ async def test_special_timestamps_have_their_first_version(asker: Asker) -> None
                 assert found(answer) == expected
 
 
-async def test_the_ends_are_answered_at_once_and_times_later(asker: Asker) -> None:
+async def test_earliest_and_latest_are_answered_at_once_and_timestamps_later(asker: Asker) -> None:
     def send(timestamp: int) -> object:
         wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
         request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=TOPIC, partitions=wanted)])
@@ -116,7 +116,9 @@ async def test_the_ends_are_answered_at_once_and_times_later(asker: Asker) -> No
     await later
 
 
-async def test_logs_are_searched_one_after_the_other(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_logs_are_searched_for_timestamps_one_after_the_other(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So that what waits for its turn is a request, not each of its partitions."""
     under_way: set[int] = set()
     most: list[int] = []
@@ -140,7 +142,7 @@ async def test_logs_are_searched_one_after_the_other(asker: Asker, monkeypatch: 
     assert most == [1] * 100
 
 
-async def test_the_earliest_epoch_is_unknown_when_the_first_records_have_none(asker: Asker) -> None:
+async def test_the_epoch_of_the_earliest_offset_is_unknown_when_its_record_has_none(asker: Asker) -> None:
     # As after an upgrade from formats without epochs: the first known epoch begins behind the log start.
     log = asker.replicas.hosted().log
     log.leader_epochs.clear()
@@ -148,7 +150,7 @@ async def test_the_earliest_epoch_is_unknown_when_the_first_records_have_none(as
     assert found(await asker.ask(EARLIEST)) == (-1, 0, -1)
 
 
-async def test_latest_is_the_end_that_the_caller_may_see(asker: Asker) -> None:
+async def test_latest_is_the_last_offset_that_the_reader_may_see(asker: Asker) -> None:
     replicas = asker.replicas
     await replicas.order(leader_epoch=4, isr=(1, 2), replicas=(1, 2))
     replicas.append(batch_of(b"not committed", timestamps=[NOW_MS + 900]))
@@ -164,7 +166,9 @@ async def test_latest_is_the_end_that_the_caller_may_see(asker: Asker) -> None:
 @pytest.mark.parametrize(
     ("version", "expected"), [(4, ErrorCode.LEADER_NOT_AVAILABLE), (5, ErrorCode.OFFSET_NOT_AVAILABLE)]
 )
-async def test_a_new_leader_does_not_know_the_latest_yet(tmp_path: Path, version: int, expected: ErrorCode) -> None:
+async def test_a_new_leader_answers_latest_with_offset_not_available(
+    tmp_path: Path, version: int, expected: ErrorCode
+) -> None:
     replicas = Replicas(tmp_path)
     await replicas.order(isr=(1, 2), replicas=(1, 2))
     replicas.append()
@@ -183,23 +187,25 @@ async def test_a_new_leader_does_not_know_the_latest_yet(tmp_path: Path, version
     ("leader_epoch", "expected"),
     [(2, ErrorCode.FENCED_LEADER_EPOCH), (3, ErrorCode.NONE), (4, ErrorCode.UNKNOWN_LEADER_EPOCH)],
 )
-async def test_the_leader_epoch_fences(asker: Asker, timestamp: int, leader_epoch: int, expected: ErrorCode) -> None:
+async def test_list_offsets_with_a_wrong_leader_epoch_is_fenced(
+    asker: Asker, timestamp: int, leader_epoch: int, expected: ErrorCode
+) -> None:
     assert (await asker.ask(timestamp, leader_epoch=leader_epoch)).error_code == expected
 
 
-async def test_only_the_leader_answers_but_for_debugging(asker: Asker) -> None:
+async def test_only_the_leader_answers_list_offsets_except_for_the_debugging_replica_id(asker: Asker) -> None:
     await asker.replicas.order(leader=2, leader_epoch=4, isr=(1, 2), replicas=(1, 2))
     assert (await asker.ask(LATEST)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert (await asker.ask(LATEST, replica_id=-2)).offset == 4
 
 
 @pytest.mark.parametrize("level", [-1, 2])
-async def test_an_unknown_isolation_level_is_refused(asker: Asker, level: int) -> None:
+async def test_list_offsets_refuses_an_unknown_isolation_level(asker: Asker, level: int) -> None:
     with pytest.raises(UnknownServerError):
         await asker.ask(LATEST, isolation_level=level)
 
 
-async def test_a_partition_named_twice_is_refused_and_a_missing_one_told(asker: Asker) -> None:
+async def test_list_offsets_refuses_a_partition_named_twice_and_an_unknown_partition(asker: Asker) -> None:
     twice = await asker.ask_all(LATEST, EARLIEST)
     assert [answer.error_code for answer in twice] == [ErrorCode.INVALID_REQUEST] * 2
     (missing,) = await asker.ask_all(LATEST, topic_partition=TopicPartition("nowhere", 0))
@@ -220,7 +226,7 @@ async def segments(tmp_path: Path) -> AsyncIterator[Asker]:
     replicas.close()
 
 
-async def test_v0_lists_segment_starts(segments: Asker) -> None:
+async def test_version_0_lists_the_base_offsets_of_segments(segments: Asker) -> None:
     async def offsets(timestamp: int, count: int) -> list[int]:
         return (await segments.ask(timestamp, 0, max_num_offsets=count)).old_style_offsets
 
@@ -234,7 +240,7 @@ async def test_v0_lists_segment_starts(segments: Asker) -> None:
     assert (await segments.ask(MAX_TIMESTAMP, 0)).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
-async def test_v0_puts_the_high_watermark_for_all_above_it(segments: Asker) -> None:
+async def test_version_0_replaces_offsets_above_the_high_watermark_by_it_for_consumers(segments: Asker) -> None:
     await segments.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     segments.replicas.append(batch_of(b"x" * 70))
     segments.replicas.append(batch_of(b"x" * 70))
@@ -244,7 +250,7 @@ async def test_v0_puts_the_high_watermark_for_all_above_it(segments: Asker) -> N
     assert of_follower.old_style_offsets == [5, 4, 3, 2, 1, 0]
 
 
-async def test_v0_does_not_list_a_partition_that_is_named_very_often(segments: Asker) -> None:
+async def test_version_0_refuses_a_partition_that_is_named_very_often(segments: Asker) -> None:
     twice = await segments.ask_all(LATEST, LATEST, version=0, max_num_offsets=10)
     assert [(answer.error_code, answer.old_style_offsets) for answer in twice] == [(0, [3, 2, 1, 0])] * 2
     often = await segments.ask_all(*[LATEST] * (MOST_REPEATS + 1), version=0, max_num_offsets=10)

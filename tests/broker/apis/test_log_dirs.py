@@ -66,7 +66,7 @@ def contents(result: DescribeLogDirsResult) -> list[tuple[str, int, int, int]]:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_LOG_DIRS))
-async def test_every_version_tells_what_lies_where_and_how_large_it_is(
+async def test_every_version_describes_directories_with_their_replicas_and_sizes(
     replicas: Replicas, tmp_path: Path, version: int
 ) -> None:
     records = batch_of(b"some", b"values")
@@ -79,19 +79,19 @@ async def test_every_version_tells_what_lies_where_and_how_large_it_is(
         assert (result.total_bytes >= result.usable_bytes > 0) if version >= 4 else (result.total_bytes == -1)
 
 
-async def test_only_what_was_asked_for_is_told(replicas: Replicas) -> None:
+async def test_describe_log_dirs_describes_the_requested_partitions_only(replicas: Replicas) -> None:
     first, second = await describe(replicas, {"other": [0, 9], "nowhere": [0]})
     assert (contents(first), contents(second)) == ([], [("other", 0, 0, 0)])
     assert [contents(result) for result in await describe(replicas, {})] == [[], []]
 
 
-async def test_of_a_log_without_a_role_the_lag_is_unknown(replicas: Replicas) -> None:
+async def test_the_lag_of_a_log_without_a_role_is_unknown(replicas: Replicas) -> None:
     replicas.logs.get_or_create(TopicPartition("stray", 0), True)
     found = {entry[0]: entry[3] for result in await describe(replicas, None) for entry in contents(result)}
     assert found == {TOPIC: 0, "other": 0, "stray": -1}
 
 
-async def test_of_a_directory_that_failed_only_that_is_told(replicas: Replicas) -> None:
+async def test_a_failed_directory_is_described_with_an_error_alone(replicas: Replicas) -> None:
     replicas.logs.directories.failed(replicas.logs.directories.all[0], "gone", OSError("gone"))
     first, second = await describe(replicas, None)
     assert (first.error_code, first.total_bytes, first.usable_bytes) == (ErrorCode.KAFKA_STORAGE_ERROR, -1, -1)
@@ -104,7 +104,7 @@ class UnmeasurableFiles(Files):
         raise OSError("no such file system")
 
 
-async def test_a_file_system_that_cannot_be_asked_is_an_error_of_its_directory(replicas: Replicas) -> None:
+async def test_a_file_system_that_cannot_be_measured_is_an_error_of_its_directory(replicas: Replicas) -> None:
     replicas.logs.files = UnmeasurableFiles()
     assert [(result.error_code, result.topics) for result in await describe(replicas, None)] == [
         (ErrorCode.UNKNOWN_SERVER_ERROR, [])
@@ -128,11 +128,13 @@ async def move(
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.ALTER_REPLICA_LOG_DIRS))
-async def test_a_partition_that_is_there_is_there(replicas: Replicas, tmp_path: Path, version: int) -> None:
+async def test_moving_a_partition_to_its_own_directory_succeeds(
+    replicas: Replicas, tmp_path: Path, version: int
+) -> None:
     assert await move(replicas, tmp_path / "a", TP, version=version) == {TP: ErrorCode.NONE}
 
 
-async def test_a_partition_is_moved_with_all_that_is_in_it(replicas: Replicas, tmp_path: Path) -> None:
+async def test_a_partition_is_moved_with_all_its_records(replicas: Replicas, tmp_path: Path) -> None:
     replicas.append(batch_of(b"some", b"values"))
     assert await move(replicas, tmp_path / "b", TP, OTHER) == dict.fromkeys((TP, OTHER), ErrorCode.NONE)
     assert replicas.logs.directory_of(TP) == str(tmp_path / "b")
@@ -153,7 +155,7 @@ class NeverRuns:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_LOG_DIRS))
-async def test_a_copy_under_way_is_told_with_what_it_lacks(replicas: Replicas, tmp_path: Path, version: int) -> None:
+async def test_a_move_in_progress_is_described_with_its_lag(replicas: Replicas, tmp_path: Path, version: int) -> None:
     records = batch_of(b"some", b"values")
     replicas.append(records)
     replicas.logs.moves.start(NeverRuns())
@@ -163,7 +165,7 @@ async def test_a_copy_under_way_is_told_with_what_it_lacks(replicas: Replicas, t
     assert [result.topics[0].partitions[0].is_future_key for result in (first, second)] == [False, True]
 
 
-async def test_a_directory_is_remembered_for_a_partition_that_is_yet_to_come(
+async def test_the_directory_of_a_partition_that_is_not_here_yet_is_remembered(
     replicas: Replicas, tmp_path: Path
 ) -> None:
     new = TopicPartition("new", 0)
@@ -176,13 +178,15 @@ async def test_a_directory_is_remembered_for_a_partition_that_is_yet_to_come(
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "", "a", "{directory}/a/"])
-async def test_a_directory_must_be_named_as_the_broker_names_it(replicas: Replicas, tmp_path: Path, path: str) -> None:
+async def test_a_directory_must_be_spelled_as_in_log_dirs(replicas: Replicas, tmp_path: Path, path: str) -> None:
     named = path.format(directory=tmp_path)
     unknown = TopicPartition("nowhere", 0)
     assert await move(replicas, named, TP, unknown) == dict.fromkeys((TP, unknown), ErrorCode.LOG_DIR_NOT_FOUND)
 
 
-async def test_what_else_is_refused(replicas: Replicas, tmp_path: Path) -> None:
+async def test_alter_replica_log_dirs_refuses_long_names_and_missing_partitions(
+    replicas: Replicas, tmp_path: Path
+) -> None:
     too_long, unknown = TopicPartition("x" * 215, 0), TopicPartition("nowhere", 0)
     assert await move(replicas, tmp_path / "a", too_long, unknown, ELSEWHERE) == {
         too_long: ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -191,14 +195,14 @@ async def test_what_else_is_refused(replicas: Replicas, tmp_path: Path) -> None:
     }
 
 
-async def test_nothing_moves_to_or_from_a_directory_that_failed(replicas: Replicas, tmp_path: Path) -> None:
+async def test_no_partition_moves_to_or_from_a_failed_directory(replicas: Replicas, tmp_path: Path) -> None:
     replicas.logs.directories.failed(replicas.logs.directories.all[0], "gone", OSError("gone"))
     storage_error = ErrorCode.KAFKA_STORAGE_ERROR
     assert await move(replicas, tmp_path / "a", OTHER) == {OTHER: storage_error}
     assert await move(replicas, tmp_path / "b", TP) == {TP: storage_error}
 
 
-async def test_very_many_refusals_of_a_request_leave_the_loop_to_others_and_are_one_line(
+async def test_very_many_refused_moves_leave_the_event_loop_free_and_are_logged_in_one_line(
     replicas: Replicas, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     wishes = [TopicPartition("unknown", number) for number in range(10 * BETWEEN_PAUSES)]

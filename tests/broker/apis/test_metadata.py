@@ -1,4 +1,4 @@
-"""Metadata in its versions."""
+"""Metadata in every version."""
 
 from collections.abc import AsyncIterator, Iterable
 from inspect import isawaitable
@@ -99,7 +99,7 @@ def codes(answer: MetadataResponse) -> list[tuple[str | None, int]]:
 
 
 @pytest.mark.parametrize("version", range(13))
-def test_all_topics_and_no_topics(version: int) -> None:
+def test_metadata_returns_all_topics_or_none_by_version(version: int) -> None:
     everything = ask(version, [] if version == 0 else None)
     assert codes(everything) == [("__consumer_offsets", 0), ("t", 0)]
     assert [topic.is_internal for topic in everything.topics] == [True, False]
@@ -108,7 +108,7 @@ def test_all_topics_and_no_topics(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(13))
-def test_brokers_controller_and_cluster(version: int) -> None:
+def test_metadata_returns_brokers_controller_and_cluster_id_by_version(version: int) -> None:
     answer = ask(version, ["t"])
     again = decode(MetadataResponse, encode(answer, version), version)
     assert [(node.node_id, node.host, node.port) for node in again.brokers] == [(1, "h1", 9092), (2, "h2", 9092)]
@@ -119,7 +119,7 @@ def test_brokers_controller_and_cluster(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(13))
-def test_partitions_and_their_leaders(version: int) -> None:
+def test_metadata_returns_partitions_with_their_leaders_and_errors(version: int) -> None:
     partitions = ask(version, ["t"]).topics[0].partitions
     found = [(p.partition_index, p.error_code, p.leader_id) for p in partitions]
     first_error = ErrorCode.REPLICA_NOT_AVAILABLE if version == 0 else ErrorCode.NONE
@@ -137,7 +137,7 @@ def test_partitions_and_their_leaders(version: int) -> None:
     ("version", "error"),
     [(0, ErrorCode.LEADER_NOT_AVAILABLE), (5, ErrorCode.LEADER_NOT_AVAILABLE), (6, ErrorCode.LISTENER_NOT_FOUND)],
 )
-def test_leader_without_the_clients_listener(version: int, error: ErrorCode) -> None:
+def test_a_leader_without_the_listener_of_the_client_is_an_error_by_version(version: int, error: ErrorCode) -> None:
     answer = ask(version, ["t"], listener="SECOND")
     assert [node.node_id for node in answer.brokers] == [1]
     second, third = answer.topics[0].partitions[1:3]
@@ -145,7 +145,7 @@ def test_leader_without_the_clients_listener(version: int, error: ErrorCode) -> 
     assert third.error_code == ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def test_missing_topics_say_why() -> None:
+def test_missing_topics_have_an_error_that_says_why() -> None:
     answer = ask(12, ["t", "missing", "a b", "t"])
     assert codes(answer) == [
         ("t", ErrorCode.NONE),
@@ -154,7 +154,7 @@ def test_missing_topics_say_why() -> None:
     ]
 
 
-def test_topics_by_id() -> None:
+def test_metadata_finds_topics_by_id() -> None:
     unknown = UUID(int=99)
     answer = ask(12, [], ids=[ID, unknown], asks_for_operations=True)
     assert codes(answer) == [("t", ErrorCode.NONE), (None, ErrorCode.UNKNOWN_TOPIC_ID)]
@@ -163,7 +163,7 @@ def test_topics_by_id() -> None:
 
 
 @pytest.mark.parametrize("version", [10, 11])
-def test_ids_and_null_names_are_for_later_versions(version: int) -> None:
+def test_topic_ids_and_null_names_are_refused_before_version_12(version: int) -> None:
     with pytest.raises(InvalidRequestError):
         ask(version, [None])
     with pytest.raises(InvalidRequestError):
@@ -177,7 +177,7 @@ def test_a_topic_without_name_and_id_is_an_invalid_request() -> None:
         ask(12, ["t", None])
 
 
-def test_authorized_operations_are_told_when_asked_for() -> None:
+def test_metadata_has_authorized_operations_on_request() -> None:
     for version in (8, 10):
         answer = ask(version, ["t"], asks_for_operations=True)
         assert answer.cluster_authorized_operations == 8096
@@ -204,7 +204,7 @@ async def answered(metadata: Metadata, version: int, request: MetadataRequest) -
     return await answer if isawaitable(answer) else answer
 
 
-async def test_missing_topic_is_made_and_there_the_next_time(apis: TopicApis) -> None:
+async def test_a_missing_topic_is_created_and_found_by_the_next_request(apis: TopicApis) -> None:
     metadata = live(apis)
     request = MetadataRequest(topics=[MetadataRequestTopic(name="new"), MetadataRequestTopic(name="a b")])
     first = await answered(metadata, 4, request)
@@ -220,7 +220,7 @@ async def test_missing_topic_is_made_and_there_the_next_time(apis: TopicApis) ->
     assert [(node.host, node.port) for node in second.brokers] == [(ADDRESS.local_host, ADDRESS.local_port)]
 
 
-async def test_internal_topic_is_made_with_its_own_settings(apis: TopicApis) -> None:
+async def test_an_internal_topic_is_created_with_its_own_settings(apis: TopicApis) -> None:
     await answered(live(apis), 4, MetadataRequest(topics=[MetadataRequestTopic(name="__consumer_offsets")]))
     await apis.plane.controller.drained()
     assert apis.cache.partition_count("__consumer_offsets") == 50
@@ -229,14 +229,16 @@ async def test_internal_topic_is_made_with_its_own_settings(apis: TopicApis) -> 
 
 
 @pytest.mark.parametrize(("allowed", "enabled"), [(False, True), (True, False)])
-async def test_nothing_is_made_where_that_is_not_wanted(apis: TopicApis, allowed: bool, enabled: bool) -> None:
+async def test_no_topic_is_created_when_the_request_or_the_broker_forbids_it(
+    apis: TopicApis, allowed: bool, enabled: bool
+) -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(name="new")], allow_auto_topic_creation=allowed)
     answer = await answered(live(apis, creates=enabled), 4, request)
     assert codes(answer) == [("new", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
     assert await apis.plane.tree.topics() == []
 
 
-async def test_asking_for_all_topics_makes_none(apis: TopicApis) -> None:
+async def test_a_request_for_all_topics_creates_none(apis: TopicApis) -> None:
     await apis.plane.topics.create(NewTopic("t", 1, 1))
     await apis.plane.controller.drained()
     answer = await answered(live(apis), 4, MetadataRequest(topics=None))

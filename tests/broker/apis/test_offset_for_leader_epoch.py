@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where an epoch ends in the leader's log."""
+"""OffsetForLeaderEpoch: the end offset of an epoch in the leader's log."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -55,7 +55,7 @@ async def asker(tmp_path: Path) -> AsyncIterator[Asker]:
     ("leader_epoch", "expected"),
     [(2, (2, 3)), (3, (2, 3)), (4, (2, 3)), (5, (5, 6)), (6, (6, 6)), (7, (-1, -1)), (0, (0, 0)), (-1, (-1, -1))],
 )
-async def test_an_epoch_ends_where_the_next_begins(
+async def test_an_epoch_ends_where_the_next_epoch_begins(
     asker: Asker, version: int, leader_epoch: int, expected: tuple[int, int]
 ) -> None:
     answer = asker.ask(leader_epoch, version)
@@ -64,7 +64,7 @@ async def test_an_epoch_ends_where_the_next_begins(
     assert (answer.leader_epoch, answer.end_offset) == (epoch, expected[1])
 
 
-async def test_errors_are_told_for_each_partition(asker: Asker) -> None:
+async def test_offset_for_leader_epoch_reports_an_error_for_each_partition(asker: Asker) -> None:
     assert asker.ask(2, current=5).error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert asker.ask(2, current=6).error_code == ErrorCode.NONE
     assert asker.ask(2, current=7).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH

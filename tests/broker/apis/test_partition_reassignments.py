@@ -50,7 +50,7 @@ async def alter(apis: TopicApis, *wishes: tuple[str, int, list[int] | None]) -> 
     return results
 
 
-async def test_each_partition_has_an_answer_of_its_own(apis: TopicApis) -> None:
+async def test_alter_partition_reassignments_reports_a_result_for_each_partition(apis: TopicApis) -> None:
     assert await alter(apis, ("t", 0, [1]), ("t", 1, None), ("t", 9, [1]), ("u", 0, [7])) == {
         ("t", 0): ErrorCode.NONE,
         ("t", 1): ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
@@ -59,15 +59,15 @@ async def test_each_partition_has_an_answer_of_its_own(apis: TopicApis) -> None:
     }
 
 
-async def test_of_two_wishes_for_a_partition_the_last_counts(apis: TopicApis) -> None:
+async def test_the_last_of_two_reassignments_of_one_partition_is_used(apis: TopicApis) -> None:
     assert await alter(apis, ("t", 0, [7]), ("t", 0, [1])) == {("t", 0): ErrorCode.NONE}
 
 
-async def test_no_wish_no_answer(apis: TopicApis) -> None:
+async def test_alter_partition_reassignments_without_topics_returns_none(apis: TopicApis) -> None:
     assert await alter(apis) == {}
 
 
-async def test_moves_under_way_are_listed(apis: TopicApis) -> None:
+async def test_reassignments_in_progress_are_listed(apis: TopicApis) -> None:
     handler = ListPartitionReassignments(apis.plane.controller)
     assert (await call(handler, 0, ListPartitionReassignmentsRequest(topics=None))).topics == []
     partition = TopicPartition("t", 1)
@@ -85,7 +85,7 @@ async def test_moves_under_way_are_listed(apis: TopicApis) -> None:
     assert len((await call(handler, 0, ListPartitionReassignmentsRequest(topics=asked))).topics) == 1
 
 
-async def test_only_the_controller_answers(apis: TopicApis) -> None:
+async def test_reassignment_apis_sent_to_another_broker_get_not_controller(apis: TopicApis) -> None:
     await apis.plane.controller.call("resign", apis.plane.controller._resign)
     with pytest.raises(NotControllerError):
         await alter(apis, ("t", 0, [1]))

@@ -1,3 +1,5 @@
+"""SyncGroup in every version."""
+
 import pytest
 from pybroker.broker.apis.groups.join_group import JoinGroup
 from pybroker.broker.apis.groups.sync_group import SyncGroup
@@ -33,7 +35,7 @@ def sync(member_id: str, generation_id: int = 1) -> SyncGroupRequest:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.SYNC_GROUP))
-async def test_every_version_brings_and_gets_an_assignment(version: int) -> None:
+async def test_every_version_of_sync_group_returns_the_assignment(version: int) -> None:
     handler, member_id = await joined()
     for _ in range(2):  # stored first, then as it is
         response = await call(handler, version, sync(member_id))
@@ -43,13 +45,13 @@ async def test_every_version_brings_and_gets_an_assignment(version: int) -> None
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.SYNC_GROUP))
-async def test_every_version_can_say_that_it_failed(version: int) -> None:
+async def test_every_version_of_sync_group_can_return_an_error(version: int) -> None:
     handler, member_id = await joined()
     response = await call(handler, version, sync(member_id, generation_id=9))
     assert (response.error_code, response.assignment) == (ErrorCode.ILLEGAL_GENERATION, b"")
 
 
-async def test_version_5_has_to_name_the_protocol() -> None:
+async def test_sync_group_version_5_must_name_the_protocol() -> None:
     handler, member_id = await joined()
     for field in ("protocol_type", "protocol_name"):
         request = sync(member_id)

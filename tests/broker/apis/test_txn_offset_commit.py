@@ -1,4 +1,4 @@
-"""TxnOffsetCommit in a cluster: offsets that wait for the end of a transaction which another broker coordinates."""
+"""TxnOffsetCommit in a cluster: offsets of a transaction that another broker coordinates."""
 
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def committed(coordinator: GroupCoordinator) -> tuple[ErrorCode, int]:
 
 @pytest.mark.parametrize("version", versions(ApiKey.TXN_OFFSET_COMMIT))
 @pytest.mark.parametrize("is_commit", [True, False])
-async def test_offsets_take_effect_when_the_transaction_commits(version: int, is_commit: bool) -> None:
+async def test_transactional_offsets_take_effect_when_the_transaction_commits(version: int, is_commit: bool) -> None:
     coordinator, *_ = await owning_coordinator()
     assert await ask(coordinator, version, commits(0, 1)) == {
         0: ErrorCode.NONE,
@@ -64,7 +64,7 @@ async def test_offsets_take_effect_when_the_transaction_commits(version: int, is
     assert committed(coordinator) == (ErrorCode.NONE, 5 if is_commit else -1)
 
 
-async def test_members_of_another_generation_are_fenced() -> None:
+async def test_a_transactional_commit_of_an_unknown_member_is_refused() -> None:
     coordinator, *_ = await owning_coordinator()
     assert await ask(coordinator, 3, commits(0, member_id="m", generation_id=3)) == {0: ErrorCode.UNKNOWN_MEMBER_ID}
 
@@ -73,7 +73,9 @@ async def test_members_of_another_generation_are_fenced() -> None:
     ("version", "code"),
     [(1, ErrorCode.COORDINATOR_NOT_AVAILABLE), (2, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)],
 )
-async def test_old_clients_do_not_hear_that_a_coordinator_is_loading(version: int, code: ErrorCode) -> None:
+async def test_old_clients_get_coordinator_not_available_from_a_loading_coordinator(
+    version: int, code: ErrorCode
+) -> None:
     coordinator, *_ = await owning_coordinator()
     coordinator.unload_partition(coordinator.partition_for("g"), 1)
     coordinator.load_partition(coordinator.partition_for("g"), 2).close()
@@ -95,7 +97,7 @@ async def test_old_clients_do_not_hear_that_a_coordinator_is_loading(version: in
         (3, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_EPOCH),
     ],
 )
-async def test_the_coordinator_of_the_transaction_is_asked_first(
+async def test_the_transaction_coordinator_is_asked_before_offsets_are_committed(
     tmp_path: Path, version: int, said: ErrorCode, code: ErrorCode
 ) -> None:
     groups, *_ = await owning_coordinator()
@@ -111,7 +113,7 @@ async def test_the_coordinator_of_the_transaction_is_asked_first(
     replicas.close()
 
 
-async def test_partitions_that_nobody_knows_need_no_coordinator() -> None:
+async def test_transactional_commits_for_unknown_partitions_are_refused_without_a_coordinator() -> None:
     coordinator, *_ = await owning_coordinator()
     coordinator.unload_partition(coordinator.partition_for("g"), 1)
     assert await ask(coordinator, 3, commits(4)) == {4: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}

@@ -1,4 +1,4 @@
-"""UpdateFeatures: there are none with ZooKeeper, and each update is told what is wrong with it first."""
+"""UpdateFeatures: every update is refused, with its first fault as the error message."""
 
 import pytest
 from pybroker.broker.apis.cluster.update_features import UpdateFeatures
@@ -39,7 +39,7 @@ def update(feature: str, level: int, kind: int = UPGRADE) -> FeatureUpdateKey:
         (update("", 1, 9), "Feature name can not be empty."),
     ],
 )
-async def test_what_is_wrong_first_is_told(asked: FeatureUpdateKey, message: str) -> None:
+async def test_a_refused_feature_update_names_its_first_fault(asked: FeatureUpdateKey, message: str) -> None:
     (result,) = (await ask(asked)).results
     assert (result.feature, result.error_code, result.error_message) == (
         asked.feature,
@@ -49,21 +49,21 @@ async def test_what_is_wrong_first_is_told(asked: FeatureUpdateKey, message: str
 
 
 @pytest.mark.parametrize(("allow_downgrade", "message"), [(True, NOT_THERE), (False, TOO_LOW)])
-async def test_the_first_version_has_a_flag_for_downgrades(allow_downgrade: bool, message: str) -> None:
+async def test_update_features_version_0_has_a_flag_for_downgrades(allow_downgrade: bool, message: str) -> None:
     asked = FeatureUpdateKey(feature="x", max_version_level=0, allow_downgrade=allow_downgrade)
     (result,) = (await ask(asked, version=0)).results
     assert result.error_message == message
 
 
-async def test_of_two_updates_of_a_feature_the_first_counts() -> None:
+async def test_the_first_of_two_updates_of_one_feature_is_used() -> None:
     (result,) = (await ask(update("x", 1), update("x", 0))).results
     assert result.error_message == UNSUPPORTED
 
 
-async def test_nothing_asked_nothing_answered() -> None:
+async def test_update_features_without_updates_returns_no_results() -> None:
     assert (await ask()).results == []
 
 
-async def test_only_the_controller_answers() -> None:
+async def test_update_features_sent_to_another_broker_gets_not_controller() -> None:
     with pytest.raises(NotControllerError):
         await ask(update("x", 1), is_controller=False)

@@ -1,4 +1,4 @@
-"""Ends of transactions, written by a coordinator into the partitions that are led here."""
+"""WriteTxnMarkers: a transaction coordinator ends transactions in partitions that this broker leads."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -98,7 +98,7 @@ async def read_committed(replicas: Replicas) -> list[bytes | None]:
     ]
 
 
-async def test_transactions_end_by_their_markers(replicas: Replicas) -> None:
+async def test_a_marker_ends_the_transaction_in_its_partition(replicas: Replicas) -> None:
     write_transaction(replicas, 7)
     write_transaction(replicas, 8)
     assert await read_committed(replicas) == []
@@ -114,7 +114,7 @@ async def test_transactions_end_by_their_markers(replicas: Replicas) -> None:
     assert ends == [(7, EndTransactionMarker(True, 3)), (8, EndTransactionMarker(False, 3))]
 
 
-async def test_each_partition_has_its_own_outcome(replicas: Replicas) -> None:
+async def test_write_txn_markers_reports_a_result_for_each_partition(replicas: Replicas) -> None:
     await replicas.order(OFFSETS, topic_id=None)
     followed = TopicPartition(TOPIC, 1)
     await replicas.order(followed, leader=2, replicas=(1, 2), isr=(1, 2))
@@ -135,7 +135,7 @@ async def test_each_partition_has_its_own_outcome(replicas: Replicas) -> None:
     }
 
 
-async def test_offsets_in_a_transaction_hear_of_its_end_when_it_is_in_their_partition(replicas: Replicas) -> None:
+async def test_transactional_offsets_are_completed_by_a_marker_in_their_own_partition(replicas: Replicas) -> None:
     await replicas.order(OFFSETS, topic_id=None)
     offsets = Offsets()
     elsewhere = marker(7, 1, topic=OFFSETS.topic)
@@ -144,7 +144,7 @@ async def test_offsets_in_a_transaction_hear_of_its_end_when_it_is_in_their_part
     assert offsets.ended == [(7, [0], True), (8, [0], False)]
 
 
-async def test_a_coordinator_that_lost_its_place_is_fenced(replicas: Replicas) -> None:
+async def test_markers_of_an_older_coordinator_epoch_are_fenced(replicas: Replicas) -> None:
     write_transaction(replicas, 7)
     await write(replicas, marker(7, 0, coordinator=3))
     write_transaction(replicas, 7, sequence=1)
@@ -153,7 +153,7 @@ async def test_a_coordinator_that_lost_its_place_is_fenced(replicas: Replicas) -
     }
 
 
-async def test_it_is_answered_when_the_markers_are_committed(tmp_path: Path) -> None:
+async def test_write_txn_markers_is_answered_when_the_markers_are_committed(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path)
     await replicas.order(isr=(1, 2), replicas=(1, 2))
     write_transaction(replicas, 7)

@@ -1,4 +1,4 @@
-"""Between the many things that a request names, others have the loop."""
+"""Loops over very many items yield to the event loop."""
 
 import pytest
 from pybroker.broker.requests.yielding import BETWEEN_PAUSES, with_pauses
@@ -6,7 +6,7 @@ from support.time.loop_turns import turns_during
 
 
 @pytest.mark.parametrize("count", [0, 1, BETWEEN_PAUSES - 1, BETWEEN_PAUSES, 10 * BETWEEN_PAUSES])
-async def test_all_come_in_order_with_a_pause_now_and_then(count: int) -> None:
+async def test_items_come_in_order_and_the_loop_runs_between_portions(count: int) -> None:
     seen: list[int] = []
 
     async def take() -> None:

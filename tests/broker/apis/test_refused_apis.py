@@ -1,4 +1,4 @@
-"""What is not built is answered as by a Kafka that has it switched off, or refused: never taken and then not done."""
+"""APIs of features that are not built: refused, or answered as by a Kafka in which the feature is off."""
 
 import math
 from typing import Any
@@ -82,7 +82,7 @@ async def answer(key: ApiKey, version: int, request: Any = None) -> Any:
 @pytest.mark.parametrize(
     ("key", "version"), [(key, version) for key in REFUSED for version in versions(key)], ids=lambda value: str(value)
 )
-async def test_every_version_is_refused_whatever_it_asks_for(key: ApiKey, version: int) -> None:
+async def test_every_version_of_a_refused_api_returns_its_error_code(key: ApiKey, version: int) -> None:
     response = await answer(key, version)
     codes = list(error_codes(response, version))
     if (key, version) in WITHOUT_A_CODE_AT_THE_TOP:
@@ -91,14 +91,14 @@ async def test_every_version_is_refused_whatever_it_asks_for(key: ApiKey, versio
     assert set(codes) == {REFUSED[key]}
 
 
-async def test_a_refusal_says_why() -> None:
+async def test_refused_apis_have_the_error_messages_of_kafka() -> None:
     assert (await answer(ApiKey.DESCRIBE_ACLS, 3)).error_message == "No Authorizer is configured on the broker"
     assert (await answer(ApiKey.CREATE_ACLS, 3)).results[0].error_message == "No Authorizer is configured."
     assert (await answer(ApiKey.SASL_HANDSHAKE, 1)).mechanisms == []
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.CREATE_DELEGATION_TOKEN))
-async def test_a_token_that_is_not_given_names_who_it_would_have_been_for(version: int) -> None:
+async def test_a_refused_delegation_token_names_its_owner_and_requester(version: int) -> None:
     response = await answer(ApiKey.CREATE_DELEGATION_TOKEN, version)
     assert (response.principal_type, response.principal_name) == ("User", "ANONYMOUS")
     assert (response.issue_timestamp_ms, response.token_id, response.hmac) == (-1, "", b"")
@@ -106,7 +106,7 @@ async def test_a_token_that_is_not_given_names_who_it_would_have_been_for(versio
     assert requester == (("User", "ANONYMOUS") if version >= 3 else ("", ""))
 
 
-async def test_a_token_may_be_asked_for_for_another_owner() -> None:
+async def test_a_refused_delegation_token_names_another_owner_when_requested() -> None:
     request = CreateDelegationTokenRequest(owner_principal_type="User", owner_principal_name="ann")
     response = await answer(ApiKey.CREATE_DELEGATION_TOKEN, 3, request)
     assert (response.principal_name, response.token_requester_principal_name) == ("ann", "ANONYMOUS")
@@ -116,7 +116,7 @@ async def test_a_token_may_be_asked_for_for_another_owner() -> None:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_CLIENT_QUOTAS))
-async def test_there_are_no_quotas(version: int) -> None:
+async def test_describe_client_quotas_returns_no_quotas(version: int) -> None:
     users = ComponentData(entity_type="user", match_type=2, match=None)
     clients = ComponentData(entity_type="client-id", match_type=0, match="c")
     for components in ([], [users], [users, clients]):
@@ -137,7 +137,7 @@ async def test_there_are_no_quotas(version: int) -> None:
         ([("user", 0, None)], UnknownServerError, None),
     ],
 )
-async def test_a_filter_for_quotas_must_make_sense(
+async def test_describe_client_quotas_refuses_an_invalid_filter(
     components: list[tuple[str, int, str | None]], error: type[Exception], message: str | None
 ) -> None:
     request = DescribeClientQuotasRequest(
@@ -176,12 +176,12 @@ def quota(*entity: tuple[str, str | None], **changes: float | None) -> RequestEn
         (quota(("ip", "not an address"), connection_creation_rate=None), ErrorCode.INVALID_REQUEST),
     ],
 )
-async def test_quotas_are_refused_where_they_would_be_acted_on(entry: RequestEntryData, code: ErrorCode) -> None:
+async def test_setting_a_quota_is_refused_and_removing_one_succeeds(entry: RequestEntryData, code: ErrorCode) -> None:
     (answered,) = (await call(alter_client_quotas, 1, AlterClientQuotasRequest(entries=[entry]))).entries
     assert (answered.error_code, answered.error_message is None) == (code, code == ErrorCode.NONE)
 
 
-async def test_an_entity_with_two_entries_is_answered_once_as_the_last_one_is() -> None:
+async def test_a_quota_entity_with_two_entries_gets_the_result_of_the_last_entry() -> None:
     entries = [
         quota(("user", "ann"), ("client-id", "c"), producer_byte_rate=1.0),
         quota(("user", "bob"), producer_byte_rate=1.0),
@@ -192,7 +192,7 @@ async def test_an_entity_with_two_entries_is_answered_once_as_the_last_one_is() 
     assert found == [({"ann", "c"}, ErrorCode.NONE), ({"bob"}, NO_QUOTAS)]
 
 
-async def test_no_user_has_credentials() -> None:
+async def test_describe_user_scram_credentials_finds_no_credentials() -> None:
     for everybody in (DescribeUserScramCredentialsRequest(users=None), DescribeUserScramCredentialsRequest(users=[])):
         response = await call(describe_user_scram_credentials, 0, everybody)
         assert (response.error_code, response.results) == (ErrorCode.NONE, [])
@@ -205,7 +205,7 @@ async def test_no_user_has_credentials() -> None:
     }
 
 
-async def test_credentials_are_neither_stored_nor_deleted() -> None:
+async def test_scram_credentials_are_neither_stored_nor_deleted() -> None:
     def new(user: str) -> ScramCredentialUpsertion:
         return ScramCredentialUpsertion(name=user, mechanism=1, iterations=4096, salt=b"s", salted_password=b"p")
 
@@ -235,7 +235,7 @@ async def test_credentials_are_neither_stored_nor_deleted() -> None:
         ("ann", 2, 16385, ErrorCode.UNACCEPTABLE_CREDENTIAL),
     ],
 )
-async def test_credentials_that_nobody_could_have_are_refused_as_such(
+async def test_invalid_scram_credentials_are_refused_as_invalid(
     name: str, mechanism: int, iterations: int, code: ErrorCode
 ) -> None:
     wish = ScramCredentialUpsertion(
@@ -246,7 +246,7 @@ async def test_credentials_that_nobody_could_have_are_refused_as_such(
     assert (result.user, result.error_code) == (name, code)
 
 
-async def test_credentials_to_delete_are_looked_for_before_new_ones_are_refused() -> None:
+async def test_a_missing_scram_credential_to_delete_counts_before_a_refused_new_one() -> None:
     request = AlterUserScramCredentialsRequest(
         deletions=[ScramCredentialDeletion(name="ann", mechanism=1), ScramCredentialDeletion(name="bob", mechanism=0)],
         upsertions=[
@@ -260,7 +260,7 @@ async def test_credentials_to_delete_are_looked_for_before_new_ones_are_refused(
     }
 
 
-async def test_no_transaction_is_known() -> None:
+async def test_describe_transactions_finds_no_transaction() -> None:
     response = await call(describe_transactions, 0, DescribeTransactionsRequest(transactional_ids=["a", ""]))
     assert [(state.transactional_id, state.error_code) for state in response.transaction_states] == [
         ("a", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND),
@@ -269,7 +269,7 @@ async def test_no_transaction_is_known() -> None:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.LIST_TRANSACTIONS))
-async def test_no_transaction_is_listed_and_misspelt_states_are_told(version: int) -> None:
+async def test_list_transactions_returns_no_transactions_and_the_unknown_state_filters(version: int) -> None:
     request = ListTransactionsRequest(state_filters=["Ongoing", "Lost", "CompleteCommit", "Lost"])
     response = await call(list_transactions, version, request)
     assert (response.error_code, response.transaction_states) == (ErrorCode.NONE, [])
@@ -292,7 +292,7 @@ async def test_no_transaction_is_listed_and_misspelt_states_are_told(version: in
         ([("user", "x")], OpData(key="producer_byte_rate", value=float("nan")), ErrorCode.INVALID_REQUEST),
     ],
 )
-async def test_quotas_that_make_no_sense_are_refused_as_such(
+async def test_invalid_quotas_are_refused_as_invalid(
     entity: list[tuple[str, str | None]], op: OpData, code: ErrorCode
 ) -> None:
     names = [RequestEntityData(entity_type=kind, entity_name=name) for kind, name in entity]

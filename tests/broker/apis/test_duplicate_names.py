@@ -1,4 +1,4 @@
-"""When names of a request are repeated so often that each is answered once."""
+"""When a request repeats names so often that each is answered once."""
 
 import pytest
 from pybroker.broker.requests.duplicate_names import MOST_REPEATS, is_repetitive
@@ -15,5 +15,5 @@ from pybroker.broker.requests.duplicate_names import MOST_REPEATS, is_repetitive
         ([*range(2000), *range(MOST_REPEATS)], True),
     ],
 )
-def test_repeats_count_over_all_names(names: list[int], is_too_much: bool) -> None:
+def test_a_request_is_repetitive_by_the_repeats_of_all_its_names(names: list[int], is_too_much: bool) -> None:
     assert is_repetitive(iter(names)) is is_too_much
