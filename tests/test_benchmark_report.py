@@ -1,4 +1,4 @@
-"""What ``scripts/bench`` makes of figures: which targets are missed, and the code that it ends with."""
+"""Tests of the report of `scripts/bench`: missed targets and exit code."""
 
 from dataclasses import replace
 
@@ -25,20 +25,18 @@ def figures(ours: list[float], theirs: list[float], name: str = "records/s") -> 
         ([], [100.0], True),
     ],
 )
-def test_a_ratio_that_is_too_small_or_unknown_is_missed(
-    ours: list[float], theirs: list[float], is_missed: bool
-) -> None:
+def test_too_small_or_unknown_ratio_misses_its_target(ours: list[float], theirs: list[float], is_missed: bool) -> None:
     targets = {ROW: (ratio_at_least("records/s", 1.3),)}
     assert missed(figures(ours, theirs), targets) == ([f"{ROW}: records/s ≥ 1.3 of Kafka"] if is_missed else [])
 
 
 @pytest.mark.parametrize(("ours", "is_missed"), [(60.0, False), (60.1, True)])
-def test_a_bound_of_our_own_needs_no_kafka(ours: float, is_missed: bool) -> None:
+def test_bound_on_our_own_figure_needs_no_kafka(ours: float, is_missed: bool) -> None:
     targets = {ROW: (at_most("MiB", 60),)}
     assert bool(missed({ROW: {"pybroker": {"MiB": [ours]}}}, targets)) is is_missed
 
 
-def test_a_row_or_a_figure_that_was_not_measured_is_missed_and_named_in_the_report() -> None:
+def test_unmeasured_row_or_figure_misses_its_target_and_is_named() -> None:
     targets = {ROW: (at_most("records/s", 200), at_most("p99 ms", 5)), "start": (at_most("s", 0.5),)}
     found = figures([100.0], [100.0])
     assert missed(found, targets) == [f"{ROW}: p99 ms ≤ 5", "start: s ≤ 0.5"]
@@ -47,7 +45,7 @@ def test_a_row_or_a_figure_that_was_not_measured_is_missed_and_named_in_the_repo
 
 
 @pytest.mark.parametrize(("memory_mib", "code"), [(59.0, 0), (61.0, 1)])
-def test_a_run_that_misses_a_target_ends_with_1(
+def test_run_that_misses_a_target_exits_with_1(
     memory_mib: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = "memory at rest, no topics, one minute after the start"

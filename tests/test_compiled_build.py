@@ -1,4 +1,4 @@
-"""The optional build (setup.py): hot modules compiled by mypyc are in the wheel, and do what their sources do."""
+"""Tests of the optional build (setup.py): the wheel has modules compiled by mypyc that behave like their sources."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def listed_modules() -> set[str]:
-    """Those in setup.py, as paths without their suffix."""
+    """Returns the modules listed in setup.py, as paths without suffix."""
     found = re.search(r"^COMPILED = \(([^)]*)\)", (ROOT / "setup.py").read_text(), re.MULTILINE)
     assert found is not None
     return set(re.findall(r'"([^"]+)\.py"', found[1]))
@@ -50,7 +50,7 @@ def test_each_listed_module_is_in_the_wheel_compiled_and_as_source(compiled: Pat
     assert all((package / f"{module}.py").exists() for module in libraries)
 
 
-def test_the_compiled_modules_pass_the_tests_of_their_sources(compiled: Path) -> None:
+def test_compiled_modules_pass_the_tests_of_their_sources(compiled: Path) -> None:
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not long", *RUN_AGAIN]
     done = subprocess.run(
         [sys.executable, *command],

@@ -1,4 +1,5 @@
-"""The image, without a container engine: its steps run here, its program starts, its health check and its stop work."""
+"""Tests of the image without a container engine: its build steps, program, health check and stop "
+"run on this machine."""
 
 import json
 import os
@@ -25,7 +26,7 @@ def instructions(name: str) -> list[str]:
 
 
 def copy_context(target: Path) -> Path:
-    """What .dockerignore lets an engine see."""
+    """Copies the files that .dockerignore allows."""
     let_through = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     for name in let_through:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +38,7 @@ def copy_context(target: Path) -> Path:
 
 
 def take_steps(directory: Path, **environment: str) -> Path:
-    """The Dockerfile's RUN lines, below a folder in place of /."""
+    """Runs the RUN lines of the Dockerfile below a folder in place of /."""
     source, root = copy_context(directory / "src"), directory / "root"
     for step in instructions("RUN"):
         program, *arguments = step.split()
@@ -49,7 +50,7 @@ def take_steps(directory: Path, **environment: str) -> Path:
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The root of the image. What pip would fetch is what this test's own environment has."""
+    """The root of the image. Packages come from this test's own environment instead of pip."""
     here = sysconfig.get_path("purelib")
     directory = tmp_path_factory.mktemp("image")
     return take_steps(directory, PIP_NO_DEPS="1", PIP_NO_BUILD_ISOLATION="0", PYTHONPATH=here)
@@ -69,7 +70,7 @@ def test_container_does_not_run_as_root() -> None:
     assert re.fullmatch(r"[1-9][0-9]*:0", user)
 
 
-def test_python_is_the_oldest_that_will_do_with_which_all_else_is_tested() -> None:
+def test_image_uses_the_oldest_supported_python() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     version = project["requires-python"].removeprefix(">=")
     assert [base.split()[0] for base in instructions("FROM")] == [f"python:{version}-slim"] * 2
@@ -100,7 +101,7 @@ def test_image_holds_the_package_and_no_installer(image: Path) -> None:
     }
 
 
-def test_any_user_of_the_group_may_write_where_the_broker_does(image: Path) -> None:
+def test_any_user_in_group_root_can_write_the_brokers_directories(image: Path) -> None:
     for directory in ("etc/pybroker", "var/lib/kafka/data"):
         mode = (image / directory).stat().st_mode
         assert mode >> 3 & 7 == mode >> 6 & 7 == 7
@@ -115,7 +116,7 @@ def test_broker_starts_is_healthy_and_stops(image: Path, broker: ContainerProces
     assert (image / volume.lstrip("/") / ".kafka_cleanshutdown").exists()
 
 
-def test_health_check_asks_the_broker(image: Path, broker: ContainerProcess) -> None:
+def test_health_check_sends_a_request_to_the_broker(image: Path, broker: ContainerProcess) -> None:
     (check,) = instructions("HEALTHCHECK")
     options, _, command = check.partition(" CMD ")
     assert {option.split("=")[0] for option in options.split()} == {
@@ -134,7 +135,7 @@ def test_health_check_asks_the_broker(image: Path, broker: ContainerProcess) -> 
 
 
 @pytest.mark.long
-def test_steps_work_with_what_pip_fetches(tmp_path: Path) -> None:
+def test_image_steps_work_with_packages_from_pip(tmp_path: Path) -> None:
     root = take_steps(tmp_path)
     settings = {"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0"}
     with ContainerProcess(json.loads(instructions("CMD")[-1]), root, settings) as broker:

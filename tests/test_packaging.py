@@ -1,4 +1,4 @@
-"""The wheel holds what the tree holds, and a checkout works whatever its folder is called."""
+"""Tests that the wheel holds the same files as the tree, and that a checkout may have any folder name."""
 
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ def test_every_folder_of_modules_is_a_package() -> None:
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 
-def test_wheel_and_tree_agree(tmp_path: Path) -> None:
+def test_wheel_and_tree_hold_the_same_modules(tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "tests", "*.egg-info", "__pycache__", "build"))
     wheels = tmp_path / "wheels"
@@ -32,8 +32,8 @@ def test_wheel_and_tree_agree(tmp_path: Path) -> None:
     assert names == modules_in_the_tree()
 
 
-def test_a_checkout_with_a_strange_name_collects_and_loads_no_module_twice(tmp_path: Path) -> None:
-    """Some test is collected in a folder that is no Python identifier, and everything in it is imported once."""
+def test_checkout_with_an_unusual_name_loads_no_module_twice(tmp_path: Path) -> None:
+    """Collects a test in a folder whose name is no Python identifier; every module is imported once."""
     clone = tmp_path / "tmp.x-1"
     shutil.copytree(ROOT, clone, ignore=shutil.ignore_patterns(".*", "*.egg-info", "build"))
     probe = clone / "tests" / "test_probe.py"

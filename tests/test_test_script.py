@@ -1,4 +1,4 @@
-"""What ``scripts/test`` has pytest do."""
+"""Tests of the arguments with which `scripts/test` runs pytest."""
 
 import importlib.util
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_long_form_kills_brokers_fifty_times_by_default(
     assert chosen.count("--kill-rounds") == 1
 
 
-def test_long_tests_run_in_the_long_form_only(script: ModuleType) -> None:
+def test_long_tests_run_only_with_long(script: ModuleType) -> None:
     assert "-m not long" in arguments(script)
     assert "-m not long" not in arguments(script, "--long")
     assert "--kill-rounds" not in arguments(script)
@@ -64,7 +64,7 @@ def test_that_fails_once() -> None:
     [("raise OSError('the machine is busy')", True), ("check_offsets([(1, b'')], 'events-0')", False)],
     ids=["noise", "a lost record"],
 )
-def test_failure_that_passes_alone_is_forgiven_except_a_broken_promise(
+def test_failure_that_passes_alone_is_forgiven_except_a_lost_record(
     script: ModuleType, failure: str, passes: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "conftest.py").write_text((SCRIPT.parent.parent / "tests" / "conftest.py").read_text())
@@ -73,7 +73,7 @@ def test_failure_that_passes_alone_is_forgiven_except_a_broken_promise(
     assert script.run_suite(options, [*further, str(tmp_path)]) is passes
 
 
-def test_crashes_have_no_second_chance(script: ModuleType) -> None:
+def test_crash_tests_are_not_repeated(script: ModuleType) -> None:
     failed = ["tests/cluster/test_faults.py::a", "tests/crash/test_power_cut.py::b", "tests/interop/test_admin.py::c"]
     assert script.without_second_chance(failed, []) == [failed[1]]
     assert script.without_second_chance(failed, [failed[0]]) == failed[:2]

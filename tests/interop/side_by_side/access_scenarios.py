@@ -1,4 +1,4 @@
-"""Who may do what, and how much of it: SASL, access rules, delegation tokens, SCRAM, quotas; all is switched off."""
+"""Scenarios of access control, all switched off: SASL, ACLs, delegation tokens, SCRAM, quotas."""
 
 import math
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def sasl_on_a_plain_listener(talk: Conversation) -> None:
         talk.ask(SaslAuthenticateRequest(), version, note="nothing")
 
 
-# -- access rules
+# -- ACLs
 
 
 def acls_without_an_authorizer(talk: Conversation) -> None:

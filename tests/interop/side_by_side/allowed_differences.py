@@ -1,8 +1,8 @@
-"""The differences that stay, by scenario, each with its reason; docs/operator/deviations.md tells users of them.
+"""The permanent differences from Kafka by scenario, each with its reason; docs/operator/deviations.md describes them
+for users.
 
-A pattern (of fnmatch) is held against ``step: path``, and both values against those named here, so that another error
-code in the same place is no allowed difference. The lists only shrink: an entry that covers no difference any more
-fails the test.
+A pattern (fnmatch) is matched against `step: path`, and both values must equal the given ones, so that another error
+code in the same place is not allowed. An entry that covers no difference fails the test.
 """
 
 from fnmatch import fnmatchcase
@@ -19,7 +19,7 @@ __all__ = ["ALLOWED", "ANY", "BY_HEADER", "Allowed", "is_allowed_everywhere"]
 
 
 class _Anything:
-    """Equal to all: for values that are long, and whose difference is told by the path alone."""
+    """Equal to every value, for long values whose path alone tells the difference."""
 
     def __eq__(self, other: object) -> bool:
         return True
@@ -32,7 +32,7 @@ ANY = _Anything()
 
 
 class Allowed(NamedTuple):
-    """``kafka`` and ``pybroker``: the values found there."""
+    """An allowed difference. `kafka` and `pybroker`: the two values."""
 
     pattern: str
     reason: str
@@ -63,7 +63,8 @@ REFUSED = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 
 
 def clearer(pattern: str, code: str, kafka: str = FAILED) -> list[Allowed]:
-    """``pattern`` ends where the names of the error's code and message begin."""
+    """Allows an error of Kafka to be a more exact one. `pattern` ends before the field names of "
+    "error code and message."""
     return [
         Allowed(f"{pattern}rrorCode", CLEARER, kafka, code),
         Allowed(f"{pattern}rrorMessage", CLEARER, None, TEXT),
@@ -71,7 +72,7 @@ def clearer(pattern: str, code: str, kafka: str = FAILED) -> list[Allowed]:
 
 
 def read_all_the_same(steps: str, old: str) -> list[Allowed]:
-    """A fetch that asks for a negative size: Kafka fails, here it is answered as one of size 0."""
+    """Allows a fetch with a negative size: Kafka fails, pybroker answers as for size 0."""
     return [
         Allowed(f"{steps}: *.errorCode", NEGATIVE_IS_NONE, FAILED, "NONE"),
         Allowed(f"{steps}: *.highWatermark", NEGATIVE_IS_NONE, -1, 8),
@@ -281,6 +282,6 @@ ALLOWED: dict[str, list[Allowed]] = {
 
 
 def is_allowed_everywhere(difference: Difference) -> bool:
-    """Produce may say more of why it refuses a batch than Kafka, which often has no message."""
+    """Allows a produce error message that Kafka leaves out."""
     where = difference.where
     return " Produce v" in where and where.endswith(".errorMessage") and difference.kafka is None

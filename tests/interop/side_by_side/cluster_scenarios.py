@@ -1,4 +1,4 @@
-"""The cluster as a whole: DescribeCluster, UpdateFeatures, and what only clusters without ZooKeeper have."""
+"""Scenarios of DescribeCluster, UpdateFeatures, and APIs that only clusters without ZooKeeper have."""
 
 from interop.side_by_side.conversation import Conversation
 from pybroker.protocol.apis import API_SPECS, Listener

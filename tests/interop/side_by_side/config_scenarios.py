@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs."""
+"""Scenarios of AlterConfigs and IncrementalAlterConfigs."""
 
 from collections.abc import Mapping
 
@@ -24,14 +24,14 @@ def alter(
 def change(
     name: str, *changes: tuple[int, str, str | None], kind: int = TOPIC, validate_only: bool = False
 ) -> ic.IncrementalAlterConfigsRequest:
-    """Changes as (operation, setting, value)."""
+    """Returns a request; changes are (operation, setting, value)."""
     configs = [ic.AlterableConfig(config_operation=what, name=key, value=value) for what, key, value in changes]
     resource = ic.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
     return ic.IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
 
 
 def set_now(talk: Conversation, name: str, kind: int = TOPIC) -> None:
-    """Record what is set, where it is set, of the settings that these scenarios change."""
+    """Records the values and sources of the settings that these scenarios change."""
     talk.ask(describe(name, CHANGED, kind), 4, see=by_name)
 
 
@@ -91,7 +91,7 @@ def alter_configs_wrongly(talk: Conversation) -> None:
 
 
 def alter_a_setting_named_twice(talk: Conversation) -> None:
-    """Not a resource named twice: Kafka then never answers."""
+    """A resource named twice is left out, because Kafka never answers that."""
     topic = a_topic(talk)
     request = alter(topic, {"retention.ms": "4"})
     request.resources[0].configs.append(ac.AlterableConfig(name="retention.ms", value="5"))
@@ -116,7 +116,7 @@ def change_configs_in_every_version(talk: Conversation) -> None:
 
 
 def change_configs_to_numbers_in_other_digits(talk: Conversation) -> None:
-    """Java reads every decimal digit of Unicode that is one UTF-16 unit."""
+    """Java accepts every decimal digit of Unicode that is one UTF-16 unit."""
     topic = a_topic(talk, retention_ms="5")
     for number in ("\u0661\u0662", "+\uff11\u0967", "-\u0661", "\u00b2", "\U0001d7d9", "1\u0661_0", "\u0661."):
         talk.ask(change(topic, (SET, "retention.ms", number)), 1, note=ascii(number))
@@ -162,7 +162,7 @@ def change_configs_named_twice(talk: Conversation) -> None:
 
 
 def change_configs_of_the_broker(talk: Conversation) -> None:
-    """Settings that no other scenario looks at, and taken back again."""
+    """Changes settings that no other scenario reads, and resets them."""
     asked = ("log.cleaner.backoff.ms", "num.io.threads", "log.cleaner.threads")
     for broker in ("0", ""):
         talk.ask(change(broker, (SET, "log.cleaner.backoff.ms", "15001"), kind=BROKER), 1)
@@ -206,7 +206,9 @@ ITS_TOPIC_SETTINGS = ("retention.ms", "flush.ms", "segment.ms")
 
 
 def in_force(talk: Conversation, source: int, values: Mapping[str, str | None]) -> None:
-    """Kafka answers before a change is in force, and names the layer before it has its value. Waits for both."""
+    """Waits for value and source: Kafka answers before a change is in force, and names the source before it has the
+    value.
+    """
     wanted = {name: (value, source) for name, value in values.items()}
     talk.until(
         describe("0", list(values), BROKER),
@@ -223,7 +225,7 @@ def layers_now(talk: Conversation, topic: str) -> None:
 
 
 def settings_layer_upon_layer(talk: Conversation) -> None:
-    """Which value counts, and where each comes from; and again when one layer after the other is taken away."""
+    """Sets all layers, then removes them one by one; records the effective value and its source each time."""
     topic = a_topic(talk, "given", flush_ms="7777")
     layers_now(talk, topic)
     for broker, source in (("", 3), ("0", 2)):
@@ -241,7 +243,7 @@ def settings_layer_upon_layer(talk: Conversation) -> None:
 
 
 def alter_configs_of_the_broker(talk: Conversation) -> None:
-    """The older request, which replaces all that was set."""
+    """Uses the older request, which replaces all settings."""
     one, other = "log.cleaner.backoff.ms", "log.cleaner.io.buffer.size"
     for version in range(3):
         for broker, source in (("", 3), ("0", 2)):
@@ -269,7 +271,7 @@ def alter_configs_of_the_broker(talk: Conversation) -> None:
 
 
 def change_lists(talk: Conversation) -> None:
-    """Appending and subtracting, which only lists know."""
+    """Appends to and subtracts from lists; other settings refuse that."""
     topic = a_topic(talk)
     replicas = "leader.replication.throttled.replicas"
     for what, value in (
@@ -327,7 +329,7 @@ def change_lists_of_the_broker(talk: Conversation) -> None:
 
 
 def change_loggers(talk: Conversation) -> None:
-    """Only to validate, or what is refused: the brokers are to log on."""
+    """Changes loggers only with validate_only or invalid values, so that the brokers keep logging."""
     for version in range(2):
         for changes in (
             [(SET, "root", "DEBUG")],

@@ -1,4 +1,4 @@
-"""One side of the comparison: raw requests over sockets to one broker, and a record of how each was answered."""
+"""One side of the comparison: raw requests to one broker, and a record of the responses."""
 
 import socket
 import struct
@@ -23,17 +23,17 @@ ATTEMPTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request and the plain form of its answer."""
+    """One request and the plain form of its response."""
 
     name: str
     answer: Json
 
 
 class Conversation:
-    """What a scenario talks to. It must do the same on both sides: decide by answers, never by the clock.
+    """The interface of a scenario. A scenario must do the same on both sides: it decides by responses, never by time.
 
-    Each request goes over the connection named by ``on``, which is opened when first used. A step is named by its
-    number, API and version, and by ``note`` where that helps. Names of topics and groups are the scenario's own.
+    Each request uses the connection named by `on`, opened on first use. A step is named by its number, API, version and
+    optional `note`. Names of topics and groups belong to the scenario.
     """
 
     def __init__(self, address: tuple[str, int], scenario: str) -> None:
@@ -48,7 +48,7 @@ class Conversation:
     # -- names
 
     def name(self, what: str = "topic") -> str:
-        """The name of a topic or group that no other scenario uses."""
+        """Returns a name of a topic or group that no other scenario uses."""
         return f"{self.scenario}.{what}"
 
     def is_own(self, name: str) -> bool:
@@ -66,13 +66,13 @@ class Conversation:
         client_id: str | None = _CLIENT_ID,
         see: See | None = None,
     ) -> Any:
-        """Send, wait, record; the decoded answer, or None when the connection was closed instead."""
+        """Sends a request and records the response; returns it decoded, or None if the connection was closed."""
         return self.send(request, version, on=on, note=note, client_id=client_id).answer(see)
 
     def send(
         self, request: Message, version: int, *, on: str = "main", note: str = "", client_id: str | None = _CLIENT_ID
     ) -> "Pending":
-        """Send and wait for nothing; its place among the steps is where it was sent."""
+        """Sends without waiting; the step keeps its position in the record."""
         key = _key_of(request)
         return self.send_body(key, version, encode(request, version), on=on, note=note, client_id=client_id)
 
@@ -87,7 +87,7 @@ class Conversation:
         client_id: str | None = _CLIENT_ID,
         header_version: int | None = None,
     ) -> "Pending":
-        """A request whose body need not be one."""
+        """Sends a request with an arbitrary body."""
         correlation_id = next(self._correlation_ids)
         if header_version is None:
             spec = API_SPECS[ApiKey(key)]
@@ -101,7 +101,7 @@ class Conversation:
         return Pending(self, on, key, version, correlation_id, index)
 
     def send_frame(self, frame: bytes, *, on: str = "main", note: str = "", size: int | None = None) -> bool:
-        """Bytes that need not be a request, with their size (or ``size``) in front; records whether any answer came."""
+        """Sends arbitrary bytes after their size (or `size`); records whether there was a response."""
         connection = self._connection(on)
         connection.sendall(struct.pack(">i", len(frame) if size is None else size) + frame)
         index = self._begin_step("frame", note)
@@ -112,7 +112,8 @@ class Conversation:
         return answer is not None
 
     def send_unanswered(self, request: Message, version: int, *, on: str = "main", note: str = "") -> bool:
-        """A request that gets no answer (acks=0); whether the connection still serves after it, which is recorded."""
+        """Sends a request without a response (acks=0); records and returns whether the connection "
+        "still works after it."""
         pending = self.send(request, version, on=on, note=note)
         follower = next(self._correlation_ids)
         connection = self._connection(on)
@@ -129,7 +130,7 @@ class Conversation:
         return served
 
     def until(self, request: Message, version: int, enough: Callable[[Any], bool], *, on: str = "main") -> Any:
-        """Ask again and again until the answer is ``enough``; only that one is recorded."""
+        """Repeats a request until the response is `enough`; records only that one."""
         for _ in range(ATTEMPTS):
             pending = self.send(request, version, on=on)
             answer = pending.read()
@@ -141,20 +142,20 @@ class Conversation:
         raise AssertionError(f"asked {ATTEMPTS} times, and this was not enough: {request} -> {answer}")
 
     def unrecorded(self, request: Message, version: int, *, on: str = "main") -> Any:
-        """Ask for something only to prepare the ground."""
+        """Sends a request without recording it, for preparation."""
         answer = self.send(request, version, on=on).read()
         self.steps.pop()
         self._numbers = count(len(self.steps) + 1)
         return answer
 
     def note(self, what: str, value: Json) -> None:
-        """Record something that was worked out of answers."""
+        """Records a value computed from responses."""
         self.record(self._begin_step(what, ""), value)
 
     # -- connections
 
     def forget(self, on: str) -> None:
-        """Close that connection; the next request on it opens a new one."""
+        """Closes a connection; the next request on it opens a new one."""
         self._connections.pop(on).close()
 
     def close(self) -> None:
@@ -193,7 +194,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A request under way."""
+    """A request in flight."""
 
     conversation: Conversation
     on: str
@@ -203,14 +204,16 @@ class Pending:
     index: int
 
     def answer(self, see: See | None = None) -> Any:
-        """Wait and record; the decoded answer, or None when the connection was closed instead."""
+        """Waits for the response and records it; returns it decoded, or None if the connection was closed."""
         message = self.read()
         self.conversation.record(self.index, CLOSED if message is None else self.conversation.plain(message, self, see))
         return message
 
     @property
     def answer_version(self) -> int:
-        """Version 0 answers an ApiVersions request of a version that is not served (KIP-511)."""
+        """Returns the version of the response: an ApiVersions request of an unknown version is answered in version 0
+        (KIP-511).
+        """
         spec = API_SPECS[ApiKey(self.key)]
         return self.version if self.version in spec.versions else 0
 
@@ -245,7 +248,7 @@ def _send_frame(connection: socket.socket, frame: bytes) -> None:
 
 
 def _read_frame(connection: socket.socket) -> bytes | None:
-    """The next answer; None when the connection was closed, rightly or by a reset."""
+    """Returns the next response frame; None if the connection was closed or reset."""
     try:
         head = _read(connection, 4)
         return None if head is None else _read(connection, struct.unpack(">i", head)[0])

@@ -1,4 +1,4 @@
-"""Scenarios: what is remembered of a topic that is deleted, and made anew under its name."""
+"""Scenarios of topics that are deleted and created again with the same name."""
 
 from uuid import UUID
 
@@ -35,14 +35,14 @@ __all__ = ["SCENARIOS"]
 
 
 def filled(talk: Conversation) -> tuple[str, UUID]:
-    """A topic of one partition with three records, and its id."""
+    """Creates a topic of one partition with three records; returns its name and id."""
     topic = a_topic(talk)
     assert not talk.unrecorded(produce(topic, batch(3)), 9).responses[0].partition_responses[0].error_code
     return topic, topic_id(talk, topic)
 
 
 def delete(talk: Conversation, topic: str, *, on: str = "admin") -> None:
-    """Returns when both what is told of it and its replica are gone, for which Kafka's answer does not wait."""
+    """Deletes the topic; waits until its metadata and replica are gone, which Kafka's response does not wait for."""
     request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=30_000)
     assert not talk.unrecorded(request, 5, on=on).responses[0].error_code
     while talk.unrecorded(fetch(topic), 4, on=on).responses[0].partitions[0].error_code != 3:
@@ -52,7 +52,9 @@ def delete(talk: Conversation, topic: str, *, on: str = "admin") -> None:
 
 
 def make_anew(talk: Conversation, topic: str) -> UUID:
-    """Kafka frees the name only when its controller is through with the deletion."""
+    """Creates the topic again; retries, because Kafka frees the name only after its controller has finished the
+    deletion.
+    """
     while talk.unrecorded(create(new_topic(topic)), 7, on="admin").topics[0].error_code:
         pass
     while talk.unrecorded(list_offsets(topic, -1), 7, on="admin").topics[0].partitions[0].error_code:
@@ -131,7 +133,7 @@ def an_idempotent_producer_goes_on_in_a_topic_made_anew(talk: Conversation) -> N
 
 
 def more(session: int, epoch: int, *topics: FetchTopic, forgotten: ForgottenTopic | None = None) -> FetchRequest:
-    """The next request of a session; usually it names nothing."""
+    """Returns the next request of a fetch session; usually it names no partition."""
     return fetch_many(
         list(topics),
         session_id=session,
@@ -195,7 +197,7 @@ def a_session_begun_for_a_topic_id_that_is_gone(talk: Conversation) -> None:
 
 
 def a_parked_fetch_is_answered_when_its_topic_goes(talk: Conversation) -> None:
-    """Which of two codes it gets is a race between the controller's orders in Kafka, so that is not recorded."""
+    """The code is not recorded: in Kafka a race between the controller's requests decides between two."""
     topic, known = filled(talk)
     for version, parked in (
         (12, fetch(topic, fetch_partition(offset=3), max_wait_ms=600_000, min_bytes=1)),

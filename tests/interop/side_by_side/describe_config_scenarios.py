@@ -1,4 +1,4 @@
-"""DescribeConfigs: every setting, its value and where that comes from, layer upon layer."""
+"""Scenarios of DescribeConfigs: every setting, its value and its sources."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from pybroker.protocol.messages import describe_configs as dc
 __all__ = ["BROKER", "LOGGER", "SCENARIOS", "TOPIC", "by_name", "describe"]
 
 TOPIC, BROKER, LOGGER, METRICS = 2, 4, 8, 16
-# Where a broker listens and keeps its data, and what follows from the metadata store.
+# Addresses, directories, and settings that follow from the metadata store.
 OWN_VALUES = {"listeners", "advertised.listeners", "log.dir", "log.dirs", "zookeeper.connect"}
 
 
@@ -28,7 +28,7 @@ def describe(
 
 
 def by_name(answer: Json) -> Json:
-    """Each setting by its name; its documentation only by whether there is one."""
+    """Returns the settings by name; of the documentation only whether it exists."""
     for result in answer["results"]:
         for config in result["configs"]:
             if "documentation" in config:
@@ -58,7 +58,7 @@ def describe_some_configs_of_a_topic(talk: Conversation) -> None:
 
 
 def describe_configs_of_the_broker(talk: Conversation) -> None:
-    """Every setting that there is, with all that is told of it."""
+    """Describes every setting with all details."""
     talk.ask(describe("0", kind=BROKER, synonyms=True, documentation=True), 4, see=by_name)
 
 
@@ -79,7 +79,7 @@ def describe_some_configs_of_the_broker(talk: Conversation) -> None:
 
 
 def some_level(answer: Json) -> Json:
-    """Which loggers there are, and what they log, is each broker's own."""
+    """Replaces loggers and levels, which differ between the brokers."""
     for result in answer["results"]:
         for config in result["configs"]:
             config["value"] = "some level" if config["value"] in LEVELS else config["value"]

@@ -1,4 +1,4 @@
-"""What differs between two recordings, field by field."""
+"""Compares two recordings field by field."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ ABSENT = "no such field"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``where``: the step and the path inside its answer, such as ``2 Metadata v1: topics.0.errorCode``."""
+    """A difference. `where`: step and path in the response, such as `2 Metadata v1: topics.0.errorCode`."""
 
     where: str
     kafka: Json

@@ -1,4 +1,4 @@
-"""Fetch with its sessions, ListOffsets and OffsetForLeaderEpoch."""
+"""Scenarios of Fetch with sessions, ListOffsets and OffsetForLeaderEpoch."""
 
 from typing import Any
 from uuid import UUID
@@ -38,7 +38,7 @@ INT64_MAX = (1 << 63) - 1
 
 
 def filled(talk: Conversation, what: str = "topic", batches: int = 3, partitions: int = 1, **configs: str) -> str:
-    """A topic with batches of two records each in partition 0."""
+    """Creates a topic with batches of two records each in partition 0."""
     topic = a_topic(talk, what, partitions, **configs)
     for n in range(batches):
         data = build_batch(records(2, timestamp=LONG_AGO + 1000 * n))
@@ -86,7 +86,7 @@ def fetch_zstd_by_old_clients(talk: Conversation) -> None:
 
 
 def without_records(answer: Json) -> Json:
-    """How much is in an answer that is converted is the broker's choice."""
+    """Removes the records: the broker may choose how many a converted response holds."""
     for topic in answer["responses"]:
         for partition in topic["partitions"]:
             partition["records"] = "some" if partition["records"] else "none"
@@ -135,7 +135,7 @@ def fetch_known_and_unknown_topics_together(talk: Conversation) -> None:
 
 
 def in_any_order(answer: Json) -> Json:
-    """Kafka answers what it does not know behind the rest."""
+    """Sorts the response, because Kafka puts unknown topics last."""
     partitions = [
         [topic.get("topic"), topic.get("topicId"), partition]
         for topic in answer["responses"]
@@ -154,7 +154,7 @@ def fetch_a_topic_that_was_deleted(talk: Conversation) -> None:
 
 
 def fetch_with_sizes(talk: Conversation) -> None:
-    """A batch of two records takes some 105 bytes here."""
+    """A batch of two records takes about 105 bytes."""
     topic = filled(talk, batches=4)
     for version in (2, 3, 4, 12):
         see = without_records if version < 4 else None
@@ -256,7 +256,7 @@ def fetch_with_a_rack_and_a_cluster_id(talk: Conversation) -> None:
 
 
 def session(talk: Conversation, topic: str, version: int, **fields: Any) -> int:
-    """A new session's id."""
+    """Starts a fetch session; returns its id."""
     fetched = talk.ask(fetch(topic, session_epoch=0, **fields), version)
     assert isinstance(fetched.session_id, int)
     return fetched.session_id
@@ -421,7 +421,7 @@ def list_offsets_of_nothing(talk: Conversation) -> None:
 
 
 def list_offsets_by_time_among_odd_timestamps(talk: Conversation) -> None:
-    """Offsets by time are of the first record at or above it, in the order of offsets."""
+    """Offsets by time are those of the first record with at least that timestamp, in the order of offsets."""
     topic = a_topic(talk)
     times = [500, 100, 900, 900, 300]
     for chunk in (times, [1000], [200]):

@@ -1,4 +1,4 @@
-"""Frames that are no requests, versions that nobody serves, and what both say of what they serve."""
+"""Scenarios of invalid frames, unsupported versions, and the response to ApiVersions."""
 
 import struct
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["SCENARIOS"]
 
 
 def served(answer: Json) -> Json:
-    """The versions by the API's name, so that each is compared by itself."""
+    """Returns versions by API name, so that each is compared by itself."""
     versions = {ApiKey(each["apiKey"]).name: [each["minVersion"], each["maxVersion"]] for each in answer["apiKeys"]}
     return {**answer, "apiKeys": versions}
 
@@ -53,7 +53,7 @@ def api_versions_of_the_future(talk: Conversation) -> None:
 
 
 def versions_that_are_not_served(talk: Conversation) -> None:
-    """Of every API that a cluster on ZooKeeper has. (ApiVersions answers those of the future, see above.)"""
+    """Covers every API of a cluster on ZooKeeper. (Future versions of ApiVersions are covered above.)"""
     for key, spec in API_SPECS.items():
         if Listener.ZK_BROKER not in spec.listeners:
             continue

@@ -1,4 +1,4 @@
-"""Coordinators, and consumer groups: joining, syncing, leaving, static members, administration."""
+"""Scenarios of coordinators and consumer groups: join, sync, leave, static members, administration."""
 
 import json
 from typing import Any
@@ -32,12 +32,12 @@ OTHER = {"cooperative": subscription("three"), "roundrobin": subscription("two")
 
 
 def state_of(talk: Conversation, group: str) -> None:
-    """Record what the broker tells of the group."""
+    """Records the broker's description of the group."""
     talk.ask(DescribeGroupsRequest(groups=[group]), 4)
 
 
 def await_rebalance(talk: Conversation, group: str, member: Any) -> None:
-    """Until the member is told to join again."""
+    """Waits until the member must join again."""
     while talk.unrecorded(heartbeat(group, member.generation_id, member.member_id), 3).error_code == 0:
         pass
 
@@ -160,18 +160,18 @@ def join_as_something_else_than_a_consumer(talk: Conversation) -> None:
 
 
 def registry(port: int, *, may_lead: bool = True) -> dict[str, bytes]:
-    """What a Schema Registry offers when it joins."""
+    """Returns the JoinGroup metadata of a Schema Registry."""
     identity = {"host": "127.0.0.1", "port": port, "master_eligibility": may_lead, "scheme": "http", "version": 1}
     return {"v0": json.dumps(identity).encode()}
 
 
 def elected(member: str, offered: dict[str, bytes]) -> bytes:
-    """Which of them leads, as the first of them tells each."""
+    """Returns the elected leader as each member knows it."""
     return json.dumps({"error": 0, "master": member, "master_identity": json.loads(offered["v0"])}).encode()
 
 
 def two_schema_registries(talk: Conversation) -> None:
-    """They elect one of them by a group of their own protocol type, "sr", and commit nothing."""
+    """Schema Registries elect a leader by a group of protocol type "sr", and commit nothing."""
     group = a_group(talk)
     fields: dict[str, Any] = {"protocol_type": "sr", "session_ms": 10_000, "rebalance_ms": 300_000}
     named: dict[str, Any] = {"protocol_type": "sr", "protocol_name": "v0"}
@@ -207,7 +207,7 @@ def two_schema_registries(talk: Conversation) -> None:
 
 
 def join_a_full_group(talk: Conversation) -> None:
-    """The limit is three here."""
+    """group.max.size is three here."""
     group = a_group(talk)
     ids = [talk.ask(join(group), 4).member_id for _ in range(5)]
     pending = [talk.send(join(group, each), 4, on=str(n)) for n, each in enumerate(ids[:1])]
@@ -217,7 +217,7 @@ def join_a_full_group(talk: Conversation) -> None:
 
 
 def two_members(talk: Conversation) -> None:
-    """The protocol that both know is chosen, the leader hears of all, both are assigned."""
+    """The common protocol is chosen, the leader gets all members, and both get assignments."""
     group = a_group(talk)
     first = stable_member(talk, group, protocols=TWO)
     second = talk.unrecorded(join(group, protocols=TWO), 5, on="second").member_id
@@ -321,7 +321,7 @@ def heartbeats(talk: Conversation) -> None:
 
 
 def heartbeat_before_joining(talk: Conversation) -> None:
-    """With the id alone that the broker gave out."""
+    """Heartbeat with the member id from the first JoinGroup response."""
     group = a_group(talk)
     member = talk.ask(join(group), 5).member_id
     for generation in (-1, 0, 1):

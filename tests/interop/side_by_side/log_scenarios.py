@@ -1,4 +1,4 @@
-"""What there is of a partition on disk: DeleteRecords, DescribeLogDirs, AlterReplicaLogDirs, DescribeProducers."""
+"""Scenarios of partitions on disk: DeleteRecords, DescribeLogDirs, AlterReplicaLogDirs, DescribeProducers."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ __all__ = ["SCENARIOS"]
 
 
 def delete(offsets: Mapping[tuple[str, int], int], timeout_ms: int = 30_000) -> dr.DeleteRecordsRequest:
-    """``offsets``: by topic and partition, those of the first records that are to stay; −1: none."""
+    """Returns a request. `offsets`: the first offset to keep, by topic and partition; -1 deletes all records."""
     topics: dict[str, list[dr.DeleteRecordsPartition]] = {}
     for (topic, index), offset in offsets.items():
         topics.setdefault(topic, []).append(dr.DeleteRecordsPartition(partition_index=index, offset=offset))
@@ -83,7 +83,7 @@ def delete_records_that_are_not_to_be_deleted(talk: Conversation) -> None:
 
 
 def without_watermarks(answer: Json) -> Json:
-    """How much is in there depends on other scenarios."""
+    """Removes sizes and watermarks, which depend on other scenarios."""
     return [[each["errorCode"] for each in topic["partitions"]] for topic in answer["topics"]]
 
 
@@ -91,7 +91,7 @@ def without_watermarks(answer: Json) -> Json:
 
 
 def of_scenario(talk: Conversation, answer: Json) -> Json:
-    """Where a broker keeps its data, how much room there is, and what other scenarios put there, is not compared."""
+    """Returns only this scenario's replicas, without paths and sizes of disks."""
     for result in answer["results"]:
         result["logDir"] = "the directory" if result["logDir"].startswith("/") else result["logDir"]
         for size in ("totalBytes", "usableBytes"):

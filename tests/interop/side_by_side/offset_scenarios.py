@@ -33,7 +33,7 @@ __all__ = ["SCENARIOS"]
 
 
 def committed(talk: Conversation, group: str) -> None:
-    """Record all that the group committed."""
+    """Records all offsets of the group."""
     talk.ask(offsets(group, None), 5)
 
 
@@ -185,7 +185,7 @@ def commit_while_a_group_rebalances(talk: Conversation) -> None:
 
 
 def commit_as_anybody(talk: Conversation, topic: str, group: str, member: Any, state: str) -> None:
-    """All that may be told of who commits, whatever comes of it."""
+    """Commits with every kind of member id, generation and instance id."""
     generation, member_id = member.generation_id, member.member_id
     for version in (1, 5, 7, 9):
         for its_generation in (-1, 0, generation, generation + 1):
@@ -243,7 +243,7 @@ def fetch_offsets_in_every_version(talk: Conversation) -> None:
         talk.ask(OffsetFetchRequest(groups=[group_offsets(group, None)]), version, note="all")
         talk.ask(OffsetFetchRequest(groups=[group_offsets(group, {})]), version, note="none")
         talk.ask(OffsetFetchRequest(groups=[group_offsets("", None)]), version, note="empty group")
-        # A request without any group is left out: Kafka then never answers.
+        # A request without any group is left out, because Kafka never answers it.
 
 
 def fetch_offsets_of_a_group_that_is_not_there(talk: Conversation) -> None:

@@ -1,4 +1,4 @@
-"""CreatePartitions, ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments."""
+"""Scenarios of CreatePartitions, ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ NOBODY = 7
 
 
 def more(name: str, count: int, *assignments: Sequence[int]) -> cp.CreatePartitionsTopic:
-    """``assignments``: the brokers of each new partition; none: the broker may choose."""
+    """Returns a request. `assignments`: the brokers of each new partition; without them the broker chooses."""
     wished = [cp.CreatePartitionsAssignment(broker_ids=list(broker_ids)) for broker_ids in assignments]
     return cp.CreatePartitionsTopic(name=name, count=count, assignments=wished or None)
 
@@ -92,14 +92,14 @@ def create_partitions_of_topics_named_twice(talk: Conversation) -> None:
 
 
 def create_partitions_of_an_internal_topic(talk: Conversation) -> None:
-    """It has three, whichever scenario made it."""
+    """The internal topic has three partitions, whichever scenario created it."""
     a_group(talk)
     talk.ask(grow(more("__consumer_offsets", 1)), 3)
     talk.ask(grow(more("__consumer_offsets", 4), validate_only=True), 3)
 
 
 def create_partitions_without_waiting(talk: Conversation) -> None:
-    """How far it came in no time is the broker's choice: what counts is that they are made."""
+    """Without a timeout the immediate result is not compared, only that the partitions are created."""
     for timeout_ms in (0, -1):
         topic = a_topic(talk, f"in-{timeout_ms}")
         talk.ask(grow(more(topic, 2), timeout_ms=timeout_ms), 3, see=lambda answer: answer["results"][0]["name"])
@@ -139,7 +139,7 @@ def elect_leaders_in_every_version(talk: Conversation) -> None:
 
 
 def without_partitions(answer: Json) -> Json:
-    """Which partitions there are depends on other scenarios."""
+    """Removes the partitions, which depend on other scenarios."""
     return {**answer, "replicaElectionResults": "not compared"}
 
 
@@ -163,7 +163,7 @@ def elect_leaders_without_waiting(talk: Conversation) -> None:
 def reassign(
     *partitions: tuple[str, int, Sequence[int] | None], timeout_ms: int = 30_000
 ) -> ar.AlterPartitionReassignmentsRequest:
-    """Partitions as (topic, index, replicas); without replicas what is under way is cancelled."""
+    """Returns a request; partitions are (topic, index, replicas); without replicas a reassignment is cancelled."""
     topics: dict[str, list[ar.ReassignablePartition]] = {}
     for topic, index, replicas in partitions:
         wish = ar.ReassignablePartition(partition_index=index, replicas=None if replicas is None else list(replicas))

@@ -1,7 +1,7 @@
-"""Answers as JSON values that two brokers can be compared by.
+"""Responses as JSON values, so that those of two brokers can be compared.
 
-What two brokers may rightly choose differently is replaced by names, numbered in the order in which they were first
-seen: so that it is still compared *which* member leads, and whether two ids are the same.
+Values that may differ are replaced by names, numbered by first appearance. So the comparison still sees *which* member
+leads, and whether two ids are the same.
 """
 
 import re
@@ -27,7 +27,7 @@ _NULL_TOPIC_ID = "A" * 22
 _CLOCK_WINDOW_MS = 600_000
 _MESSAGES = {"errorMessage", "batchIndexErrorMessage"}
 _IDS = {"topicId", "memberId"}
-# Lists whose order means nothing to clients and is that of a hash map in Kafka.
+# Lists whose order has no meaning; in Kafka it is that of a hash map.
 _UNORDERED = {
     "MetadataResponse": {"topics", "partitions"},
     "ElectLeadersResponse": {"replicaElectionResults", "partitionResult"},
@@ -56,7 +56,7 @@ _UNORDERED = {
 
 
 class PlainForm:
-    """The plain forms of the answers of one conversation. ``address``: the broker's."""
+    """Converts the responses of one conversation. `address`: the broker's."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._host, self._port = address
@@ -133,7 +133,7 @@ class PlainForm:
         if isinstance(value, list):
             if field not in unordered:
                 return [self._named(item, unordered, field) for item in value]
-            # Before ids have names, so that these follow from the rest; and after, where the rest is equal.
+            # Sorted before ids have names, so that names follow from the other fields; and after, for equal elements.
             return sorted((self._named(item, unordered, field) for item in sorted(value, key=_sort_key)), key=repr)
         return self._scalar(field, value)
 
@@ -151,7 +151,8 @@ class PlainForm:
         return names.setdefault(value, f"<{kind} {len(names) + 1}>")
 
     def _timestamp(self, value: int) -> Json:
-        """Times that a scenario gave are far from now (see ``LONG_AGO``), so these are the broker's clock."""
+        """Returns the timestamp, or a name for the broker's clock; scenarios use times far from now "
+        "(see `LONG_AGO`)."""
         return "<now>" if abs(value - time.time() * 1000) < _CLOCK_WINDOW_MS else value
 
     def _error_code(self, value: int) -> Json:
@@ -193,7 +194,7 @@ RULES: dict[str, Callable[[PlainForm, Any], Json]] = {
 
 
 def _sort_key(item: Json) -> str:
-    """Ids are chance."""
+    """Sort key without ids, which are random."""
     return repr([pair for pair in item.items() if pair[0] not in _IDS] if isinstance(item, dict) else item)
 
 

@@ -1,4 +1,4 @@
-"""Produce and InitProducerId: what is appended, and what is refused."""
+"""Scenarios of Produce and InitProducerId: accepted and refused batches."""
 
 from struct import pack
 
@@ -32,11 +32,11 @@ PRODUCER_ID, PRODUCER_EPOCH, BASE_SEQUENCE, RECORD_COUNT = 43, 51, 53, 57
 
 
 def log_of(talk: Conversation, topic: str) -> None:
-    """Record what the log holds by now."""
+    """Records the current content of the log."""
     talk.ask(fetch(topic), 12)
 
 
-# -- ordinary
+# -- accepted
 
 
 def produce_in_every_version(talk: Conversation) -> None:
@@ -76,7 +76,7 @@ def produce_old_message_sets_in_every_codec(talk: Conversation) -> None:
 
 
 def produce_to_a_topic_with_a_codec_of_its_own(talk: Conversation) -> None:
-    """How well Kafka compresses is not compared, only what is inside."""
+    """Compares the records, not their compressed size."""
     for codec in ("gzip", "snappy", "lz4", "zstd", "uncompressed"):
         topic = a_topic(talk, codec, compression_type=codec)
         talk.ask(produce(topic, batch(3)), 9)
@@ -119,7 +119,7 @@ def produce_nothing(talk: Conversation) -> None:
             note="no partition",
         )
         talk.ask(produce(topic, b""), version, note="no records")
-        # Null records are left out: Kafka then never answers.
+        # Null records are left out, because Kafka never answers them.
 
 
 # -- refused
@@ -248,7 +248,7 @@ def produce_a_batch_with_odd_attributes(talk: Conversation) -> None:
 
 
 def produce_a_batch_with_any_offset_and_epoch(talk: Conversation) -> None:
-    """The broker gives the offsets: what the client wrote means nothing."""
+    """The broker assigns offsets and ignores those of the client."""
     topic = a_topic(talk)
     for base_offset, epoch in ((7, 0), (-5, -1), (INT64_MAX, 99), (0, -7)):
         data = patched(patched(batch(2), 0, pack(">q", base_offset)), 12, pack(">i", epoch))
@@ -257,7 +257,7 @@ def produce_a_batch_with_any_offset_and_epoch(talk: Conversation) -> None:
 
 
 def produce_what_is_compressed_but_is_not(talk: Conversation) -> None:
-    """With validation by header alone it is the consumer that finds out; see the deviations page."""
+    """With header validation the consumer finds the error; see docs/operator/deviations.md."""
     topic = a_topic(talk, compression_type="uncompressed")
     good = batch(2)
     for codec in (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD):
@@ -327,7 +327,7 @@ def produce_timestamps_out_of_bounds(talk: Conversation) -> None:
 
 
 def produce_a_wrong_maximal_timestamp(talk: Conversation) -> None:
-    """Each in a log of its own: one that is believed may start another segment for the next."""
+    """Each in its own log, because a wrong maximum may roll a segment for the next."""
     for timestamp in (0, -1, LONG_AGO + 10_000, -5):
         topic = a_topic(talk, f"topic-{timestamp}")
         data = patched(batch(2), MAX_TIMESTAMP, pack(">q", timestamp), fix_crc=True)
@@ -476,7 +476,7 @@ def producer_ids_that_nobody_gave_out(talk: Conversation) -> None:
 
 
 def idempotent_message_sets(talk: Conversation) -> None:
-    """A batch of a producer with an id that is compressed."""
+    """An idempotent producer's message set, compressed."""
     topic = a_topic(talk)
     producer = a_producer(talk)
     talk.ask(produce(topic, sequence(producer, 0, 3, codec=Codec.ZSTD)), 9)

@@ -1,4 +1,4 @@
-"""Requests as scenarios write them: short, with the defaults of an ordinary client."""
+"""Builders of requests for scenarios: short, with the defaults of an ordinary client."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -52,7 +52,7 @@ def message_set(magic: int, count: int = 1, codec: Codec = Codec.NONE) -> bytes:
 
 
 def patched(data: bytes, position: int, replacement: bytes, *, fix_crc: bool = False) -> bytes:
-    """The batch with other bytes in one place, its checksum wrong then, or right again."""
+    """Returns the batch with other bytes in one place; its checksum is then wrong, or corrected."""
     copy = bytearray(data)
     copy[position : position + len(replacement)] = replacement
     if fix_crc:
@@ -103,7 +103,7 @@ def fetch_partition(index: int = 0, offset: int = 0, max_bytes: int = 1 << 20, *
 
 
 def fetch(topic: str, *partitions: f.FetchPartition, topic_id: UUID = NULL_UUID, **fields: Any) -> f.FetchRequest:
-    """By name up to version 12, by id from 13 on. Without a wait, and outside of any session unless said otherwise."""
+    """Returns a fetch by name up to version 12, by id from 13. It does not wait, and uses no session by default."""
     topics = [f.FetchTopic(topic=topic, topic_id=topic_id, partitions=list(partitions) or [fetch_partition()])]
     return fetch_many(topics, **fields)
 
@@ -113,9 +113,8 @@ def fetch_many(topics: list[f.FetchTopic], **fields: Any) -> f.FetchRequest:
 
 
 def consume(talk: Conversation, topic: str, version: int, *, max_bytes: int = 1 << 20, **fields: Any) -> None:
-    """Record all records of a partition, as a consumer gets at them by one request after the other.
-
-    How many are in an answer that was converted to an old format is the broker's choice.
+    """Records all records of a partition by consecutive fetches, because the broker may choose how many a converted
+    response holds.
     """
     found: list[tuple[int, int, bytes | None, bytes | None]] = []
     magics = set()
@@ -142,7 +141,7 @@ def consume(talk: Conversation, topic: str, version: int, *, max_bytes: int = 1 
 def list_offsets(
     topic: str, *timestamps: int, partition: int = 0, replica_id: int = -1, isolation: int = 0, **fields: Any
 ) -> lo.ListOffsetsRequest:
-    """One partition asked as often as there are timestamps."""
+    """Returns a request that names one partition once for each timestamp."""
     asked = [lo.ListOffsetsPartition(partition_index=partition, timestamp=each, **fields) for each in timestamps]
     return lo.ListOffsetsRequest(
         replica_id=replica_id, isolation_level=isolation, topics=[lo.ListOffsetsTopic(name=topic, partitions=asked)]
@@ -163,7 +162,7 @@ def init_producer(transactional_id: str | None = None, **fields: Any) -> InitPro
 
 
 def a_producer(talk: Conversation) -> int:
-    """A new producer id. Kafka first refuses while it gets ids for itself."""
+    """Returns a new producer id; retries while Kafka itself is getting ids."""
     while (answer := talk.unrecorded(init_producer(), 4)).error_code:
         pass
     producer_id = answer.producer_id
@@ -172,7 +171,7 @@ def a_producer(talk: Conversation) -> int:
 
 
 def sequence(producer_id: int, first: int, count: int = 1, epoch: int = 0, codec: Codec = Codec.NONE) -> bytes:
-    """A batch of an idempotent producer."""
+    """Returns a batch of an idempotent producer."""
     return batch(count, producer_id=producer_id, producer_epoch=epoch, base_sequence=first, codec=codec)
 
 
@@ -216,7 +215,7 @@ def create(*topics: ct.CreatableTopic, timeout_ms: int = 30_000, validate_only: 
 
 
 def a_topic(talk: Conversation, what: str = "topic", partitions: int = 1, **configs: str) -> str:
-    """A new topic of the scenario's own, made before anything is recorded. ``configs`` with _ for dots."""
+    """Creates a new topic without recording; `configs` has _ for dots."""
     name = talk.name(what)
     settings = {key.replace("_", "."): value for key, value in configs.items()}
     answer = talk.unrecorded(create(new_topic(name, partitions, configs=settings)), 7)
@@ -310,7 +309,7 @@ def commit(
 
 
 def offsets(group: str, topics: Mapping[str, Sequence[int]] | None, **fields: Any) -> of.OffsetFetchRequest:
-    """Up to version 7; ``None``: all partitions (version 2 on)."""
+    """Returns a request up to version 7; None means all partitions (from version 2)."""
     asked = (
         None
         if topics is None
@@ -322,7 +321,7 @@ def offsets(group: str, topics: Mapping[str, Sequence[int]] | None, **fields: An
 def group_offsets(
     group: str, topics: Mapping[str, Sequence[int]] | None, *, member: str | None = None, epoch: int = -1
 ) -> of.OffsetFetchRequestGroup:
-    """One group of a request from version 8 on."""
+    """Returns one group of a request from version 8."""
     asked = (
         None
         if topics is None
@@ -336,23 +335,23 @@ def heartbeat(group: str, generation: int, member: str, *, instance: str | None 
 
 
 def leave(group: str, member: str) -> lg.LeaveGroupRequest:
-    """Up to version 2."""
+    """Returns a request up to version 2."""
     return lg.LeaveGroupRequest(group_id=group, member_id=member)
 
 
 def leave_all(group: str, *members: tuple[str, str | None]) -> lg.LeaveGroupRequest:
-    """From version 3 on, with (member id, instance id) of each."""
+    """Returns a request from version 3, with (member id, instance id) of each member."""
     identities = [lg.MemberIdentity(member_id=member, group_instance_id=instance) for member, instance in members]
     return lg.LeaveGroupRequest(group_id=group, members=identities)
 
 
 def subscription(*topics: str) -> bytes:
-    """What a consumer says of itself when it joins. (On bytes that are none Kafka's rebalance never ends.)"""
+    """Returns a consumer's subscription. (With invalid bytes Kafka's rebalance never ends.)"""
     return b"\0\0" + encode(ConsumerProtocolSubscription(topics=list(topics)), 0)
 
 
 def a_group(talk: Conversation, what: str = "group") -> str:
-    """The name of a group whose coordinator is there: the offsets topic is made with the first of them."""
+    """Returns the name of a group with a coordinator; the first call creates the offsets topic."""
     group = talk.name(what)
     while talk.unrecorded(FindCoordinatorRequest(key=group), 3).error_code:
         pass
@@ -362,7 +361,7 @@ def a_group(talk: Conversation, what: str = "group") -> str:
 
 
 def member_of(talk: Conversation, group: str, version: int = 5, **fields: Any) -> Any:
-    """Joins a group in the two steps of KIP-394; the last answer."""
+    """Joins a group in the two steps of KIP-394; returns the last response."""
     answer = talk.unrecorded(join(group, **fields), version)
     if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
         answer = talk.unrecorded(join(group, answer.member_id, **fields), version)
@@ -371,7 +370,7 @@ def member_of(talk: Conversation, group: str, version: int = 5, **fields: Any) -
 
 
 def stable_member(talk: Conversation, group: str, **fields: Any) -> Any:
-    """The one member of a stable group: its join answer."""
+    """Makes a stable group of one member; returns its join response."""
     answer = member_of(talk, group, **fields)
     synced = talk.unrecorded(sync(group, answer.generation_id, answer.member_id, {answer.member_id: b"assigned"}), 3)
     assert not synced.error_code, synced

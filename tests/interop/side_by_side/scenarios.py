@@ -1,4 +1,5 @@
-"""The list of all scenarios. A new one is a function in one of these files, and its name in the list at its end."""
+"""The list of all scenarios. A new scenario is a function in one of these files, named in the list "
+"at the file's end."""
 
 from collections.abc import Callable
 

@@ -55,7 +55,7 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "auto.leader.rebalance.enable": "false",
     "controlled.shutdown.retry.backoff.ms": "100",
-    "log.retention.ms": "-1",  # the records' timestamps are of long ago
+    "log.retention.ms": "-1",  # the records have old timestamps
     "replica.fetch.wait.max.ms": "50",
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
 }
@@ -63,7 +63,7 @@ Broker = KafkaProcess | BrokerProcess
 
 
 class Cluster:
-    """``steps`` are all answers so far, ports and chance left out. ``tree``: where its ZooKeeper is."""
+    """A cluster. `steps`: all responses so far, without ports and ids. `tree`: its `zookeeper.connect`."""
 
     def __init__(self, brokers: dict[int, Broker], tree: str) -> None:
         self.brokers = brokers
@@ -80,8 +80,9 @@ class Cluster:
         self.brokers[broker_id].stop()
 
     def kill_controller(self, broker_id: int) -> None:
-        """The guard of a pybroker ends its session, and the next controller may be elected at once: what is not the
-        dead one's must stay."""
+        """Kills the controller. A pybroker's guard ends its session, so the next controller may be elected at once;
+        other sessions must stay.
+        """
         self._talks.pop(broker_id).close()
         self.brokers[broker_id].kill()
         registration = f"/brokers/ids/{broker_id}"
@@ -103,7 +104,7 @@ class Cluster:
         self._note(broker_id, talk, note)
 
     def until(self, broker_id: int, is_so: Callable[[Any], bool], what: str) -> Any:
-        """Until the broker says so of the topics; nothing is noted."""
+        """Waits until the broker has this state of the topics; records nothing."""
         talk = self._talks[broker_id]
         return await_answer(lambda: talk.unrecorded(metadata(BOTH, ONE), 12), is_so, what)
 
@@ -111,7 +112,7 @@ class Cluster:
         return topic_id(self._talks[broker_id], topic)
 
     def settle(self) -> None:
-        """Until every replica that is in sync knows that all of its log is committed; nothing is noted."""
+        """Waits until every ISR member knows that its whole log is committed; records nothing."""
         for leader_id, talk in self._talks.items():
             for partition in talk.unrecorded(metadata(BOTH), 12).topics[0].partitions:
                 if partition.leader_id != leader_id:
@@ -151,7 +152,7 @@ class Cluster:
 
 
 def _in_order(name: str, value: Json) -> Json:
-    """Of what is a set."""
+    """Sorts lists that are sets."""
     if name == "brokers":
         return sorted(value, key=lambda broker: int(broker["nodeId"]))
     return sorted(value) if name == "isrNodes" else value
@@ -176,7 +177,7 @@ def clusters(tmp_path: Path) -> Iterator[tuple[Cluster, Cluster]]:
 
 
 def states(answer: Any) -> list[tuple[int, list[int]]]:
-    """Leader and ISR of each partition, "both" first; none of a topic that is not known."""
+    """Returns leader and ISR of each partition, "both" first; none for an unknown topic."""
     found = []
     for topic in sorted(answer.topics, key=lambda topic: topic.name):
         partitions = sorted(topic.partitions, key=lambda partition: partition.partition_index)
@@ -253,7 +254,7 @@ def ask_everything(cluster: Cluster, broker_id: int, note: str) -> None:
         ask(DeleteRecordsRequest(topics=[of_topic], timeout_ms=30_000), 2, what=what)
 
 
-def test_clients_of_a_cluster_are_told_what_kafka_tells_them(clusters: tuple[Cluster, Cluster]) -> None:
+def test_cluster_gives_clients_the_same_responses_as_kafka(clusters: tuple[Cluster, Cluster]) -> None:
     with ThreadPoolExecutor() as pool:
         list(pool.map(live, clusters))
     of_kafka, of_pybroker = (cluster.steps for cluster in clusters)

@@ -1,4 +1,4 @@
-"""That the comparison finds what it is there to find: no broker needed."""
+"""Tests that the comparison finds differences, without brokers."""
 
 import pytest
 from interop.side_by_side.allowed_differences import ANY, Allowed, is_allowed_everywhere
@@ -33,24 +33,24 @@ def compare(kafka: object, pybroker: object) -> list[str]:
         ("closed", {"a": 1}, ["answer"]),
     ],
 )
-def test_every_field_is_compared(kafka: object, pybroker: object, expected: list[str]) -> None:
+def test_comparison_covers_every_field(kafka: object, pybroker: object, expected: list[str]) -> None:
     assert compare(kafka, pybroker) == expected
 
 
-def test_another_course_and_another_length_are_differences() -> None:
+def test_other_steps_and_other_number_of_steps_are_differences() -> None:
     steps = [Step("1 Fetch v0", {}), Step("2 Fetch v0", {})]
     assert [each.where for each in differences(steps, steps[:1])] == ["the number of steps"]
     assert [each.where for each in differences(steps, [Step("1 Produce v0", {})])] == ["the course of the scenario"]
 
 
-def test_only_a_message_that_kafka_leaves_out_of_produce_is_allowed_everywhere() -> None:
+def test_additional_produce_error_message_is_allowed_everywhere() -> None:
     assert is_allowed_everywhere(Difference("3 Produce v9: responses.0.errorMessage", None, "some text"))
     assert not is_allowed_everywhere(Difference("3 Produce v9: responses.0.errorMessage", "some text", None))
     assert not is_allowed_everywhere(Difference("3 Produce v9: responses.0.errorCode", None, "some text"))
     assert not is_allowed_everywhere(Difference("3 Fetch v9: responses.0.errorMessage", None, "some text"))
 
 
-def test_an_allowed_difference_is_of_the_values_that_it_names() -> None:
+def test_allowed_difference_covers_only_its_own_values() -> None:
     allowed = Allowed("* (x): *.errorCode", "a reason", "NONE", "INVALID_REQUEST")
     assert allowed.covers(Difference("3 Fetch v9 (x): a.errorCode", "NONE", "INVALID_REQUEST"))
     assert not allowed.covers(Difference("3 Fetch v9 (x): a.errorCode", "NONE", "UNKNOWN_SERVER_ERROR"))
@@ -71,7 +71,7 @@ def test_ids_are_named_by_their_first_appearance() -> None:
     assert joined(ONE, ONE, TWO) != joined(TWO, ONE, TWO)
 
 
-def test_addresses_are_the_brokers_own_or_compared() -> None:
+def test_only_the_brokers_own_address_is_replaced() -> None:
     def at(host: str, port: int) -> object:
         return PlainForm(ADDRESS).of(MetadataResponse(brokers=[MetadataResponseBroker(host=host, port=port)]), 1)
 

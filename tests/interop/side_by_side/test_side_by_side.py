@@ -1,6 +1,6 @@
-"""The same requests to pybroker and to Apache Kafka 3.9.1, and their answers compared field by field.
+"""Sends the same requests to pybroker and Apache Kafka 3.9.1 and compares the responses field by field.
 
-``scenarios.py`` lists them; what may differ stands in ``allowed_differences.py``.
+`scenarios.py` lists the scenarios, `allowed_differences.py` the permitted differences.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from pybroker.protocol.messages.metadata import MetadataRequest
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
-# What both are told; the first of them are pybroker's defaults with the embedded store.
+# Settings of both; the first are pybroker's defaults with the embedded store.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.replication.factor": "1",
@@ -25,7 +25,7 @@ SETTINGS = {
     "broker.id": "0",
     "offsets.topic.num.partitions": "3",
     "group.max.size": "3",
-    "log.retention.ms": "-1",  # the records' timestamps are of long ago
+    "log.retention.ms": "-1",  # the records have old timestamps
     "max.incremental.fetch.session.cache.slots": "100000",
     "connections.max.idle.ms": "3600000",
 }
@@ -46,7 +46,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaPro
 
 
 def await_cluster(port: int) -> None:
-    """Kafka says that it has started somewhat before it knows of itself."""
+    """Waits for the cluster: Kafka reports its start before it knows its own registration."""
     talk = Conversation(("127.0.0.1", port), "start")
     while not talk.unrecorded(MetadataRequest(topics=[]), 1).brokers:
         pass
@@ -55,14 +55,14 @@ def await_cluster(port: int) -> None:
 
 @pytest.fixture(scope="module")
 def thorough(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A pybroker that walks every record, as Kafka does."""
+    """A pybroker that validates every record, like Kafka."""
     directory = tmp_path_factory.mktemp("thorough")
     with BrokerProcess(directory, {**SETTINGS, "pybroker.record.validation": "full"}) as pybroker:
         yield pybroker
 
 
 def record(port: int, scenario: Scenario, name: str) -> list[Step]:
-    """``name``: what the topics and groups are named by."""
+    """Runs a scenario and records its responses. `name`: prefix of its topics and groups."""
     talk = Conversation(("127.0.0.1", port), name)
     try:
         scenario(talk)
@@ -72,13 +72,13 @@ def record(port: int, scenario: Scenario, name: str) -> list[Step]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
-def test_pybroker_answers_as_kafka_does(brokers: tuple[KafkaProcess, BrokerProcess], scenario: Scenario) -> None:
+def test_pybroker_responds_like_kafka(brokers: tuple[KafkaProcess, BrokerProcess], scenario: Scenario) -> None:
     kafka, pybroker = brokers
     compare(kafka.port, pybroker.port, scenario, scenario.__name__, ALLOWED.get(scenario.__name__, []))
 
 
 @pytest.mark.parametrize("scenario", produce_scenarios.SCENARIOS, ids=lambda scenario: scenario.__name__)
-def test_pybroker_that_walks_every_record_answers_produce_as_kafka_does(
+def test_pybroker_with_full_validation_responds_to_produce_like_kafka(
     brokers: tuple[KafkaProcess, BrokerProcess], thorough: BrokerProcess, scenario: Scenario
 ) -> None:
     kafka, _ = brokers
@@ -87,10 +87,11 @@ def test_pybroker_that_walks_every_record_answers_produce_as_kafka_does(
 
 
 def compare(kafka: int, pybroker: int, scenario: Scenario, name: str, allowed: Sequence[Allowed]) -> None:
-    """Both ports' answers. Every difference must be allowed, and every allowed one there."""
+    """Compares the responses of both ports. Every difference must be allowed, and every allowed "
+    "difference must occur."""
     with ThreadPoolExecutor() as pool:
         of_kafka, of_pybroker = pool.map(record, [kafka, pybroker], [scenario] * 2, [name] * 2)
-    for step in of_kafka:  # pytest shows it when the test fails
+    for step in of_kafka:  # pytest shows this output if the test fails
         print(f"{step.name} -> {step.answer}")
     found = [each for each in differences(of_kafka, of_pybroker) if not is_allowed_everywhere(each)]
     unexpected = [each for each in found if not any(one.covers(each) for one in allowed)]
@@ -99,10 +100,10 @@ def compare(kafka: int, pybroker: int, scenario: Scenario, name: str, allowed: S
     assert not vanished, f"these differ no longer: take them out of the list: {vanished}"
 
 
-def test_the_list_of_allowed_differences_names_scenarios_that_exist() -> None:
+def test_allowed_differences_name_existing_scenarios() -> None:
     assert set(ALLOWED) <= {scenario.__name__ for scenario in SCENARIOS}
 
 
-def test_each_scenario_has_a_name_of_its_own() -> None:
+def test_scenario_names_are_unique() -> None:
     names = [scenario.__name__ for scenario in SCENARIOS]
     assert len(names) == len(set(names))

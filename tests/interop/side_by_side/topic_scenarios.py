@@ -1,4 +1,4 @@
-"""Metadata, CreateTopics and DeleteTopics."""
+"""Scenarios of Metadata, CreateTopics and DeleteTopics."""
 
 from uuid import UUID
 
@@ -52,7 +52,7 @@ def metadata_of_unknown_topics_that_may_not_be_created(talk: Conversation) -> No
 
 
 def metadata_creates_missing_topics(talk: Conversation) -> None:
-    """The first answer may say that there is no leader yet: only the names count."""
+    """Only the names are compared, because the first response may lack a leader."""
     for version in (0, 1, 4, 9, 12):
         name = talk.name(f"created-{version}")
         talk.ask(
@@ -132,7 +132,7 @@ def metadata_with_authorized_operations(talk: Conversation) -> None:
 
 
 def metadata_of_internal_topics(talk: Conversation) -> None:
-    """Whether they exist depends on other scenarios: only what does not is looked at."""
+    """Asks only for topics that do not exist; whether internal topics exist depends on other scenarios."""
     for name in ("__consumer_offsets", "__transaction_state", "__cluster_metadata"):
         talk.ask(
             metadata(name),
@@ -164,7 +164,7 @@ def create_topics_only_to_validate(talk: Conversation) -> None:
 
 
 def create_topics_with_default_counts(talk: Conversation) -> None:
-    """From version 4 on (KIP-464)."""
+    """Default counts exist from version 4 (KIP-464)."""
     for version in range(8):
         talk.ask(create(new_topic(talk.name(f"both-{version}"), -1, -1)), version)
     talk.ask(create(new_topic(talk.name("partitions"), -1, 1)), 5)
@@ -205,7 +205,7 @@ def create_topics_with_colliding_names(talk: Conversation) -> None:
 
 
 def error_count(answer: Json) -> Json:
-    """Which of two gets through is chance."""
+    """Returns the number of errors, because which of two requests succeeds is random."""
     return sorted(topic["errorCode"] for topic in answer["topics"])
 
 
@@ -333,7 +333,7 @@ def create_good_and_bad_topics_together(talk: Conversation) -> None:
 
 
 def create_topics_without_waiting(talk: Conversation) -> None:
-    """Whether the topic is ready in no time is chance with either broker: what counts is that it is made."""
+    """Without a timeout the immediate result is random; only the creation is compared."""
     for timeout_ms in (0, -1):
         name = talk.name(f"in-{timeout_ms}")
         talk.ask(create(new_topic(name), timeout_ms=timeout_ms), 7, see=lambda answer: answer["topics"][0]["name"])
@@ -344,7 +344,7 @@ def create_topics_without_waiting(talk: Conversation) -> None:
 
 
 def delete(*names: str, timeout_ms: int = 30_000) -> DeleteTopicsRequest:
-    """Up to version 5."""
+    """Returns a request up to version 5."""
     return DeleteTopicsRequest(topic_names=list(names), timeout_ms=timeout_ms)
 
 
@@ -367,7 +367,7 @@ def delete_topics_by_id(talk: Conversation) -> None:
     known = topic_id(talk, name)
     talk.ask(delete_states(DeleteTopicState(topic_id=known)), 6)
     talk.until(metadata(ids=[known]), 12, lambda answer: bool(answer.topics[0].error_code))
-    # Kafka's controller knows the id somewhat longer than its metadata do.
+    # Kafka's controller knows the id a little longer than its metadata cache.
     again = delete_states(DeleteTopicState(topic_id=known))
     talk.until(again, 6, lambda answer: answer.responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -409,7 +409,7 @@ def a_deleted_topic_can_be_made_again(talk: Conversation) -> None:
     name = a_topic(talk)
     first = topic_id(talk, name)
     talk.ask(delete(name), 5)
-    # With Kafka the name is free only when the controller is through with the deletion.
+    # In Kafka the name is free only after the controller has finished the deletion.
     talk.until(create(new_topic(name, 2)), 7, lambda answer: not answer.topics[0].error_code)
     talk.ask(metadata(name), 12)
     talk.ask(metadata(ids=[first]), 12)

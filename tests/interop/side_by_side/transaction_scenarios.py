@@ -1,4 +1,4 @@
-"""Transactions, which are not served: how their requests are refused, and where nobody has any."""
+"""Scenarios of transactions, which are not served: refusals and empty lists."""
 
 from interop.side_by_side.conversation import Conversation
 from interop.side_by_side.plain_form import Json
@@ -19,7 +19,7 @@ NOT_YET = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PR
 
 
 def a_transactional_id(talk: Conversation) -> str:
-    """One whose coordinator is there, where there are any."""
+    """Returns a transactional id with a coordinator, if transactions are served."""
     name = talk.name("transaction")
     while talk.unrecorded(FindCoordinatorRequest(key=name, key_type=TRANSACTION), 3).error_code in NOT_YET:
         pass
@@ -45,7 +45,7 @@ def begin_as_a_transactional_producer(talk: Conversation) -> None:
 
 
 def transactions_that_nobody_began(talk: Conversation) -> None:
-    """The checks that Kafka makes before it looks for the transaction, and what it finds."""
+    """Covers the checks that Kafka makes before it looks up the transaction, and the result of the look-up."""
     name, topic, group = a_transactional_id(talk), a_topic(talk), a_group(talk)
     producer = a_producer(talk)
     partitions = [ap.AddPartitionsToTxnTopic(name=topic, partitions=[0])]
