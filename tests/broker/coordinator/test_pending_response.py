@@ -1,4 +1,4 @@
-"""Answers that are there at once or come later, or that nobody waits for any more."""
+"""PendingResponse: a response that is known at once, later, or abandoned."""
 
 import asyncio
 import weakref
@@ -15,7 +15,7 @@ def shaped(surroundings: Surroundings, _result: int) -> object:
     return surroundings
 
 
-async def test_an_answer_is_itself_when_known_else_a_future() -> None:
+async def test_take_returns_the_response_when_known_and_else_a_future() -> None:
     known = PendingResponse[int, str](str)
     known(1)
     assert known.take() == "1"
@@ -27,7 +27,7 @@ async def test_an_answer_is_itself_when_known_else_a_future() -> None:
     assert await taken == "2"
 
 
-async def test_an_abandoned_answer_holds_nothing_of_its_request() -> None:
+async def test_an_abandoned_response_keeps_no_reference_to_its_request() -> None:
     surroundings = Surroundings()
     seen = weakref.ref(surroundings)
     answer = PendingResponse[int, object](partial(shaped, surroundings))

@@ -1,4 +1,4 @@
-"""List, describe, delete, expire."""
+"""ListGroups, DescribeGroups, DeleteGroups, OffsetDelete, and the expiry of offsets."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -45,7 +45,7 @@ def test_groups_are_listed_by_state_and_type() -> None:
     assert ids(types=("consumer",)) == []
 
 
-def test_listing_tells_when_groups_are_still_being_read() -> None:
+def test_listing_groups_while_a_partition_loads_returns_loading_and_the_known_groups() -> None:
     world = GroupWorld(owned=[0, 1, 2])
     world.rules.registry.begin_loading(3, 1)
     assert world.rules.administration.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -69,7 +69,7 @@ def test_a_rebalancing_group_is_described_without_metadata() -> None:
     assert summary.members[0].metadata == b""
 
 
-def test_a_group_that_does_not_exist_is_dead() -> None:
+def test_a_group_that_does_not_exist_is_described_as_dead() -> None:
     assert GroupWorld().rules.administration.describe("g").state == "Dead"
     assert GroupWorld(owned=()).rules.administration.describe("g").error is ErrorCode.NOT_COORDINATOR
 
@@ -92,14 +92,14 @@ def test_an_empty_group_is_deleted_with_its_offsets() -> None:
     assert world.committed() == {}
 
 
-def test_a_group_that_never_had_a_generation_leaves_no_group_tombstone() -> None:
+def test_deleting_a_group_that_never_had_a_generation_writes_no_group_tombstone() -> None:
     world = GroupWorld()
     world.commit({T0: 1})
     world.rules.administration.delete_group("g")
     assert tombstones(world) == [OffsetKey("g", T0)]
 
 
-def test_a_commit_under_way_when_its_group_is_deleted_does_not_come_back() -> None:
+def test_a_commit_being_written_when_its_group_is_deleted_does_not_return() -> None:
     world = GroupWorld()
     world.commit({T0: 1})
     world.topic.hold()
@@ -112,7 +112,7 @@ def test_a_commit_under_way_when_its_group_is_deleted_does_not_come_back() -> No
     assert tombstones(world) == [OffsetKey("g", T0), OffsetKey("g", T1)]
 
 
-def test_offsets_of_topics_in_use_are_not_deleted() -> None:
+def test_offset_delete_keeps_offsets_of_topics_that_members_read() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     world.commit({T0: 1, ORDERS: 2}, member_id, 1)
@@ -125,7 +125,7 @@ def test_offsets_of_topics_in_use_are_not_deleted() -> None:
     assert tombstones(world) == [OffsetKey("g", T0)]
 
 
-def test_offsets_of_a_group_whose_topics_cannot_be_known_are_not_deleted() -> None:
+def test_offset_delete_keeps_offsets_of_a_group_whose_subscriptions_are_unknown() -> None:
     world = GroupWorld()
     member_id = world.join(version=3, protocols_=protocols("range", metadata=b"garbage")).result.member_id
     world.sync(member_id, 1)
@@ -136,7 +136,7 @@ def test_offsets_of_a_group_whose_topics_cannot_be_known_are_not_deleted() -> No
     )
 
 
-def test_offsets_of_other_groups_are_deleted_only_without_members() -> None:
+def test_offset_delete_for_a_group_of_another_protocol_needs_an_empty_group() -> None:
     world = GroupWorld()
     member_id = world.join(version=3, protocol_type="connect", protocols_=protocols("v1")).result.member_id
     world.sync(member_id, 1)
@@ -147,12 +147,12 @@ def test_offsets_of_other_groups_are_deleted_only_without_members() -> None:
     assert world.rules.registry.get("g") is None  # that was its last
 
 
-def test_offsets_of_a_group_that_does_not_exist() -> None:
+def test_offset_delete_for_a_missing_group_gets_group_id_not_found() -> None:
     assert GroupWorld().rules.administration.delete_offsets("g", [T0]) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
     assert GroupWorld().rules.administration.delete_offsets("", [T0]) == (ErrorCode.INVALID_GROUP_ID, {})
 
 
-def test_offsets_go_with_their_topic() -> None:
+def test_offsets_are_deleted_with_their_topic() -> None:
     world = GroupWorld()
     world.commit({T0: 1, ORDERS: 2})
     world.commit({T0: 3}, group_id="other")
@@ -175,7 +175,7 @@ class OnlyAsked(frozenset[TopicPartition]):
         raise AssertionError
 
 
-def test_of_partitions_that_are_gone_a_group_names_those_that_it_knows() -> None:
+def test_offsets_of_deleted_partitions_are_found_without_iterating_over_the_partitions() -> None:
     world = GroupWorld()
     world.commit({ORDERS: 2, T0: 1})
     world.topic.hold()
@@ -193,7 +193,7 @@ def world() -> GroupWorld:
     return GroupWorld(GroupSettings(initial_rebalance_delay_ms=0, retention_ms=7 * DAY_MS))
 
 
-def test_offsets_of_a_group_without_members_expire_after_it_became_empty(world: GroupWorld) -> None:
+def test_offsets_of_an_empty_group_expire_counted_from_when_it_became_empty(world: GroupWorld) -> None:
     (member_id,) = world.stable_group("a")
     world.commit({T0: 1}, member_id, 1)
     for _ in range(3 * DAY_MS // 9_000):
@@ -210,7 +210,9 @@ def test_offsets_of_a_group_without_members_expire_after_it_became_empty(world: 
     assert world.rules.registry.get("g") is None
 
 
-def test_a_line_names_the_offsets_before_they_go(world: GroupWorld, caplog: pytest.LogCaptureFixture) -> None:
+def test_expired_offsets_are_logged_before_their_tombstones_are_written(
+    world: GroupWorld, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO")
     world.commit({T0: 1})
     world.time.advance(8 * DAY_MS)
@@ -227,7 +229,7 @@ def test_a_line_names_the_offsets_before_they_go(world: GroupWorld, caplog: pyte
     assert f"group g: offsets of {T0} {deleted}" in lines_when_written
 
 
-def test_offsets_of_topics_in_use_never_expire_others_do(world: GroupWorld) -> None:
+def test_offsets_expire_except_those_of_topics_that_members_read(world: GroupWorld) -> None:
     member_id = world.join(version=3, session_ms=1_800_000).result.member_id
     world.sync(member_id, 1)
     world.commit({T0: 1, ORDERS: 2}, member_id, 1)
@@ -241,7 +243,7 @@ def test_offsets_of_topics_in_use_never_expire_others_do(world: GroupWorld) -> N
     assert world.group().state is GroupState.STABLE
 
 
-def test_offsets_kept_by_hand_expire_after_their_commit(world: GroupWorld) -> None:
+def test_offsets_of_a_group_without_protocol_expire_counted_from_their_commit(world: GroupWorld) -> None:
     world.commit({T0: 1})
     world.time.advance(DAY_MS)
     world.commit({T1: 1})
@@ -250,7 +252,7 @@ def test_offsets_kept_by_hand_expire_after_their_commit(world: GroupWorld) -> No
     assert world.committed() == {T1: 1}
 
 
-def test_an_expiry_of_its_own_goes_before_the_retention(world: GroupWorld) -> None:
+def test_the_retention_time_of_a_commit_overrides_the_retention_of_the_broker(world: GroupWorld) -> None:
     world.commit({T0: 1}, expire_ms=world.time.now_ms() + 1_000)
     world.time.advance(999)
     assert world.rules.administration.expire() == 0
@@ -268,13 +270,13 @@ def test_an_offset_that_is_being_committed_does_not_expire(world: GroupWorld) ->
     assert world.committed() == {T0: 2}
 
 
-def test_a_group_with_an_open_transaction_stays(world: GroupWorld) -> None:
+def test_a_group_with_an_open_transaction_is_not_removed(world: GroupWorld) -> None:
     world.commit({T0: 1}, producer_id=3)
     world.rules.administration.expire()
     assert world.rules.registry.get("g") is not None
 
 
-def test_a_group_with_nothing_goes_but_not_while_somebody_is_about_to_join(world: GroupWorld) -> None:
+def test_an_unused_group_is_removed_unless_a_client_with_a_new_member_id_may_join(world: GroupWorld) -> None:
     member_id = world.join().result.member_id
     world.rules.administration.expire()
     assert world.join(member_id).result.error is ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""Offsets: who may commit, what is stored, what is shown."""
+"""OffsetCommit, TxnOffsetCommit and OffsetFetch: who may commit, what is stored, what is returned."""
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
@@ -25,7 +25,7 @@ from support.clients.group_clients import SESSION_MS, GroupWorld
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def test_a_member_commits_and_reads_back() -> None:
+def test_a_member_fetches_the_offsets_that_it_committed() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
 
@@ -45,13 +45,13 @@ def test_a_consumer_without_a_group_commits_with_generation_minus_one() -> None:
     assert world.committed() == {T0: 6}
 
 
-def test_the_empty_group_id_keeps_offsets_too() -> None:
+def test_the_empty_group_id_can_have_offsets() -> None:
     world = GroupWorld()
     assert world.commit({T0: 5}, group_id="").error is ErrorCode.NONE
     assert world.committed("") == {T0: 5}
 
 
-def test_commits_of_another_generation_or_of_strangers_are_fenced() -> None:
+def test_commits_of_another_generation_or_an_unknown_member_are_refused() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
 
@@ -62,11 +62,11 @@ def test_commits_of_another_generation_or_of_strangers_are_fenced() -> None:
     assert world.committed() == {}
 
 
-def test_a_generation_of_a_group_that_does_not_exist_is_illegal() -> None:
+def test_a_commit_with_a_generation_of_a_missing_group_gets_illegal_generation() -> None:
     assert GroupWorld().commit({T0: 1}, "m", 3).error is ErrorCode.ILLEGAL_GENERATION
 
 
-def test_former_members_do_not_commit_to_an_empty_group() -> None:
+def test_a_former_member_cannot_commit_to_an_empty_group() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     world.leave(LeavingMember(member_id))
@@ -74,7 +74,7 @@ def test_former_members_do_not_commit_to_an_empty_group() -> None:
     assert world.commit({T0: 1}).error is ErrorCode.NONE
 
 
-def test_members_still_commit_while_a_rebalance_waits_for_joins() -> None:
+def test_members_can_commit_while_a_rebalance_waits_for_joins() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     world.join(version=3)
@@ -82,13 +82,13 @@ def test_members_still_commit_while_a_rebalance_waits_for_joins() -> None:
     assert world.commit({T0: 1}, member_id, 1).error is ErrorCode.NONE
 
 
-def test_members_do_not_commit_between_join_and_sync() -> None:
+def test_members_cannot_commit_between_join_and_sync() -> None:
     world = GroupWorld()
     member_id = world.join(version=3).result.member_id
     assert world.commit({T0: 1}, member_id, 1).error is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_commit_is_a_sign_of_life() -> None:
+def test_a_commit_extends_the_session_of_the_member() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     world.time.advance(SESSION_MS - 1)
@@ -97,7 +97,7 @@ def test_a_commit_is_a_sign_of_life() -> None:
     assert world.heartbeat(member_id, 1) is ErrorCode.NONE
 
 
-def test_a_commit_is_answered_and_shown_when_it_is_written() -> None:
+def test_a_commit_is_answered_and_visible_when_it_is_written() -> None:
     world = GroupWorld()
     world.topic.hold()
     call = world.commit({T0: 5})
@@ -131,7 +131,7 @@ def test_a_commit_that_cannot_be_written_has_no_effect(failure: KafkaError, told
     assert world.committed(require_stable=True) == {T0: 1}
 
 
-def test_metadata_that_is_too_long_is_refused_for_its_partition_alone() -> None:
+def test_offset_metadata_that_is_too_long_is_refused_for_its_partition_alone() -> None:
     world = GroupWorld(GroupSettings(metadata_max_bytes=10))
     assert world.commit({T0: 1}, metadata="x" * 10).error is ErrorCode.NONE
     assert world.commit({T0: 2}, metadata="x" * 11).error is ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -141,7 +141,7 @@ def test_metadata_that_is_too_long_is_refused_for_its_partition_alone() -> None:
     assert world.committed() == {T0: 3}
 
 
-def test_of_two_commits_under_way_the_later_one_wins() -> None:
+def test_of_two_commits_being_written_the_later_one_wins() -> None:
     world = GroupWorld()
     world.topic.hold()
     first, second = world.commit({T0: 9}), world.commit({T0: 4})
@@ -150,7 +150,7 @@ def test_of_two_commits_under_way_the_later_one_wins() -> None:
     assert world.committed() == {T0: 4}
 
 
-def test_what_is_not_committed_is_shown_as_minus_one() -> None:
+def test_a_partition_without_a_commit_is_fetched_as_offset_minus_one() -> None:
     world = GroupWorld()
     for _ in range(2):  # without and with the group
         error, results = world.rules.commits.fetch("g", [T0], require_stable=False)
@@ -159,7 +159,7 @@ def test_what_is_not_committed_is_shown_as_minus_one() -> None:
         world.commit({T1: 1})
 
 
-def test_offsets_are_refused_where_the_coordinator_is_another_one_or_still_reads() -> None:
+def test_commits_and_fetches_are_refused_by_another_coordinator_and_while_loading() -> None:
     world = GroupWorld(owned=())
     assert world.commit({T0: 1}).error is ErrorCode.NOT_COORDINATOR
     assert world.rules.commits.fetch("g", None, require_stable=False) == (ErrorCode.NOT_COORDINATOR, {})
@@ -170,7 +170,7 @@ def test_offsets_are_refused_where_the_coordinator_is_another_one_or_still_reads
 # -- transactions
 
 
-def test_offsets_in_a_transaction_show_when_it_commits() -> None:
+def test_transactional_offsets_are_visible_after_the_transaction_commits() -> None:
     world = GroupWorld()
     world.commit({T0: 1})
     assert world.commit({T0: 8}, producer_id=3).error is ErrorCode.NONE
@@ -181,7 +181,7 @@ def test_offsets_in_a_transaction_show_when_it_commits() -> None:
     assert world.committed() == {T0: 8}
 
 
-def test_offsets_in_an_aborted_transaction_never_show() -> None:
+def test_offsets_of_an_aborted_transaction_are_never_visible() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
     world.rules.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=False)
@@ -189,7 +189,7 @@ def test_offsets_in_an_aborted_transaction_never_show() -> None:
     assert world.committed(require_stable=True) == {}
 
 
-def test_a_plain_commit_behind_one_in_a_transaction_wins_though_the_transaction_ends_later() -> None:
+def test_a_plain_commit_written_after_a_transactional_one_wins_though_the_transaction_ends_later() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
     world.commit({T0: 2})
@@ -198,7 +198,7 @@ def test_a_plain_commit_behind_one_in_a_transaction_wins_though_the_transaction_
 
 
 @pytest.mark.parametrize("is_commit", [True, False])
-def test_a_transaction_may_end_before_it_is_known_whether_its_offsets_are_written(is_commit: bool) -> None:
+def test_a_transaction_that_ends_while_its_offsets_are_being_written_takes_effect_afterwards(is_commit: bool) -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
     world.topic.hold()
@@ -211,7 +211,7 @@ def test_a_transaction_may_end_before_it_is_known_whether_its_offsets_are_writte
     assert world.committed(require_stable=True) == ({T0: 8, T1: 1} if is_commit else {})
 
 
-def test_what_was_not_written_of_a_transaction_that_has_ended_is_nothing() -> None:
+def test_offsets_that_were_not_written_have_no_effect_after_their_transaction_ended() -> None:
     world = GroupWorld()
     world.topic.hold()
     call = world.commit({T0: 8}, producer_id=3)
@@ -233,7 +233,7 @@ def test_a_transaction_ends_only_in_the_partitions_of_its_marker() -> None:
     assert world.committed() == {T0: 8}
 
 
-def test_who_wants_stable_offsets_is_told_to_wait_for_the_transaction() -> None:
+def test_a_fetch_of_stable_offsets_gets_unstable_offset_commit_during_a_transaction() -> None:
     world = GroupWorld()
     world.commit({T0: 1, T1: 1})
     world.commit({T0: 8}, producer_id=3)
@@ -246,7 +246,7 @@ def test_who_wants_stable_offsets_is_told_to_wait_for_the_transaction() -> None:
     assert relaxed[T0].offset == 1
 
 
-def test_a_batch_of_a_transaction_carries_its_producer() -> None:
+def test_a_batch_of_transactional_offsets_has_the_id_and_epoch_of_its_producer() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
     (buffer,) = world.topic.batches[world.rules.registry.partition_for("g")]
@@ -261,7 +261,7 @@ def test_a_transactional_commit_that_cannot_be_written_leaves_nothing_pending() 
     assert world.group().offsets.is_empty()
 
 
-def test_transactional_commits_are_fenced_when_the_client_names_itself() -> None:
+def test_transactional_commits_with_a_member_id_are_fenced_by_generation() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     assert world.commit({T0: 1}, producer_id=3).error is ErrorCode.NONE  # old clients cannot name themselves
@@ -270,7 +270,7 @@ def test_transactional_commits_are_fenced_when_the_client_names_itself() -> None
     assert world.commit({T0: 1}, member_id, 1, producer_id=3).error is ErrorCode.NONE
 
 
-def test_offsets_come_as_long_as_there_is_room_for_them() -> None:
+def test_commits_past_the_memory_limit_of_offsets_are_refused() -> None:
     partitions = [TopicPartition("t", number) for number in range(4)]
     room_for_three = 3 * (value_bytes(OffsetAndMetadata(1, -1, "", 0)))
     world = GroupWorld(GroupSettings(offsets_max_bytes=room_for_three))
@@ -291,7 +291,7 @@ def test_offsets_come_as_long_as_there_is_room_for_them() -> None:
     assert world.commit({partitions[2]: 9}).error is ErrorCode.INVALID_COMMIT_OFFSET_SIZE
 
 
-def test_offsets_of_groups_count_as_they_come_and_go() -> None:
+def test_the_memory_of_offsets_counts_commits_and_removals() -> None:
     world = GroupWorld()
     size = value_bytes(OffsetAndMetadata(1, -1, "", 0))
     world.commit({T0: 1, T1: 1})

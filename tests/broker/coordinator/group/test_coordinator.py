@@ -1,4 +1,4 @@
-"""The shell: partitions are loaded, given away, and the end is orderly."""
+"""GroupCoordinator: partitions are loaded and unloaded, offsets expire, and it shuts down in order."""
 
 import asyncio
 from itertools import count
@@ -71,7 +71,7 @@ class Broker:
             await asyncio.sleep(0)
 
 
-async def test_a_restarted_broker_knows_groups_members_and_offsets() -> None:
+async def test_a_restarted_broker_loads_groups_members_and_offsets() -> None:
     before = Broker()
     await before.load()
     member_id = await before.join_and_sync()
@@ -91,7 +91,7 @@ async def test_a_restarted_broker_knows_groups_members_and_offsets() -> None:
     assert call.result.assignment == b"all"
 
 
-async def test_members_that_did_not_survive_the_restart_time_out() -> None:
+async def test_members_that_are_gone_after_a_restart_are_removed_after_their_session() -> None:
     before = Broker()
     await before.load()
     member_id = await before.join_and_sync()
@@ -104,7 +104,7 @@ async def test_members_that_did_not_survive_the_restart_time_out() -> None:
     await after.coordinator.close()
 
 
-async def test_a_loaded_group_over_the_limit_rebalances() -> None:
+async def test_a_loaded_group_with_more_members_than_group_max_size_rebalances() -> None:
     before = Broker()
     await before.load()
     await before.join_and_sync()
@@ -114,7 +114,7 @@ async def test_a_loaded_group_over_the_limit_rebalances() -> None:
     await after.coordinator.close()
 
 
-async def test_while_a_partition_is_read_its_groups_are_loading() -> None:
+async def test_groups_of_a_partition_get_load_in_progress_while_it_is_read() -> None:
     broker = Broker()
     await broker.load()
     await broker.commit(5)
@@ -130,7 +130,7 @@ async def test_while_a_partition_is_read_its_groups_are_loading() -> None:
     assert again.committed() == (ErrorCode.NONE, 5)
 
 
-async def test_a_partition_lost_while_it_is_read_is_not_ours() -> None:
+async def test_a_partition_that_moves_while_it_is_read_gets_not_coordinator() -> None:
     broker = Broker()
     await broker.load()
     await broker.commit(5)
@@ -144,7 +144,7 @@ async def test_a_partition_lost_while_it_is_read_is_not_ours() -> None:
     assert again.committed() == (ErrorCode.NOT_COORDINATOR, None)
 
 
-async def test_a_later_leadership_overtakes_the_read_of_an_earlier_one() -> None:
+async def test_a_newer_leadership_replaces_the_running_load_of_an_older_one() -> None:
     broker = Broker()
     await broker.load()
     await broker.commit(5)
@@ -160,7 +160,7 @@ async def test_a_later_leadership_overtakes_the_read_of_an_earlier_one() -> None
     assert again.coordinator.registry.owned_partitions == [again.partition]
 
 
-async def test_what_an_old_leadership_asks_for_is_ignored() -> None:
+async def test_loads_and_unloads_with_an_old_epoch_are_ignored() -> None:
     broker = Broker()
     await broker.load(epoch=5)
     broker.coordinator.unload_partition(broker.partition, 4)
@@ -174,7 +174,7 @@ async def test_what_an_old_leadership_asks_for_is_ignored() -> None:
     assert broker.committed()[0] is ErrorCode.NOT_COORDINATOR
 
 
-async def test_a_partition_that_cannot_be_read_is_not_ours_rather_than_empty() -> None:
+async def test_a_partition_that_cannot_be_read_gets_not_coordinator_instead_of_empty_groups() -> None:
     broker = Broker()
     broker.log.read_error = KafkaStorageError("unreadable")
     with pytest.raises(KafkaStorageError):
@@ -185,7 +185,7 @@ async def test_a_partition_that_cannot_be_read_is_not_ours_rather_than_empty() -
     assert broker.committed() == (ErrorCode.NONE, -1)
 
 
-async def test_giving_a_partition_away_turns_its_members_away() -> None:
+async def test_unloading_a_partition_answers_its_members_with_not_coordinator() -> None:
     broker = Broker()
     await broker.load()
     await broker.join_and_sync()
@@ -199,7 +199,7 @@ async def test_giving_a_partition_away_turns_its_members_away() -> None:
     assert broker.join().result.error is ErrorCode.NOT_COORDINATOR
 
 
-async def test_groups_of_other_partitions_stay() -> None:
+async def test_unloading_a_partition_keeps_the_groups_of_other_partitions() -> None:
     broker = Broker()
     for partition in range(broker.log.partition_count):
         await broker.coordinator.load_partition(partition, 0)
@@ -209,7 +209,7 @@ async def test_groups_of_other_partitions_stay() -> None:
     assert broker.committed() == (ErrorCode.NONE, 5)
 
 
-async def test_groups_stay_with_their_partition_when_the_offsets_topic_grows() -> None:
+async def test_groups_stay_in_their_partition_when_the_offsets_topic_gets_more_partitions() -> None:
     topic = OffsetsTopic()
     broker = Broker(topic)
     before = broker.partition
@@ -222,7 +222,7 @@ async def test_groups_stay_with_their_partition_when_the_offsets_topic_grows() -
     assert list(broker.coordinator.registry.groups()) == []
 
 
-async def test_a_group_deleted_after_the_offsets_topic_grew_is_gone_from_its_partition() -> None:
+async def test_a_group_deleted_after_the_offsets_topic_grew_is_gone_from_its_old_partition() -> None:
     topic = OffsetsTopic()
     broker = Broker(topic)
     before = broker.partition
@@ -234,7 +234,7 @@ async def test_a_group_deleted_after_the_offsets_topic_grew_is_gone_from_its_par
     broker.coordinator.unload_partition(before)
 
 
-async def test_a_commit_to_a_partition_that_moved_is_refused() -> None:
+async def test_a_commit_to_a_partition_that_moved_gets_not_coordinator() -> None:
     broker = Broker()
     await broker.load()
     broker.log.led = set()
@@ -247,7 +247,7 @@ async def test_a_commit_to_a_partition_that_moved_is_refused() -> None:
     assert broker.committed() == (ErrorCode.NONE, -1)
 
 
-async def test_offsets_expire_from_time_to_time() -> None:
+async def test_offsets_expire_periodically() -> None:
     settings = GroupSettings(retention_ms=1_000, retention_check_interval_ms=400)
     broker = Broker(settings=settings)
     await broker.load()
@@ -261,7 +261,7 @@ async def test_offsets_expire_from_time_to_time() -> None:
     assert broker.time.armed_count == 0
 
 
-async def test_the_end_answers_parked_joins_and_refuses_what_comes_later() -> None:
+async def test_closing_answers_parked_joins_and_refuses_later_requests() -> None:
     broker = Broker()
     await broker.load()
     await broker.join_and_sync()
@@ -275,7 +275,7 @@ async def test_the_end_answers_parked_joins_and_refuses_what_comes_later() -> No
     assert broker.time.armed_count == 0
 
 
-async def test_a_long_log_does_not_hold_the_loop() -> None:
+async def test_loading_a_long_log_leaves_the_event_loop_free() -> None:
     broker = Broker()
     await broker.load()
     for offset in range(2_500):
@@ -291,7 +291,7 @@ async def test_a_long_log_does_not_hold_the_loop() -> None:
     assert again.committed() == (ErrorCode.NONE, 2_499)
 
 
-async def test_an_answer_known_at_once_needs_no_future_and_a_cancelled_one_is_left_alone() -> None:
+async def test_a_response_known_at_once_needs_no_future_and_a_cancelled_future_is_not_set() -> None:
     answer = PendingResponse[SyncResult, str](lambda result: result.error.name)
     answer(SyncResult(ErrorCode.NONE))
     assert answer.take() == "NONE"

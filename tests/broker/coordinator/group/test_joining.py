@@ -1,4 +1,4 @@
-"""JoinGroup: ids (KIP-394), time-outs (KIP-62), the initial delay (KIP-134), the size limit (KIP-389), protocols."""
+"""JoinGroup: member ids (KIP-394), timeouts (KIP-62), initial delay (KIP-134), size limit (KIP-389), protocols."""
 
 import pytest
 from pybroker.broker.coordinator.group.member import MemberProtocol
@@ -11,7 +11,7 @@ from support.clients.group_clients import NO_DELAY, REBALANCE_MS, SESSION_MS, Gr
 # -- a member's first join
 
 
-def test_a_lone_member_is_in_a_generation_at_once_when_there_is_no_initial_delay() -> None:
+def test_without_initial_delay_a_lone_member_gets_its_generation_at_once() -> None:
     world = GroupWorld()
 
     result = world.join(version=3).result
@@ -35,14 +35,14 @@ def test_a_dynamic_member_gets_its_id_first_and_joins_with_it() -> None:
     assert not world.group().pending_members
 
 
-def test_a_member_id_nobody_handed_out_is_unknown() -> None:
+def test_a_join_with_a_member_id_that_was_never_handed_out_gets_unknown_member_id() -> None:
     world = GroupWorld()
     assert world.join("made-up").result.error is ErrorCode.UNKNOWN_MEMBER_ID
     world.join()
     assert world.join("made-up").result.error is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_an_id_that_is_not_used_within_the_session_time_out_is_forgotten() -> None:
+def test_a_member_id_that_does_not_join_within_the_session_timeout_is_forgotten() -> None:
     world = GroupWorld()
     member_id = world.join().result.member_id
 
@@ -55,7 +55,7 @@ def test_an_id_that_is_not_used_within_the_session_time_out_is_forgotten() -> No
     assert world.time.armed_count == 0
 
 
-def test_a_rebalance_waits_for_those_who_were_handed_an_id() -> None:
+def test_a_rebalance_waits_for_clients_that_got_a_member_id() -> None:
     world = GroupWorld()
     (first,) = world.stable_group("a")
     new_id = world.join().result.member_id
@@ -67,7 +67,7 @@ def test_a_rebalance_waits_for_those_who_were_handed_an_id() -> None:
     assert rejoin.result.generation_id == late.result.generation_id == 2
 
 
-def test_a_rebalance_goes_on_when_the_owner_of_an_id_does_not_come() -> None:
+def test_a_rebalance_ends_when_the_client_with_a_new_member_id_does_not_join() -> None:
     world = GroupWorld()
     (first,) = world.stable_group("a")
     world.join()
@@ -79,7 +79,7 @@ def test_a_rebalance_goes_on_when_the_owner_of_an_id_does_not_come() -> None:
     assert list(world.group().members) == [first]
 
 
-def test_an_unknown_member_with_an_instance_id_of_nobody_is_unknown() -> None:
+def test_a_new_member_id_used_with_an_instance_id_gets_unknown_member_id() -> None:
     world = GroupWorld()
     pending_id = world.join().result.member_id
     assert world.join(pending_id, instance_id="i").result.error is ErrorCode.UNKNOWN_MEMBER_ID
@@ -88,7 +88,7 @@ def test_an_unknown_member_with_an_instance_id_of_nobody_is_unknown() -> None:
 # -- the initial delay (KIP-134)
 
 
-def test_members_that_come_within_the_initial_delay_share_the_first_generation() -> None:
+def test_members_that_join_within_the_initial_delay_share_the_first_generation() -> None:
     world = GroupWorld(GroupSettings(initial_rebalance_delay_ms=3_000))
     first = world.join(version=3)
     world.time.advance(2_000)
@@ -101,7 +101,7 @@ def test_members_that_come_within_the_initial_delay_share_the_first_generation()
     assert first.result.leader_id == first.result.member_id == second.result.leader_id
 
 
-def test_a_lone_member_waits_the_initial_delay_once() -> None:
+def test_a_lone_member_waits_for_one_initial_delay() -> None:
     world = GroupWorld(GroupSettings(initial_rebalance_delay_ms=3_000))
     first = world.join(version=3)
     world.time.advance(2_999)
@@ -110,7 +110,7 @@ def test_a_lone_member_waits_the_initial_delay_once() -> None:
     assert first.result.generation_id == 1
 
 
-def test_newcomers_prolong_the_initial_delay_up_to_the_rebalance_time_out() -> None:
+def test_new_members_extend_the_initial_delay_up_to_the_rebalance_timeout() -> None:
     world = GroupWorld(GroupSettings(initial_rebalance_delay_ms=3_000))
     calls = [world.join(version=3, rebalance_ms=7_000)]
     for _ in range(6):
@@ -153,7 +153,7 @@ def test_a_new_member_makes_the_others_join_again() -> None:
     assert second.result.members == ()
 
 
-def test_who_does_not_join_again_within_the_rebalance_time_out_is_out() -> None:
+def test_a_member_that_does_not_join_again_within_the_rebalance_timeout_is_removed() -> None:
     world = GroupWorld()
     leader, other = world.stable_group("a", "b")
     new = world.join(version=3)
@@ -169,7 +169,7 @@ def test_who_does_not_join_again_within_the_rebalance_time_out_is_out() -> None:
     assert world.heartbeat(leader, 3) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_the_longest_rebalance_time_out_of_the_members_counts() -> None:
+def test_a_rebalance_waits_for_the_longest_rebalance_timeout_of_its_members() -> None:
     world = GroupWorld()
     slow = world.join(version=3, rebalance_ms=300_000, session_ms=SESSION_MS).result.member_id
     world.sync(slow, 1)
@@ -182,7 +182,7 @@ def test_the_longest_rebalance_time_out_of_the_members_counts() -> None:
     assert quick.result.generation_id == 2
 
 
-def test_the_join_of_a_new_member_is_parked_for_five_minutes_at_most() -> None:
+def test_the_first_join_of_a_member_waits_for_five_minutes_at_most() -> None:
     world = GroupWorld()
     (first,) = world.stable_group("a")
     world.join(first, rebalance_ms=30 * 60_000)  # as leader: a rebalance
@@ -198,7 +198,7 @@ def test_the_join_of_a_new_member_is_parked_for_five_minutes_at_most() -> None:
     assert list(world.group().members) == [first]
 
 
-def test_a_parked_join_keeps_an_old_member_without_heartbeats() -> None:
+def test_a_member_with_a_parked_join_needs_no_heartbeats() -> None:
     world = GroupWorld()
     leader, other = world.stable_group("a", "b")
     rejoin = world.join(leader)
@@ -214,7 +214,7 @@ def test_a_parked_join_keeps_an_old_member_without_heartbeats() -> None:
     assert leader not in world.group().members
 
 
-def test_a_repeated_join_without_change_hears_of_the_current_generation() -> None:
+def test_a_repeated_join_without_change_gets_the_current_generation() -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
 
@@ -224,7 +224,7 @@ def test_a_repeated_join_without_change_hears_of_the_current_generation() -> Non
     assert world.group().state is GroupState.STABLE
 
 
-def test_a_repeated_join_before_the_sync_hears_of_the_current_generation() -> None:
+def test_a_repeated_join_before_the_sync_gets_the_current_generation() -> None:
     world = GroupWorld()
     first = world.join(version=3).result
     assert world.group().state is GroupState.COMPLETING_REBALANCE
@@ -232,7 +232,7 @@ def test_a_repeated_join_before_the_sync_hears_of_the_current_generation() -> No
     assert world.join(first.member_id).result == first
 
 
-def test_a_leader_that_joins_again_gets_a_rebalance() -> None:
+def test_a_leader_that_joins_again_starts_a_rebalance() -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
 
@@ -243,7 +243,7 @@ def test_a_leader_that_joins_again_gets_a_rebalance() -> None:
 
 
 @pytest.mark.parametrize("is_synced", [False, True])
-def test_a_member_with_new_metadata_causes_a_rebalance(is_synced: bool) -> None:
+def test_a_member_that_joins_with_new_metadata_starts_a_rebalance(is_synced: bool) -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
     if not is_synced:
@@ -257,7 +257,7 @@ def test_a_member_with_new_metadata_causes_a_rebalance(is_synced: bool) -> None:
     assert world.group().state is GroupState.PREPARING_REBALANCE
 
 
-def test_a_join_sent_twice_answers_the_later_one() -> None:
+def test_an_older_parked_join_is_answered_when_the_member_joins_again() -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
     earlier = world.join(leader)
@@ -270,7 +270,7 @@ def test_a_join_sent_twice_answers_the_later_one() -> None:
     assert again.result.generation_id == 3
 
 
-def test_when_all_joined_nobody_waits_any_longer() -> None:
+def test_a_rebalance_ends_as_soon_as_all_members_have_joined() -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
     assert not world.join(leader).is_answered
@@ -281,7 +281,7 @@ def test_when_all_joined_nobody_waits_any_longer() -> None:
 # -- protocols
 
 
-def test_the_protocol_is_one_that_all_support_and_most_prefer() -> None:
+def test_the_protocol_is_one_that_all_members_support_and_most_prefer() -> None:
     world = GroupWorld(GroupSettings(initial_rebalance_delay_ms=1_000))
     calls = [
         world.join(version=3, protocols_=protocols(*names))
@@ -297,7 +297,7 @@ def test_the_protocol_is_one_that_all_support_and_most_prefer() -> None:
     assert {call.result.protocol_name for call in calls} == {"range"}
 
 
-def test_another_protocol_type_or_no_common_protocol_is_refused() -> None:
+def test_a_join_with_another_protocol_type_or_no_common_protocol_is_refused() -> None:
     world = GroupWorld()
     world.join(version=3, protocols_=protocols("range", "robin"))
 
@@ -312,7 +312,9 @@ def test_another_protocol_type_or_no_common_protocol_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("protocol_type", "names"), [("", ("range",)), ("consumer", ())])
-def test_an_empty_group_wants_a_type_and_a_protocol(protocol_type: str, names: tuple[str, ...]) -> None:
+def test_a_join_to_an_empty_group_needs_a_protocol_type_and_a_protocol(
+    protocol_type: str, names: tuple[str, ...]
+) -> None:
     world = GroupWorld()
     result = world.join(version=3, protocol_type=protocol_type, protocols_=protocols(*names)).result
     assert result.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -327,7 +329,7 @@ def test_groups_of_any_protocol_type_work_with_opaque_metadata() -> None:
     assert world.group().subscribed_topics is None
 
 
-def test_an_emptied_group_may_take_another_protocol_type() -> None:
+def test_an_empty_group_accepts_another_protocol_type() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     world.rules.rebalances.remove_member(world.group(), world.group().members[member_id], "test")
@@ -338,7 +340,7 @@ def test_an_emptied_group_may_take_another_protocol_type() -> None:
     assert (result.error, result.protocol_type, result.generation_id) == (ErrorCode.NONE, "connect", 3)
 
 
-def test_the_subscribed_topics_of_a_generation_are_known() -> None:
+def test_a_generation_has_the_subscribed_topics_of_its_members() -> None:
     world = GroupWorld(GroupSettings(initial_rebalance_delay_ms=1_000))
     world.join(version=3, protocols_=protocols("range", metadata=subscription("a", "b")))
     world.join(version=3, protocols_=protocols("range", metadata=subscription("ü")))
@@ -352,13 +354,13 @@ def test_the_subscribed_topics_of_a_generation_are_known() -> None:
 @pytest.mark.parametrize(
     ("session_ms", "is_allowed"), [(5_999, False), (6_000, True), (1_800_000, True), (1_800_001, False)]
 )
-def test_session_time_outs_have_limits(session_ms: int, is_allowed: bool) -> None:
+def test_session_timeouts_outside_the_limits_are_refused(session_ms: int, is_allowed: bool) -> None:
     world = GroupWorld()
     error = world.join(version=3, session_ms=session_ms).result.error
     assert error is (ErrorCode.NONE if is_allowed else ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
-def test_a_full_stable_group_takes_nobody_in() -> None:
+def test_a_full_stable_group_refuses_new_members() -> None:
     world = GroupWorld(GroupSettings(initial_rebalance_delay_ms=0, max_size=2))
     world.stable_group("a", "b")
 
@@ -368,7 +370,7 @@ def test_a_full_stable_group_takes_nobody_in() -> None:
     assert world.group().state is GroupState.STABLE
 
 
-def test_the_last_to_come_back_loses_its_place_when_newcomers_filled_the_group() -> None:
+def test_the_last_member_to_join_again_is_removed_when_new_members_filled_the_group() -> None:
     world = GroupWorld(GroupSettings(initial_rebalance_delay_ms=0, max_size=2))
     (first,) = world.stable_group("a")
     newcomers = [world.join(version=3), world.join(version=3)]
@@ -382,7 +384,7 @@ def test_the_last_to_come_back_loses_its_place_when_newcomers_filled_the_group()
     assert world.join(version=3).result.error is ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
-def test_a_loaded_group_above_the_limit_shrinks_in_a_rebalance() -> None:
+def test_a_loaded_group_above_the_size_limit_shrinks_in_a_rebalance() -> None:
     big = GroupWorld(NO_DELAY)
     ids = big.stable_group("a", "b", "c")
     small = GroupWorld(GroupSettings(initial_rebalance_delay_ms=0, max_size=2))
@@ -401,7 +403,7 @@ def test_a_loaded_group_above_the_limit_shrinks_in_a_rebalance() -> None:
 # -- whose group is it
 
 
-def test_joins_are_refused_where_the_coordinator_is_another_one_or_still_reads() -> None:
+def test_joins_are_refused_by_another_coordinator_and_while_loading() -> None:
     world = GroupWorld(owned=())
     partition = world.rules.registry.partition_for("g")
     assert world.join().result.error is ErrorCode.NOT_COORDINATOR
@@ -413,5 +415,5 @@ def test_joins_are_refused_where_the_coordinator_is_another_one_or_still_reads()
     assert world.join().result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_nobody_joins_the_group_without_a_name() -> None:
+def test_a_join_to_the_empty_group_id_is_refused() -> None:
     assert GroupWorld().join(group_id="").result.error is ErrorCode.INVALID_GROUP_ID

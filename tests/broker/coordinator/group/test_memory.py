@@ -1,4 +1,4 @@
-"""The account of what groups take in memory: all that clients say of themselves, as wide as Python keeps it."""
+"""The memory that groups use, counted from the texts and metadata that clients send."""
 
 from dataclasses import replace
 from sys import getsizeof
@@ -18,7 +18,7 @@ from support.clients.group_clients import NO_DELAY, GroupWorld, protocols, subsc
 WIDE = ["\N{GRINNING FACE}" + "a" * 30_000, "\N{CYRILLIC SMALL LETTER YA}" * 30_000, "a" * 30_000]
 
 
-def test_what_leaders_assign_counts_until_its_member_leaves() -> None:
+def test_an_assignment_counts_as_memory_until_its_member_leaves() -> None:
     world = GroupWorld()
     (leader,) = world.stable_group("a")
     before = world.group().size_bytes
@@ -30,7 +30,7 @@ def test_what_leaders_assign_counts_until_its_member_leaves() -> None:
     assert world.group().size_bytes < before
 
 
-def test_what_leaders_assign_counts_when_it_is_read_from_the_log() -> None:
+def test_an_assignment_read_from_the_log_counts_as_memory() -> None:
     world = GroupWorld()
     (leader,) = world.stable_group("a")
     empty, full = (
@@ -39,7 +39,7 @@ def test_what_leaders_assign_counts_when_it_is_read_from_the_log() -> None:
     assert full.size_bytes == empty.size_bytes + 100_000
 
 
-def test_an_assignment_that_there_is_no_room_for_is_refused_and_the_group_rebalances() -> None:
+def test_an_assignment_past_the_memory_limit_is_refused_and_the_group_rebalances() -> None:
     world = GroupWorld(replace(NO_DELAY, max_bytes=50_000))
     (leader,) = world.stable_group("a")
     generation_id = world.join(leader).result.generation_id
@@ -53,7 +53,7 @@ def test_an_assignment_that_there_is_no_room_for_is_refused_and_the_group_rebala
 
 
 @pytest.mark.parametrize("text", WIDE, ids=["widest", "wide", "narrow"])
-def test_texts_count_as_wide_as_they_are_kept(text: str) -> None:
+def test_texts_count_by_the_width_of_their_characters_in_memory(text: str) -> None:
     kept = getsizeof(text) - 100  # of the object itself, which other numbers stand for
     world = GroupWorld()
     name = protocols(text, metadata=b"m")
@@ -65,7 +65,7 @@ def test_texts_count_as_wide_as_they_are_kept(text: str) -> None:
     assert settings_bytes({text: text}) >= 2 * kept
 
 
-def test_a_group_that_everybody_has_left_still_counts_its_protocol_type() -> None:
+def test_an_empty_group_still_counts_its_protocol_type() -> None:
     world = GroupWorld()
     member_id = world.join(protocol_type="t" * 30_000, version=3).result.member_id
     world.leave(LeavingMember(member_id, None, None))
@@ -74,7 +74,7 @@ def test_a_group_that_everybody_has_left_still_counts_its_protocol_type() -> Non
     assert decode_group("g", encode_group(world.group(), {})).size_bytes == world.group().size_bytes
 
 
-def test_topics_that_members_name_count_as_texts_of_their_own() -> None:
+def test_subscribed_topics_count_in_addition_to_the_metadata() -> None:
     metadata = subscription(*(str(number) for number in range(1000)))
     world = GroupWorld()
     consumers = world.join(group_id="consumers", protocols_=protocols("range", metadata=metadata), version=3)
@@ -88,14 +88,14 @@ def test_topics_that_members_name_count_as_texts_of_their_own() -> None:
     assert abs(world.group("consumers").size_bytes - world.group("others").size_bytes) < 100
 
 
-def test_a_subscription_to_more_topics_than_anybody_has_is_not_kept() -> None:
+def test_a_subscription_with_too_many_topics_is_not_kept() -> None:
     names = [str(number) for number in range(100_001)]
     assert subscribed_topics([subscription(*names)]) is None
     assert subscribed_topics([subscription(*names[:60_000]), subscription(*names[60_000:])]) is None
     assert len(subscribed_topics([subscription(*names[1:])] * 2) or ()) == 100_000
 
 
-def test_topics_are_read_as_often_as_members_of_a_group_may_name_them() -> None:
+def test_subscriptions_with_too_many_mentions_of_topics_are_not_read() -> None:
     many = [f"t{number}" for number in range(1000)]
     own = [subscription(*many, f"own-{member}") for member in range(200)]
     assert subscribed_topics(own) is None
@@ -104,7 +104,7 @@ def test_topics_are_read_as_often_as_members_of_a_group_may_name_them() -> None:
     assert subscribed_topics([subscription(*[""] * 200_001)]) is None
 
 
-def test_a_commit_makes_no_group_that_there_is_no_room_for() -> None:
+def test_a_commit_creates_no_group_past_the_memory_limit() -> None:
     for producer_id in (None, 5):
         world = GroupWorld(replace(NO_DELAY, max_bytes=20_000))
         offsets = {TopicPartition("t", 0): 1}

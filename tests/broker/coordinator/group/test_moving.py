@@ -1,4 +1,4 @@
-"""Partitions of ``__consumer_offsets`` move between coordinators: what they share is the topic, and nothing else."""
+"""Partitions of ``__consumer_offsets`` move between coordinators that share nothing but the topic."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -109,7 +109,9 @@ async def test_groups_are_loading_from_the_moment_of_the_election(old: Broker, n
     assert new.committed() == (ErrorCode.NONE, -1)
 
 
-async def test_a_commit_that_waits_for_replicas_is_turned_away_at_once_and_stays_unseen(old: Broker) -> None:
+async def test_a_commit_waiting_for_replicas_gets_not_coordinator_when_the_partition_moves_and_is_not_visible(
+    old: Broker,
+) -> None:
     old.log.replicas.clear()
     commit = old.commit(5)
     await settle()
@@ -124,7 +126,7 @@ async def test_a_commit_that_waits_for_replicas_is_turned_away_at_once_and_stays
     assert old.committed() == (ErrorCode.NOT_COORDINATOR, None)
 
 
-async def test_a_commit_is_not_seen_before_it_is_on_all_replicas(old: Broker) -> None:
+async def test_a_commit_is_not_visible_before_all_replicas_have_it(old: Broker) -> None:
     old.log.replicas.clear()
     old.commit(5)
     await settle()
@@ -135,7 +137,7 @@ async def test_a_commit_is_not_seen_before_it_is_on_all_replicas(old: Broker) ->
     assert old.committed() == OURS
 
 
-async def test_an_append_of_an_old_leadership_says_nothing_to_the_new_one(old: Broker) -> None:
+async def test_an_append_of_an_old_leadership_has_no_effect_under_the_new_one(old: Broker) -> None:
     """Away and back again, while the disk or the replicas take their time with what was to be written before."""
     old.log.replicas.clear()
     before = old.commit(7)
@@ -151,7 +153,7 @@ async def test_an_append_of_an_old_leadership_says_nothing_to_the_new_one(old: B
     assert old.committed() == (ErrorCode.NONE, 9)
 
 
-async def test_members_go_on_with_the_new_coordinator_in_their_generation(old: Broker, new: Broker) -> None:
+async def test_members_continue_with_the_new_coordinator_in_their_generation(old: Broker, new: Broker) -> None:
     member = old.join().result.member_id
     synced = old.sync(member, 1)
     await settle()
@@ -169,7 +171,9 @@ async def test_members_go_on_with_the_new_coordinator_in_their_generation(old: B
     assert commit.error is ErrorCode.NONE
 
 
-async def test_a_generation_whose_assignment_was_not_stored_is_not_known_elsewhere(old: Broker, new: Broker) -> None:
+async def test_the_new_coordinator_does_not_know_a_generation_whose_assignment_was_not_stored(
+    old: Broker, new: Broker
+) -> None:
     """Kafka writes a generation with its assignment: a rebalance under way begins anew, in an older generation."""
     member = old.join().result.member_id
     old.sync(member, 1)
@@ -188,7 +192,9 @@ async def test_a_generation_whose_assignment_was_not_stored_is_not_known_elsewhe
     assert new.join(member).result.generation_id == 2
 
 
-async def test_an_assignment_that_is_being_stored_counts_with_the_new_coordinator(old: Broker, new: Broker) -> None:
+async def test_an_assignment_whose_write_was_replicated_is_valid_with_the_new_coordinator(
+    old: Broker, new: Broker
+) -> None:
     member = old.join().result.member_id
     old.log.replicas.clear()
     waiting = old.sync(member, 1)
@@ -200,7 +206,7 @@ async def test_an_assignment_that_is_being_stored_counts_with_the_new_coordinato
     assert new.sync(member, 1).result.assignment == b"all"
 
 
-async def test_joins_that_wait_are_turned_away_and_their_timers_end(old: Broker) -> None:
+async def test_parked_joins_are_answered_and_timers_cancelled_when_the_partition_moves(old: Broker) -> None:
     member = old.join().result.member_id
     old.sync(member, 1)
     await settle()
@@ -211,7 +217,7 @@ async def test_joins_that_wait_are_turned_away_and_their_timers_end(old: Broker)
     assert old.time.armed_count == 0
 
 
-async def test_a_static_member_comes_back_to_the_new_coordinator_without_a_rebalance(old: Broker, new: Broker) -> None:
+async def test_a_static_member_returns_to_the_new_coordinator_without_a_rebalance(old: Broker, new: Broker) -> None:
     before = old.join(instance_id="one").result
     old.sync(before.member_id, 1, "one")
     await settle()
@@ -225,7 +231,9 @@ async def test_a_static_member_comes_back_to_the_new_coordinator_without_a_rebal
     assert new.coordinator.membership.heartbeat("g", before.member_id, "one", 1) is ErrorCode.FENCED_INSTANCE_ID
 
 
-async def test_a_member_that_does_not_find_the_new_coordinator_times_out_there(old: Broker, new: Broker) -> None:
+async def test_a_member_that_does_not_find_the_new_coordinator_is_removed_after_its_session(
+    old: Broker, new: Broker
+) -> None:
     member = old.join().result.member_id
     old.sync(member, 1)
     await settle()
@@ -248,7 +256,7 @@ async def test_groups_are_deleted_while_too_few_replicas_are_in_sync(old: Broker
     assert new.committed() == (ErrorCode.NONE, -1)
 
 
-async def test_a_topic_that_was_deleted_and_made_anew_counts_its_epochs_from_zero(old: Broker) -> None:
+async def test_a_recreated_offsets_topic_counts_its_epochs_from_zero(old: Broker) -> None:
     old.follow(9)
     await old.lead(0)
     assert old.committed()[0] is ErrorCode.NOT_COORDINATOR
@@ -257,7 +265,7 @@ async def test_a_topic_that_was_deleted_and_made_anew_counts_its_epochs_from_zer
     assert old.committed() == (ErrorCode.NONE, -1)
 
 
-async def test_what_ends_the_reading_of_a_partition_that_moved_meanwhile_is_no_error(old: Broker, new: Broker) -> None:
+async def test_an_error_in_reading_a_partition_that_moved_meanwhile_is_ignored(old: Broker, new: Broker) -> None:
     old.commit(5)
     await settle()
     new.log.read_error = KafkaStorageError("its directory is offline")
@@ -270,7 +278,7 @@ async def test_what_ends_the_reading_of_a_partition_that_moved_meanwhile_is_no_e
     assert new.committed() == (ErrorCode.NOT_COORDINATOR, None)
 
 
-async def test_a_failed_read_does_not_end_that_of_a_later_leadership(old: Broker, new: Broker) -> None:
+async def test_a_failed_load_does_not_end_the_load_of_a_newer_leadership(old: Broker, new: Broker) -> None:
     commit = old.commit(5)
     await settle()
     assert commit.error is ErrorCode.NONE
@@ -310,7 +318,7 @@ async def test_a_transaction_that_ends_after_the_move_takes_effect(topic: Offset
 
 
 @pytest.mark.parametrize("is_read", [True, False], ids=["read by the load", "too late to be read by the load"])
-async def test_a_transaction_that_ends_while_the_partition_is_read_takes_effect(
+async def test_a_transaction_that_ends_while_the_partition_is_loading_takes_effect(
     topic: OffsetsTopic, new: Broker, is_read: bool
 ) -> None:
     write_in_transaction(topic, 5, 7)
@@ -328,7 +336,7 @@ async def test_a_transaction_that_ends_while_the_partition_is_read_takes_effect(
 # -- many partitions
 
 
-async def test_a_few_partitions_are_read_at_once_in_the_order_of_their_elections() -> None:
+async def test_a_few_partitions_are_loaded_at_once_in_the_order_of_their_elections() -> None:
     topic = OffsetsTopic(12)
     for partition in range(12):
         record = (encode_offset_key(f"g{partition}", T0), encode_offset(OffsetAndMetadata(5, 0, "", 1)))
@@ -368,7 +376,7 @@ ORDERS = st.lists(
 
 
 @given(ORDERS)
-async def test_the_newest_leadership_decides_in_whatever_order_orders_come_and_loads_end(
+async def test_the_newest_leadership_wins_in_any_order_of_elections_and_loads(
     orders: list[tuple[str, int, int, bool]],
 ) -> None:
     """Of two orders with one epoch, a broker only ever gets the same one again: the kind goes by the epoch."""

@@ -1,3 +1,5 @@
+"""The partition of a group id: Java's string hash, and its cache."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,16 +18,16 @@ from pybroker.broker.coordinator.group.partitioning import java_string_hash, par
         ("😀", 31 * 0xD83D + 0xDE00),
     ],
 )
-def test_hash_is_javas(text: str, expected: int) -> None:
+def test_the_hash_equals_the_string_hash_of_java(text: str, expected: int) -> None:
     assert java_string_hash(text) == expected
 
 
-def test_the_hash_without_an_absolute_value_counts_as_zero() -> None:
+def test_the_smallest_hash_maps_to_partition_zero() -> None:
     assert partition_for_key("polygenelubricants", 50) == 0
     assert partition_for_key("polygenelubricants", 7) == 0
 
 
-def test_negative_hashes_count_by_their_absolute_value() -> None:
+def test_a_negative_hash_maps_by_its_absolute_value() -> None:
     assert partition_for_key("The quick brown fox", 50) == 1739336029 % 50
 
 
@@ -33,7 +35,7 @@ def test_negative_hashes_count_by_their_absolute_value() -> None:
     ("group_id", "partition"),
     [("golden1-dynamic", 0), ("golden1-static", 1), ("golden1-txn-group", 1), ("golden1-simple", 1)],
 )
-def test_groups_of_a_real_broker_are_where_it_keeps_them(group_id: str, partition: int) -> None:
+def test_groups_map_to_the_partitions_that_a_real_broker_uses(group_id: str, partition: int) -> None:
     assert partition_for_key(group_id, 2) == partition
 
 
@@ -46,17 +48,17 @@ def hash_unit_by_unit(text: str) -> int:
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=200))
-def test_the_hash_of_all_units_at_once_is_that_of_one_after_the_other(text: str) -> None:
+def test_the_hash_in_one_integer_equals_the_hash_unit_by_unit(text: str) -> None:
     assert java_string_hash(text) == hash_unit_by_unit(text)
 
 
 @pytest.mark.parametrize("length", [31, 32, 33, 1023, 1024, 1025, 32_767])
 @pytest.mark.parametrize("character", ["\uffff", "\U0010ffff", "\0", "a"])
-def test_long_names_have_javas_hash_too(length: int, character: str) -> None:
+def test_long_names_have_the_string_hash_of_java(length: int, character: str) -> None:
     assert java_string_hash(character * length) == hash_unit_by_unit(character * length)
 
 
-def test_long_names_are_not_remembered() -> None:
+def test_the_hashes_of_long_names_are_not_cached() -> None:
     remembered = partitioning._remembered_hash
     remembered.cache_clear()
     for length in (1, partitioning.REMEMBERED_NAME_LENGTH, partitioning.REMEMBERED_NAME_LENGTH + 1, 30_000):

@@ -1,3 +1,5 @@
+"""Records of ``__consumer_offsets``: written byte for byte as Kafka writes them, and all versions read."""
+
 from base64 import b64decode
 from pathlib import Path
 from typing import Any
@@ -52,7 +54,7 @@ def assignments(group: Group) -> dict[str, bytes]:
     return {member.member_id: member.assignment for member in group.members.values()}
 
 
-def test_what_a_real_broker_wrote_we_write_byte_for_byte() -> None:
+def test_records_are_written_byte_for_byte_as_by_a_real_broker() -> None:
     seen = set()
     for record in reference_records():
         assert record.key is not None
@@ -81,7 +83,7 @@ def test_keys_of_all_versions_are_read(api: str) -> None:
             assert key == OffsetKey(value["group"], TopicPartition(value["topic"], value["partition"]))
 
 
-def test_offsets_of_all_versions_are_read() -> None:
+def test_offset_values_of_all_versions_are_read() -> None:
     versions = set()
     for line in golden("OffsetCommitValue"):
         value = line["value"]
@@ -97,7 +99,7 @@ def test_offsets_of_all_versions_are_read() -> None:
     assert versions == {0, 1, 2, 3, 4}
 
 
-def test_groups_of_all_versions_are_read() -> None:
+def test_group_values_of_all_versions_are_read() -> None:
     versions = set()
     for line in golden("GroupMetadataValue"):
         value = line["value"]
@@ -121,7 +123,7 @@ def test_groups_of_all_versions_are_read() -> None:
     assert versions == {0, 1, 2, 3, 4}
 
 
-def test_a_group_of_version_0_has_its_session_time_out_as_rebalance_time_out() -> None:
+def test_a_group_value_of_version_0_uses_the_session_timeout_as_rebalance_timeout() -> None:
     (line,) = [line for line in golden("GroupMetadataValue") if (line["version"], line["variant"]) == (0, "typical")]
     group = decode_group("g", bytes.fromhex(line["hex"]))
     assert [m.rebalance_timeout_ms for m in group.members.values()] == [
@@ -142,13 +144,13 @@ def test_an_offset_with_its_own_expiry_is_written_in_version_1() -> None:
 
 
 @given(INT64, st.integers(-1, 2**31 - 1), st.text(max_size=50), INT64)
-def test_offsets_come_back_as_written(offset: int, leader_epoch: int, metadata: str, timestamp_ms: int) -> None:
+def test_an_offset_is_read_as_it_was_written(offset: int, leader_epoch: int, metadata: str, timestamp_ms: int) -> None:
     value = OffsetAndMetadata(offset, leader_epoch, metadata, timestamp_ms)
     assert decode_offset(encode_offset(value)) == value
 
 
 @given(st.binary(max_size=60))
-def test_garbage_is_a_decode_error_or_something_whole(data: bytes) -> None:
+def test_random_bytes_raise_a_decode_error_or_give_a_complete_value(data: bytes) -> None:
     for read in (decode_key, decode_offset, lambda blob: decode_group("g", blob)):
         try:
             read(data)
@@ -157,12 +159,12 @@ def test_garbage_is_a_decode_error_or_something_whole(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("decode", [decode_offset, lambda data: decode_group("g", data)])
-def test_a_value_of_a_newer_version_is_refused(decode: Any) -> None:
+def test_a_value_of_a_newer_version_raises_a_decode_error(decode: Any) -> None:
     with pytest.raises(DecodeError, match="version 5"):
         decode(b"\x00\x05" + bytes(40))
 
 
-def test_a_stored_group_keeps_members_and_leader() -> None:
+def test_a_group_that_is_written_and_read_keeps_its_members_and_leader() -> None:
     group = Group("g", 7, GroupState.PREPARING_REBALANCE)
     for number in range(3):
         member = Member(

@@ -1,4 +1,4 @@
-"""Loading: a partition's records become groups again."""
+"""Replay: the records of a ``__consumer_offsets`` partition become groups again."""
 
 import json
 import re
@@ -74,7 +74,7 @@ def dumped_state(partition: int) -> tuple[dict[str, Any], dict[tuple[str, str, i
 
 
 @pytest.mark.parametrize("partition", [0, 1])
-def test_a_real_brokers_log_gives_the_state_its_dump_tells(partition: int) -> None:
+def test_the_log_of_a_real_broker_gives_the_state_in_its_dump(partition: int) -> None:
     replay = Replay(partition)
     for path in sorted((LOG_DIRECTORY / f"data/__consumer_offsets-{partition}").glob("*.log")):
         for batch in iter_batches(path.read_bytes()):
@@ -143,7 +143,7 @@ def test_a_group_that_only_committed_offsets_is_empty_in_generation_0() -> None:
     assert group.state_timestamp_ms == 99
 
 
-def test_offsets_of_a_transaction_take_effect_at_its_commit() -> None:
+def test_replayed_offsets_of_a_transaction_take_effect_at_its_commit_marker() -> None:
     topic = OffsetsTopic()
     put(topic, 1)
     put(topic, 7, producer_id=3)
@@ -156,7 +156,7 @@ def test_offsets_of_a_transaction_take_effect_at_its_commit() -> None:
     assert not group.offsets.is_unstable(P0)
 
 
-def test_offsets_of_an_aborted_transaction_are_forgotten() -> None:
+def test_replayed_offsets_of_an_aborted_transaction_are_dropped() -> None:
     topic = OffsetsTopic()
     put(topic, 7, producer_id=3)
     end(topic, 3, commit=False)
@@ -164,7 +164,7 @@ def test_offsets_of_an_aborted_transaction_are_forgotten() -> None:
     assert replayed(topic) == {}
 
 
-def test_offsets_of_an_open_transaction_stay_pending() -> None:
+def test_replayed_offsets_of_an_open_transaction_stay_pending() -> None:
     topic = OffsetsTopic()
     put(topic, 7, producer_id=3)
 
@@ -176,7 +176,7 @@ def test_offsets_of_an_open_transaction_stay_pending() -> None:
     assert committed(group) == {P0: 7}
 
 
-def test_a_plain_commit_written_after_a_transactional_one_wins_even_if_the_marker_comes_later() -> None:
+def test_a_replayed_plain_commit_after_a_transactional_one_wins_even_if_the_marker_comes_later() -> None:
     topic = OffsetsTopic()
     put(topic, 7, producer_id=3)
     put(topic, 9)
@@ -185,7 +185,7 @@ def test_a_plain_commit_written_after_a_transactional_one_wins_even_if_the_marke
     assert committed(replayed(topic)["g"]) == {P0: 9}
 
 
-def test_a_deleted_group_is_gone_and_its_later_offsets_make_a_simple_one() -> None:
+def test_a_deleted_group_is_gone_and_later_offsets_make_a_group_without_members() -> None:
     topic = OffsetsTopic()
     put(topic, 4)
     topic.write(0, build_records([(encode_group_key("g"), None), (encode_offset_key("g", P0), None)], 1, Codec.NONE))
@@ -195,7 +195,7 @@ def test_a_deleted_group_is_gone_and_its_later_offsets_make_a_simple_one() -> No
     assert replayed(topic)["g"].protocol_type is None
 
 
-def test_records_of_unknown_kind_or_broken_ones_do_not_hide_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_and_broken_records_are_skipped_and_the_others_replayed(caplog: pytest.LogCaptureFixture) -> None:
     topic = OffsetsTopic()
     put(topic, 1)
     broken = (encode_offset_key("g", P0), b"\x00\x03\x00")
@@ -219,7 +219,7 @@ def test_records_of_unknown_kind_or_broken_ones_do_not_hide_the_others(caplog: p
         max_size=25,
     )
 )
-def test_loading_equals_having_been_there(steps: list[tuple[Any, Any, Any]]) -> None:
+def test_a_replayed_group_equals_the_group_that_wrote_the_log(steps: list[tuple[Any, Any, Any]]) -> None:
     """What replay finds is what a coordinator's memory held: the same events through GroupOffsets."""
     topic, live = OffsetsTopic(), Group("g", 99)
     for number, (step, what, who) in enumerate(steps):

@@ -1,4 +1,4 @@
-"""Heartbeats, sessions and leaving."""
+"""Heartbeat, session timeouts and LeaveGroup."""
 
 import pytest
 from pybroker.broker.coordinator.group.results import LeavingMember
@@ -7,7 +7,7 @@ from pybroker.protocol.errors import ErrorCode
 from support.clients.group_clients import SESSION_MS, GroupWorld
 
 
-def test_heartbeats_keep_a_member() -> None:
+def test_heartbeats_keep_the_session_of_a_member() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     for _ in range(10):
@@ -18,7 +18,7 @@ def test_heartbeats_keep_a_member() -> None:
     assert world.group().state is GroupState.EMPTY
 
 
-def test_heartbeats_arm_no_timers() -> None:
+def test_heartbeats_start_no_timers() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     armed = world.time.armed_count
@@ -27,7 +27,7 @@ def test_heartbeats_arm_no_timers() -> None:
     assert world.time.armed_count == armed == 1
 
 
-def test_a_failed_member_makes_the_others_join_again() -> None:
+def test_a_member_whose_session_expires_makes_the_others_join_again() -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
     world.time.advance(SESSION_MS // 2)
@@ -40,7 +40,7 @@ def test_a_failed_member_makes_the_others_join_again() -> None:
     assert leader not in world.group().members
 
 
-def test_each_member_has_its_own_session_time_out() -> None:
+def test_each_member_has_its_own_session_timeout() -> None:
     world = GroupWorld()
     short = world.join(version=3, session_ms=6_000).result.member_id
     world.sync(short, 1)
@@ -53,7 +53,7 @@ def test_each_member_has_its_own_session_time_out() -> None:
 
 
 @pytest.mark.parametrize("generation_id", [0, 2, -1])
-def test_a_heartbeat_of_another_generation_is_refused_and_does_not_count(generation_id: int) -> None:
+def test_a_heartbeat_of_another_generation_is_refused_and_does_not_extend_the_session(generation_id: int) -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     world.time.advance(SESSION_MS - 1)
@@ -62,28 +62,28 @@ def test_a_heartbeat_of_another_generation_is_refused_and_does_not_count(generat
     assert world.heartbeat(member_id, 1) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_heartbeats_before_the_sync_count() -> None:
+def test_a_heartbeat_before_the_sync_extends_the_session() -> None:
     world = GroupWorld()
     member_id = world.join(version=3).result.member_id
     world.time.advance(SESSION_MS - 1)
     assert world.heartbeat(member_id, 1) is ErrorCode.NONE
 
 
-def test_a_heartbeat_for_a_group_being_read_is_taken_for_good() -> None:
+def test_a_heartbeat_for_a_loading_group_is_accepted() -> None:
     world = GroupWorld(owned=())
     assert world.heartbeat("m", 1) is ErrorCode.NOT_COORDINATOR
     world.rules.registry.begin_loading(world.rules.registry.partition_for("g"), 1)
     assert world.heartbeat("m", 1) is ErrorCode.NONE
 
 
-def test_a_heartbeat_for_a_group_that_does_not_exist_is_of_an_unknown_member() -> None:
+def test_a_heartbeat_for_a_missing_group_gets_unknown_member_id() -> None:
     assert GroupWorld().heartbeat("m", 1) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 # -- leaving
 
 
-def test_who_leaves_makes_the_others_join_again() -> None:
+def test_a_member_that_leaves_makes_the_others_join_again() -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
 
@@ -94,7 +94,7 @@ def test_who_leaves_makes_the_others_join_again() -> None:
     assert world.group().leader_id == follower
 
 
-def test_when_the_last_one_leaves_the_group_is_empty_and_that_is_stored() -> None:
+def test_a_group_whose_last_member_leaves_is_stored_as_empty() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     written = len(world.topic.records())
@@ -108,7 +108,7 @@ def test_when_the_last_one_leaves_the_group_is_empty_and_that_is_stored() -> Non
     assert len(world.topic.records()) == written + 1
 
 
-def test_when_one_leaves_for_whom_a_rebalance_waits_it_waits_no_longer() -> None:
+def test_a_rebalance_does_not_wait_for_a_member_that_has_left() -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
     call = world.join(leader)
@@ -116,7 +116,7 @@ def test_when_one_leaves_for_whom_a_rebalance_waits_it_waits_no_longer() -> None
     assert call.result.generation_id == 3
 
 
-def test_one_who_was_handed_an_id_may_give_it_back() -> None:
+def test_a_client_can_leave_with_a_member_id_that_has_not_joined() -> None:
     world = GroupWorld()
     (first,) = world.stable_group("a")
     pending = world.join().result.member_id
@@ -128,7 +128,7 @@ def test_one_who_was_handed_an_id_may_give_it_back() -> None:
     assert call.result.generation_id == 2
 
 
-def test_many_leave_at_once_and_each_hears_its_own_outcome() -> None:
+def test_many_members_leave_in_one_request_with_a_result_each() -> None:
     world = GroupWorld()
     leader, follower = world.stable_group("a", "b")
 
@@ -142,14 +142,14 @@ def test_many_leave_at_once_and_each_hears_its_own_outcome() -> None:
     assert world.group().state is GroupState.EMPTY
 
 
-def test_nobody_leaves_a_group_that_is_not_there_or_not_ours() -> None:
+def test_leaving_a_missing_group_or_one_of_another_coordinator_is_refused() -> None:
     result = GroupWorld().leave(LeavingMember("m"))
     assert (result.error, result.members[0].error) == (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID)
     elsewhere = GroupWorld(owned=()).leave(LeavingMember("m"))
     assert (elsewhere.error, elsewhere.members) == (ErrorCode.NOT_COORDINATOR, ())
 
 
-def test_a_buried_group_turns_everybody_away_and_leaves_no_timer() -> None:
+def test_a_dead_group_answers_parked_requests_and_leaves_no_timer() -> None:
     world = GroupWorld()
     leader, _ = world.stable_group("a", "b")
     world.join()  # an id is out
@@ -162,7 +162,7 @@ def test_a_buried_group_turns_everybody_away_and_leaves_no_timer() -> None:
     assert world.time.armed_count == 0
 
 
-def test_of_many_members_that_vanish_together_a_few_are_named_and_the_rest_counted(
+def test_of_many_members_that_fail_together_a_few_are_logged_and_the_rest_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = GroupWorld()
@@ -174,7 +174,7 @@ def test_of_many_members_that_vanish_together_a_few_are_named_and_the_rest_count
     assert [line for line in caplog.messages if "members failed" in line] == ["group g: 40 members failed"]
 
 
-def test_members_that_vanish_one_by_one_are_all_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_members_that_fail_one_by_one_are_all_logged(caplog: pytest.LogCaptureFixture) -> None:
     world = GroupWorld()
     with caplog.at_level("INFO"):
         for _ in range(15):

@@ -1,8 +1,10 @@
+"""GroupSettings: read from the broker's configuration, with Kafka's defaults."""
+
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.config.load import load_config
 
 
-def test_settings_come_from_the_brokers_by_kafkas_names() -> None:
+def test_group_settings_come_from_the_broker_settings_of_the_same_meaning() -> None:
     config = load_config(
         "",
         {
@@ -19,5 +21,5 @@ def test_settings_come_from_the_brokers_by_kafkas_names() -> None:
     assert GroupSettings.from_config(config) == GroupSettings(1, 2, 3, 4, 5, 6 * 60_000, 7, 2)
 
 
-def test_defaults_are_kafkas_but_for_the_initial_delay_which_a_single_broker_has_not() -> None:
+def test_default_group_settings_are_those_of_kafka_except_the_initial_delay_of_a_single_broker() -> None:
     assert GroupSettings.from_config(load_config("", {})) == GroupSettings(initial_rebalance_delay_ms=0)

@@ -1,3 +1,5 @@
+"""The states of a group and the moves between them."""
+
 import pytest
 from pybroker.broker.coordinator.group.group import Group
 from pybroker.broker.coordinator.group.states import GroupState, IllegalGroupTransitionError, may_move
@@ -15,7 +17,7 @@ LEGAL = {
 
 @pytest.mark.parametrize("target", GroupState)
 @pytest.mark.parametrize("previous", GroupState)
-def test_only_kafkas_moves_are_legal(previous: GroupState, target: GroupState) -> None:
+def test_only_the_state_transitions_of_kafka_are_legal(previous: GroupState, target: GroupState) -> None:
     group = Group("g", 1, previous)
 
     if (previous, target) in LEGAL:

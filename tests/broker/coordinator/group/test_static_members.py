@@ -1,4 +1,4 @@
-"""Static members: KIP-345, and KIP-814 for leaders that come back."""
+"""Static members (KIP-345), and returning static leaders (KIP-814)."""
 
 import pytest
 from pybroker.broker.coordinator.group.results import LeavingMember
@@ -25,14 +25,14 @@ def id_of(world: GroupWorld, instance_id: str) -> str:
     return world.group().static_members[instance_id]
 
 
-def test_a_static_member_needs_no_second_step_to_get_its_id() -> None:
+def test_a_static_member_joins_in_one_step() -> None:
     world = GroupWorld()
     result = world.join(instance_id="i").result
     assert (result.error, result.member_id) == (ErrorCode.NONE, "i-0001")
     assert result.members[0].group_instance_id == "i"
 
 
-def test_a_restarted_follower_comes_back_without_a_rebalance(world: GroupWorld) -> None:
+def test_a_restarted_static_follower_returns_without_a_rebalance(world: GroupWorld) -> None:
     old = id_of(world, "follow")
 
     back = world.join(instance_id="follow").result
@@ -44,7 +44,7 @@ def test_a_restarted_follower_comes_back_without_a_rebalance(world: GroupWorld) 
     assert world.sync(back.member_id, 2, instance_id="follow").result.assignment == b"F"
 
 
-def test_a_restarted_leader_is_told_to_skip_the_assignment(world: GroupWorld) -> None:
+def test_a_restarted_static_leader_is_told_to_skip_the_assignment(world: GroupWorld) -> None:
     back = world.join(instance_id="lead", version=9).result
 
     assert back.leader_id == back.member_id
@@ -53,7 +53,9 @@ def test_a_restarted_leader_is_told_to_skip_the_assignment(world: GroupWorld) ->
     assert world.sync(back.member_id, 2, instance_id="lead").result.assignment == b"L"
 
 
-def test_a_restarted_leader_that_cannot_skip_does_not_learn_that_it_leads(world: GroupWorld) -> None:
+def test_a_restarted_static_leader_that_cannot_skip_the_assignment_is_shown_another_leader_id(
+    world: GroupWorld,
+) -> None:
     old = id_of(world, "lead")
 
     back = world.join(instance_id="lead", version=8).result
@@ -62,7 +64,7 @@ def test_a_restarted_leader_that_cannot_skip_does_not_learn_that_it_leads(world:
     assert world.group().leader_id == back.member_id
 
 
-def test_the_new_id_is_stored_before_it_is_told(world: GroupWorld) -> None:
+def test_the_new_id_of_a_static_member_is_stored_before_the_response(world: GroupWorld) -> None:
     world.topic.hold()
     call = world.join(instance_id="follow")
     assert not call.is_answered
@@ -70,7 +72,7 @@ def test_the_new_id_is_stored_before_it_is_told(world: GroupWorld) -> None:
     assert call.result.member_id.encode() in (world.topic.records()[-1].value or b"")
 
 
-def test_when_the_new_id_cannot_be_stored_the_old_one_stays(world: GroupWorld) -> None:
+def test_a_static_member_keeps_its_old_id_when_the_new_one_cannot_be_stored(world: GroupWorld) -> None:
     old = id_of(world, "follow")
     before = world.group().members[old].protocols
     world.topic.refuse(NotLeaderOrFollowerError())
@@ -83,7 +85,7 @@ def test_when_the_new_id_cannot_be_stored_the_old_one_stays(world: GroupWorld) -
     assert world.heartbeat(old, 2, instance_id="follow") is ErrorCode.NONE
 
 
-def test_who_was_replaced_is_fenced_everywhere(world: GroupWorld) -> None:
+def test_a_replaced_static_member_is_fenced_by_every_api(world: GroupWorld) -> None:
     old = id_of(world, "follow")
     world.join(instance_id="follow")
 
@@ -97,7 +99,7 @@ def test_who_was_replaced_is_fenced_everywhere(world: GroupWorld) -> None:
     assert world.heartbeat(old, 2) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_parked_join_of_the_replaced_one_is_fenced_at_once(world: GroupWorld) -> None:
+def test_a_parked_join_of_a_replaced_static_member_is_fenced_at_once(world: GroupWorld) -> None:
     old = id_of(world, "follow")
     world.join(id_of(world, "lead"), instance_id="lead")  # a rebalance, so that joins park
     world.rules.rebalances.maybe_prepare(world.group(), "test")
@@ -109,7 +111,7 @@ def test_a_parked_join_of_the_replaced_one_is_fenced_at_once(world: GroupWorld) 
     assert world.join(old, instance_id="follow").is_answered
 
 
-def test_a_parked_sync_of_the_replaced_one_is_fenced_and_the_group_rebalances(world: GroupWorld) -> None:
+def test_a_parked_sync_of_a_replaced_static_member_is_fenced_and_the_group_rebalances(world: GroupWorld) -> None:
     leader, follower = id_of(world, "lead"), id_of(world, "follow")
     world.join(leader, instance_id="lead")
     world.join(follower, instance_id="follow")
@@ -123,7 +125,7 @@ def test_a_parked_sync_of_the_replaced_one_is_fenced_and_the_group_rebalances(wo
     assert back.result.generation_id == 4
 
 
-def test_a_return_that_changes_the_groups_protocol_causes_a_rebalance() -> None:
+def test_a_returning_static_member_that_changes_the_protocol_starts_a_rebalance() -> None:
     world = GroupWorld()
     both = protocols("range", "robin")
     leader = world.join(instance_id="lead", protocols_=both).result.member_id
@@ -135,7 +137,7 @@ def test_a_return_that_changes_the_groups_protocol_causes_a_rebalance() -> None:
     assert (back.result.generation_id, back.result.protocol_name) == (2, "robin")
 
 
-def test_a_return_during_the_wait_for_joins_is_part_of_the_rebalance(world: GroupWorld) -> None:
+def test_a_static_member_that_returns_while_a_rebalance_waits_for_joins_takes_part_in_it(world: GroupWorld) -> None:
     new = world.join(version=3)
     leader = world.join(id_of(world, "lead"), instance_id="lead")
 
@@ -144,7 +146,7 @@ def test_a_return_during_the_wait_for_joins_is_part_of_the_rebalance(world: Grou
     assert new.result.generation_id == back.result.generation_id == leader.result.generation_id == 3
 
 
-def test_a_rebalance_while_the_new_id_is_stored_takes_the_parked_join_along(world: GroupWorld) -> None:
+def test_a_rebalance_that_starts_while_the_new_id_is_stored_includes_the_parked_join(world: GroupWorld) -> None:
     world.topic.hold()
     back = world.join(instance_id="follow")
     new = world.join(version=3)
@@ -156,7 +158,7 @@ def test_a_rebalance_while_the_new_id_is_stored_takes_the_parked_join_along(worl
     assert back.result.generation_id == new.result.generation_id == 3
 
 
-def test_two_returns_in_a_row_fence_the_first(world: GroupWorld) -> None:
+def test_a_static_member_that_returns_twice_fences_its_first_return(world: GroupWorld) -> None:
     world.topic.hold()
     first = world.join(instance_id="follow")
     second = world.join(instance_id="follow")
@@ -167,7 +169,7 @@ def test_two_returns_in_a_row_fence_the_first(world: GroupWorld) -> None:
     assert id_of(world, "follow") == second.result.member_id
 
 
-def test_a_member_that_is_away_shorter_than_its_session_does_not_disturb(world: GroupWorld) -> None:
+def test_a_static_member_that_is_away_within_its_session_causes_no_rebalance(world: GroupWorld) -> None:
     world.time.advance(SESSION_MS - 1)
     world.heartbeat(id_of(world, "lead"), 2, instance_id="lead")
     back = world.join(instance_id="follow").result
@@ -175,7 +177,7 @@ def test_a_member_that_is_away_shorter_than_its_session_does_not_disturb(world: 
     assert world.heartbeat(back.member_id, 2, instance_id="follow") is ErrorCode.NONE
 
 
-def test_a_member_that_is_away_too_long_is_removed(world: GroupWorld) -> None:
+def test_a_static_member_that_is_away_past_its_session_is_removed(world: GroupWorld) -> None:
     for _ in range(4):
         world.time.advance(SESSION_MS // 4)
         error = world.heartbeat(id_of(world, "lead"), 2, instance_id="lead")
@@ -184,7 +186,7 @@ def test_a_member_that_is_away_too_long_is_removed(world: GroupWorld) -> None:
     assert list(world.group().static_members) == ["lead"]
 
 
-def test_a_static_member_that_misses_a_rebalance_keeps_its_place_while_its_session_lasts(world: GroupWorld) -> None:
+def test_a_static_member_that_misses_a_rebalance_stays_a_member_while_its_session_lasts(world: GroupWorld) -> None:
     session_ms = 1_800_000
     back = world.join(instance_id="follow", session_ms=session_ms).result
     leader = world.join(id_of(world, "lead"), instance_id="lead")
@@ -195,7 +197,7 @@ def test_a_static_member_that_misses_a_rebalance_keeps_its_place_while_its_sessi
     assert back.member_id in {member.member_id for member in leader.result.members}
 
 
-def test_when_no_static_member_came_back_the_rebalance_waits_on(world: GroupWorld) -> None:
+def test_a_rebalance_keeps_waiting_when_no_static_member_has_joined(world: GroupWorld) -> None:
     for instance_id in ("lead", "follow"):
         world.join(instance_id=instance_id, session_ms=1_800_000)
     world.rules.rebalances.prepare(world.group(), "test")
@@ -209,7 +211,7 @@ def test_when_no_static_member_came_back_the_rebalance_waits_on(world: GroupWorl
     assert (back.result.generation_id, back.result.leader_id) == (3, back.result.member_id)
 
 
-def test_a_static_leader_that_did_not_come_back_is_followed_by_one_who_did(world: GroupWorld) -> None:
+def test_a_member_that_joined_becomes_leader_in_place_of_an_absent_static_leader(world: GroupWorld) -> None:
     world.join(instance_id="lead", session_ms=1_800_000)
     follower = id_of(world, "follow")
     world.rules.rebalances.prepare(world.group(), "test")
@@ -232,5 +234,5 @@ def test_an_administrator_removes_static_members_by_instance_id(world: GroupWorl
     assert world.group().state is GroupState.PREPARING_REBALANCE
 
 
-def test_an_instance_id_of_nobody_is_unknown(world: GroupWorld) -> None:
+def test_removing_an_unknown_instance_id_gets_unknown_member_id(world: GroupWorld) -> None:
     assert world.heartbeat(id_of(world, "lead"), 2, instance_id="nobody") is ErrorCode.UNKNOWN_MEMBER_ID

@@ -1,4 +1,4 @@
-"""SyncGroup: assignments are stored, then shared out."""
+"""SyncGroup: the leader's assignment is stored, then each member gets its own part."""
 
 import pytest
 from pybroker.broker.coordinator.group.records import GroupKey, decode_group, decode_key
@@ -34,7 +34,7 @@ def pair() -> Pair:
     return Pair()
 
 
-def test_followers_wait_for_the_leader_and_everybody_gets_its_share(pair: Pair) -> None:
+def test_followers_wait_for_the_leader_and_each_member_gets_its_assignment(pair: Pair) -> None:
     follower = pair.world.sync(pair.follower, pair.generation_id)
     assert not follower.is_answered
 
@@ -46,12 +46,12 @@ def test_followers_wait_for_the_leader_and_everybody_gets_its_share(pair: Pair) 
     assert pair.world.group().state is GroupState.STABLE
 
 
-def test_a_follower_that_comes_late_is_answered_at_once(pair: Pair) -> None:
+def test_a_sync_in_a_stable_group_is_answered_at_once(pair: Pair) -> None:
     pair.world.sync(pair.leader, pair.generation_id, pair.assignments)
     assert pair.world.sync(pair.follower, pair.generation_id).result.assignment == b"F"
 
 
-def test_members_hear_of_the_assignment_only_when_it_is_stored(pair: Pair) -> None:
+def test_members_get_the_assignment_only_after_it_is_stored(pair: Pair) -> None:
     pair.world.topic.hold()
     follower = pair.world.sync(pair.follower, pair.generation_id)
     leader = pair.world.sync(pair.leader, pair.generation_id, pair.assignments)
@@ -68,7 +68,7 @@ def test_members_hear_of_the_assignment_only_when_it_is_stored(pair: Pair) -> No
     assert (stored.generation_id, stored.leader_id) == (pair.generation_id, pair.leader)
 
 
-def test_a_leader_that_repeats_its_sync_does_not_store_twice(pair: Pair) -> None:
+def test_a_repeated_sync_of_the_leader_does_not_store_twice(pair: Pair) -> None:
     pair.world.topic.hold()
     pair.world.sync(pair.leader, pair.generation_id, pair.assignments)
     again = pair.world.sync(pair.leader, pair.generation_id, {pair.leader: b"other"})
@@ -77,7 +77,7 @@ def test_a_leader_that_repeats_its_sync_does_not_store_twice(pair: Pair) -> None
     assert again.result.assignment == b"L"
 
 
-def test_an_older_sync_of_the_same_member_is_answered(pair: Pair) -> None:
+def test_an_older_parked_sync_of_a_member_is_answered_when_it_sends_another(pair: Pair) -> None:
     older = pair.world.sync(pair.follower, pair.generation_id)
     newer = pair.world.sync(pair.follower, pair.generation_id)
     assert older.result.error is ErrorCode.REBALANCE_IN_PROGRESS
@@ -85,7 +85,7 @@ def test_an_older_sync_of_the_same_member_is_answered(pair: Pair) -> None:
     assert newer.result.assignment == b"F"
 
 
-def test_whom_the_leader_forgot_gets_an_empty_assignment(pair: Pair) -> None:
+def test_a_member_without_a_part_of_the_assignment_gets_an_empty_one(pair: Pair) -> None:
     follower = pair.world.sync(pair.follower, pair.generation_id)
     pair.world.sync(pair.leader, pair.generation_id, {pair.leader: b"L", "stranger": b"S"})
     assert (follower.result.error, follower.result.assignment) == (ErrorCode.NONE, b"")
@@ -116,7 +116,7 @@ def test_an_assignment_that_cannot_be_stored_starts_a_rebalance(
     assert pair.world.group().state is GroupState.PREPARING_REBALANCE
 
 
-def test_a_rebalance_while_storing_overtakes_the_assignment(pair: Pair) -> None:
+def test_a_rebalance_that_starts_while_the_assignment_is_stored_discards_it(pair: Pair) -> None:
     world = pair.world
     world.topic.hold()
     parked = [world.sync(one, pair.generation_id, pair.assignments) for one in (pair.leader, pair.follower)]
@@ -144,7 +144,7 @@ def test_an_assignment_stored_late_does_not_count_for_the_next_generation(pair: 
     assert again.result.assignment == b"new"
 
 
-def test_syncs_of_strangers_and_of_other_generations_are_refused(pair: Pair) -> None:
+def test_syncs_of_unknown_members_and_other_generations_are_refused(pair: Pair) -> None:
     world = pair.world
     assert world.sync("stranger", pair.generation_id).result.error is ErrorCode.UNKNOWN_MEMBER_ID
     for generation_id in (pair.generation_id - 1, pair.generation_id + 1, -1):
@@ -158,24 +158,24 @@ def test_syncs_of_strangers_and_of_other_generations_are_refused(pair: Pair) -> 
     assert fine.result.error is ErrorCode.NONE
 
 
-def test_a_sync_during_the_wait_for_joins_is_sent_back_to_join(pair: Pair) -> None:
+def test_a_sync_while_a_rebalance_waits_for_joins_gets_rebalance_in_progress(pair: Pair) -> None:
     pair.world.join(version=3)
     error = pair.world.sync(pair.leader, pair.generation_id, pair.assignments).result.error
     assert error is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_sync_for_a_group_being_read_is_sent_back_to_join() -> None:
+def test_a_sync_for_a_loading_group_gets_rebalance_in_progress() -> None:
     world = GroupWorld(owned=())
     world.rules.registry.begin_loading(world.rules.registry.partition_for("g"), 1)
     assert world.sync("m", 1).result.error is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_sync_for_a_group_that_does_not_exist_is_of_an_unknown_member() -> None:
+def test_a_sync_for_a_missing_group_gets_unknown_member_id() -> None:
     assert GroupWorld().sync("m", 1).result.error is ErrorCode.UNKNOWN_MEMBER_ID
     assert GroupWorld(owned=()).sync("m", 1).result.error is ErrorCode.NOT_COORDINATOR
 
 
-def test_members_that_never_sync_are_removed_after_the_rebalance_time_out(pair: Pair) -> None:
+def test_members_that_do_not_sync_within_the_rebalance_timeout_are_removed(pair: Pair) -> None:
     world = pair.world
     world.sync(pair.leader, pair.generation_id, pair.assignments)
     for _ in range(REBALANCE_MS // 5_000):
@@ -188,7 +188,7 @@ def test_members_that_never_sync_are_removed_after_the_rebalance_time_out(pair: 
     assert world.group().state is GroupState.PREPARING_REBALANCE
 
 
-def test_a_generation_in_which_nobody_syncs_ends_empty(pair: Pair) -> None:
+def test_a_generation_in_which_no_member_syncs_leaves_an_empty_group(pair: Pair) -> None:
     world = pair.world
     for _ in range(REBALANCE_MS // 5_000):
         for one in (pair.leader, pair.follower):
@@ -197,7 +197,7 @@ def test_a_generation_in_which_nobody_syncs_ends_empty(pair: Pair) -> None:
     assert world.group().state is GroupState.EMPTY
 
 
-def test_who_waits_for_the_leader_needs_no_heartbeats_until_answered(pair: Pair) -> None:
+def test_a_member_with_a_parked_sync_needs_no_heartbeats_until_it_is_answered(pair: Pair) -> None:
     world = pair.world
     follower = world.sync(pair.follower, pair.generation_id)
     for _ in range(4):
@@ -214,7 +214,7 @@ def test_who_waits_for_the_leader_needs_no_heartbeats_until_answered(pair: Pair)
     assert pair.follower not in world.group().members
 
 
-def test_the_parked_sync_of_one_who_leaves_is_answered(pair: Pair) -> None:
+def test_the_parked_sync_of_a_member_that_leaves_is_answered(pair: Pair) -> None:
     parked = pair.world.sync(pair.follower, pair.generation_id)
     pair.world.leave(LeavingMember(pair.follower))
     assert parked.result.error is ErrorCode.UNKNOWN_MEMBER_ID
