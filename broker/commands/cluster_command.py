@@ -1,4 +1,4 @@
-"""``scripts/cluster N``: a cluster in a terminal. Lines typed there kill, pause and cut; Ctrl-C stops all."""
+"""``scripts/cluster N``: runs a cluster in a terminal. Typed lines kill, pause and cut brokers; Ctrl-C stops all."""
 
 import signal
 import sys
@@ -15,7 +15,7 @@ from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, pars
 __all__ = ["main"]
 
 _HELP = (
-    "type: kill 1, stop 1, start 1, pause 1, resume 1, cut 1 2, heal 1 2 (broker numbers, or zookeeper);"
+    "commands to type: kill 1, stop 1, start 1, pause 1, resume 1, cut 1 2, heal 1 2 (broker ids, or zookeeper);"
     " Ctrl-C stops all"
 )
 
@@ -45,7 +45,7 @@ def _cluster(arguments: Sequence[str] | None) -> BlockingCluster:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.brokers < 1:
-        parser.error(f"{options.brokers}: a cluster has at least one broker")
+        parser.error(f"{options.brokers}: a cluster needs at least one broker")
     return BlockingCluster(
         options.brokers,
         parse_overrides(options.override),
@@ -57,20 +57,22 @@ def _cluster(arguments: Sequence[str] | None) -> BlockingCluster:
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "scripts/cluster", "ZooKeeper and N brokers on this machine, for trying out. Ctrl-C stops them.", epilog=_HELP
+        "scripts/cluster",
+        "Runs ZooKeeper and N brokers on this machine, to try things out. Ctrl-C stops them.",
+        epilog=_HELP,
     )
-    parser.add_argument("brokers", metavar="N", type=int, help="how many brokers")
-    parser.add_argument("--directory", metavar="DIR", type=Path, help="where data stay; a temporary one if not given")
-    parser.add_argument("--zookeeper", metavar="HOST:PORT", help="one that runs; else one is started")
+    parser.add_argument("brokers", metavar="N", type=int, help="number of brokers")
     parser.add_argument(
-        "--jars", metavar="DIR", type=Path, help="ZooKeeper's jars, if they are not where they are found"
+        "--directory", metavar="DIR", type=Path, help="where the data is kept; default: a temporary directory"
     )
+    parser.add_argument("--zookeeper", metavar="HOST:PORT", help="a running ZooKeeper; default: one is started")
+    parser.add_argument("--jars", metavar="DIR", type=Path, help="directory of ZooKeeper's jars; default: searched")
     parser.add_argument(
         "--override",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a setting of all brokers; again and again",
+        help="set a setting of all brokers; may be given several times",
     )
     return parser
 
@@ -85,7 +87,7 @@ def _describe(cluster: BlockingCluster) -> list[str]:
 
 
 def _obey(cluster: BlockingCluster, lines: Iterable[str]) -> None:
-    """Until the input ends."""
+    """Carry out typed lines until the input ends."""
     for line in lines:
         words = line.split()
         if words:

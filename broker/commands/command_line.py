@@ -1,8 +1,8 @@
-"""The command ``pybroker``: runs a broker, or does what a first argument says that names a command.
+"""The command ``pybroker``: runs a broker, or the subcommand that its first argument names.
 
-Exit codes: 0 after a clean stop, 1 when the broker could not start for a reason outside the settings (an address, a
-directory or a file that cannot be used as it is) or had to stop, 2 for bad input on the command line
-or in the file of settings. Either way one line on standard error says what was wrong.
+Exit codes: 0 after a clean stop. 1 when the broker could not start for a reason outside the settings (an address, a
+directory or a file that it cannot use), or had to stop. 2 for bad arguments or settings.
+For 1 and 2 one line on standard error says what is wrong.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from ...config.config_error import ConfigError
 from ...config.load import load_config
@@ -39,11 +40,11 @@ _SHOWN_SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """A first argument that stands for other work than running a broker.
+    """A subcommand.
 
     Attributes:
-        summary: what it does, for the help.
-        run: takes the arguments behind the command's name, returns the exit code; raises CommandError, ConfigError.
+        summary: one line for the help.
+        run: takes the arguments after the subcommand's name, returns the exit code; raises CommandError, ConfigError.
     """
 
     summary: str
@@ -74,12 +75,12 @@ def _metadata(arguments: Sequence[str]) -> int:
     return metadata_command(arguments)
 
 
-# Each imports what it needs when it is run.
+# Each subcommand imports its code when it runs.
 _COMMANDS: Mapping[str, _Command] = {
-    "container": _Command("run a broker in a container, with settings from KAFKA_* variables", _container),
-    "healthcheck": _Command("say whether a broker answers, by the exit code and in one line", _healthcheck),
-    "log": _Command("look into log directories: print what is there, check it, sum it up", _log),
-    "metadata": _Command("move a cluster's metadata between the embedded store and ZooKeeper", _metadata),
+    "container": _Command("run a broker in a container, with settings from KAFKA_* environment variables", _container),
+    "healthcheck": _Command("check that a broker answers; the exit code tells", _healthcheck),
+    "log": _Command("print, check or summarise the files in log directories", _log),
+    "metadata": _Command("copy a cluster's metadata between the embedded store and ZooKeeper", _metadata),
 }
 
 
@@ -87,14 +88,14 @@ def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
     """Run the command and return its exit code.
 
     Args:
-        argv: the arguments without the command's name; None takes the process's.
-        run: runs a broker until it is told to stop; None takes ``broker.process.run``.
+        argv: the arguments without the command's name; None: the arguments of the process.
+        run: runs a broker until it is told to stop; None: `broker_process.run`.
     """
     arguments = sys.argv[1:] if argv is None else argv
     try:
         if arguments and arguments[0] in _COMMANDS:
             return _COMMANDS[arguments[0]].run(arguments[1:])
-        return _main(_parser().parse_args(arguments), run)
+        return _main(_parse(arguments), run)
     except CommandError as error:
         return _fail(error, error.exit_code)
     except ConfigError as error:
@@ -103,7 +104,7 @@ def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
         return _fail(error, FAILED)
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except SystemExit as leave:  # argparse leaves this way behind --help and --version
+    except SystemExit as leave:  # argparse exits this way after --help and --version
         return leave.code if isinstance(leave.code, int) else _STOPPED
 
 
@@ -114,35 +115,43 @@ def _main(arguments: argparse.Namespace, run: Serve | None) -> int:
     return run_broker(config, arguments.log_level, run)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = _parser()
+    options = parser.parse_args(arguments)  # raises for unknown options
+    if options.unexpected:
+        _refuse_argument(parser, options.unexpected[0])
+    return options
+
+
+def _parser() -> CommandParser:
     parser = CommandParser(
         "pybroker",
-        "A Kafka-compatible broker. Without arguments it listens on port 9092 and keeps its data under "
+        "Runs a Kafka-compatible broker. Without arguments it listens on port 9092 and keeps its data in "
         "./pybroker-data.",
         usage="pybroker [--config FILE] [--override NAME=VALUE]... [options]\n       pybroker COMMAND [options]",
         epilog=_epilog(),
     )
     parser.add_argument(
-        "--config", metavar="FILE", type=Path, help="settings in the format of Kafka's server.properties"
+        "--config", metavar="FILE", type=Path, help="a file of settings in the format of Kafka's server.properties"
     )
     parser.add_argument(
         "--override",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a setting that stands above the file's; may be given several times",
+        help="set a setting, whatever the file says; may be given several times",
     )
-    parser.add_argument("--print-config", action="store_true", help="print every setting with its source, and leave")
+    parser.add_argument("--print-config", action="store_true", help="print every setting with its source, then exit")
     parser.add_argument(
-        "--log-level", metavar="LEVEL", type=_level, default="info", help=f"{', '.join(LOG_LEVELS)}; info if not given"
+        "--log-level", metavar="LEVEL", type=_level, default="info", help=f"{', '.join(LOG_LEVELS)}; default: info"
     )
-    parser.add_argument("--version", action=_Version, help="print the version, and leave")
-    parser.add_argument("server_properties", nargs="*", help=argparse.SUPPRESS, action=_Stray)
+    parser.add_argument("--version", action=_Version, help="print the version, then exit")
+    parser.add_argument("unexpected", nargs="*", help=argparse.SUPPRESS)
     return parser
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when asked: importlib.metadata is slow to import."""
+    """Imports importlib.metadata only when it is needed, because that import is slow."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 (argparse's name)
         super().__init__(option_strings, dest, nargs=0, help=help)
@@ -158,15 +167,14 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-class _Stray(argparse.Action):
-    """``pybroker server.properties`` is what users of Kafka's script type."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: object, values: object, _: object = None) -> None:
-        if not isinstance(values, list) or not values:
-            return
-        if values[0] in _COMMANDS:
-            parser.error(f"{values[0]}: a command comes first, before all options")
-        parser.error(f"{values[0]}: not understood; a file of settings is given as --config {values[0]}")
+def _refuse_argument(parser: CommandParser, argument: str) -> NoReturn:
+    """Tell an unknown command from a file of settings, which Kafka's script takes without ``--config``."""
+    if argument in _COMMANDS:
+        parser.error(f"{argument}: a command must be the first argument")
+    if "." in argument or os.sep in argument:
+        parser.error(f"{argument}: unexpected argument; for a file of settings write --config {argument}")
+    commands = ", ".join(_COMMANDS)
+    parser.error(f"{argument}: unknown command; commands: {commands}; without a command pybroker runs a broker")
 
 
 def _level(text: str) -> str:
@@ -176,17 +184,17 @@ def _level(text: str) -> str:
 
 
 def _epilog() -> str:
-    lines = ["commands (pybroker COMMAND --help tells more):"]
+    lines = ["commands (see pybroker COMMAND --help):"]
     lines += [f"  {name:<12} {command.summary}" for name, command in _COMMANDS.items()]
-    lines += ["", "settings to begin with (all of them: docs/operator/settings.md, or --print-config):"]
+    lines += ["", "the most important settings (all settings: docs/operator/settings.md, or --print-config):"]
     for name in _SHOWN_SETTINGS:
         setting = BROKER_SETTINGS[name]
         default = setting.default_text(embedded_store=True)
         lines += [f"  {name}={'' if default is None else default}", f"      {setting.doc}"]
     lines += [
         "",
-        "exit codes: 0 stopped cleanly; 1 could not start for a reason outside the settings, or had to stop; 2 bad "
-        "arguments or settings",
+        "exit codes: 0 stopped cleanly; 1 could not start for a reason outside the settings, or had to stop;",
+        "2 bad arguments or settings",
     ]
     return "\n".join(lines)
 
@@ -195,7 +203,7 @@ def _print(text: str) -> int:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:  # ``| head`` has read enough; Python must not try to flush again at exit
+    except BrokenPipeError:  # the reader (``| head``) is gone; Python must not flush again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _STOPPED
 

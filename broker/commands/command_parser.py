@@ -1,4 +1,4 @@
-"""What the subcommands of ``pybroker`` share: how arguments are read, how one ends that could not do its work."""
+"""The argument parser and the error that all commands share."""
 
 import argparse
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ FAILED, BAD_INPUT = 1, 2
 
 
 class CommandError(Exception):
-    """Why a command could not do its work, in one plain line for the person at the terminal."""
+    """Why a command failed, as one line for the user."""
 
     def __init__(self, message: str, exit_code: int = FAILED) -> None:
         super().__init__(message)
@@ -18,7 +18,7 @@ class CommandError(Exception):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Raises CommandError for bad input, in place of printing how the command is used."""
+    """Raises CommandError for bad input, where argparse would print the usage and exit."""
 
     def __init__(self, prog: str, description: str, *, usage: str | None = None, epilog: str | None = None) -> None:
         super().__init__(
@@ -31,11 +31,11 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        raise CommandError(f"{message} ({self.prog} --help tells more)", BAD_INPUT)
+        raise CommandError(f"{message} (see {self.prog} --help)", BAD_INPUT)
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, str]:
-    """What ``--override NAME=VALUE``, again and again, says; the last one of a name counts. Raises CommandError."""
+    """Values by name of all ``--override NAME=VALUE``; the last value of a name wins. Raises CommandError."""
     overrides = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

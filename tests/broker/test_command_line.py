@@ -88,6 +88,10 @@ def test_the_last_of_two_overrides_wins() -> None:
         (["--config", "/no/such/file"], "/no/such/file: cannot be read: No such file"),
         (["--config", "/"], "/: cannot be read"),
         (["server.properties"], "--config server.properties"),
+        (
+            ["start"],
+            "start: unknown command; commands: container, healthcheck, log, metadata; without a command",
+        ),
         (["--override", "num.partitions"], "--override num.partitions: must be NAME=VALUE"),
         (["--override", "=5"], "must be NAME=VALUE"),
         (["--override", "num.partitions=many"], "num.partitions=many (--override): must be a whole number"),

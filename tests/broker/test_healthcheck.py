@@ -151,7 +151,7 @@ def test_healthcheck_fails_when_the_server_does_not_answer_in_time(capsys: pytes
         (["--timeout", "nan"], "--timeout nan: must be above 0"),
         (["--timeout", "soon"], "--timeout"),
         (["--config", "/no/such/file"], "/no/such/file: cannot be read"),
-        (["9092"], "pybroker healthcheck --help tells more"),
+        (["9092"], "see pybroker healthcheck --help"),
     ],
 )
 def test_bad_arguments_are_exit_code_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,4 +175,4 @@ def test_help_is_the_commands_own(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_command_after_options_is_refused_with_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--log-level", "info", "healthcheck"]) == 2
-    assert "a command comes first" in capsys.readouterr().err
+    assert "a command must be the first argument" in capsys.readouterr().err

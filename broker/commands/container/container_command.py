@@ -27,17 +27,29 @@ def container_command(arguments: Sequence[str]) -> int:
     """The command; returns its exit code. Raises CommandError, ConfigError, StartError."""
     parser = CommandParser(
         "pybroker container",
-        "Runs a broker in a container: the mounted file of settings, and above it the environment, by the rule of "
-        "Apache Kafka's image.",
+        "Runs a broker in a container. Settings come from the mounted file and from KAFKA_* environment variables, "
+        "which take precedence, by the rule of Apache Kafka's image.",
         usage="pybroker container [options] [KAFKA_NAME=VALUE]...",
     )
-    parser.add_argument("--mounted", metavar="FILE", type=Path, default=_MOUNTED, help=f"{_MOUNTED} if not given")
     parser.add_argument(
-        "--config", metavar="FILE", type=Path, default=_FINAL, help=f"the file that is made of both; {_FINAL}"
+        "--mounted", metavar="FILE", type=Path, default=_MOUNTED, help=f"the file of settings; default: {_MOUNTED}"
     )
-    parser.add_argument("--data", metavar="DIRECTORY", default=_DATA, help=f"where no setting says it: {_DATA}")
-    parser.add_argument("--prepared", action="store_true", help="the file is made: run the broker")
-    parser.add_argument("variables", nargs="*", metavar="KAFKA_NAME=VALUE", help="stand above the environment")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        default=_FINAL,
+        help=f"where the combined settings are written; default: {_FINAL}",
+    )
+    parser.add_argument(
+        "--data", metavar="DIRECTORY", default=_DATA, help=f"data directory when no setting names one; default: {_DATA}"
+    )
+    parser.add_argument(
+        "--prepared", action="store_true", help="the combined settings are written already: run the broker"
+    )
+    parser.add_argument(
+        "variables", nargs="*", metavar="KAFKA_NAME=VALUE", help="variables that take precedence over the environment"
+    )
     options = parser.parse_args(arguments)
     is_first = os.getpid() == 1 and not options.prepared
     if is_first:

@@ -1,8 +1,8 @@
-"""The rule by which Apache Kafka's image makes settings of environment variables (KIP-975, ``KafkaDockerWrapper``).
+"""Turns environment variables into settings, by the rule of Apache Kafka's image (KIP-975, ``KafkaDockerWrapper``).
 
-A variable ``KAFKA_…`` is the setting whose name is the rest of it in small letters, with ``.`` for ``_``, ``_`` for
-``__`` and ``-`` for ``___``. What starts Kafka's programs has such names too, and is no setting. Each becomes a line
-of a file of settings: what a backslash means in such a file, it means in the variable's value.
+The name after ``KAFKA_``, in small letters, is the setting's name, with ``.`` for ``_``, ``_`` for ``__`` and ``-`` for
+``___``. Some variables with that prefix configure Kafka's programs and are no settings.
+Each setting becomes a line of a properties file, so a backslash in a value has the meaning it has in such a file.
 """
 
 import re
@@ -31,7 +31,7 @@ NOT_SETTINGS = frozenset(
 
 
 def setting_name(variable: str) -> str | None:
-    """The setting that a variable stands for, or None. The prefix counts as none wherever it stands in the name."""
+    """The setting that a variable names, or None. ``KAFKA_`` is removed wherever it occurs in the name, as in Kafka."""
     if not variable.startswith(PREFIX) or variable in NOT_SETTINGS:
         return None
     dotted = variable.replace(PREFIX, "").lower().replace("_", ".")
@@ -39,9 +39,9 @@ def setting_name(variable: str) -> str | None:
 
 
 def server_properties(environment: Mapping[str, str]) -> str:
-    """The lines of a file of settings that the environment stands for, each behind a line end; "" if there are none.
+    """The settings of the environment as lines of a properties file, each after a line end; "" when there are none.
 
-    Sorted by variable, so that the same environment makes the same file.
+    Sorted by variable, so that the same environment gives the same file.
     """
     names = {variable: setting_name(variable) for variable in sorted(environment)}
     lines = [f"{name}={environment[variable]}" for variable, name in names.items() if name is not None]
@@ -49,8 +49,11 @@ def server_properties(environment: Mapping[str, str]) -> str:
 
 
 def with_derived_listeners(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment, and ``KAFKA_LISTENERS`` from what is advertised where it has none: the same names and ports, on
-    every address. As in Kafka's image, a host goes as far as the next colon."""
+    """The environment; if it lacks ``KAFKA_LISTENERS``, that is derived from the advertised listeners.
+
+    The derived listeners have the same names and ports, on every address. As in Kafka's image, a host ends at the next
+    colon.
+    """
     advertised = environment.get("KAFKA_ADVERTISED_LISTENERS", "")
     if not advertised or environment.get("KAFKA_LISTENERS"):
         return dict(environment)

@@ -1,11 +1,10 @@
-"""The first process of a container (PID 1), where the kernel asks for more than a broker does.
+"""The first process of a container (PID 1): runs the broker as its child and forwards signals.
 
-Whatever loses its parent becomes its child and stays a zombie until it is waited for; signals do nothing that nobody
-handles; and when it ends, everything else in the container is killed. So it runs the broker as a child, passes signals
-on, waits for everybody, and ends a moment after the broker: the guard of its session with ZooKeeper, say, first ends
-that session.
-
-A program of its own, which imports nothing of this package and so stays small: its arguments are the command to run.
+Why: orphaned processes become children of PID 1 and stay zombies until it waits for them. Signals without a handler do
+nothing in PID 1. When PID 1 ends, every process of the container is killed.
+How: it waits for all children and ends a moment after the broker, so that the session guard can end the broker's
+session with ZooKeeper first.
+Limits: it imports nothing of this package, to stay small; its arguments are the command to run.
 """
 
 import os
@@ -20,21 +19,21 @@ __all__ = ["become_first_process", "hold_signals", "run_as_first_process"]
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _HEARD = frozenset({*_PASSED_ON, signal.SIGCHLD})
 _LEAVING_S = 5.0
-_SIGNALLED = 128  # how shells tell of a process that a signal ended
+_SIGNALLED = 128  # shells add this to the number of the signal that ended a process
 
 
 def hold_signals() -> None:
-    """From here on they wait for `run_as_first_process`, also across `become_first_process`."""
+    """Block signals until `run_as_first_process` handles them, also across `become_first_process`."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
 
 
 def become_first_process(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
-    """This process goes on as the program that runs ``command``. OSError."""
+    """Replace this process by one that runs ``command``. Raises OSError."""
     os.execve(sys.executable, [sys.executable, "-I", "-S", __file__, *command], environment)
 
 
 def run_as_first_process(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run ``command`` to its end; the exit code that it left with. Signals that come before it runs reach it, too."""
+    """Run ``command`` to its end; returns its exit code. Signals that came earlier are forwarded, too."""
     hold_signals()
     child = os.posix_spawn(command[0], list(command), environment, setsigmask=())
     exit_code = _wait_for(child)
@@ -46,7 +45,7 @@ def _wait_for(child: int) -> int:
     while True:
         number = signal.sigwait(_HEARD)
         if number != signal.SIGCHLD:
-            os.kill(child, number)  # it is there: nobody but the lines below has waited for it
+            os.kill(child, number)  # the child exists: only the lines below wait for it
             continue
         while (ended := _ended()) is not None:
             process, status = ended
@@ -60,7 +59,7 @@ def _wait_for_the_rest(deadline: float) -> None:
         try:
             while os.waitpid(-1, os.WNOHANG) != (0, 0):
                 pass
-        except ChildProcessError:  # nobody is left
+        except ChildProcessError:  # no child is left
             return
         left = deadline - time.monotonic()
         if left <= 0:
@@ -69,7 +68,7 @@ def _wait_for_the_rest(deadline: float) -> None:
 
 
 def _ended() -> tuple[int, int] | None:
-    """One that has ended, and its status; None: those that are left go on."""
+    """A child that has ended, and its status; None when no child has ended."""
     process, status = os.waitpid(-1, os.WNOHANG)
     return (process, status) if process else None
 

@@ -1,8 +1,8 @@
-"""The file of settings that a container's broker reads, made of a mounted file and the environment.
+"""Builds the settings file of a container's broker from a mounted file and the environment.
 
-As in Apache Kafka's image: the mounted file, and behind it what the environment says; the image's own settings only
-where neither says anything. Then two things that Kafka's image has no need of: a place for the data that outlives the
-container, and what KRaft's settings of a single node mean here.
+As in Apache Kafka's image, the file holds the mounted settings and then those of the environment; the image's defaults
+apply only when both are empty. pybroker adds a data directory that outlives the container, and translates KRaft's
+settings of a single node.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ _DATA_SETTINGS = ("log.dirs", "log.dir")
 
 
 def read_mounted(file: Path) -> str | None:
-    """The text of a mounted file of settings; None: there is none. ConfigError: it cannot be read."""
+    """The text of the mounted file; None when there is none. Raises ConfigError when it cannot be read."""
     try:
-        return file.read_bytes().decode("latin-1")  # as such files are read
+        return file.read_bytes().decode("latin-1")  # the encoding of properties files
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -33,9 +33,9 @@ def read_mounted(file: Path) -> str | None:
 
 
 def final_properties(mounted: str | None, environment: Mapping[str, str], data_directory: str) -> str:
-    """The text of the file, in which each byte of UTF-8 is one character as Kafka reads it.
+    """The text of the settings file, one character for each byte of UTF-8, as Kafka reads it.
 
-    ConfigError: an escape in the mounted file or in a variable is broken.
+    Raises ConfigError for a broken escape in the mounted file or in a variable.
     """
     given = server_properties(with_derived_listeners(environment)).encode("utf-8", "surrogateescape")
     text = (mounted or "") + given.decode("latin-1")

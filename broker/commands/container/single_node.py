@@ -1,8 +1,8 @@
-"""KRaft's settings of a node that is broker and only controller at once, as a broker here understands them.
+"""Translates KRaft's settings of a single node (broker and only controller) into settings that pybroker accepts.
 
-Images of Kafka are started so where one broker is all that is wanted, by testcontainers for one. Such a node needs
-nobody else's metadata: with the embedded store it is one broker all the same. Of more nodes than one, KRaft's settings
-stay what they are, and refuse the start.
+Why: tools such as testcontainers start Kafka images this way when they need one broker.
+How: such a node needs no metadata of others, so pybroker runs it as one broker with the embedded store.
+Limits: KRaft's settings of several nodes stay unchanged, and refuse the start.
 """
 
 import re
@@ -15,8 +15,10 @@ _NO_NODE = "-1"
 
 
 def without_kraft(settings: Mapping[str, str]) -> dict[str, str]:
-    """What to set beside ``settings`` so that they ask for one broker without KRaft; nothing if they ask for more, or
-    for none of it."""
+    """Settings to add to ``settings`` so that they describe one broker without KRaft.
+
+    Empty when ``settings`` describe several nodes or do not use KRaft.
+    """
     if set(_elements(settings, "process.roles")) != {"broker", "controller"} or settings.get("zookeeper.connect"):
         return {}
     quorum = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")

@@ -1,4 +1,4 @@
-"""Standard output in blocks, and what goes to standard error behind it in the right order."""
+"""Standard output in blocks of lines, in the right order with standard error."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _BLOCK_LINES = 512
 
 
 class BlockOutput:
-    """Lines as UTF-8, written some hundreds at a time. Bytes that were no UTF-8 go out as they came in.
+    """Writes lines as UTF-8, some hundreds at a time. Bytes that were not UTF-8 are written unchanged.
 
-    Writing raises BrokenPipeError once the reader has gone.
+    Writing raises BrokenPipeError when the reader is gone.
     """
 
     def __init__(self, output: BinaryIO, errors: TextIO) -> None:
@@ -21,23 +21,23 @@ class BlockOutput:
 
     @classmethod
     def standard(cls) -> BlockOutput:
-        """Over the process's own streams."""
+        """Writes to standard output and standard error of the process."""
         return cls(sys.stdout.buffer, sys.stderr)
 
     def line(self, text: str) -> None:
-        """Print a line, now or soon."""
+        """Print a line, now or with the next block."""
         self._lines.append(text)
         if len(self._lines) >= _BLOCK_LINES:
             self.flush()
 
     def error(self, text: str) -> None:
-        """Print a line on standard error, behind all lines so far."""
+        """Print a line on standard error, after all earlier lines of standard output."""
         self.flush()
         self._errors.write(f"{text}\n")
         self._errors.flush()
 
     def flush(self) -> None:
-        """Print what waits."""
+        """Write the lines collected so far."""
         if self._lines:
             self._lines.append("")
             data = "\n".join(self._lines).encode("utf-8", "surrogateescape")

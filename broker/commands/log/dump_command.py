@@ -1,4 +1,4 @@
-"""``pybroker log dump``: its arguments."""
+"""``pybroker log dump``: reads the arguments and runs a `LogDump`."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _OPEN_FILES = 16
 _MAX_OFFSET = (1 << 63) - 1
 
 _DESCRIPTION = """\
-Prints what stands in the files of logs: batches and their records (.log), indexes (.index, .timeindex, .txnindex),
-producers (.snapshot), leader epochs, checkpoints. The lines are those of Apache Kafka's kafka-dump-log. PATH is a file,
-the directory of a partition, or a log directory; nothing is changed, and a broker may be running on it."""
+Prints the contents of log files: batches and their records (.log), indexes (.index, .timeindex, .txnindex), producers
+(.snapshot), leader epochs, checkpoints. The format is that of Apache Kafka's kafka-dump-log. PATH is a file, a
+partition's directory or a log directory. Nothing is changed, and a broker may be running on it."""
 
 _EPILOG = """\
 examples:
   pybroker log dump data/orders-0                                  batches and index entries of a partition
   pybroker log dump --print-data-log data/orders-0/*.log           every record with its key and value
-  pybroker log dump --print-data-log --key k1 data/orders-0        what the key k1 was set to
+  pybroker log dump --print-data-log --key k1 data/orders-0        every value of the key k1
   pybroker log dump --json --deep-iteration --first-time 2026-11-21T08:00 data/orders-0
   pybroker log dump --print-data-log --key my-group data/__consumer_offsets-17
 
-With --first-offset, --last-offset, --first-time, --last-time or --key, of a directory only the .log files are printed.
-exit codes: 0 all was read, 1 something could not be, 2 bad arguments"""
+With --first-offset, --last-offset, --first-time, --last-time or --key, only the .log files of a directory are printed.
+exit codes: 0 everything was read, 1 something could not be read, 2 bad arguments"""
 
 
 def dump_command(arguments: Sequence[str]) -> int:
@@ -45,7 +45,7 @@ def dump_command(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     paths = [*options.paths, *(path for listed in options.files for path in listed.split(",") if path)]
     if not paths:
-        parser.error("which PATH?")
+        parser.error("PATH is missing")
     output = BlockOutput.standard()
     dump = LogDump(Files(_OPEN_FILES), output, _format(options), _dump_options(options))
     for path in paths:
@@ -58,32 +58,30 @@ def _parser() -> CommandParser:
     parser = CommandParser("pybroker log dump", _DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("paths", metavar="PATH", nargs="*", help="a file, a partition's directory or a log directory")
     parser.add_argument(
-        "--files", metavar="PATH,PATH", action="append", default=[], help="paths as kafka-dump-log takes them"
+        "--files", metavar="PATH,PATH", action="append", default=[], help="paths, in the form that kafka-dump-log takes"
     )
-    parser.add_argument("--json", action="store_true", help="JSON in place of Kafka's text, an object a line")
-    shown = parser.add_argument_group("what of a .log is printed (batches alone, if nothing is given)")
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line, not Kafka's text")
+    shown = parser.add_argument_group("contents of .log files to print (default: batches only)")
     shown.add_argument("--deep-iteration", action="store_true", help="each record's offset, time and sizes")
-    shown.add_argument("--print-data-log", action="store_true", help="each record, with key and value")
-    shown.add_argument("--skip-record-metadata", action="store_true", help="of a record only key and value")
-    shown.add_argument("--max-bytes", metavar="N", type=_count, help="look at the first N bytes of each .log only")
-    bounds = parser.add_argument_group("which batches and records (ends included)")
+    shown.add_argument("--print-data-log", action="store_true", help="each record with its key and value")
+    shown.add_argument("--skip-record-metadata", action="store_true", help="only key and value of each record")
+    shown.add_argument("--max-bytes", metavar="N", type=_count, help="read only the first N bytes of each .log")
+    bounds = parser.add_argument_group("batches and records to print (bounds included)")
     bounds.add_argument("--first-offset", metavar="N", type=_offset, default=0)
     bounds.add_argument("--last-offset", metavar="N", type=_offset, default=_MAX_OFFSET)
-    bounds.add_argument("--first-time", metavar="TIME", type=_time_ms, help="2026-11-21T08:00 (UTC), or milliseconds")
+    bounds.add_argument(
+        "--first-time", metavar="TIME", type=_time_ms, help="like 2026-11-21T08:00 (UTC), or milliseconds"
+    )
     bounds.add_argument("--last-time", metavar="TIME", type=_time_ms)
     key = bounds.add_mutually_exclusive_group()
     key.add_argument(
-        "--key", metavar="TEXT", type=str.encode, help="a key; of internal topics the group or transactional id"
+        "--key", metavar="TEXT", type=str.encode, help="a key; in internal topics a group or transactional id"
     )
-    key.add_argument("--key-base64", metavar="BASE64", type=_base64, help="a key that is no text")
+    key.add_argument("--key-base64", metavar="BASE64", type=_base64, help="a key that is not text")
     decoder = parser.add_mutually_exclusive_group()
-    decoder.add_argument("--offsets-decoder", action="store_true", help="records are those of __consumer_offsets")
-    decoder.add_argument(
-        "--transaction-log-decoder", action="store_true", help="records are those of __transaction_state"
-    )
-    decoder.add_argument(
-        "--no-decoder", action="store_true", help="as bytes, even if the directory's name says what they are"
-    )
+    decoder.add_argument("--offsets-decoder", action="store_true", help="decode records of __consumer_offsets")
+    decoder.add_argument("--transaction-log-decoder", action="store_true", help="decode records of __transaction_state")
+    decoder.add_argument("--no-decoder", action="store_true", help="do not decode records of internal topics")
     return parser
 
 
@@ -95,7 +93,7 @@ def _format(options: argparse.Namespace) -> DumpFormat:
 
 
 def _with_data(options: argparse.Namespace) -> bool:
-    """A decoder that is asked for means that its work is to be seen, with Kafka's tool as well."""
+    """A decoder option implies printing the data, as with Kafka's tool."""
     return bool(options.print_data_log or options.offsets_decoder or options.transaction_log_decoder)
 
 
@@ -134,7 +132,7 @@ def _number(text: str, least: int, most: int) -> int:
     except ValueError:
         number = least - 1
     if not least <= number <= most:
-        raise argparse.ArgumentTypeError(f"{text} must be a number from {least} on")
+        raise argparse.ArgumentTypeError(f"{text} must be a whole number of at least {least}")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Records of ``__consumer_offsets`` and ``__transaction_state`` in words, as Kafka's DumpLogSegments prints them."""
+"""Decodes records of ``__consumer_offsets`` and ``__transaction_state``, as Kafka's DumpLogSegments prints them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Json = Any
 _VERSION = struct.Struct(">h")
 _DELETED = "<DELETE>"
 
-# By the version of the key, which says what a record is about.
+# By the version of the key, which tells the kind of record.
 _OFFSETS_MESSAGES: dict[int, tuple[type[Message], type[Message]]] = {
     0: (consumer_offsets.OffsetCommitKey, consumer_offsets.OffsetCommitValue),
     1: (consumer_offsets.OffsetCommitKey, consumer_offsets.OffsetCommitValue),
@@ -54,9 +54,9 @@ class DecodedRecord(NamedTuple):
     """A record of an internal topic.
 
     Attributes:
-        key_text: the key in Kafka's words; what is wrong, for one that cannot be read.
-        value_text: the value in Kafka's words, or None where Kafka prints none.
-        key, value: the same as JSON values; None for what cannot be read and for a value that deletes.
+        key_text: the key as Kafka prints it, or an error text when it cannot be decoded.
+        value_text: the value as Kafka prints it; None when Kafka prints none.
+        key, value: the same as JSON values; None when they cannot be decoded, and for a value that deletes.
         name: the group or the transactional id.
     """
 
@@ -132,7 +132,7 @@ def _version_of(data: bytes | None, what: str) -> int:
 
 
 def _message_json(message_type: type[Message], data: bytes | None) -> Json:
-    """What stands behind the version. Of a later Kafka there may be more, which is passed over as Kafka does it."""
+    """The message after the version. Further bytes, from a later Kafka, are skipped as Kafka does."""
     assert data is not None
     version: int = _VERSION.unpack_from(data)[0]
     message, _ = decode_prefix(message_type, data, version, _VERSION.size)
@@ -140,7 +140,7 @@ def _message_json(message_type: type[Message], data: bytes | None) -> Json:
 
 
 def _open_member_fields(group: Json) -> None:
-    """Put what consumers keep in their group's record in place of its bytes, where it can be read."""
+    """Replace the bytes of consumers' subscriptions and assignments by their decoded form, where possible."""
     if group.get("protocolType") != "consumer":
         return
     for member in group["members"]:

@@ -1,4 +1,4 @@
-"""What stands in the files of a log as JSON, an object a line; each names its file and says by `kind` what it is."""
+"""The JSON format of ``pybroker log dump``: one object a line, with its `file` and its `kind`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["JsonLines"]
 
 
 class JsonLines:
-    """See the module's text. Bytes that are no UTF-8 stand under a name that ends in `Base64`.
+    """Bytes that are not UTF-8 are written as base64 under a name that ends in `Base64`.
 
     Args:
-        with_data: give of a record its key, value and headers.
+        with_data: write the key, value and headers of each record.
     """
 
     def __init__(self, *, with_data: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""``pybroker log``: what stands in log directories, whether it is sound, and how much it is."""
+"""``pybroker log``: prints, checks and summarises the files of log directories."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def _stat(arguments: Sequence[str]) -> int:
 
 
 _TOOLS: Mapping[str, _Tool] = {
-    "dump": _Tool("print what stands in files and directories, as kafka-dump-log does or as JSON", _dump),
-    "verify": _Tool("check that what stands there is sound", _verify),
-    "stat": _Tool("sum up sizes, segments, records, offsets and times of each partition", _stat),
+    "dump": _Tool("print the contents of files, in the format of kafka-dump-log or as JSON", _dump),
+    "verify": _Tool("check that the files are sound", _verify),
+    "stat": _Tool("summarise each partition: size, segments, records, offsets, times", _stat),
 }
 
 
@@ -48,25 +48,25 @@ def log_command(arguments: Sequence[str]) -> int:
         return _run(_TOOLS[arguments[0]], arguments[1:])
     parser = CommandParser(
         "pybroker log",
-        "Looks into the log directories of a broker, pybroker's or Apache Kafka's, running or stopped.",
+        "Reads the log directories of a broker, pybroker or Apache Kafka, running or stopped. Changes nothing.",
         usage=f"pybroker log {{{','.join(_TOOLS)}}} [options] PATH...",
         epilog="\n".join(
             [
-                "tools (pybroker log TOOL --help tells more):",
+                "tools (see pybroker log TOOL --help):",
                 *(f"  {name:<8} {_TOOLS[name].summary}" for name in _TOOLS),
             ]
         ),
     )
     parser.add_argument("tool", metavar="TOOL", nargs="?", help=", ".join(_TOOLS))
     options, _ = parser.parse_known_args(arguments)
-    wrong = "which tool" if options.tool is None else f"{options.tool}: there is no such tool"
-    raise CommandError(f"{wrong}: {', '.join(_TOOLS)}? (pybroker log --help tells more)", BAD_INPUT)
+    wrong = "a tool is missing" if options.tool is None else f"{options.tool}: unknown tool"
+    raise CommandError(f"{wrong}; tools: {', '.join(_TOOLS)} (see pybroker log --help)", BAD_INPUT)
 
 
 def _run(tool: _Tool, arguments: Sequence[str]) -> int:
     try:
         return tool.run(arguments)
-    except BrokenPipeError:  # ``| head`` has read enough; Python must not try to flush again at exit
+    except BrokenPipeError:  # the reader (``| head``) is gone; Python must not flush again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:

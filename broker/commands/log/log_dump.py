@@ -1,4 +1,4 @@
-"""What stands in the files of a log, printed file by file and line by line in constant memory."""
+"""Prints the contents of log files, file by file and line by line, in constant memory."""
 
 from __future__ import annotations
 
@@ -52,13 +52,14 @@ _DECODERS: dict[str, RecordDecoder] = {
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """What of a `.log` is printed.
+    """The contents to print.
 
     Attributes:
-        with_records: the records behind each batch's line.
-        records: which ones; with other bounds than none, a directory's files but `.log` are passed over.
-        max_bytes: how much of each `.log` is looked at, None for all of it.
-        decoder: takes the records of internal topics apart; None decides by the directory's name.
+        with_records: print the records after the line of each batch.
+        records: selects batches and records; with any bound set, only the `.log` files of a directory are printed.
+        max_bytes: how much of each `.log` is read; None: all of it.
+        decoder: decodes the records of internal topics; None: chosen by the directory's name.
+        decodes_by_name: whether the directory's name may choose a decoder.
     """
 
     with_records: bool = False
@@ -69,7 +70,7 @@ class DumpOptions:
 
 
 class LogDump:
-    """Prints files and directories. `has_failed` tells whether something could not be read."""
+    """Prints files and directories. `has_failed`: whether something could not be read."""
 
     def __init__(self, files: Files, output: BlockOutput, lines: DumpFormat, options: DumpOptions) -> None:
         self._files = files
@@ -98,12 +99,12 @@ class LogDump:
                 self._dump_if_there(os.path.join(path, name))
         partitions = [] if is_partition_directory(entries) else partition_directories(self._files, path)
         if not names and not partitions and not is_filtered:
-            self._fail(f"{path} holds nothing of a log")
+            self._fail(f"{path} holds no files of a log")
         for partition in partitions:
             self._dump_if_there(partition)
 
     def _dump_if_there(self, path: str) -> None:
-        """What a running broker deleted since it was listed is passed over."""
+        """Skip a file that a running broker deleted after it was listed."""
         try:
             self.dump(path)
         except FileNotFoundError:
@@ -111,7 +112,7 @@ class LogDump:
                 raise
 
     def _is_out_of_range(self, log_names: Sequence[str], number: int) -> bool:
-        """Whether a segment's name and the next one's tell that it has no wanted offset."""
+        """Whether the names of this segment and the next show that it has no selected offset."""
         first = base_offset_of(log_names[number])
         following = base_offset_of(log_names[number + 1]) if number + 1 < len(log_names) else None
         last = (1 << 63) - 1 if following is None else following - 1
@@ -173,7 +174,7 @@ class LogDump:
         if not (self._options.with_records or wanted.needs_records):
             self._print(self._lines.batch(stored))
             return
-        # With bounds that only records tell, the batch's line waits until one of them meets them.
+        # When only records can decide, the batch's line is printed with its first selected record.
         is_due = not wanted.needs_records
         if is_due:
             self._print(self._lines.batch(stored))
@@ -206,7 +207,7 @@ class LogDump:
         is_empty = True
         for entry in reader.offset_positions():
             if entry.offset == base_offset and (not is_empty or entry.position == 0):
-                break  # Kafka preallocates: what follows are zeros
+                break  # Kafka preallocates the file: only zeros follow
             is_empty = False
             if self._options.records.covers_offsets(entry.offset, entry.offset):
                 self._print(self._lines.offset_entry(entry))
@@ -258,7 +259,7 @@ class LogDump:
 
 
 def _records_of(batch: RecordBatch) -> Iterator[tuple[Record, Checksum | None]]:
-    """The records, those of magic 0 and 1 with their checksums. Raises KafkaError."""
+    """The records; for magic 0 and 1 each with its checksums. Raises KafkaError."""
     if batch.magic >= 2:
         for record in read_records(batch):
             yield record, None

@@ -1,4 +1,4 @@
-"""How far long work has come, on a terminal alone."""
+"""A progress bar for a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EVERY_S = 0.1
 
 
 class ProgressBar:
-    """One line on a stream, drawn anew ten times a second; nothing at all where the stream is no terminal."""
+    """One line on a stream, redrawn ten times a second. It prints nothing when the stream is not a terminal."""
 
     def __init__(self, stream: TextIO, total_bytes: int) -> None:
         self._stream = stream
@@ -21,14 +21,14 @@ class ProgressBar:
         self._is_shown = stream.isatty()
 
     def advance(self, size_bytes: int) -> None:
-        """So many bytes more are done."""
+        """Note that ``size_bytes`` more are done."""
         self._done += size_bytes
         if self._is_shown and (now := time.monotonic()) - self._drawn >= _EVERY_S:
             self._drawn = now
             self._draw(now - self._started)
 
     def clear(self) -> None:
-        """Take the line away, for another to be printed; the next step draws it again."""
+        """Erase the bar so that another line can be printed; the next `advance` draws it again."""
         if self._is_shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

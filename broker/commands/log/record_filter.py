@@ -1,4 +1,4 @@
-"""Which batches and records of a log somebody wants to see. Pure."""
+"""Selects batches and records of a log by offset, time and key."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MAX_INT64 = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Bounds that all must hold; both ends belong to the range.
+    """A record is selected when it meets all bounds; ranges include both ends.
 
     Attributes:
-        first_offset, last_offset: of records.
-        first_ms, last_ms: of records' timestamps; with either, a record without a timestamp is left out.
-        key: the records' key, or of an internal topic the group or transactional id that the key holds.
+        first_offset, last_offset: bounds of the records' offsets.
+        first_ms, last_ms: bounds of the records' timestamps; with either, records without a timestamp are left out.
+        key: the records' key; in an internal topic the group or transactional id within the key.
     """
 
     first_offset: int = 0
@@ -32,11 +32,11 @@ class RecordFilter:
 
     @property
     def needs_records(self) -> bool:
-        """Whether a batch's header does not tell if it holds what is wanted."""
+        """Whether the batch's header alone cannot decide, so that its records must be read."""
         return self.first_ms is not None or self.last_ms is not None or self.key is not None
 
     def covers_offsets(self, first_offset: int, last_offset: int) -> bool:
-        """Whether some offset in [first_offset, last_offset] is wanted."""
+        """Whether some offset in [first_offset, last_offset] is selected."""
         return first_offset <= self.last_offset and last_offset >= self.first_offset
 
     def covers_time(self, timestamp: int) -> bool:
@@ -46,7 +46,7 @@ class RecordFilter:
         return timestamp >= max(first, 0) and (self.last_ms is None or timestamp <= self.last_ms)
 
     def may_be_in(self, batch: RecordBatch, first_offset: int) -> bool:
-        """Whether the batch may hold wanted records. `first_offset` is the first it can have, whatever its magic."""
+        """Whether the batch may hold selected records. `first_offset`: the lowest offset it can have, of any magic."""
         if not self.covers_offsets(first_offset, batch.last_offset):
             return False
         if self.first_ms is not None and batch.max_timestamp < self.first_ms:
@@ -56,7 +56,7 @@ class RecordFilter:
         return True
 
     def accepts(self, record: Record, name: str | None = None) -> bool:
-        """Whether the record is wanted; `name` is the group or transactional id that its key holds."""
+        """Whether the record is selected; `name` is the group or transactional id within its key."""
         return (
             self.first_offset <= record.offset <= self.last_offset
             and self.covers_time(record.timestamp_ms)

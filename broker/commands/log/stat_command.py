@@ -1,4 +1,4 @@
-"""``pybroker log stat``: its arguments, the table, JSON lines."""
+"""``pybroker log stat``: summarises partitions as a table or as JSON lines."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _LEFT_ALIGNED = ("PARTITION", "OLDEST", "NEWEST", "COMPRESSION")
 _SORTS = ("name", "size", "records", "oldest", "newest")
 
 _DESCRIPTION = """\
-Sums up what log directories hold: of each partition the size of its .log files, segments, records, log start offset and
-log end offset, times of the oldest and the newest record, codecs. DIR is a log directory, or one partition's directory.
-Only headers of batches are read, so that times are those that headers tell; a broker may be running."""
+Summarises log directories. For each partition: size of the .log files, segments, records, log start offset and log end
+offset, times of the oldest and newest record, codecs. DIR is a log directory or a partition's directory.
+Only the headers of batches are read, so the times come from headers. A broker may be running."""
 
 _EPILOG = """\
 examples:
@@ -35,8 +35,8 @@ examples:
   pybroker log stat --sort size data1 data2
   pybroker log stat --json data/orders-*
 
---json prints an object a line, sizes in bytes and times in ms; the last one is the total.
-exit codes: 0 all was read, 1 something could not be, 2 bad arguments"""
+--json prints one object a line, sizes in bytes and times in ms; the last object is the total.
+exit codes: 0 everything was read, 1 something could not be read, 2 bad arguments"""
 
 
 class _Row(NamedTuple):
@@ -49,9 +49,11 @@ class _Row(NamedTuple):
 def stat_command(arguments: Sequence[str]) -> int:
     """The command; returns its exit code. Raises CommandError, OSError, BrokenPipeError."""
     parser = CommandParser("pybroker log stat", _DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("directories", metavar="DIR", nargs="+", help="a log directory, or one partition's directory")
-    parser.add_argument("--sort", metavar="BY", choices=_SORTS, default="name", help=f"{', '.join(_SORTS)}")
-    parser.add_argument("--json", action="store_true", help="JSON in place of a table, an object a line")
+    parser.add_argument("directories", metavar="DIR", nargs="+", help="a log directory or a partition's directory")
+    parser.add_argument(
+        "--sort", metavar="BY", choices=_SORTS, default="name", help=f"{', '.join(_SORTS)}; default: name"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line, not a table")
     options = parser.parse_args(arguments)
     files = Files(_OPEN_FILES)
     try:
@@ -91,12 +93,12 @@ def _rows(files: Files, directory: str) -> list[_Row]:
 def _log_starts(files: Files, log_directory: str) -> Mapping[TopicPartition, int]:
     try:
         return read_offsets(files, os.path.join(log_directory, LOG_START_FILE))
-    except CorruptCheckpointError:  # `pybroker log verify` says so
+    except CorruptCheckpointError:  # `pybroker log verify` reports it
         return {}
 
 
 def _sorted(rows: list[_Row], by: str) -> list[_Row]:
-    """By name rising; by size and records the largest first, by times the earliest."""
+    """By name ascending, by size and records largest first, by times earliest first."""
     by_name = sorted(rows, key=lambda row: (row.topic_partition or TopicPartition(row.name, -1), row.name))
     match by:
         case "size":

@@ -1,4 +1,4 @@
-"""``pybroker log verify``: its arguments, the list of what is wrong, the summary."""
+"""``pybroker log verify``: checks log directories and prints the faults found, or a summary."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ __all__ = ["verify_command"]
 _OPEN_FILES = 16
 
 _DESCRIPTION = """\
-Checks that what stands in log directories is sound: checksums, order and count of records, index entries, leader
-epochs, producer snapshots, transaction indexes, checkpoints. DIR is a log directory, or the directory of one partition
-in it. Nothing is changed. Of a broker that runs or was killed, the last segment may end inside a batch."""
+Checks the files of log directories: checksums, order and count of records, index entries, leader epochs, producer
+snapshots, transaction indexes, checkpoints. DIR is a log directory or a partition's directory. Nothing is changed.
+The last segment may end inside a batch when the broker is running or was killed; that is no fault."""
 
 _EPILOG = """\
 examples:
   pybroker log verify data                a whole log directory
   pybroker log verify data/orders-*       the partitions of a topic
-  pybroker log verify --shallow data      checksums and headers, without a look at each record
+  pybroker log verify --shallow data      checksums and headers only, not each record
 
-exit codes: 0 all is sound, and one line says how much was looked at; 1 something is wrong: a line for each fault with
-the file, the byte in it and what is wrong; 2 bad arguments"""
+exit codes: 0 no fault, and one line says how much was checked; 1 faults, with a line for each that names the file, the
+byte in it and the fault; 2 bad arguments"""
 
 
 def verify_command(arguments: Sequence[str]) -> int:
     """The command; returns its exit code. Raises CommandError, OSError, BrokenPipeError."""
     parser = CommandParser("pybroker log verify", _DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("directories", metavar="DIR", nargs="+", help="a log directory, or one partition's directory")
-    parser.add_argument("--shallow", action="store_true", help="do not decompress batches to look at their records")
+    parser.add_argument("directories", metavar="DIR", nargs="+", help="a log directory or a partition's directory")
+    parser.add_argument("--shallow", action="store_true", help="do not decompress batches to check their records")
     options = parser.parse_args(arguments)
     files = Files(_OPEN_FILES)
     try:
@@ -66,7 +66,7 @@ def _verify(files: Files, directories: Sequence[str], *, with_records: bool) -> 
 
 
 def _size_of(files: Files, directory: str) -> int:
-    """Bytes of `.log` files to be looked at. What a running broker deletes meanwhile counts for nothing."""
+    """Bytes of the `.log` files to check, without files that a running broker deletes meanwhile."""
     size = 0
     for partition in live_partitions(files, directory):
         try:

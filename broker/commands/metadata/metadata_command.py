@@ -1,4 +1,4 @@
-"""``pybroker metadata copy``: moves a cluster's tree between the embedded store and ZooKeeper."""
+"""``pybroker metadata copy``: copies a cluster's metadata tree between the embedded store and ZooKeeper."""
 
 from __future__ import annotations
 
@@ -21,32 +21,33 @@ from .store_locations import store_location
 __all__ = ["metadata_command"]
 
 _DESCRIPTION = """\
-Copies a cluster's metadata (topics with their ids, settings, the cluster's id) from where it is kept to where it shall
-be kept: a data directory with pybroker's embedded store, or ZooKeeper. Records and committed offsets are in the data
-directory, and stay there. All brokers must be stopped."""
+Copies a cluster's metadata (topics with their ids, settings, the cluster id) from one place to another. A place is
+a data directory with pybroker's embedded store, or ZooKeeper. Records and committed offsets stay in the data
+directory. All brokers must be stopped."""
 
 _EPILOG = """\
 examples:
   pybroker metadata copy --from ./pybroker-data --to localhost:2181/kafka             from one broker to a cluster
-  pybroker metadata copy --from localhost:2181/kafka --to ./pybroker-data --dry-run   what the way back would do
+  pybroker metadata copy --from localhost:2181/kafka --to ./pybroker-data --dry-run   what the way back would copy
 
-exit codes: 0 copied, or could be; 1 refused or failed, and it is said if anything was changed; 2 bad arguments"""
+exit codes: 0 copied, or a dry run found no obstacle; 1 refused or failed, and the message says whether anything was
+changed; 2 bad arguments"""
 
 
 def metadata_command(arguments: Sequence[str]) -> int:
     """The command; returns its exit code. Raises CommandError, ConfigError."""
     if not arguments or arguments[0] not in ("copy", "-h", "--help"):
-        wrong = f"{arguments[0]}: there is no such tool" if arguments else "which tool"
-        raise CommandError(f"{wrong}: copy? (pybroker metadata copy --help tells more)", BAD_INPUT)
+        wrong = f"{arguments[0]}: unknown tool" if arguments else "a tool is missing"
+        raise CommandError(f"{wrong}; tools: copy (see pybroker metadata copy --help)", BAD_INPUT)
     parser = CommandParser("pybroker metadata copy", _DESCRIPTION, epilog=_EPILOG)
     place = "a data directory, the file of an embedded store in it, or HOST:PORT[,HOST:PORT]...[/PATH]"
     parser.add_argument("--from", dest="source", metavar="PLACE", required=True, help=place)
-    parser.add_argument("--to", dest="target", metavar="PLACE", required=True, help="likewise; no tree may be there")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be copied, and change nothing")
-    parser.add_argument("--config", metavar="FILE", type=Path, help="a broker's settings: TLS, digest, ACLs, time-outs")
+    parser.add_argument("--to", dest="target", metavar="PLACE", required=True, help="likewise; it must be empty")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be copied, and change nothing")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="a broker's settings: TLS, digest, ACLs, timeouts")
     options = parser.parse_args(arguments[1:] if arguments[0] == "copy" else ["--help"])
     if options.source == options.target:
-        parser.error(f"{options.source}: is both where to copy from and where to")
+        parser.error(f"{options.source}: --from and --to must differ")
     config = load_config(options.config or "")
     try:
         return asyncio.run(_copy(options.source, options.target, config, is_dry=options.dry_run))
@@ -81,9 +82,9 @@ def _summary(tree: TreeCopy) -> list[str]:
     topics = tree.topics()
     partitions = sum(len(topic.partitions) for topic in topics)
     lines = [
-        f"cluster {tree.cluster_id}: {len(topics)} topics with {partitions} partitions, own settings of "
+        f"cluster {tree.cluster_id}: {len(topics)} topics with {partitions} partitions, settings of "
         f"{tree.configured('topics')} topics and {tree.configured('brokers')} brokers, {len(tree.nodes)} nodes in all"
     ]
     if tree.left_out:
-        lines.append(f"left out, for it is of brokers that are down: {', '.join(tree.left_out)}")
+        lines.append(f"left out, because these nodes belong to brokers that are down: {', '.join(tree.left_out)}")
     return lines

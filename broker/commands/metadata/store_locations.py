@@ -1,4 +1,4 @@
-"""Where a cluster's tree can lie: in a data directory (the embedded store), or in ZooKeeper."""
+"""The places that can hold a cluster's metadata tree: a data directory (embedded store), and ZooKeeper."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ _NAMED = 5
 
 
 class StoreLocation(Protocol):
-    """All may raise CommandError, MetadataStoreError, OSError."""
+    """All methods may raise CommandError, MetadataStoreError, OSError."""
 
     async def read(self) -> TreeCopy:
-        """Its tree, of which no broker may be up."""
+        """The tree. Raises CommandError when a broker of it is up."""
 
     async def refuse_unless_it_takes(self, tree: TreeCopy) -> None:
-        """It must hold no other tree, and be one from which the tree's brokers can go on. Changes nothing."""
+        """Raises CommandError when a tree is here already, or the brokers of ``tree`` could not go on from here."""
 
     async def write(self, tree: TreeCopy) -> None: ...
 
     def left(self) -> list[str]:
-        """The tree is elsewhere now: what is done about this one, or is left to do, in lines for the operator."""
+        """After the copy from here: deal with the old tree; returns lines for the operator."""
 
     def taken(self, tree: TreeCopy) -> list[str]:
-        """The tree is here now: how to go on."""
+        """After the copy to here: lines that tell the operator how to go on."""
 
     def release(self) -> None: ...
 
 
 def store_location(text: str, config: Config) -> StoreLocation:
-    """``host:port,…/path`` is ZooKeeper, anything else a data directory or the file of an embedded store."""
+    """ZooKeeper for ``host:port,…/path``, else a data directory, which may be given by its embedded store's file."""
     if _CONNECT.fullmatch(text) and not os.path.exists(text):
         return ZooKeeperTree(text, with_overrides(config, {"zookeeper.connect": text}))
     return DataDirectory(Path(text))
 
 
 class DataDirectory:
-    """Locked as long as it is used, as a broker would lock it."""
+    """A data directory, locked while it is used, as a broker would lock it."""
 
     def __init__(self, path: Path) -> None:
         self._directory, self._store = (path.parent, path) if path.is_file() else (path, path / METADATA_STORE_FILE)
@@ -81,7 +81,7 @@ class DataDirectory:
         if self._store.exists():
             async with self._open() as store:
                 if await store.children("/"):
-                    raise CommandError(f"{self} is not empty: move it away first, if it is not needed any more")
+                    raise CommandError(f"{self} is not empty: move it away first if it is not needed")
         broker_id = self._refuse_other_cluster(tree)
         elsewhere = [
             f"{topic.topic}-{partition} (on {', '.join(map(str, assignment.replicas))})"
@@ -92,7 +92,7 @@ class DataDirectory:
         if elsewhere:
             more = f" and {len(elsewhere) - _NAMED} more" if len(elsewhere) > _NAMED else ""
             raise CommandError(
-                f"{self._directory} is of broker {broker_id}, and with it alone there would be no use for replicas of "
+                f"{self._directory} belongs to broker {broker_id}, which alone could not serve the replicas of "
                 f"{', '.join(elsewhere[:_NAMED])}{more}: reassign them to broker {broker_id} first"
             )
 
@@ -101,7 +101,7 @@ class DataDirectory:
             await write_tree(store, tree.nodes, at_once=True)
 
     def left(self) -> list[str]:
-        """A broker that found it again would go on with what was true before."""
+        """Rename the store: a broker that found it would go on with outdated metadata."""
         name = f"{self._store}.copied"
         number = 1
         while os.path.exists(name):
@@ -113,9 +113,9 @@ class DataDirectory:
         except OSError as error:
             raise CommandError(
                 f"the copy is complete, but {self._store} could not be renamed ({error.strerror or error}): move it "
-                f"away before a broker is started on {self._directory}, which would go on with what was true before"
+                f"away before a broker starts on {self._directory}, or the broker goes on with outdated metadata"
             ) from error
-        return [f"{self._store} is called {name} now: it is not needed any more"]
+        return [f"{self._store} was renamed to {name}; it is not needed any more"]
 
     def taken(self, tree: TreeCopy) -> list[str]:
         return [f"next: start the broker of {self._directory} without zookeeper.connect"]
@@ -126,12 +126,14 @@ class DataDirectory:
             self._lock = None
 
     def _refuse_other_cluster(self, tree: TreeCopy) -> int:
-        """The id of the broker that the directory is of, which must be of the tree's cluster."""
+        """The id of the directory's broker. Raises CommandError when it belongs to another cluster than the tree."""
         meta = read_meta_properties(self._files, str(self._directory))
         if meta is None or meta.broker_id is None:
-            raise CommandError(f"{self._directory}: no broker has been here, it has no meta.properties")
+            raise CommandError(f"{self._directory}: no broker has used it, there is no meta.properties")
         if meta.cluster_id != tree.cluster_id:
-            raise CommandError(f"{self._directory} is of cluster {meta.cluster_id}, the tree is of {tree.cluster_id}")
+            raise CommandError(
+                f"{self._directory} belongs to cluster {meta.cluster_id}, the tree to cluster {tree.cluster_id}"
+            )
         return meta.broker_id
 
     @asynccontextmanager
@@ -144,7 +146,7 @@ class DataDirectory:
 
 
 class ZooKeeperTree:
-    """``config`` says how to log in, and who may read what is written."""
+    """A tree in ZooKeeper. ``config`` has the settings of the connection and of ACLs."""
 
     def __init__(self, connect: str, config: Config) -> None:
         self._connect = connect
@@ -155,7 +157,7 @@ class ZooKeeperTree:
 
     async def read(self) -> TreeCopy:
         if znodes.CLUSTER_ID_PATH.rpartition("/")[0] not in await self._roots_present():
-            raise CommandError(f"{self}: no cluster's tree is there", BAD_INPUT)
+            raise CommandError(f"{self}: there is no metadata of a cluster", BAD_INPUT)
         async with self._open(self._settings) as store:
             await self._refuse_live_brokers(store)
             tree = await read_tree(store)
@@ -165,35 +167,35 @@ class ZooKeeperTree:
     async def refuse_unless_it_takes(self, tree: TreeCopy) -> None:
         present = await self._roots_present()
         if present:
-            raise CommandError(f"{self} is not empty, {', '.join(present)} are there: name another path behind it")
+            raise CommandError(f"{self} is not empty, {', '.join(present)} exist: give another path")
 
     async def write(self, tree: TreeCopy) -> None:
         async with self._open(self._settings) as store:
             await write_tree(store, tree.nodes, at_once=False)
 
     def left(self) -> list[str]:
-        return [f"{self} is as it was: remove it, or at least start no broker on it any more"]
+        return [f"{self} is unchanged: remove it, or at least start no broker on it any more"]
 
     def taken(self, tree: TreeCopy) -> list[str]:
-        return [f"next: start the broker with zookeeper.connect={self._connect}, and then others beside it"]
+        return [f"next: start the broker with zookeeper.connect={self._connect}, then start the others"]
 
     def release(self) -> None:
         pass
 
     async def _roots_present(self) -> list[str]:
-        """Looked for from the top, for to open a path that is not there creates it."""
+        """Searched from the top, because opening a missing path would create it."""
         async with self._open(replace(self._settings, root="")) as store:
             return await roots_present(store, self._settings.root)
 
     async def _refuse_live_brokers(self, store: MetadataStore) -> None:
         if "/migration" in await roots_present(store):
-            raise CommandError(f"{self}: the cluster is being migrated to KRaft, or was")
+            raise CommandError(f"{self}: the cluster is being migrated, or was migrated, to KRaft")
         try:
             live = await store.children(znodes.BROKER_IDS_PATH)
         except NoNodeError:
             return
         if live:
-            raise CommandError(f"{self}: stop all brokers first, there are {', '.join(live)}")
+            raise CommandError(f"{self}: stop all brokers first; running: {', '.join(live)}")
 
     @asynccontextmanager
     async def _open(self, settings: ZooKeeperSettings) -> AsyncIterator[MetadataStore]:

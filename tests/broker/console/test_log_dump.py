@@ -282,9 +282,9 @@ def test_a_reader_that_leaves_early_ends_the_command_silently(partition: Path) -
 
 
 def bad_arguments() -> Iterator[tuple[tuple[str, ...], str]]:
-    yield (), "which tool"
+    yield (), "a tool is missing"
     yield ("dmup",), "dmup"
-    yield ("dump",), "which PATH"
+    yield ("dump",), "PATH is missing"
     yield ("dump", "--first-offset", "x", "a"), "--first-offset"
     yield ("dump", "--first-time", "yesterday", "a"), "--first-time"
     yield ("dump", "--key-base64", "?", "a"), "--key-base64"
@@ -304,7 +304,7 @@ def test_dump_reports_bad_arguments_in_one_line(arguments: tuple[str, ...], told
 def test_dump_fails_on_files_that_belong_to_no_log(tmp_path: Path, log_tool: LogTool) -> None:
     (tmp_path / "notes.txt").write_text("x")
     assert log_tool("dump", tmp_path / "notes.txt").exit_code == 1
-    assert log_tool("dump", tmp_path).errors == [f"{tmp_path} holds nothing of a log"]
+    assert log_tool("dump", tmp_path).errors == [f"{tmp_path} holds no files of a log"]
 
 
 def test_dump_changes_nothing_in_a_directory(tmp_path: Path, log_tool: LogTool) -> None:

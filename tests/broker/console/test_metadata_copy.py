@@ -33,10 +33,10 @@ def refused(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "which tool: copy?"),
-        (["move"], "move: there is no such tool: copy?"),
+        ([], "a tool is missing; tools: copy"),
+        (["move"], "move: unknown tool; tools: copy"),
         (["copy"], "--from, --to"),
-        (["copy", "--from", "a:1/b", "--to", "a:1/b"], "a:1/b: is both"),
+        (["copy", "--from", "a:1/b", "--to", "a:1/b"], "a:1/b: --from and --to must differ"),
         (["copy", "--from", "/no/such", "--to", "localhost:1"], "/no/such: there is no such directory"),
         (["copy", "--from", ".", "--to", "localhost:1", "--config", "/no/such"], "/no/such: cannot be read"),
     ],
@@ -63,7 +63,7 @@ def test_broker_that_is_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_directory_where_no_broker_was(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "new").mkdir()
     error = refused(capsys, 1, "copy", "--from", data, "--to", tmp_path / "new")
-    assert "no broker has been here" in error
+    assert "no broker has used it" in error
     assert not (tmp_path / "new" / METADATA_STORE_FILE).exists()
 
 
@@ -71,7 +71,7 @@ def test_directory_of_another_cluster(data: Path, tmp_path: Path, capsys: pytest
     with Broker({"log.dirs": tmp_path / "other", "broker.id": "3"}):
         pass
     (tmp_path / "other" / METADATA_STORE_FILE).unlink()
-    assert f"{tmp_path / 'other'} is of cluster" in refused(
+    assert f"{tmp_path / 'other'} belongs to cluster" in refused(
         capsys, 1, "copy", "--from", data, "--to", tmp_path / "other"
     )
 

@@ -13,9 +13,9 @@ from interop.side_by_side.plain_form import Json
 from interop.side_by_side.requests import LONG_AGO
 from pybroker.config.settings import own
 
-OWN_NAMES = frozenset(setting.name for setting in own.SETTINGS)
-
 __all__ = ["ALLOWED", "ANY", "BY_HEADER", "Allowed", "is_allowed_everywhere"]
+
+OWN_NAMES = frozenset(setting.name for setting in own.SETTINGS)
 
 
 class _Anything:
@@ -256,10 +256,7 @@ ALLOWED: dict[str, list[Allowed]] = {
             )
             for where in ("value", "synonyms.0.value")
         ),
-        *(
-            Allowed(f"1 *.configs.{name}", OWN_SETTING, ABSENT, ANY)
-            for name in sorted(setting.name for setting in own.SETTINGS)
-        ),
+        *(Allowed(f"1 *.configs.{name}", OWN_SETTING, ABSENT, ANY) for name in sorted(OWN_NAMES)),
     ],
     "describe_configs_of_what_is_not_there": [Allowed("* results.0.errorMessage", SAYS_WHY, "", TEXT)],
     "alter_configs_of_the_broker": [
