@@ -1,7 +1,7 @@
-"""What compaction leaves of a log against what Apache Kafka's own cleaner leaves of a copy of it, batch by batch.
+"""Compares pybroker's compaction of a log with that of Apache Kafka's cleaner on a copy, batch by batch.
 
-Two rounds: the second one compacts what Kafka has compacted once, with new records behind it, when the delete horizons
-that the first one set are over. Kafka's directories of earlier formats and with transactions are among the logs.
+There are two rounds: the second one compacts Kafka's result of the first with new records behind it, after the delete
+horizons have passed. Kafka's directories with old formats and transactions are among the logs.
 """
 
 import random

@@ -23,7 +23,7 @@ AT_ONCE = 100
 
 
 async def exchange(
-    port: int, key: ApiKey, version: int, body: bytes, patience_s: float | None = PATIENCE_S
+    port: int, key: ApiKey, version: int, body: bytes, timeout_s: float | None = PATIENCE_S
 ) -> bytes | None:
     """Returns the response frame; b"" if the connection was closed, None without a response yet."""
     spec = API_SPECS[key]
@@ -32,7 +32,7 @@ async def exchange(
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(len(frame).to_bytes(4, "big") + frame)
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(timeout_s):
             size = int.from_bytes(await reader.readexactly(4), "big")
             return await reader.readexactly(size)
     except asyncio.IncompleteReadError:
@@ -51,7 +51,7 @@ def check_answer(key: ApiKey, version: int, answer: bytes) -> None:
 
 
 async def served_versions(port: int) -> dict[int, range]:
-    answer = await exchange(port, ApiKey.API_VERSIONS, 0, encode(ApiVersionsRequest(), 0), patience_s=None)
+    answer = await exchange(port, ApiKey.API_VERSIONS, 0, encode(ApiVersionsRequest(), 0), timeout_s=None)
     assert answer
     response = decode(ApiVersionsResponse, answer, 0, 4)
     return {api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys}

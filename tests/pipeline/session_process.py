@@ -1,10 +1,10 @@
-"""A session of Spark in a process of its own, with a Kafka source: does what tests/support/spark/spark_session.py asks.
+"""A Spark session with a Kafka source as a process, controlled by tests/support/spark/spark_session.py.
 
 It runs with Spark's own connector in a PySpark of that version, or with the pipeline's source on any master.
 
-Requests come as JSON on standard input, one a line, with what is to be done as "do" and further arguments by name; the
-first one has the session's "settings" and the "format" of the source. Each has one line of JSON for an answer, on
-standard output: {"error": …} where Spark refused. It ends with its standard input.
+Requests are lines of JSON on standard input: the action as "do" and its arguments by name. The first one has the
+session's "settings" and the source's "format". Each gets a line of JSON on standard output: {"error": …} if Spark
+refused. It ends with its standard input.
 """
 
 import json

@@ -1,8 +1,7 @@
-"""The same happens to a cluster twice, once with Apache Kafka as its controller and once with pybroker: what the
-controller writes must be the same. ZooKeeper is a real one, and so are the brokers that are led.
+"""Compares what controllers write: the same operations with Apache Kafka and with pybroker as controller.
 
-In the first cluster broker 0 is a Kafka, in the second a pybroker; it starts first and so becomes controller. The
-partitions are on brokers 1, 2 and 3, pybrokers in both.
+ZooKeeper and the brokers are real. In the first cluster broker 0 is a Kafka, in the second a pybroker; it starts first,
+so it becomes controller. Partitions are on brokers 1, 2 and 3, which are pybrokers in both.
 """
 
 import asyncio

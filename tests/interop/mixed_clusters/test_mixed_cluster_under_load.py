@@ -1,7 +1,7 @@
-"""Two Apache Kafka and one pybroker in one cluster, which keep working under load while brokers come and go.
+"""Tests of a cluster of two Apache Kafkas and one pybroker under load while brokers are stopped and started.
 
-Either kind is controller. Transactions run too: their coordinators are the Kafkas, for pybroker has none, and their
-partitions are led by all. The group whose offsets they commit is pybroker's whenever that is there, else a Kafka's.
+Each kind is controller in turn. Transactions run too: Kafkas coordinate them, because pybroker can't, and all brokers
+lead their partitions. The group of their offsets is on pybroker while that runs, else on a Kafka.
 """
 
 import subprocess

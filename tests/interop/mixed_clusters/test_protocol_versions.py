@@ -1,7 +1,7 @@
-"""``inter.broker.protocol.version``: a Kafka and a pybroker are one cluster under each that there is, one by one.
+"""Tests of a cluster of a Kafka and a pybroker under each `inter.broker.protocol.version`.
 
-As in a rolling upgrade, both are started anew for each, by turns as controller. What they ask each other is seen on its
-way: every request there is between brokers is sent, in the version that the protocol version stands for.
+As in a rolling upgrade, both restart for each version and are controller in turn. A proxy records their requests: every
+request between brokers must be sent in the right version.
 """
 
 import time

@@ -1,7 +1,8 @@
-"""A pybroker is controller of two Apache Kafka under load: a Kafka's session ends, and then the controller dies.
+"""Tests of a pybroker as controller of two Apache Kafkas under load: a Kafka's session expires, then the controller
+dies.
 
-Only that Kafka has a session that can end before the test does. The controller's goes with its process, which its guard
-sees to.
+Only that Kafka has a session short enough to expire. The controller's session is ended by its guard when its process
+dies.
 """
 
 import os

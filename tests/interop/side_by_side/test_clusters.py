@@ -1,8 +1,8 @@
-"""The same life of two clusters, one of Apache Kafka 3.9.1 and one of pybroker, and all that clients are told in it:
-metadata, hints where the leader is, and the codes of those who ask the wrong broker, or one whose followers are gone.
+"""Compares the responses of a cluster of Apache Kafka 3.9.1 and one of pybroker through the same events: metadata,
+leader hints, and error codes of the wrong broker or with missing followers.
 
-Two brokers each, 1 the first and so the controller, on one ZooKeeper. Topic "both" has partitions on [1, 2] and [2, 1],
-of which all replicas must be in sync, and topic "one" on [1] and [2].
+Each has two brokers on one ZooKeeper; broker 1 starts first and is the controller. Topic "both" has partitions on [1,
+2] and [2, 1] and needs all replicas in sync; topic "one" has partitions on [1] and [2].
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Many raw clients in one asyncio process: each a connection that asks one thing after another."""
+"""Many raw clients in one asyncio process: each is a connection that sends one request after another."""
 
 import asyncio
 import struct
@@ -11,7 +11,7 @@ __all__ = ["AsyncWireClient"]
 
 
 class AsyncWireClient:
-    """A connection. Made by ``connect``."""
+    """A connection, made by `connect`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -24,7 +24,9 @@ class AsyncWireClient:
         return cls(*await asyncio.open_connection(host, int(port)))
 
     async def ask(self, request: Message, version: int) -> Any:
-        """The answer to ``request`` in ``version`` of its API. Raises IncompleteReadError when the broker hung up."""
+        """Returns the response to `request` in `version` of its API. Raises IncompleteReadError if the broker closed
+        the connection.
+        """
         self._writer.write(self._frames.request(request, version))
         (size,) = struct.unpack(">i", await self._reader.readexactly(4))
         return self._frames.answer(request, version, await self._reader.readexactly(size))

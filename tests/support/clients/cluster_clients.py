@@ -1,4 +1,4 @@
-"""The stock clients that work with a cluster while it fails, and what must be true of what was acknowledged to them."""
+"""Stock clients that work with a failing cluster, and checks of what was acknowledged to them."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,11 +21,11 @@ _SETTINGS = {"socket_timeout_ms": 6000, "topic_metadata_refresh_interval_ms": 10
 
 
 class ClusterClients:
-    """Two idempotent producers, by librdkafka; one of kafka-python's that is not; a group with a member of each; one
-    who commits without being a member; groups that have committed once and never again, so that nothing hides it when
-    their coordinator forgets; one who makes, grows and deletes topics.
+    """The clients: two idempotent producers by librdkafka; a non-idempotent one by kafka-python; a group with a member
+    of each; a committer that is not a member; groups that committed once, to see whether their coordinator forgets; and
+    one that creates, grows and deletes topics.
 
-    ``events`` and ``lonely`` are topics that are there, of ``partitions`` each. Begin with `start`.
+    `events` and `lonely` are existing topics of `partitions` each. Begin with `start`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ClusterClients:
         consumer.close()
 
     def stop(self) -> None:
-        """Returns when everything that was sent is acknowledged."""
+        """Stops; returns when everything sent is acknowledged."""
         for load in self.everybody:
             load.stop()
 
@@ -84,7 +84,7 @@ class ClusterClients:
             load.give_up()
 
     def group_goes_on(self) -> Callable[[], bool]:
-        """Whether the group has committed, of each partition, a record that is sent only now."""
+        """Returns whether the group has committed, for each partition, a record sent only now."""
         wanted = {partition: number + 1 for partition, number in self.to_events.sent.items()}
 
         def has(partition: int, number: int) -> bool:
@@ -93,10 +93,10 @@ class ClusterClients:
 
         return lambda: all(has(partition, number) for partition, number in wanted.items())
 
-    # -- what must be true at any time
+    # -- checks at any time
 
     def check_commits(self) -> None:
-        """What was acknowledged before is there, or something later that was committed, too."""
+        """Checks that acknowledged commits are there, or later ones."""
         due: dict[int, int] = {}
         for member in self.members:
             for partition, offset in dict(member.committed).items():
@@ -110,20 +110,20 @@ class ClusterClients:
             self._check_committed(group, self.lonely, {0: offset}, lambda offset=offset: {0: offset})  # type: ignore[misc]
 
     def _consumed(self) -> dict[int, int]:
-        """By all members together."""
+        """Returns the records consumed by all members together."""
         by_member = [dict(member.consumed) for member in self.members]
         return {number: max(each.get(number, 0) for each in by_member) for number in range(self.partitions)}
 
     def _check_committed(
         self, group: str, topic: str, due: dict[int, int], most: Callable[[], Mapping[int, int]]
     ) -> None:
-        """``most`` is asked when the offsets have been read: meanwhile there were others."""
+        """Checks committed offsets; `most` is called after they are read, because commits continue."""
         places = [TopicPartition(topic, partition) for partition in sorted(due)]
         found = self._committed(group, places) if places else {}
         check_committed(group, due, found, most())
 
     def _committed(self, group: str, places: list[TopicPartition]) -> dict[int, int]:
-        """As the coordinator has it, who may be moving just now."""
+        """Returns the coordinator's offsets; retries while the coordinator moves."""
         consumer = Consumer({"bootstrap.servers": self._servers, "group.id": group})
 
         def ask() -> list[TopicPartition]:
@@ -138,7 +138,7 @@ class ClusterClients:
         consumer.close()
         return {each.partition: each.offset for each in found}
 
-    # -- what must be true when all have stopped
+    # -- checks after all have stopped
 
     def check_all(self) -> None:
         self.check_commits()
@@ -166,7 +166,7 @@ class ClusterClients:
         )
 
     def _check_seen(self) -> None:
-        """The group missed nothing below what it committed."""
+        """Checks that the group read everything below its commits."""
         to_it: tuple[Producing | PlainProducing, ...] = (self.to_events, self.plain)
         for partition in range(self.partitions):
             end = max(member.committed.get(partition, 0) for member in self.members)

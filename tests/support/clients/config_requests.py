@@ -1,4 +1,4 @@
-"""Requests about settings, and what their answers say, in short."""
+"""Short builders of requests about settings, and short forms of the responses."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -90,7 +90,7 @@ def replace(*resources: tuple[Resource, Mapping[str, str | None]], validate_only
 def describe(
     resource: Resource, *names: str, synonyms: bool = False, documentation: bool = False
 ) -> DescribeConfigsRequest:
-    """All settings, or those of ``names``."""
+    """Returns a request for all settings or for `names`."""
     asked = DescribeConfigsResource(
         resource_type=resource.type, resource_name=resource.name, configuration_keys=list(names) or None
     )
@@ -98,5 +98,5 @@ def describe(
 
 
 def layers(entry: DescribeConfigsResourceResult) -> list[tuple[str, str | None, int]]:
-    """The synonyms of a setting: name, value, source."""
+    """Returns the synonyms of a setting: name, value, source."""
     return [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms]

@@ -1,4 +1,4 @@
-"""Kafka clients in other languages: the commands that run them, or a skipped test with the reason why not."""
+"""Commands of Kafka clients in other languages; skips the test with the reason if one is missing."""
 
 import shutil
 import subprocess
@@ -26,7 +26,7 @@ JAVA_OPTIONS = (
 
 @cache
 def why_not(client: str) -> str | None:
-    """Has ``scripts/fetch-clients`` bring the client (moments when it is there); why it can't be had, or None."""
+    """Fetches the client by `scripts/fetch-clients` (fast if it exists); returns the reason of a failure, or None."""
     done = subprocess.run(
         ["sh", ROOT / "scripts" / "fetch-clients", client], capture_output=True, text=True, check=False
     )
@@ -40,7 +40,7 @@ def bring(client: str) -> None:
 
 @cache
 def java_compiler() -> str | None:
-    """A Java that runs a program from its source, or None."""
+    """Returns a Java that runs programs from source, or None."""
     java = java_executable()
     if java is None:
         return None
@@ -56,7 +56,7 @@ def java_from_source() -> str:
 
 
 def client_command(client: str) -> list[str]:
-    """What to put before a command of clients/README.md, for "java", "go" or "node"."""
+    """Returns the prefix of a command of clients/README.md, for "java", "go" or "node"."""
     if client == "java":
         java = java_from_source()
         bring("java")
@@ -69,7 +69,7 @@ def client_command(client: str) -> list[str]:
 
 
 def streams_java() -> list[str]:
-    """Java with Apache Kafka's jars, Kafka Streams and the file connectors on its class path."""
+    """Returns Java with Apache Kafka, Kafka Streams and the file connectors on its class path."""
     java, libs = java_from_source(), kafka_libs()
     if libs is None:
         pytest.skip("Apache Kafka's jars are not there: scripts/fetch-kafka says why")
@@ -79,7 +79,7 @@ def streams_java() -> list[str]:
 
 @contextmanager
 def running(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """A Java program of `streams_java`, which is told to end at the end, and must then end by itself."""
+    """Runs a Java program of `streams_java`; terminates it at the end and waits for its exit."""
     command = [*streams_java(), *map(str, arguments)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
@@ -91,7 +91,7 @@ def running(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
 
 
 def kcat_command() -> str:
-    """kcat's name on this machine; it was once called kafkacat."""
+    """Returns the name of kcat on this machine; it used to be kafkacat."""
     found = shutil.which("kcat") or shutil.which("kafkacat")
     if found is None:
         pytest.skip("kcat is not on PATH (on Debian: apt install kcat)")

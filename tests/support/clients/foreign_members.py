@@ -1,4 +1,4 @@
-"""A member of a consumer group that is a program of tests/interop/clients."""
+"""A member of a consumer group as a program of tests/interop/clients."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ __all__ = ["ForeignMember"]
 
 
 class ForeignMember(Member):
-    """``command`` is the program's ``member`` command; it leaves when its standard input ends."""
+    """A member. `command` is the program's `member` command; it leaves when its standard input is closed."""
 
     def __init__(self, membership: Membership, command: Sequence[str]) -> None:
         super().__init__(membership)

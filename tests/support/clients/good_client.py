@@ -1,4 +1,4 @@
-"""A client that behaves: it produces a record, reads it back and compares, over and over, whatever others do."""
+"""A well-behaved client: it produces a record, reads it back and compares, again and again."""
 
 import threading
 import time
@@ -27,7 +27,7 @@ def produce_request(topic: str, records: bytes | memoryview, *, acks: int = -1, 
 
 
 def create_topic(client: WireClient, name: str, settings: Mapping[str, str] | None = None) -> None:
-    """Of one partition, which has a leader when this returns."""
+    """Creates a topic of one partition; waits until it has a leader."""
     configs = [CreatableTopicConfig(name=key, value=value) for key, value in (settings or {}).items()]
     topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=configs)
     (result,) = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7).topics
@@ -35,13 +35,13 @@ def create_topic(client: WireClient, name: str, settings: Mapping[str, str] | No
 
 
 def make_coordinator(client: WireClient) -> None:
-    """Have __consumer_offsets: without it nobody joins a group."""
+    """Creates __consumer_offsets, which groups need."""
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=["any"])
     assert client.ask(request, 4).coordinators[0].error_code == ErrorCode.NONE
 
 
 class GoodClient:
-    """In a thread of its own, on two connections. ``served`` counts the requests answered as they should be."""
+    """A client in its own thread, on two connections. `served` counts correct responses."""
 
     def __init__(self, bootstrap_servers: str, topic: str = "good") -> None:
         self._topic = topic
@@ -69,7 +69,7 @@ class GoodClient:
         self._connection.close()
 
     def is_served(self, times: int = 3) -> None:
-        """Wait until it was served so many times more; raises what went wrong for it."""
+        """Waits for this many more correct responses; raises the client's failure."""
         with self._progress:
             goal = self.served + 3 * times
             while self.served < goal:
@@ -78,7 +78,7 @@ class GoodClient:
                 self._progress.wait()
 
     def newcomer_is_served(self) -> None:
-        """Somebody who connects only now gets an answer, too."""
+        """Checks that a new connection gets a response too."""
         with WireClient(self._newcomers) as newcomer:
             request = MetadataRequest(topics=[MetadataRequestTopic(name=self._topic)])
             assert newcomer.ask(request, 12).topics[0].error_code == ErrorCode.NONE

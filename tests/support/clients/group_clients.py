@@ -1,4 +1,4 @@
-"""Members of groups for tests: they send requests to the coordinator's rules and keep what they were told."""
+"""Members of groups for tests: they call the coordinator's rules directly and record the responses."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ NO_DELAY = GroupSettings(initial_rebalance_delay_ms=0)
 
 
 def subscription(*topics: str) -> bytes:
-    """A consumer's protocol metadata, version 1."""
+    """Returns a consumer's protocol metadata, version 1."""
     names = b"".join(struct.pack(">h", len(name.encode())) + name.encode() for name in topics)
     return struct.pack(">hi", 1, len(topics)) + names + struct.pack(">ii", -1, 0)
 
@@ -35,7 +35,7 @@ def protocols(*names: str, metadata: bytes = b"") -> tuple[MemberProtocol, ...]:
 
 
 class Call:
-    """One request under way: None until it is answered. A second answer is an error."""
+    """A request; None until it has a response. A second response is an error."""
 
     def __init__(self) -> None:
         self._answers: list[object] = []
@@ -74,13 +74,13 @@ class CommitCall(Call):
 
     @property
     def error(self) -> ErrorCode:
-        """The code all partitions got."""
+        """Returns the error code of all partitions."""
         (code,) = set(self.codes.values())
         return code
 
 
 class GroupWorld:
-    """A coordinator's rules that own all partitions, with virtual time and a topic in memory."""
+    """The coordinator's rules with all partitions, virtual time and a topic in memory."""
 
     def __init__(self, settings: GroupSettings = NO_DELAY, *, owned: Iterable[int] | None = None) -> None:
         self.time = VirtualTime()
@@ -116,7 +116,7 @@ class GroupWorld:
         protocols_: tuple[MemberProtocol, ...] | None = None,
         version: int = 9,
     ) -> JoinCall:
-        """A JoinGroup as a client of this version sends it."""
+        """Sends a JoinGroup like a client of this version."""
         call = JoinCall()
         request = JoinRequest(
             group_id,
@@ -168,7 +168,7 @@ class GroupWorld:
         producer_id: int | None = None,
         expire_ms: int | None = None,
     ) -> CommitCall:
-        """A plain commit, or one in a producer's transaction."""
+        """Commits offsets, optionally in a producer's transaction."""
         call = CommitCall()
         values = {
             key: OffsetAndMetadata(offset, 0, metadata, self.time.now_ms(), expire_ms)
@@ -182,16 +182,16 @@ class GroupWorld:
         return call
 
     def committed(self, group_id: str = "g", *, require_stable: bool = False) -> dict[TopicPartition, int]:
-        """All offsets OffsetFetch shows."""
+        """Returns all offsets by OffsetFetch."""
         error, results = self.rules.commits.fetch(group_id, None, require_stable=require_stable)
         assert error is ErrorCode.NONE
         return {key: result.offset for key, result in results.items()}
 
     def stable_group(self, *member_names: str) -> list[str]:
-        """A group in which these (client ids) are members of one generation and synced; their ids, leader first."""
+        """Makes a stable group of these client ids; returns their member ids, leader first."""
         ids = [self.join(client_id=name, version=9).result.member_id for name in member_names]
         calls = [self.join(member_id, client_id=name) for member_id, name in zip(ids, member_names, strict=True)]
-        # The first one's join completed alone: it comes again when it hears of the others.
+        # The first join completed alone: the member joins again when it learns of the others.
         if len(ids) > 1:
             calls[0] = self.join(ids[0])
         generation_id = calls[-1].result.generation_id

@@ -1,4 +1,4 @@
-"""Members of one consumer group by different clients, which tell what they own and what they have read."""
+"""Members of one consumer group by different clients, with what they own and have read."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from support.time.patience import HANGS_AFTER_S
 
 __all__ = ["ASSIGNORS", "ConfluentMember", "JavaMember", "KafkaPythonMember", "Member", "Membership"]
 
-# One assignor by the names that librdkafka, kafka-python and Java know it by.
+# The names of one assignor in librdkafka, kafka-python and Java.
 ASSIGNORS = ("range", "roundrobin")
 HEARTBEAT_MS = 200
 POLL_MS = 30_000
@@ -23,7 +23,7 @@ POLL_MS = 30_000
 
 
 class Membership:
-    """What the members of a group have noted so far; whoever changes it wakes those who wait."""
+    """Shared records of a group's members; each change wakes the waiting threads."""
 
     def __init__(self, servers: str, topic: str, group: str, assignor: str) -> None:
         self.servers = servers
@@ -39,7 +39,7 @@ class Membership:
             self._changed.notify_all()
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Fails with what a member failed of, if one did."""
+        """Waits for the condition; fails with a member's failure."""
         with self._changed:
             came = self._changed.wait_for(lambda: self.failures() or condition(), HANGS_AFTER_S)
         assert not self.failures(), self.failures()
@@ -49,18 +49,18 @@ class Membership:
         return [f"{type(member).__name__}: {member.failure}" for member in self.members if member.failure]
 
     def shares(self) -> list[int]:
-        """How many partitions each present member owns, when no two own the same; else nothing."""
+        """Returns the number of partitions of each present member once no two own the same; else nothing."""
         owned = [member.owned for member in self.members if member.present]
         apart = sum(map(len, owned)) == len(set().union(*owned))
         return sorted(map(len, owned)) if apart else []
 
     def read(self) -> set[tuple[int, int]]:
-        """(partition, offset) of every record that was read by any member, also by those who left."""
+        """Returns (partition, offset) of every record read by any member, including former ones."""
         return set().union(*(member.read for member in self.members))
 
 
 class Member(ABC):
-    """Joins when it is made; reads, commits what it read, and notes both what it owns and what it read."""
+    """A member: joins when created; reads, commits, and records what it owns and reads."""
 
     def __init__(self, membership: Membership) -> None:
         self.membership = membership
@@ -73,11 +73,11 @@ class Member(ABC):
 
     @abstractmethod
     def consume(self) -> None:
-        """Reads until it is told to leave, and leaves."""
+        """Reads until told to leave, then leaves."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Tells it to leave after the next records. ``thread`` ends when it has left."""
+        """Tells the member to leave after the next records. `thread` ends when it has left."""
 
     def note_owned(self, partitions: Iterable[int]) -> None:
         self.membership.change(lambda: setattr(self, "owned", frozenset(partitions)))
@@ -172,7 +172,7 @@ class ConfluentMember(_ThreadMember):
 
 
 class JavaMember(Member):
-    """Kafka's own VerifiableConsumer, which tells in JSON what happens to it."""
+    """A member by Kafka's own VerifiableConsumer, which reports events as JSON."""
 
     def __init__(self, membership: Membership, directory: Path) -> None:
         super().__init__(membership)

@@ -1,4 +1,4 @@
-"""Apache Kafka's command line tools, and kafka-python's, run as a person would run them."""
+"""Runs command line tools of Apache Kafka and kafka-python."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ TOOLS = "org.apache.kafka.tools"
 
 
 def run_tool(main_class: str, *arguments: str, stdin: str = "", expected: int = 0) -> str:
-    """What one of Kafka's classes printed, but for its logger's complaints; it must end with the ``expected`` code."""
+    """Returns the output of a class of Kafka without its logger's lines; it must exit with `expected`."""
     done = subprocess.run(
         java_command(main_class, *arguments), input=stdin, capture_output=True, text=True, check=False
     )
@@ -21,7 +21,7 @@ def run_tool(main_class: str, *arguments: str, stdin: str = "", expected: int = 
 
 
 def run_admin(servers: str, *arguments: str, expected: int = 0) -> str:
-    """What ``python -m kafka.admin`` printed; it must end with the ``expected`` code."""
+    """Returns the output of `python -m kafka.admin`, which must exit with `expected`."""
     command = [sys.executable, "-m", "kafka.admin", "-b", servers, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == expected, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Reading back what a partition holds, by a stock consumer."""
+"""Reads a partition back by a stock consumer."""
 
 from contextlib import suppress
 
@@ -12,7 +12,7 @@ _CONSUMERS = 3
 
 
 def read_all(servers: str, topic: str, partition: int) -> list[tuple[int, bytes]]:
-    """Offsets and values from the log's beginning to its end."""
+    """Returns offsets and values of the whole log."""
     place = TopicPartition(topic, partition)
     consumer, end = _at_beginning(servers, place)
     found: list[tuple[int, bytes]] = []
@@ -24,7 +24,7 @@ def read_all(servers: str, topic: str, partition: int) -> list[tuple[int, bytes]
     while consumer.position(place) < end:
         found += await_answer(
             next_records,
-            lambda records: bool(records) or consumer.position(place) >= end,  # of no record: a transaction's marker
+            lambda records: bool(records) or consumer.position(place) >= end,  # not a record: a transaction's marker
             f"more of {topic}-{partition} than {len(found)} records, up to offset {end}",
             READS,
         )
@@ -33,8 +33,9 @@ def read_all(servers: str, topic: str, partition: int) -> list[tuple[int, bytes]
 
 
 def _at_beginning(servers: str, place: TopicPartition) -> tuple[KafkaConsumer, int]:
-    """A consumer, and where the log ends. One whose metadata names a leader that has just ceased to be one asks that
-    broker for the end until its time is up, and never who leads now (kafka-python 3.0.12): then another is taken."""
+    """Returns a consumer at the log's start, and the log's end. kafka-python 3.0.12 with outdated metadata asks a
+    former leader until its timeout, without refreshing them; then a new consumer is made.
+    """
     for _ in range(_CONSUMERS):
         consumer = KafkaConsumer(bootstrap_servers=servers)
         consumer.assign([place])

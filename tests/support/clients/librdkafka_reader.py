@@ -1,4 +1,4 @@
-"""What a consumer of librdkafka finds in the partition that is assigned to it."""
+"""Reads an assigned partition by a consumer of librdkafka."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ __all__ = ["messages_to_end"]
 
 
 def messages_to_end(consumer: Consumer) -> Iterator[tuple[int, Message]]:
-    """Each message with its offset. The consumer has ``enable.partition.eof``, by which it hears of the end."""
+    """Yields each message with its offset, up to the end, which the consumer reports by `enable.partition.eof`."""
     while True:
         message = consumer.poll()
         if message is None:

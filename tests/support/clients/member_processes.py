@@ -1,4 +1,4 @@
-"""Members of consumer groups that are processes of their own: they can be killed, and fail by themselves."""
+"""Members of consumer groups as processes, which can be killed or fail by themselves."""
 
 import atexit
 import json
@@ -26,7 +26,7 @@ Place = tuple[str, int]
 
 @cache
 def java_program(source: Path) -> list[str]:
-    """The command that runs a program of one file with Apache Kafka's jars; it is compiled once."""
+    """Returns the command for a program of one file with Apache Kafka's jars; it is compiled once."""
     if java_compiler() is None:
         pytest.skip("no Java development kit on PATH")
     classes = tempfile.mkdtemp(prefix="pybroker-java-")
@@ -47,7 +47,7 @@ def _member_command(client: str) -> list[str]:
 
 
 class MemberProcess:
-    """One member, by what it has told so far."""
+    """A member process and the events it has reported."""
 
     def __init__(self, client: str, command: list[str], change: Callable[[Callable[[], None]], None]) -> None:
         self.client = client
@@ -66,20 +66,20 @@ class MemberProcess:
         self._reader.start()
 
     def kill(self) -> None:
-        """``kill -9``: it says good-bye to nobody. Returns when it is gone."""
+        """Kills by SIGKILL, without a LeaveGroup; returns when it is gone."""
         self.is_told_to_end = True
         self._process.kill()
         await_thread(self._reader, "the end of a killed member")
 
     def leave(self) -> None:
-        """Returns when it has closed its consumer and ended."""
+        """Makes the member leave; returns when it has closed its consumer and ended."""
         self.is_told_to_end = True
         self._process.terminate()
         await_thread(self._reader, f"the end of a member that was to leave, it said {self.output!r}")
 
     @property
     def output(self) -> str:
-        """What it said beside its events: complaints."""
+        """Returns its output other than events: error messages."""
         return "".join(self._other_lines[-40:])
 
     def _read_output(self) -> None:
@@ -112,7 +112,7 @@ class MemberProcess:
 
 
 class Members:
-    """Starts members of one group, and waits for what they tell. Leaving it kills those that are left."""
+    """Starts members of one group and waits for their events. Leaving the context kills the remaining ones."""
 
     def __init__(self, servers: str, group: str) -> None:
         self._servers = servers
@@ -122,7 +122,7 @@ class Members:
         self._changed = threading.Condition()
 
     def start(self, client: str, subscription: str, **settings: object) -> MemberProcess:
-        """``settings`` of the consumer, with ``_`` for the dots of their names."""
+        """Starts a member. `settings` of the consumer have `_` for dots."""
         pairs = [f"{name.replace('_', '.')}={value}" for name, value in settings.items() if value is not None]
         command = [*_member_command(client), self._servers, self._group, subscription, *pairs]
         member = MemberProcess(client, command, self._change)
@@ -130,7 +130,7 @@ class Members:
         return member
 
     def shares(self) -> list[int]:
-        """How many partitions each owns that has not ended, when no two own the same; else nothing."""
+        """Returns the number of partitions of each running member once no two own the same; else nothing."""
         owned = [member.owned for member in self._all if not member.has_ended]
         return sorted(map(len, owned)) if sum(map(len, owned)) == len(set().union(*owned)) else []
 
@@ -139,7 +139,7 @@ class Members:
             member.kill()
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Fails when a member ends by itself before the condition holds."""
+        """Waits for the condition; fails if a member ends by itself before."""
         with self._changed:
             came = self._changed.wait_for(lambda: condition() or self._missed(), HANGS_AFTER_S)
             assert came, f"not after {HANGS_AFTER_S} s: {[_last_words(one) for one in self._all]}"

@@ -1,7 +1,7 @@
-"""Stock clients with a cluster whose brokers are stopped and started, which write down all that they notice of it.
+"""Stock clients of a cluster whose brokers are restarted, which record all errors that they notice.
 
-They are as they come, but for what has to be counted: idempotent producers with acks=all, and a group with a member of
-each kind. Errors, log lines and statistics are theirs.
+Clients have default settings except for counting: idempotent producers with acks=all, and a group with a member of each
+kind. They record errors, log lines and statistics.
 """
 
 import json
@@ -32,11 +32,11 @@ _PACE_S = 0.002
 
 
 class Noticing:
-    """Of librdkafka: what to give a client so that it tells.
+    """Callbacks for a client of librdkafka.
 
     Attributes:
-        noticed: how often, by kind: names of errors, and facilities of log lines.
-        statistics: the last ones.
+        noticed: number of events by kind: names of errors, and facilities of log lines.
+        statistics: the latest ones.
     """
 
     def __init__(self, name: str) -> None:
@@ -62,7 +62,7 @@ class Noticing:
         self.statistics = json.loads(text)
 
     def total(self, name: str) -> int:
-        """Of all brokers."""
+        """Returns the sum over all brokers."""
         return sum(broker[name] for broker in self.statistics["brokers"].values())
 
 
@@ -77,8 +77,9 @@ class _Counting(logging.Handler):
 
 @contextmanager
 def noticing_by_python() -> Iterator[Counter[str]]:
-    """What all clients of kafka-python warn of meanwhile, by kind: the text before anything is put into it. That their
-    own loops are slow is not counted."""
+    """Records the warnings of all clients of kafka-python by kind: the message before formatting. Warnings about their
+    own slow loops are not counted.
+    """
     noticed: Counter[str] = Counter()
 
     def note(record: logging.LogRecord) -> None:
@@ -93,12 +94,12 @@ def noticing_by_python() -> Iterator[Counter[str]]:
 
 
 class CountingUp(CrashLoad):
-    """A producer of ``name:number`` that counts up in each partition.
+    """A producer of `name:number` that counts up in each partition.
 
     Attributes:
-        sent: how many, by partition.
-        offsets: of what was acknowledged, by partition and number.
-        refused: what became of others.
+        sent: number of records, by partition.
+        offsets: of acknowledged records, by partition and number.
+        refused: errors of the other records.
     """
 
     def __init__(self, name: str, topic: str, partitions: int) -> None:
@@ -149,7 +150,7 @@ class LibrdkafkaProducing(CountingUp):
             self.acknowledged(partition, number, offset)
 
     def stop(self) -> None:
-        """Returns when everything that was sent is settled, and its statistics tell of that."""
+        """Stops; returns when all sent records are acknowledged or refused and the statistics include them."""
         super().stop()
         assert not self._producer.flush(HANGS_AFTER_S), "not everything is settled"
         former = self.noticing.statistics
@@ -181,8 +182,8 @@ class Reading(CrashLoad):
     """A member of a group that reads a topic.
 
     Attributes:
-        given: partition and offset of each record, in the order in which it was given them.
-        rebalances: how often it was given partitions, or robbed of them.
+        given: partition and offset of each record, in the order received.
+        rebalances: number of assignments and revocations.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Records in topics, for tests of whoever reads them: produced by librdkafka, with the offsets they got."""
+"""Produces records by librdkafka for tests of readers, with the offsets they got."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEEPS_OLD_RECORDS = {"log.retention.ms": "-1"}
 
 
 class Produced(NamedTuple):
-    """A record as a reader is to find it. Timestamps in ms."""
+    """A record as a reader must find it. Timestamps in ms."""
 
     topic: str
     partition: int
@@ -27,9 +27,8 @@ class Produced(NamedTuple):
 
 
 def produce(servers: str, records: Iterable[Produced], **settings: str) -> list[Produced]:
-    """Sends them, whatever their offsets say, and returns them with those they got, in the order of the partitions.
-
-    Settings are librdkafka's with underscores for dots.
+    """Produces the records; returns them with their offsets, by partition. Settings are librdkafka's with underscores
+    for dots.
     """
     found: list[Produced] = []
     producer = Producer(
@@ -58,7 +57,7 @@ def produce(servers: str, records: Iterable[Produced], **settings: str) -> list[
 
 
 def numbered(topic: str, partitions: Sequence[int], count: int, first: int = 0) -> list[Produced]:
-    """Plain records with a key, a value and a time of their own, shared out among partitions in turn."""
+    """Returns records with keys, values and timestamps, distributed to the partitions in turn."""
     return [
         Produced(topic, partitions[number % len(partitions)], -1, START_MS + number, b"k%d" % number, b"v%d" % number)
         for number in range(first, first + count)

@@ -1,4 +1,4 @@
-"""``kafka-replica-verification``: it reads all replicas from the first record to the high watermark, and compares."""
+"""Runs `kafka-replica-verification`, which compares all replicas up to the high watermark."""
 
 import re
 import subprocess
@@ -14,9 +14,8 @@ _NEAR = 20
 
 
 def await_equal_replicas(servers: str, topics: str, partitions: int) -> None:
-    """Until the tool, which never ends, is near the end of all ``partitions`` of ``topics`` (a regular expression).
-
-    Fails when replicas differ.
+    """Waits until the tool, which never ends, is near the end of all `partitions` of `topics` (a regular expression).
+    Fails if replicas differ.
     """
     command = java_command(
         f"{TOOLS}.ReplicaVerificationTool",

@@ -1,4 +1,4 @@
-"""A place on the way to a broker where one sees which requests come by, and in which versions."""
+"""A TCP proxy before a broker that records requests and their versions."""
 
 import socket
 import threading
@@ -23,9 +23,9 @@ class SeenRequest(NamedTuple):
 
 
 class RequestTap:
-    """Clients connect to ``port``; what they send goes to ``target_port``, which is known when the first one comes.
+    """A proxy: clients connect to `port`; data goes to `target_port`, which must be known at the first connection.
 
-    Threads: the brokers are processes, and the test is no coroutine.
+    It uses threads, because the brokers are processes and the test is not a coroutine.
     """
 
     def __init__(self) -> None:
@@ -42,8 +42,9 @@ class RequestTap:
         return port
 
     def take(self) -> list[SeenRequest]:
-        """What came since this was last called, each once. The broker is down: waits for the ends of its connections,
-        so that nothing comes later of what was on its way."""
+        """Returns the new requests since the last call, without duplicates. The broker must be down: the call waits
+        until its connections end, so that no request in flight is missed.
+        """
         passing, self._passing = self._passing, []
         for thread in passing:
             await_thread(thread, f"the end of a connection to port {self.target_port}")
@@ -53,7 +54,7 @@ class RequestTap:
     def close(self) -> None:
         for each in (self._server, *self._sockets):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)  # wakes whoever reads it
+                each.shutdown(socket.SHUT_RDWR)  # wakes a blocked reader
         for thread in (self._accepting, *self._passing):
             await_thread(thread, f"the end of what passes to port {self.target_port}")
         for each in (self._server, *self._sockets):
@@ -67,7 +68,7 @@ class RequestTap:
                 return
             try:
                 broker = socket.create_connection(("127.0.0.1", self.target_port))
-            except OSError:  # it is down
+            except OSError:  # the broker is down
                 client.close()
                 continue
             self._sockets += [client, broker]

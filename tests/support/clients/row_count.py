@@ -1,4 +1,4 @@
-"""How many records are in a topic, as everybody sees them."""
+"""Counts the records of a topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["RowCount"]
 
 
 class RowCount:
-    """Of a topic with so many partitions. A broker that is not there at the moment is waited for."""
+    """The number of records of a topic; waits for unavailable brokers."""
 
     def __init__(self, servers: str, topic: str, partitions: int) -> None:
         self._cluster = TargetCluster(reader_settings({"bootstrap.servers": servers}))
@@ -28,5 +28,5 @@ class RowCount:
         return lambda: self.now() >= rows
 
     def more(self, rows: int) -> Callable[[], bool]:
-        """Than there are now."""
+        """Returns a condition: the topic has at least `rows` more records than now."""
         return self.reached(self.now() + rows)

@@ -1,4 +1,4 @@
-"""A gate in front of a TCP server: lets through, holds back, or cuts."""
+"""A TCP proxy that forwards, holds back or cuts connections."""
 
 import asyncio
 from functools import partial
@@ -7,7 +7,7 @@ __all__ = ["TcpGate"]
 
 
 class TcpGate:
-    """Open with `TcpGate.open`; clients connect to ``address``."""
+    """A proxy, opened by `TcpGate.open`; clients connect to `address`."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -31,12 +31,12 @@ class TcpGate:
         return f"{host}:{port}"
 
     def cut(self) -> None:
-        """Reset every connection, and each that is made until `heal`."""
+        """Resets all connections, and new ones until `heal`."""
         self._is_cut = True
         self._reset()
 
     def hold(self) -> None:
-        """Let nothing more through, in either direction, until `heal`."""
+        """Stops forwarding in both directions until `heal`."""
         self._may_pass.clear()
 
     def heal(self) -> None:

@@ -1,4 +1,4 @@
-"""The tap lets everything through and knows what it was."""
+"""Tests that the tap forwards everything and records the requests."""
 
 import socket
 from contextlib import closing
@@ -21,7 +21,7 @@ def read(source: socket.socket, size: int) -> bytes:
     return data
 
 
-def test_requests_pass_and_are_seen_once_each() -> None:
+def test_requests_are_forwarded_and_recorded_once() -> None:
     tap = RequestTap()
     with closing(tap), socket.create_server(("127.0.0.1", 0)) as server:
         tap.target_port = server.getsockname()[1]

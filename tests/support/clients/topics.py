@@ -1,4 +1,4 @@
-"""Topics for tests that talk to a real broker."""
+"""Creates and changes topics of a real broker."""
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -8,8 +8,9 @@ __all__ = ["admin_client", "create_topic", "delete_records", "grow_topic"]
 
 
 def admin_client(servers: str) -> AdminClient:
-    """A Kafka that has only just started may not know its controller yet. Then librdkafka waits for its next refresh,
-    which is in five minutes by default, and gives up after one."""
+    """Returns an admin client with a short metadata refresh: a new Kafka may not know its controller, and librdkafka
+    would retry only at the next refresh (five minutes by default) but give up after one.
+    """
     return AdminClient({"bootstrap.servers": servers, "topic.metadata.refresh.interval.ms": 500})
 
 
@@ -19,13 +20,13 @@ def create_topic(servers: str, topic: str, partitions: int, configs: dict[str, s
 
 
 def grow_topic(servers: str, topic: str, partitions: int) -> None:
-    """``partitions`` is what it has afterwards."""
+    """Adds partitions; `partitions` is the new total."""
     admin = admin_client(servers)
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result()
 
 
 def delete_records(servers: str, topic: str, partition: int, before: int) -> None:
-    """Those whose offsets are below ``before``."""
+    """Deletes the records below offset `before`."""
     admin = admin_client(servers)
     (deletion,) = admin.delete_records([TopicPartition(topic, partition, before)]).values()
     deletion.result()

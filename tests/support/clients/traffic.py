@@ -1,4 +1,4 @@
-"""Clients that produce to and consume from one topic until they are told to stop, whatever happens to the topic."""
+"""Clients that produce to and consume from one topic until stopped, whatever happens to the topic."""
 
 import threading
 import traceback
@@ -20,18 +20,18 @@ PAUSE_S = 0.002
 
 
 class Place(NamedTuple):
-    """Where a record stands."""
+    """The position of a record."""
 
     partition: int
     offset: int
 
 
 class Traffic(ABC):
-    """A producer and a consumer, each in a thread of its own.
+    """A producer and a consumer, each in its own thread.
 
-    ``acknowledged`` has the values in the order in which they were sent, ``refused`` what became of the others;
-    ``read`` is in the order of reading. A thread that fails fails the test in `wait_until`. The producer is
-    idempotent and patient, or, if it ``gives_up``, drops a record soon when its topic is not there.
+    `acknowledged` has the values in the order sent, `refused` the results of the others; `read` is in the order of
+    reading. A failed thread fails the test in `wait_until`. The producer is idempotent and retries for long; with
+    `gives_up` it drops a record soon if its topic is missing.
     """
 
     def __init__(self, servers: str, topic: str, group: str, *, gives_up: bool = False) -> None:
@@ -49,7 +49,7 @@ class Traffic(ABC):
 
     @abstractmethod
     def produce(self) -> None:
-        """Produces values "0", "1", … one after the other until told to stop."""
+        """Produces values "0", "1", … until told to stop."""
 
     @abstractmethod
     def consume(self) -> None:
@@ -75,16 +75,15 @@ class Traffic(ABC):
         raise AssertionError(f"clients of {self.topic}: not so far after {LOOKS} looks: {told}")
 
     def wait_for_more(self, amount: int) -> None:
-        """That many more records acknowledged, and as many of what was acknowledged since were read.
-
-        Not all: a consumer that does not hear that its topic was deleted goes on at the offset where it was.
+        """Waits until this many more records are acknowledged, and as many of these are read. Not all are read: a
+        consumer that does not notice the deletion of its topic continues at its old offset.
         """
         acknowledged, read = len(self.acknowledged), len(self.read)
         self.wait_until(lambda: len(self.acknowledged) >= acknowledged + amount)
         self.wait_until(lambda: len(set(self.acknowledged[acknowledged:]) & set(self.read[read:])) >= amount)
 
     def wait_for_each(self, partitions: int) -> None:
-        """A record more is acknowledged in each partition, and read."""
+        """Waits until one more record in each partition is acknowledged and read."""
         acknowledged, read = len(self.acknowledged), len(self.read)
 
         def gone_through() -> set[int]:
@@ -93,7 +92,7 @@ class Traffic(ABC):
         self.wait_until(lambda: len(gone_through()) == partitions)
 
     def passed_over(self) -> list[Place]:
-        """Where something was acknowledged that was not read, though something behind it was."""
+        """Returns positions of acknowledged records that were skipped: not read, although a later one was."""
         read = {place for _, place in self.read}
         last = {partition: max(each.offset for each in read if each.partition == partition) for partition, _ in read}
         return [
@@ -110,7 +109,7 @@ class Traffic(ABC):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Does not wait for clients whose broker may be gone when a test has failed."""
+        """Stops the clients; after a failed test it does not wait for them, because the broker may be gone."""
         self._told_to_stop.set()
         if kind is None:
             self.stop()
@@ -118,7 +117,7 @@ class Traffic(ABC):
 
 class KafkaPythonTraffic(Traffic):
     def produce(self) -> None:
-        # An idempotent producer of kafka-python 3.0 waits for ever once it dropped a record, with Kafka's brokers too.
+        # An idempotent producer of kafka-python 3.0 hangs after it dropped a record, also with Apache Kafka.
         impatient = {"max_block_ms": 1000, "delivery_timeout_ms": 2000, "request_timeout_ms": 1000}
         patience = {**impatient, "enable_idempotence": False} if self.gives_up else {}
         producer = KafkaProducer(bootstrap_servers=self.servers, **patience)
@@ -146,7 +145,9 @@ class KafkaPythonTraffic(Traffic):
         while self.must_go_on():
             try:
                 batches = consumer.poll(timeout_ms=500)
-            except KafkaConnectionError:  # of kafka-python 3.0, when its coordinator and whom it asks next are down
+            except (
+                KafkaConnectionError
+            ):  # by kafka-python 3.0, when its coordinator and the next broker that it asks are down
                 continue
             for batch in batches.values():
                 self.read += [(record.value.decode(), Place(record.partition, record.offset)) for record in batch]
@@ -154,7 +155,7 @@ class KafkaPythonTraffic(Traffic):
 
 
 class ConfluentTraffic(Traffic):
-    """``of_producer``, ``of_consumer``: further settings."""
+    """Traffic by confluent-kafka. `of_producer`, `of_consumer`: additional settings."""
 
     of_producer: Mapping[str, str | int] = {}
     of_consumer: Mapping[str, str | int] = {}

@@ -1,4 +1,4 @@
-"""A transactional producer that goes on whatever happens to its brokers, and knows what it committed."""
+"""A transactional producer that continues through failures of brokers and records what it committed."""
 
 import subprocess
 import threading
@@ -19,12 +19,12 @@ _ANSWER_S = 10
 
 
 class TransactionalTraffic:
-    """Transactions of `RECORDS_EACH` records all over ``topic`` and an offset of `GROUP` for partition 0, every third
-    of them aborted and the last one too, in a process of its own.
+    """Runs transactions of `RECORDS_EACH` records over all partitions of `topic` and one offset of `GROUP` for
+    partition 0. Every third one and the last one are aborted.
 
-    By Kafka's own client. Where the coordinator of the group leaves the cluster, of whichever kind it is, librdkafka
-    2.16 may send the offsets to nobody until it connects to some broker anew (confluentinc/librdkafka#5511), and
-    kafka-python 3.0 has been seen to stop after it had found the new one.
+    Runs in its own process, by Kafka's own client. If the group's coordinator leaves the cluster, librdkafka 2.16 may
+    not send the offsets until it opens a new connection (confluentinc/librdkafka#5511), and kafka-python 3.0 may hang
+    after finding the new coordinator.
     """
 
     def __init__(self, servers: str, topic: str, partitions: int) -> None:
@@ -60,7 +60,7 @@ class TransactionalTraffic:
         self._process.wait()
 
     def wait_for_more(self, transactions: int) -> None:
-        """Until so many are committed, and half as many aborted."""
+        """Waits until this many more are committed, and half as many aborted."""
         committed, aborted = len(self.committed), len(self.aborted)
         amount = transactions * RECORDS_EACH
 
@@ -94,7 +94,7 @@ def _values(number: int) -> list[str]:
 
 
 def read_committed(servers: str, topic: str, partitions: int, amount: int) -> list[str]:
-    """The values that a ``read_committed`` consumer is given, ``amount`` of them and whatever comes with these."""
+    """Returns the values that a `read_committed` consumer gets: `amount`, and those that arrive with them."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "committed", "isolation.level": "read_committed"})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     values: list[str] = []
@@ -113,13 +113,13 @@ def read_committed(servers: str, topic: str, partitions: int, amount: int) -> li
 
 
 def await_offset(servers: str, topic: str, offset: int) -> None:
-    """Until the group of the transactions says that it has committed this."""
+    """Waits until the group of the transactions has committed this offset."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": GROUP})
 
     def committed() -> int | None:
         try:
             (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=_ANSWER_S)
-        except KafkaException:  # no coordinator yet, or it is slow
+        except KafkaException:  # no coordinator yet, or a slow one
             return None
         return int(found.offset)
 

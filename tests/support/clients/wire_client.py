@@ -1,4 +1,4 @@
-"""A client that sends one request after another, exactly as a test writes it: for what no stock client would send."""
+"""A client that sends single requests exactly as given, for requests that no stock client would send."""
 
 import socket
 import struct
@@ -13,28 +13,29 @@ __all__ = ["WireClient"]
 
 
 class WireClient:
-    """A connection to ``bootstrap_servers`` (``host:port``). ``patience_s``: TimeoutError, when it says nothing for so
-    long; without, it is waited for."""
+    """A connection to `bootstrap_servers` (`host:port`). `timeout_s`: TimeoutError after this time without a response;
+    None waits for ever.
+    """
 
-    def __init__(self, bootstrap_servers: str, patience_s: float | None = None) -> None:
+    def __init__(self, bootstrap_servers: str, timeout_s: float | None = None) -> None:
         host, _, port = bootstrap_servers.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), patience_s)
+        self._socket = socket.create_connection((host, int(port)), timeout_s)
         self._file = self._socket.makefile("rb")
         self._frames = WireFrames()
         self._asked: deque[tuple[Message, int]] = deque()
 
     def ask(self, request: Message, version: int) -> Any:
-        """The answer to ``request`` in ``version`` of its API."""
+        """Sends a request; returns the response in `version` of its API."""
         self.send(request, version)
         return self.receive()
 
     def send(self, request: Message, version: int) -> None:
-        """Ask, and do not wait for the answer: `receive` has it, one request at a time."""
+        """Sends a request without waiting; `receive` returns the response. One request at a time."""
         self._socket.sendall(self._frames.request(request, version))
         self._asked.append((request, version))
 
     def receive(self) -> Any:
-        """The answer to what was sent."""
+        """Returns the response to the sent request."""
         request, version = self._asked.popleft()
         (size,) = struct.unpack(">i", self._read(4))
         return self._frames.answer(request, version, self._read(size))

@@ -1,4 +1,4 @@
-"""What a raw client puts on the wire and takes off it, whichever way it reads and writes."""
+"""Encodes requests and decodes responses of a raw client, for any way of reading and writing."""
 
 import struct
 from typing import Any
@@ -20,7 +20,7 @@ def spec_of(request_type: type[Message]) -> ApiSpec:
 
 
 def request_frame(request: Message, version: int, correlation_id: int, client_id: str) -> bytes:
-    """A request as it goes over the wire, its size in front."""
+    """Returns a request frame with its size in front."""
     spec = spec_of(type(request))
     header = RequestHeader(
         request_api_key=int(spec.key),
@@ -33,23 +33,23 @@ def request_frame(request: Message, version: int, correlation_id: int, client_id
 
 
 def answer_in(frame: bytes, request: Message, version: int) -> Any:
-    """What the broker said to that request; ``frame`` is without its size."""
+    """Returns the decoded response; `frame` is without its size."""
     spec = spec_of(type(request))
     return decode(spec.response_type(), frame, version, offset=5 if spec.response_header_version(version) else 4)
 
 
 class WireFrames:
-    """The frames of one connection that asks one thing after another."""
+    """The frames of a connection that sends one request after another."""
 
     def __init__(self) -> None:
         self._correlation_id = 0
 
     def request(self, request: Message, version: int) -> bytes:
-        """The next frame to send, with its size."""
+        """Returns the next frame to send, with its size."""
         self._correlation_id += 1
         return request_frame(request, version, self._correlation_id, "wire")
 
     def answer(self, request: Message, version: int, frame: bytes) -> Any:
-        """What the broker said to that request; ``frame`` is without its size."""
+        """Returns the decoded response; `frame` is without its size."""
         assert struct.unpack_from(">i", frame)[0] == self._correlation_id
         return answer_in(frame, request, version)

@@ -1,8 +1,8 @@
-"""What befalls a `LoadedCluster`.
+"""Faults of a `LoadedCluster`, as context managers.
 
-Each fault is a context manager. Who has entered it has it brought about, and it shows; until it is left it lasts, if
-it is of a kind that can last; then it ends. Meanwhile the clients work. Two of them may last at a time, and may end in
-any order: which two, `support.load.fault_pairs` knows.
+Entering brings the fault about and waits until its effect is visible. A lasting fault ends when the context ends.
+Clients work meanwhile. Two faults may overlap and end in any order; `support.load.fault_pairs` lists the possible
+pairs.
 """
 
 import shutil
@@ -46,7 +46,7 @@ def a_leader(it: LoadedCluster) -> int:
 
 
 def a_leader_that_reaches_all(it: LoadedCluster) -> int:
-    """Where two brokers are cut off from each other, it may have to be one that leads nothing."""
+    """Returns a leader that reaches all others; while two brokers are cut off from each other it may lead nothing."""
     leader = a_leader(it)
     if leader not in it.cut_ends:
         return leader
@@ -75,7 +75,7 @@ def dead(it: LoadedCluster, broker: int) -> Iterator[None]:
 
 @contextmanager
 def all_but_one_are_killed(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """One member of an ISR is left; where one in sync is enough, it goes on alone."""
+    """Kills all brokers but one, an ISR member, which continues alone where one replica in sync is enough."""
     in_sync = sorted(it.view.isr(it.clients.lonely, it.random.randrange(PARTITIONS)) - it.away)
     killed = it.random.sample(in_sync, max(len(in_sync) - 1, 0))
     with it.without(*killed):
@@ -90,7 +90,7 @@ def all_but_one_are_killed(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[N
 
 @contextmanager
 def all_are_killed(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """Those that are not away."""
+    """Kills all brokers that are not away."""
     brokers = it.present
     for broker in it.random.sample(brokers, len(brokers)):
         it.cluster.kill(broker)
@@ -122,8 +122,9 @@ def paused(it: LoadedCluster, broker: int) -> Iterator[None]:
 
 @contextmanager
 def zookeeper_is_away(it: LoadedCluster, zookeeper: ZooKeeperProcess) -> Iterator[None]:
-    """For longer than sessions last. Leaders and followers go on, and so does the group; topics can't be made
-    meanwhile. A ZooKeeper that comes back gives every session its whole time again."""
+    """Stops ZooKeeper for longer than sessions last. Replication and groups continue; topics can't be created. A
+    restarted ZooKeeper gives every session its full timeout again.
+    """
     with it.without_zookeeper():
         zookeeper.kill()
         it.await_progress()
@@ -136,7 +137,9 @@ def zookeeper_is_away(it: LoadedCluster, zookeeper: ZooKeeperProcess) -> Iterato
 
 @contextmanager
 def all_are_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """Until none of them has a session: there is no controller then, and they go on as they did."""
+    """Cuts all brokers off from ZooKeeper until no session is left. There is no controller then; the brokers continue
+    as before.
+    """
     with it.without_zookeeper():
         for broker in it.cluster.broker_ids:
             it.cluster.cut(broker, "zookeeper")
@@ -149,7 +152,7 @@ def all_are_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -> It
 
 @contextmanager
 def two_brokers_are_cut_off_from_each_other(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """Leaders among them still reach the controller, so they can do without the other one."""
+    """Leaders among the two still reach the controller, so they can remove the other one from the ISR."""
     controller = it.view.controller()
     one, other = it.random.sample([each for each in it.present if each != controller], 2)
     with it.cut(one, other):
@@ -159,8 +162,9 @@ def two_brokers_are_cut_off_from_each_other(it: LoadedCluster, _: ZooKeeperProce
 
 @contextmanager
 def a_leader_is_cut_off_from_its_controller(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """But not from its followers, nor from ZooKeeper: it goes on as long as none of them has to leave the ISR. That one
-    is to leave, the controller hears when it is reached again."""
+    """The leader still reaches its followers and ZooKeeper. It continues as long as no follower has to leave the ISR;
+    the controller learns of a removal only when it is reachable again.
+    """
     controller = it.view.controller()
     others = it.random.sample([each for each in it.cluster.broker_ids if each != controller], 3)
     leader, follower, _third = others
@@ -172,11 +176,13 @@ def a_leader_is_cut_off_from_its_controller(it: LoadedCluster, _: ZooKeeperProce
     before, said = it.registrations(), it.cluster.log_file(leader).stat().st_size
 
     def has_changed() -> bool:
-        """A session is over, for the machine is busy."""
+        """Returns whether a session ended, as may happen on a busy machine."""
         return it.registrations() != before
 
     def asks_for_less() -> bool:
-        """Of whom to have in sync; before it is meant to, if a follower is slow, for the machine is busy."""
+        """Returns whether the leader proposed a smaller ISR, which it may do early with a slow follower on a busy
+        machine.
+        """
         return ": the ISR is to be " in it.log_since(leader, said)
 
     def may_rest() -> bool:
@@ -198,7 +204,9 @@ def a_leader_is_cut_off_from_its_controller(it: LoadedCluster, _: ZooKeeperProce
 
 @contextmanager
 def a_broker_is_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """Its groups stay with it, who can store nothing, until it hears of the others, as with Kafka."""
+    """Its groups stay with it, although it can't store anything, until it learns of the other coordinator; Kafka does
+    the same.
+    """
     broker = a_leader(it)
     with it.without_but_serving(broker):
         it.cluster.cut(broker, "zookeeper")
@@ -209,7 +217,9 @@ def a_broker_is_cut_off_from_zookeeper(it: LoadedCluster, _: ZooKeeperProcess) -
 
 @contextmanager
 def a_broker_is_cut_off_from_all(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """But clients still reach it: it must not take what others do not have. Groups: as above."""
+    """Clients still reach it, so it must not accept records that the others lack. Groups: as for a broker cut off from
+    ZooKeeper.
+    """
     broker = a_leader_that_reaches_all(it)
     others = [each for each in it.cluster.broker_ids if each != broker]
     with it.without_but_serving(broker):
@@ -225,7 +235,7 @@ def a_broker_is_cut_off_from_all(it: LoadedCluster, _: ZooKeeperProcess) -> Iter
 
 @contextmanager
 def brokers_are_restarted_one_after_the_other(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """Those that are not away; each when all are well again, if that can be."""
+    """Restarts all brokers that are not away, each when all are healthy again, if possible."""
     brokers = it.present
     for broker in it.random.sample(brokers, len(brokers)):
         with it.without(broker):
@@ -239,15 +249,14 @@ def brokers_are_restarted_one_after_the_other(it: LoadedCluster, _: ZooKeeperPro
 
 @contextmanager
 def a_log_directory_is_taken_away(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """One of two: what was in it is offline there, until the broker is started with an empty one in its place.
-
-    Nobody can know that it was not the last in sync: two must be so for what is acknowledged to survive.
+    """Removes one of two log directories. Its replicas are offline until the broker is restarted with an empty one. The
+    broker may have been the last in sync, so acknowledged records survive only with two replicas in sync.
     """
     assert it.enough_in_sync == 2
     broker = a_leader(it)
     directory = it.cluster.data_directory(broker)
     with it.without(broker):
-        shutil.rmtree(directory, ignore_errors=True)  # the broker may write there just now
+        shutil.rmtree(directory, ignore_errors=True)  # the broker may be writing there
         await_that(lambda: it.view.offline_replicas_of(broker), f"broker {broker} misses {directory}")
         yield
         it.cluster.stop(broker)
@@ -257,7 +266,7 @@ def a_log_directory_is_taken_away(it: LoadedCluster, _: ZooKeeperProcess) -> Ite
 
 @contextmanager
 def a_broker_comes_back_empty(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """It was not the last of any ISR: others go on without it."""
+    """Restarts a broker with empty directories. It is not the last member of any ISR, so others continue without it."""
     broker = a_leader(it)
     with it.without(broker):
         it.cluster.kill(broker)
@@ -273,7 +282,7 @@ def a_broker_comes_back_empty(it: LoadedCluster, _: ZooKeeperProcess) -> Iterato
 
 @contextmanager
 def partitions_are_moving(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """To whatever brokers are there: no partition is moved to another one, but away from it."""
+    """Reassigns partitions among the available brokers: no partition gets a new broker that is away."""
     brokers, topics = it.present, (it.clients.events, it.clients.lonely)
     copies = min(3, len(brokers))
     wishes = {topic: [it.random.sample(brokers, copies) for _ in range(PARTITIONS)] for topic in topics}
@@ -284,8 +293,9 @@ def partitions_are_moving(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[No
 
 @contextmanager
 def partitions_are_moved(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[None]:
-    """One topic's from two brokers to two others, as far as there are others, the other topic's to others to lead,
-    and, where there are more than three, to other brokers; and one of all dies meanwhile."""
+    """Moves the partitions of one topic from two brokers to two others if possible, those of the other topic to other
+    leaders and, with more than three brokers, to other brokers. One of the brokers dies meanwhile.
+    """
     brokers = it.cluster.broker_ids
     events, lonely = it.clients.events, it.clients.lonely
     pairs = [it.random.sample(brokers, 2) for _ in range(PARTITIONS)]
@@ -306,7 +316,7 @@ def partitions_are_moved(it: LoadedCluster, _: ZooKeeperProcess) -> Iterator[Non
 
 
 def other_pair(it: LoadedCluster, pair: list[int]) -> list[int]:
-    """Of another broker and one of these."""
+    """Returns another broker and one of these."""
     others = [broker for broker in it.cluster.broker_ids if broker not in pair]
     return it.random.sample([it.random.choice(others), it.random.choice(pair)], 2)
 

@@ -1,5 +1,6 @@
-"""What clients do while brokers of a cluster fail: beside those of `crash_load`, kafka-python's, and topics that come
-and go. Each keeps a book of what was acknowledged."""
+"""Clients of a failing cluster in addition to those of `crash_load`: kafka-python's, and one that changes topics. Each
+records what was acknowledged.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -28,10 +29,10 @@ _PACE_S = 0.05
 
 
 class PlainProducing(CrashLoad):
-    """A producer of kafka-python with acks=all that is not idempotent: what it sends again may be there twice.
+    """A producer of kafka-python with acks=all that is not idempotent, so a repeated record may be stored twice.
 
     Attributes:
-        offsets: of what was acknowledged, by partition and number.
+        offsets: of acknowledged records, by partition and number.
     """
 
     def __init__(self, servers: str, topic: str, partitions: int, name: str) -> None:
@@ -67,9 +68,11 @@ class PlainProducing(CrashLoad):
         sent.add_errback(lambda error: self.fail(repr(error)))
 
     def give_up(self) -> None:
-        """Its thread would go on to open sockets, and never to close one, when the brokers are gone."""
+        """Stops the client without waiting: its thread would open sockets for ever and close none when the brokers are
+        gone.
+        """
         super().give_up()
-        self._producer._sender.force_close()  # else close waits for what is on its way, and closes nothing then
+        self._producer._sender.force_close()  # else close waits for requests in flight and then closes nothing
         self._producer.close(timeout=HANGS_AFTER_S)
 
     def value(self, number: int) -> bytes:
@@ -83,7 +86,7 @@ class PlainProducing(CrashLoad):
         self.done(enter)
 
     def stop(self) -> None:
-        """Returns when everything that was sent is acknowledged."""
+        """Stops; returns when everything sent is acknowledged."""
         super().stop()
         if self._sent > self._settled:
             self.wait_for(self._sent - self._settled)
@@ -91,16 +94,16 @@ class PlainProducing(CrashLoad):
 
 
 class PlainMember(CrashLoad):
-    """A member of a group, by kafka-python, that reads a topic and commits what it read.
+    """A group member by kafka-python that reads a topic and commits what it read. It never resets its offset.
 
-    It is never reset to another place. The group must have committed an offset for each partition: it fails where there
-    is none, and when it is given again what it had committed. Where it is told that its place is not in the log, it
-    stays: a leader that is cut off from the others may say so, for it lacks what they have, to a client that asked it
-    last (kafka-python also takes metadata that are older than what it knows). If it is so for good, no progress comes.
+    The group must have a committed offset for each partition: the member fails without one, and if it gets a committed
+    record again. It keeps its position when told that its offset is out of range: a leader that is cut off lacks
+    records of the others, and kafka-python may ask it because it accepts older metadata. If that lasts, there is no
+    progress.
 
     Attributes:
         seen: values, by partition.
-        consumed: how far it was given records, by partition: the offset after the last one.
+        consumed: offset after the last record received, by partition.
         committed: by partition.
     """
 
@@ -153,11 +156,11 @@ class PlainMember(CrashLoad):
 
 
 class TopicChanging(CrashLoad):
-    """Makes topics with a replica on three brokers, gives them more partitions, and deletes them.
+    """Creates topics with a replica on three brokers, adds partitions, and deletes them.
 
     Attributes:
-        alive: partitions of the topics that must be there.
-        gone: those that must not be. A topic whose last change was not acknowledged is in neither.
+        alive: partitions of topics that must exist.
+        gone: topics that must not exist. A topic whose last change was not acknowledged is in neither.
     """
 
     def __init__(self, view: ClusterView, random: Random, name: str) -> None:
@@ -203,8 +206,9 @@ class TopicChanging(CrashLoad):
             self._settle(name, partitions, answer.responses[0].error_code, lambda: self.gone.add(name))
 
     def _settle(self, name: str, partitions: int, error_code: int, change: Callable[[], None]) -> None:
-        """Of a change that is refused nothing is known, but for one: who says that there is no such topic must not be
-        right in the end."""
+        """Handles a refused change, whose effect is unknown. If the error is that the topic does not exist, that must
+        not be true in the end.
+        """
         if error_code == ErrorCode.NONE:
             self.done(change)
         elif error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

@@ -1,4 +1,4 @@
-"""Partitions of a `LoadedCluster` that move to other brokers."""
+"""Reassignments of partitions of a `LoadedCluster`."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ Wishes = Mapping[str, list[list[int]]]
 
 
 def begin_move(it: LoadedCluster, wishes: Wishes) -> None:
-    """Returns when it is under way."""
+    """Starts a reassignment; returns when it is in progress."""
     it.moved.update(wishes)
     request = AlterPartitionReassignmentsRequest(
         topics=[
@@ -66,7 +66,8 @@ def _moves(it: LoadedCluster) -> int:
 
 
 def await_led_by_first(it: LoadedCluster, wishes: Wishes) -> None:
-    """Until the first broker of each leads: the controller has no reason then to elect another."""
+    """Waits until the first broker of each partition leads, so that the controller has no reason "
+    "for another election."""
 
     def are_led() -> bool:
         it.view.ask_controller(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=10_000), 2)

@@ -1,7 +1,7 @@
-"""What must be true of what a cluster acknowledged to its clients, whatever befell it.
+"""Checks that a cluster kept what it acknowledged to its clients.
 
-``read`` is what a consumer finds in a partition, offsets and values from the log's beginning to its end; values are
-``name:number``, where name is that of a producer, which counts its records in each partition.
+`read` holds the offsets and values of a whole partition. Values are `name:number`: a producer's name, and its count of
+records in the partition.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,9 @@ Read = Sequence[tuple[int, bytes]]
 
 
 class BrokenPromiseError(AssertionError):
-    """Never the machine's doing: a test that ends with this one fails the whole run, however it ends the next time."""
+    """A promise was broken, which is never noise of the machine: the whole run fails, even if the test passes when
+    repeated.
+    """
 
 
 def _require(is_kept: bool, otherwise: str) -> None:
@@ -29,7 +31,7 @@ def _require(is_kept: bool, otherwise: str) -> None:
 
 
 def check_offsets(read: Read, where: str) -> None:
-    """They are 0, 1, 2, …: nothing of the topic is ever deleted."""
+    """Checks that offsets are 0, 1, 2, …: nothing of the topic is ever deleted."""
     _require([offset for offset, _ in read] == list(range(len(read))), f"{where}: gaps")
 
 
@@ -41,8 +43,9 @@ def check_idempotent(
     where: str,
     implied: AbstractSet[int] = frozenset(),
 ) -> None:
-    """Each of the ``sent`` numbers once, in order, where it was ``acknowledged`` to be: offsets by number. All were;
-    the ``implied`` ones without being told where."""
+    """Checks that each of the `sent` numbers is there once, in order, at its `acknowledged` offset (offsets by number).
+    All were acknowledged; the `implied` ones without an offset.
+    """
     found = [(number, offset) for offset, value in read if (number := _number(name, value)) is not None]
     numbers = [number for number, _ in found]
     wrong = next((place for place, number in enumerate(numbers) if number != place), len(numbers))
@@ -56,7 +59,7 @@ def check_idempotent(
 
 
 def check_kept(acknowledged: Mapping[bytes, int], read: Read, where: str) -> None:
-    """Each value is where it was acknowledged to be; it may be elsewhere, too."""
+    """Checks that each value is at its acknowledged offset; it may be at others too."""
     values = dict(read)
     lost = {value: offset for value, offset in acknowledged.items() if values.get(offset) != value}
     _require(not lost, f"{where}: lost, or moved: {lost}")
@@ -65,19 +68,18 @@ def check_kept(acknowledged: Mapping[bytes, int], read: Read, where: str) -> Non
 def check_seen(
     name: str, acknowledged: Mapping[int, int], committed: int, seen: AbstractSet[bytes], partition: int
 ) -> None:
-    """Who committed an offset was given all that was acknowledged below it."""
+    """Checks that a member that committed an offset got all acknowledged records below it."""
     due = {f"{name}:{number}".encode() for number, offset in acknowledged.items() if offset < committed}
     _require(due <= seen, f"not seen in partition {partition}: {sorted(due - seen)}")
 
 
 def check_committed(group: str, due: Mapping[int, int], found: Mapping[int, int], most: Mapping[int, int]) -> None:
-    """No partition's offset is behind the one whose commit was acknowledged, ``due``, nor beyond the ``most`` that was
-    ever sent."""
+    """Checks that no offset is below `due`, the last acknowledged commit, or above `most`, the highest commit sent."""
     wrong = [each for each, offset in due.items() if not offset <= found[each] <= most[each]]
     _require(not wrong, f"{group}: partitions {wrong}: {found} is not between {due} and {most}")
 
 
 def _number(name: str, value: bytes) -> int | None:
-    """None: another producer's."""
+    """Returns the number; None for another producer's value."""
     prefix = f"{name}:".encode()
     return int(value.removeprefix(prefix)) if value.startswith(prefix) else None

@@ -1,4 +1,4 @@
-"""What the brokers of a `Cluster` say of themselves, asked over the wire as a client asks."""
+"""Asks the brokers of a `Cluster` over the wire about their state."""
 
 from collections.abc import Iterable, Set
 from typing import Any
@@ -19,15 +19,16 @@ _PATIENCE_S = 5.0
 
 
 class ClusterView:
-    """Answers are waited for, where nothing else is said: brokers may be away just now. Those in ``away`` are not asked
-    for what any may know."""
+    """The brokers' answers. Methods retry unless they say otherwise, because brokers may be down. Brokers in `away` are
+    skipped if any broker can answer.
+    """
 
     def __init__(self, cluster: BlockingCluster, away: Set[int] = frozenset()) -> None:
         self._cluster = cluster
         self._away = away
 
     def ask(self, broker: int, request: Message, version: int) -> Any:
-        """None when the broker goes away, or has gone."""
+        """Returns the response; None if the broker is or goes down."""
         try:
             with WireClient(self._cluster.bootstrap_server(broker), _PATIENCE_S) as client:
                 return client.ask(request, version)
@@ -35,7 +36,7 @@ class ClusterView:
             return None
 
     def metadata(self, broker: int | None = None) -> MetadataResponse:
-        """Of all topics; as one broker knows it, or whoever answers first."""
+        """Returns metadata of all topics from one broker, or from the first that answers."""
 
         def ask_them() -> Any:
             brokers = (
@@ -63,11 +64,13 @@ class ClusterView:
         )
 
     def ask_controller(self, request: Message, version: int) -> Any:
-        """None when it is not controller any more, as far as can be told from no answer at all."""
+        """Sends a request to the controller; returns None if the broker is no longer controller, as far as the missing
+        response tells.
+        """
         return self.ask(self.controller(), request, version)
 
     def partition(self, topic: str, partition: int) -> MetadataResponsePartition:
-        """A partition that is there, or comes soon."""
+        """Returns a partition; waits until it exists."""
 
         def look() -> MetadataResponsePartition | None:
             for found in self.metadata().topics:
@@ -80,7 +83,7 @@ class ClusterView:
         return found
 
     def leader(self, topic: str, partition: int) -> int:
-        """Who leads, and runs."""
+        """Returns the leader, which must be running."""
         return await_answer(
             lambda: self.partition(topic, partition).leader_id,
             self._is_up,
@@ -91,7 +94,7 @@ class ClusterView:
         return set(self.partition(topic, partition).isr_nodes)
 
     def isrs(self) -> list[tuple[str, set[int]]]:
-        """Of all partitions, with their topics."""
+        """Returns the ISRs of all partitions, with topics."""
         return [
             (topic.name or "", set(each.isr_nodes)) for topic in self.metadata().topics for each in topic.partitions
         ]
@@ -105,12 +108,13 @@ class ClusterView:
         ]
 
     def await_health(self, brokers: Iterable[int] | None = None) -> None:
-        """Until each broker says that all run, and that each partition is led, with all of its replicas in sync."""
+        """Waits until each broker sees all brokers running and each partition with a leader and all "
+        "replicas in sync."""
         for broker in brokers or self._cluster.broker_ids:
             await_that(lambda broker=broker: not self.ailments(broker), f"broker {broker} says all is well")  # type: ignore[misc]
 
     def ailments(self, broker: int) -> list[str]:
-        """What is not as it should be, as far as this broker knows."""
+        """Returns the problems that this broker sees."""
         answer = self.ask(broker, MetadataRequest(topics=None), 12)
         if answer is None:
             return [f"broker {broker} does not answer"]

@@ -1,6 +1,6 @@
-"""What clients do while a broker is killed: produce, consume in a group, commit, make and delete topics.
+"""Clients that work while a broker is killed: they produce, consume in a group, commit, and create and delete topics.
 
-Each keeps a book of what the broker acknowledged. All go on when the broker is away, until they are told to stop.
+Each records what the broker acknowledged. All continue while the broker is down, until stopped.
 """
 
 import threading
@@ -27,7 +27,7 @@ _TOPIC = 2
 
 
 class CrashLoad:
-    """A thread that works in steps until it is stopped; ``steps`` counts what was acknowledged."""
+    """A thread that works in steps until stopped; `steps` counts acknowledged steps."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -40,29 +40,30 @@ class CrashLoad:
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when the step under way is over."""
+        """Stops; returns when the current step is over."""
         self._stopping.set()
         await_thread(self._thread, f"the last step of {type(self).__name__} after {self.steps}")
 
     def give_up(self) -> None:
-        """Stop without waiting for anything."""
+        """Stops without waiting."""
         self._stopping.set()
 
     def further(self, more: int) -> Callable[[], bool]:
-        """Whether ``more`` steps that begin only now are acknowledged; where a load has several partitions, so many in
-        each of them."""
-        wanted = self.steps + more + 1  # one was under way
+        """Returns a condition: `more` steps begun after now are acknowledged, in each partition if the load has
+        several.
+        """
+        wanted = self.steps + more + 1  # a step was in progress
         return lambda: self.steps >= wanted
 
     def wait_for(self, more: int) -> None:
-        """Until so many further steps are acknowledged, or the load failed."""
+        """Waits until this many more steps are acknowledged, or the load failed."""
         with self.progress:
             wanted = self.steps + more
             came = self.progress.wait_for(lambda: self.steps >= wanted or bool(self.failures), HANGS_AFTER_S)
         assert came, f"{type(self).__name__} is at step {self.steps}, not at {wanted}, after {HANGS_AFTER_S} s"
 
     def done(self, change: Callable[[], None]) -> None:
-        """Enter something acknowledged into the books."""
+        """Records something acknowledged."""
         with self.progress:
             change()
             self.steps += 1
@@ -79,27 +80,25 @@ class CrashLoad:
                 self.step()
         except BaseException as error:
             traceback.print_exc()
-            self.fail(repr(error))  # else it would be waited for in vain
+            self.fail(repr(error))  # else the stop would wait for it in vain
 
     def step(self) -> None:
         raise NotImplementedError
 
 
 class Producing(CrashLoad):
-    """An idempotent producer that counts up in every partition of a topic: ``name:number``.
+    """An idempotent producer that counts up in every partition of a topic: `name:number`.
 
-    Attributes:
-        offsets: of what was acknowledged, by partition and number.
-        implied: numbers by partition that were acknowledged without an offset. Of a request that timed out librdkafka
-            knows that it was stored when a later one is acknowledged, but not where.
-        sent: how many, by partition.
+    Attributes: offsets: of acknowledged records, by partition and number. implied: numbers acknowledged without an
+    offset, by partition. When a later request is acknowledged, librdkafka knows that a timed-out one was stored,
+    but not where. sent: number of records, by partition.
     """
 
     most_under_way = 100
     """In each partition: what one of them keeps waiting does not keep the others waiting, too."""
 
     def __init__(self, servers: str, topic: str, partitions: int, name: str, **settings: object) -> None:
-        """``settings``: further ones of librdkafka, with ``_`` for dots."""
+        """`settings`: more settings of librdkafka, with `_` for dots."""
         super().__init__()
         self.name = name
         self.topic = topic
@@ -143,7 +142,7 @@ class Producing(CrashLoad):
         return self.sent[partition] - len(self.offsets[partition]) - len(self.implied[partition])
 
     def offset_from(self, partition: int, number: int) -> int | None:
-        """Of that record, or the next one behind it whose offset is known; None as long as there is none."""
+        """Returns the offset of that record, or of the next one with a known offset; None if there is none yet."""
         offsets = self.offsets[partition]
         return next((offsets[each] for each in range(number, self.sent[partition]) if each in offsets), None)
 
@@ -159,17 +158,17 @@ class Producing(CrashLoad):
             self.done(lambda: self.offsets[partition].update({number: offset}))
 
     def stop(self) -> None:
-        """Returns when everything that was sent is acknowledged."""
+        """Stops; returns when everything sent is acknowledged."""
         super().stop()
         left = self._producer.flush(HANGS_AFTER_S)
         assert not left, f"{left} records are not acknowledged after {HANGS_AFTER_S} s"
 
 
 class Committing(CrashLoad):
-    """Commits 1, 2, 3, … in turn to the partitions of a topic, for a group that nobody joins."""
+    """Commits 1, 2, 3, … in turn for the partitions of a topic, for a group without members."""
 
     def __init__(self, servers: str, topic: str, partitions: int, group: str, **settings: object) -> None:
-        """``settings``: further ones of librdkafka, with ``_`` for dots."""
+        """`settings`: more settings of librdkafka, with `_` for dots."""
         super().__init__()
         self.group = group
         self.committed = {TopicPartition(topic, partition): 0 for partition in range(partitions)}
@@ -197,18 +196,17 @@ class Committing(CrashLoad):
 
 
 class Consuming(CrashLoad):
-    """A member of a group that reads a topic and commits what it read.
-
-    It fails when it is given again what it had committed, whose commit was acknowledged.
+    """A group member that reads a topic and commits what it read. It fails if it gets a record again whose commit was
+    acknowledged.
 
     Attributes:
         seen: values, by partition.
-        consumed: how far it was given records, by partition: the offset after the last one.
+        consumed: offset after the last record received, by partition.
         committed: by partition.
     """
 
     def __init__(self, servers: str, topic: str, group: str, **settings: object) -> None:
-        """``settings``: further ones of librdkafka, with ``_`` for dots."""
+        """`settings`: more settings of librdkafka, with `_` for dots."""
         super().__init__()
         self.topic = topic
         self.group = group
@@ -251,11 +249,11 @@ def _dotted(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 class TopicMaking(CrashLoad):
-    """Makes topics, changes their settings and deletes them.
+    """Creates topics, changes their settings and deletes them.
 
     Attributes:
-        alive: partitions and ``retention.ms`` of the topics that must be there.
-        gone: those that must not be. A topic whose last change was not acknowledged is in neither.
+        alive: partitions and `retention.ms` of topics that must exist.
+        gone: topics that must not exist. A topic whose last change was not acknowledged is in neither.
     """
 
     def __init__(self, servers: str, random: Random) -> None:
@@ -310,7 +308,7 @@ class TopicMaking(CrashLoad):
         return error_code == 0
 
     def _ask(self, request: Request, version: int) -> Any:
-        """None when the broker was away or went away."""
+        """Returns the response; None if the broker is or goes down."""
         try:
             if self._client is None:
                 self._client = WireClient(self._servers)

@@ -1,7 +1,7 @@
-"""Which two faults may last at a time, which of them begins and which ends first, and why.
+"""Pairs of faults that may overlap, and which of them begins and ends first.
 
-No record may be lost by any pair: processes die, but machines live, so that what a broker has written it still has when
-it is back, and of what is acknowledged some member of the ISR has everything. Only data that are taken away are gone.
+No pair may lose a record: processes die but machines live, so a broker keeps what it has written, and some ISR member
+has every acknowledged record. Only data that a fault removes is gone.
 """
 
 from collections.abc import Callable, Set
@@ -35,20 +35,21 @@ Pair = tuple[Fault, Fault]
 
 NO_ZOOKEEPER: Set[Fault] = {zookeeper_is_away, all_are_cut_off_from_zookeeper}
 STARTING: Set[Fault] = {all_are_killed, brokers_are_restarted_one_after_the_other}
-"""They start brokers while the other fault lasts, and are over when the test goes on."""
+"""Faults that start brokers while the other fault lasts, and that are over when the test continues."""
 FROM_HEALTH: Set[Fault] = {a_broker_comes_back_empty, a_leader_is_cut_off_from_its_controller}
-"""They can be brought about only while nothing else is the matter."""
+"""Faults that can be brought about only in a healthy cluster."""
 
 ALONE: Set[Fault] = {a_log_directory_is_taken_away, partitions_are_moved}
-"""What is in a directory that is taken away would be lost if another broker left the ISR before. The move has a death
-of its own."""
+"""Faults that run alone. Data in a removed directory would be lost if another broker had left the ISR before; the
+reassignment kills a broker itself.
+"""
 CONTRADICTIONS: tuple[tuple[Set[Fault], Set[Fault]], ...] = (
     (NO_ZOOKEEPER, NO_ZOOKEEPER),
-    (NO_ZOOKEEPER, STARTING),  # who starts waits for ZooKeeper
-    (NO_ZOOKEEPER, {a_broker_is_cut_off_from_zookeeper, a_broker_is_cut_off_from_all}),  # nobody misses that broker
+    (NO_ZOOKEEPER, STARTING),  # a starting broker waits for ZooKeeper
+    (NO_ZOOKEEPER, {a_broker_is_cut_off_from_zookeeper, a_broker_is_cut_off_from_all}),  # no broker notices its absence
     (STARTING, STARTING),
     (FROM_HEALTH, FROM_HEALTH),
-    # Four brokers are too few.
+    # These pairs need more than four brokers.
     ({two_brokers_are_cut_off_from_each_other}, {all_but_one_are_killed, a_leader_is_cut_off_from_its_controller}),
 )
 
@@ -65,7 +66,7 @@ PAIRS: tuple[Pair, ...] = tuple(
 
 
 def bring_about_both(pair: Pair, it: LoadedCluster, zookeeper: ZooKeeperProcess, meanwhile: Callable[[], None]) -> None:
-    """``meanwhile`` is called while both last."""
+    """Brings about both faults; `meanwhile` is called while both last."""
     with ExitStack() as ends_last, ExitStack() as ends_first:
         last = last_to_end(pair, it.random)
         for fault in in_order_of_beginning(pair, it.random):
@@ -75,7 +76,9 @@ def bring_about_both(pair: Pair, it: LoadedCluster, zookeeper: ZooKeeperProcess,
 
 
 def in_order_of_beginning(pair: Pair, random: Random) -> list[Fault]:
-    """Without ZooKeeper no move is begun; without any session there is no controller to choose."""
+    """Returns the faults in the order of their beginning: without ZooKeeper no reassignment can begin, and without
+    sessions there is no controller.
+    """
 
     def place(fault: Fault) -> int:
         if fault in FROM_HEALTH or (fault is partitions_are_moving and NO_ZOOKEEPER & {*pair}):
@@ -86,7 +89,9 @@ def in_order_of_beginning(pair: Pair, random: Random) -> list[Fault]:
 
 
 def last_to_end(pair: Pair, random: Random) -> Fault:
-    """Who starts a broker needs ZooKeeper, and a move is done when all are back."""
+    """Returns the fault that must end last: starting a broker needs ZooKeeper, and a reassignment ends when all brokers
+    are back.
+    """
 
     def place(fault: Fault) -> int:
         return 0 if fault in NO_ZOOKEEPER else 2 if fault is partitions_are_moving else 1

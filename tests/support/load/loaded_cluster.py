@@ -1,4 +1,4 @@
-"""A cluster of processes with stock clients at work, and what must be true of it whatever happens to its brokers."""
+"""A cluster of processes with stock clients, and checks that must hold whatever happens to its brokers."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -47,15 +47,16 @@ SETTINGS = {
 
 
 class LoadedCluster:
-    """``zookeeper``: where its tree is to be. Everything lies under ``directory``, and stays there.
+    """A cluster with clients. `zookeeper`: `zookeeper.connect` of its tree. All files are below `directory` and stay
+    there.
 
     Attributes:
-        away: brokers of which nothing is expected just now.
-        serving: those of them that clients reach all the same.
-        shared: topics that others led as well when that began.
-        cuts: brokers, two and two, between which nothing arrives.
-        has_zookeeper: whether brokers reach it.
-        moved: topics of which partitions were moved.
+        away: brokers from which nothing is expected now.
+        serving: brokers of `away` that clients still reach.
+        shared: topics of which other brokers had replicas too when that began.
+        cuts: pairs of brokers that can't reach each other.
+        has_zookeeper: whether brokers reach ZooKeeper.
+        moved: topics with reassigned partitions.
     """
 
     def __init__(
@@ -91,15 +92,16 @@ class LoadedCluster:
             if self._has_clients:
                 self.clients.give_up()
         finally:
-            for broker in self.cluster.broker_ids:  # data are of no use any more: no need to stop cleanly
+            for broker in self.cluster.broker_ids:  # the data is no longer needed, so a kill is enough
                 self.cluster.kill(broker)
             self.cluster.__exit__(kind, error, trace)
 
     # -- the load
 
     def begin_load(self, enough_in_sync: int = 1) -> None:
-        """New topics, new clients. Two of three replicas must be in sync to write to ``clients.events``, and
-        ``enough_in_sync`` to write to ``clients.lonely``."""
+        """Creates new topics and clients. Writing to `clients.events` needs two of three replicas in sync, to
+        `clients.lonely` `enough_in_sync`.
+        """
         self.enough_in_sync = enough_in_sync
         self._loads += 1
         events, lonely = f"events-{self._loads}", f"lonely-{self._loads}"
@@ -126,7 +128,7 @@ class LoadedCluster:
         await_that(is_there, f"{name} is made")
 
     def end_load(self) -> None:
-        """Everything is checked, and the topics go."""
+        """Stops the clients, checks everything and deletes the topics."""
         self.clients.stop()
         assert not self.clients.failures, self.clients.failures
         self.view.await_health()
@@ -141,7 +143,7 @@ class LoadedCluster:
 
     def _delete_topics(self) -> None:
         due = {topic.name or "" for topic in self.view.metadata().topics if not (topic.name or "").startswith("__")}
-        # Files of a partition that was moved away from a broker that was down stay there, as Kafka's do.
+        # A broker that was down during a reassignment keeps the files of the partition, as in Kafka.
         without_files = (due | self.clients.topics.gone) - self.moved
         request = DeleteTopicsRequest(topic_names=sorted(due), timeout_ms=5000)
 
@@ -153,7 +155,7 @@ class LoadedCluster:
         await_answer(left, lambda left: not left, "topics that are deleted are gone, and their files")
 
     def _partitions_on_disk(self) -> set[str]:
-        """Topics of which some broker has files."""
+        """Returns the topics of which a broker has files."""
         logs = (
             path for broker in self.cluster.broker_ids for at in self.log_directories(broker) for path in at.iterdir()
         )
@@ -172,14 +174,14 @@ class LoadedCluster:
 
     @contextmanager
     def without(self, *brokers: int) -> Iterator[None]:
-        """While this lasts, nothing is expected of them."""
+        """In this context nothing is expected of these brokers."""
         self.away.update(brokers)
         yield
         self.away.difference_update(brokers)
 
     @contextmanager
     def without_but_serving(self, broker: int) -> Iterator[None]:
-        """It is away, and clients reach it."""
+        """In this context the broker is away, but clients reach it."""
         self.shared = {
             topic.name or ""
             for topic in self._metadata().topics
@@ -192,7 +194,7 @@ class LoadedCluster:
 
     @contextmanager
     def cut(self, one: int, other: int) -> Iterator[None]:
-        """It may be healed earlier."""
+        """Cuts brokers off from each other; the cut may be healed before the context ends."""
         self.cuts.add(frozenset((one, other)))
         self.cluster.cut(one, other)
         yield
@@ -209,11 +211,11 @@ class LoadedCluster:
         self.has_zookeeper = True
 
     def await_progress(self) -> None:
-        """Until all clients have worked on, whatever is away just now, in every partition and by what they began only
-        now; but topics need all brokers, and ZooKeeper.
+        """Waits until all clients made progress by new requests in every partition, whoever is away. Topic changes need
+        all brokers and ZooKeeper.
 
-        Where something stands still by right there need be no progress. On a busy machine that may be so where it is
-        not meant to: a broker may have been the last of an ISR when it went away.
+        No progress is required where none is possible, which may also happen unintended on a busy machine: a broker may
+        have been the last of an ISR when it went away.
         """
         if self.serving:
             self._await_progress_beside_who_serves()
@@ -224,7 +226,7 @@ class LoadedCluster:
             self.await_progress_of(self.clients.topics)
 
     def await_progress_of_group(self, unless: Callable[[], bool] = lambda: False) -> None:
-        """Also of each of its members, and of who commits without being one."""
+        """Waits for progress of the group, each of its members, and the committer that is not a member."""
         self._await(self.clients.group_goes_on(), "the group goes on in each partition", unless)
         self.await_progress_of(*self.clients.committers, unless=unless)
 
@@ -233,10 +235,9 @@ class LoadedCluster:
             self._await(is_further, f"{type(load).__name__} goes on after step {load.steps}", unless)
 
     def _await_progress_beside_who_serves(self) -> None:
-        """In whatever partition, while a broker that is not registered any more still answers clients.
-
-        librdkafka asks who leads what that broker has led of the one to which it sent something last. That may be this
-        very broker, again and again, unless others have work for it.
+        """Waits for progress in any partition while an unregistered broker still answers clients. librdkafka asks the
+        broker to which it sent last for new leaders; that may be this very broker again and again, unless it has
+        requests for others.
         """
         if self.away != self.serving or self.cuts:
             return
@@ -244,7 +245,7 @@ class LoadedCluster:
             self._await(partial(_has_come_to, load, wanted), f"{type(load).__name__} comes to {wanted}", lambda: False)
 
     def await_progress_of_lonely(self) -> None:
-        """Where one replica in sync is enough, it takes no other topic's partitions."""
+        """Waits for progress where one replica in sync is enough; no other topic's partitions count."""
         if self.serving:
             return
         to_lonely = self.clients.to_lonely
@@ -254,21 +255,24 @@ class LoadedCluster:
     def _await(
         self, condition: Callable[[], bool], what: str, unless: Callable[[], bool], topics: Collection[str] = ()
     ) -> None:
-        """It need not come true any more when a client has failed, which fails the test, or may stand still at one of
-        ``topics``, or at any when none is named."""
+        """Waits for the condition, unless a client failed (which fails the test) or may stand still at one of `topics`
+        (or at any).
+        """
         await_that(lambda: condition() or bool(self.clients.failures) or self._may_rest(topics) or unless(), what)
         assert not self.clients.failures, self.clients.failures
 
-    # -- what may stand still
+    # -- expected lack of progress
 
     def is_hampered(self) -> bool:
-        """Whether there may be somebody who cannot be told who leads, nor have another ISR: without ZooKeeper that is
-        everybody, and who is cut off from the controller, which may have become another one."""
+        """Returns whether a broker may not learn of new leaders or change an ISR: every broker without ZooKeeper, and
+        one cut off from the controller.
+        """
         return not self.has_zookeeper or self._metadata().controller_id in self.cut_ends
 
     def _may_rest(self, topics: Collection[str]) -> bool:
-        """Whether a partition that clients need has nobody who might lead it, or too few replicas, or waits for
-        somebody who cannot be taken out of its ISR now."""
+        """Returns whether a partition of the clients has no possible leader, too few replicas, or waits for a replica
+        that can't be removed from its ISR now.
+        """
         if not self.away and not self.cuts and self.has_zookeeper:
             return False
         metadata = self._metadata()
@@ -288,12 +292,12 @@ class LoadedCluster:
         return isr <= self.away or len(at_work) < needed or (not self.has_zookeeper and not isr <= at_work)
 
     def _metadata(self) -> MetadataResponse:
-        """From somebody who hears of everything, if there is such a broker."""
+        """Returns metadata from a broker that is up to date, if there is one."""
         informed = [broker for broker in self.present if broker not in self.cut_ends]
         return self.view.metadata(informed[0] if informed else None)
 
     def await_missed(self, broker: int) -> None:
-        """Until the others know that its session ended, those that can hear of it."""
+        """Waits until the other brokers that can know it know that its session ended."""
         if not self.has_zookeeper:
             return
         for other in self.present:
@@ -302,7 +306,7 @@ class LoadedCluster:
                 await_answer(known_to, lambda known: broker not in known, f"broker {other} misses broker {broker}")
 
     def is_out_of_all_isrs(self, broker: int) -> bool:
-        """Waits until it is, or is the last of one, which it stays."""
+        """Waits until the broker is out of all ISRs; returns False if it is the last of one."""
 
         def find() -> list[set[int]]:
             return [isr for _, isr in self.view.isrs() if broker in isr]
@@ -311,8 +315,7 @@ class LoadedCluster:
         return not found
 
     def are_apart(self, one: int, other: int) -> bool:
-        """Whether no partition that one of them leads has the other in sync; of those that are written to, for others
-        have nothing that it could lack."""
+        """Returns whether neither is in sync for a partition led by the other, among partitions that are written to."""
         return not any(
             each.leader_id in (one, other) and {one, other} <= set(each.isr_nodes)
             for topic in self._metadata().topics
@@ -321,7 +324,7 @@ class LoadedCluster:
         )
 
     def isr_in(self, metadata: MetadataResponse, topic: str, partition: int) -> list[int]:
-        """Of a partition that is in there."""
+        """Returns the ISR of an existing partition."""
         (isr,) = (
             each.isr_nodes
             for found in metadata.topics
@@ -331,37 +334,37 @@ class LoadedCluster:
         return isr
 
     def registrations(self) -> dict[str, int]:
-        """Of the controller and of each broker the transaction id at which its node was made."""
+        """Returns the creation transaction ids of the nodes of the controller and of each broker."""
         with client_of(self.cluster.zookeeper) as client:
             nodes = ["/controller", *(f"/brokers/ids/{broker}" for broker in self.cluster.broker_ids)]
             return {node: stat.czxid for node in nodes if (stat := client.exists(node)) is not None}
 
     def log_since(self, broker: int, size: int) -> str:
-        """What it has said since its log had so many bytes."""
+        """Returns its log after this many bytes."""
         return self.cluster.log_file(broker).read_bytes()[size:].decode(errors="replace")
 
     def log_directories(self, broker: int) -> list[Path]:
-        """Those that are there."""
+        """Returns its existing log directories."""
         return sorted(self.cluster.data_directory(broker).parent.glob("data-*"))
 
-    # -- what must be true
+    # -- checks
 
     def check_health(self) -> None:
-        """All is well again, and nothing that was committed is forgotten."""
+        """Checks that all is healthy and no committed data is forgotten."""
         self.await_progress()
         self.view.await_health()
         self.clients.check_commits()
         self._check_output()
 
     def _check_replicas(self) -> None:
-        """The same bytes everywhere; once more, where something was still on its way."""
+        """Checks that replicas have the same bytes; checks again if replication was in progress."""
         for topic in self.view.metadata().topics:
             for partition in topic.partitions:
                 name, replicas = f"{topic.name}-{partition.partition_index}", partition.replica_nodes
                 await_that(partial(self._are_equal, name, replicas), f"the replicas of {name} are equal")
 
     def _sequences(self) -> Iterator[str]:
-        """Where sequences of idempotent producers begin, for whoever looks for the reason of what is wrong."""
+        """Returns the starts of idempotent producers' sequences, to help find the reason of a failure."""
         for topic in (self.clients.events, self.clients.lonely):
             for partition in range(PARTITIONS):
                 name, replicas = f"{topic}-{partition}", self.view.partition(topic, partition).replica_nodes
@@ -376,13 +379,13 @@ class LoadedCluster:
         return len({self._bytes_of(broker, partition) for broker in brokers}) == 1
 
     def _bytes_of(self, broker: int, partition: str) -> bytes:
-        """All batches, whatever the segments in which they lie."""
+        """Returns all batches, independent of segments."""
         directories = [directory / partition for directory in self.log_directories(broker)]
         files = sorted(file for directory in directories for file in directory.glob("*.log"))
         return b"".join(file.read_bytes() for file in files)
 
     def _check_output(self) -> None:
-        """No broker has met what nobody expected."""
+        """Checks that no broker logged an unexpected error."""
         for broker in self.cluster.broker_ids:
             text = self.cluster.log_file(broker).read_text(errors="replace")
             for words in ("Traceback", "the broker cannot go on"):

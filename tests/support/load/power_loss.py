@@ -1,7 +1,7 @@
-"""What a power cut may do to the data of a broker that was killed: whatever was not synced is gone, torn or garbled.
+"""Simulates a power loss for the data of a killed broker: unsynced data is lost, torn or garbled.
 
-Synced is what lies below the recovery points on disk. Checkpoints and the metadata are synced before they count, and
-stay; the ends of segments past the recovery point, their indexes and producer snapshots do not.
+Data below the recovery points on disk is synced, and so are checkpoints and metadata. Segment ends beyond the recovery
+point, their indexes and producer snapshots are not.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 
 def recovery_points(data: Path) -> dict[str, int]:
-    """By partition directory; {} when there was no checkpoint yet."""
+    """Returns recovery points by partition directory; {} without a checkpoint."""
     path = data / RECOVERY_POINTS
     if not path.exists():
         return {}
@@ -36,14 +36,14 @@ class StoredLog:
         return sorted(self.directory.glob("*.log"))
 
     def records(self, batches: list[RecordBatch]) -> list[tuple[int, bytes | None]]:
-        """Offsets and values."""
+        """Returns offsets and values."""
         return [(record.offset, record.value) for batch in batches for record in read_records(batch)]
 
     def batches(self) -> list[RecordBatch]:
         return [batch for segment in self.segments for batch in iter_batches(segment.read_bytes())]
 
     def synced_bytes(self, segment: Path, recovery_point: int) -> int:
-        """Of this segment: its batches below the recovery point."""
+        """Returns the bytes of this segment's batches below the recovery point."""
         end = 0
         for batch in iter_batches(segment.read_bytes()):
             if batch.next_offset > recovery_point:
@@ -53,7 +53,7 @@ class StoredLog:
 
 
 def lose_power(log: StoredLog, recovery_point: int, random: Random) -> list[tuple[int, bytes | None]]:
-    """Harm what was not synced, by chance. Returns the records in front of the first harm: what must be there still."""
+    """Damages unsynced data at random. Returns the records before the first damage, which must survive."""
     intact: list[RecordBatch] = []
     is_whole = True
     for segment in log.segments:
@@ -71,7 +71,7 @@ def lose_power(log: StoredLog, recovery_point: int, random: Random) -> list[tupl
 
 
 def _harm(segment: Path, data: bytes, synced: int, random: Random) -> int:
-    """Where the harm begins; the end when there is none."""
+    """Returns where the damage begins; the end if there is none."""
     if synced == len(data):
         return len(data)
     at = random.randrange(synced, len(data))
@@ -82,7 +82,7 @@ def _harm(segment: Path, data: bytes, synced: int, random: Random) -> int:
             segment.write_bytes(data[:at])
         case 2:
             segment.write_bytes(data[:at] + bytes(len(data) - at))
-            # Zeros may be what was there.
+            # The original bytes may be zeros, too.
             return at
         case 3:
             segment.write_bytes(data[:at] + random.randbytes(len(data) - at))
@@ -94,7 +94,7 @@ def _harm(segment: Path, data: bytes, synced: int, random: Random) -> int:
 
 
 def _harm_beside(segment: Path, random: Random) -> None:
-    """The indexes of a segment that was not synced as a whole, and the snapshots from it on."""
+    """Damages the indexes of a segment that is not fully synced, and the snapshots from there."""
     for suffix in (".index", ".timeindex"):
         path = segment.with_suffix(suffix)
         if path.exists():
@@ -120,7 +120,7 @@ def _spoil(path: Path, random: Random) -> None:
 
 
 def tear_tails(log: StoredLog, random: Random) -> None:
-    """A write that was under way: behind what is there stands a piece of a batch, noise, or nothing but zeros."""
+    """Simulates an interrupted write: appends a part of a batch, noise or zeros."""
     segment = log.segments[-1]
     data = segment.read_bytes()
     batches = list(iter_batches(data))

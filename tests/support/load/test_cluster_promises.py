@@ -1,4 +1,4 @@
-"""The proofs of what clusters keep can fail: one record less, one twice, one elsewhere, and they do."""
+"""Tests that the checks of cluster promises fail for one missing, duplicate or misplaced record."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def log_of(*values: bytes) -> Sequence[tuple[int, bytes]]:
 WHOLE = log_of(b"mine:0", b"theirs:0", b"mine:1", b"mine:2")
 
 
-def test_a_whole_log_is_well() -> None:
+def test_complete_log_passes_the_checks() -> None:
     check_offsets(WHOLE, "t-0")
     check_idempotent("mine", 3, OFFSETS, WHOLE, "t-0")
     check_kept({b"mine:1": 2, b"theirs:0": 1}, WHOLE, "t-0")
@@ -37,13 +37,13 @@ def test_a_whole_log_is_well() -> None:
         pytest.param(log_of(b"mine:0", b"mine:1", b"theirs:0", b"mine:2"), id="acknowledged elsewhere"),
     ],
 )
-def test_an_idempotent_producers_records_are_missed(log: Sequence[tuple[int, bytes]]) -> None:
+def test_missing_record_of_idempotent_producer_fails_the_check(log: Sequence[tuple[int, bytes]]) -> None:
     with pytest.raises(AssertionError, match="t-0"):
         check_idempotent("mine", 3, OFFSETS, log, "t-0")
 
 
 def test_unacknowledged_record_fails_the_check() -> None:
-    """All were, or the producer has not been waited for."""
+    """A producer waits for all acknowledgements, so an unacknowledged record is an error."""
     with pytest.raises(AssertionError, match="not where they were acknowledged"):
         check_idempotent("mine", 3, {0: 0, 1: 2}, WHOLE, "t-0")
 
@@ -55,8 +55,8 @@ def test_implicitly_acknowledged_record_may_be_at_any_offset_but_must_exist() ->
 
 
 @pytest.mark.parametrize("log", [log_of(*MINE[:2]), log_of(b"mine:0", b"mine:2", b"mine:1"), log_of()])
-def test_a_plain_producers_records_are_missed(log: Sequence[tuple[int, bytes]]) -> None:
-    """It may send one twice, but what was acknowledged stands where that was said."""
+def test_missing_record_of_plain_producer_fails_the_check(log: Sequence[tuple[int, bytes]]) -> None:
+    """A plain producer may store a record twice, but acknowledged records are at their offsets."""
     with pytest.raises(AssertionError, match="lost, or moved"):
         check_kept({value: offset for offset, value in enumerate(MINE)}, log, "t-0")
 
@@ -72,8 +72,8 @@ def test_record_that_a_group_skipped_fails_the_check() -> None:
 
 
 @pytest.mark.parametrize("found", [2, 0, -1001])
-def test_a_commit_that_is_forgotten_is_noticed(found: int) -> None:
-    """−1001 is librdkafka's "none"."""
+def test_forgotten_commit_fails_the_check(found: int) -> None:
+    """-1001 means no offset in librdkafka."""
     with pytest.raises(AssertionError):
         check_committed("group", {0: 3, 1: 0}, {0: found, 1: 1}, {0: 5, 1: 1})
 

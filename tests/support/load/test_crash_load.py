@@ -1,4 +1,4 @@
-"""A client that fails is no client that takes long."""
+"""Tests that a failed client is told apart from a slow one."""
 
 import pytest
 from support.load.crash_load import CrashLoad
@@ -11,7 +11,7 @@ class Failing(CrashLoad):
         self.done(lambda: None)
 
 
-def test_a_step_that_raises_is_a_failure_that_waits_end_with(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_step_ends_waits_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:
     load = Failing()
     load.start()
     load.wait_for(2)

@@ -1,4 +1,4 @@
-"""A broker under attack, a good client that goes on being served, and what must hold when the attack is over."""
+"""A broker under attack, a good client that must be served, and checks after the attack."""
 
 import contextlib
 import random
@@ -40,13 +40,13 @@ def header_of(request_type: type[Message], version: int, *, correlation_id: int 
 
 
 def frame_of(request: Message, version: int, *, correlation_id: int = 1, client_id: str = "rogue") -> bytes:
-    """A request as it goes over the wire, its size in front."""
+    """Returns a request frame with its size in front."""
     head = header_of(type(request), version, correlation_id=correlation_id, client_id=client_id)
     return framed(head + encode(request, version))
 
 
 class Arena:
-    """The broker, the good client, and the attacker's tools."""
+    """The broker, the good client and the attacker's tools."""
 
     def __init__(self, broker: BrokerProcess, good: GoodClient) -> None:
         self.broker = broker
@@ -62,14 +62,14 @@ class Arena:
         return self.broker.bootstrap_servers
 
     def begin(self) -> None:
-        """What is measured is measured from here on."""
+        """Starts the measurements."""
         self._sockets_before = socket_count(self.broker.pid)
         self._descriptors_before = descriptor_count(self.broker.pid)
         self._lines_before = len(self.broker.lines)
         forget_peak(self.broker.pid)
 
     def connect(self, host: str = "127.0.0.1", receive_buffer_bytes: int = -1) -> socket.socket:
-        """A connection of the attacker's, from an address of its own if wished for (127.0.0.2 …)."""
+        """Returns a connection of the attacker, optionally from another address (127.0.0.2 …)."""
         peer = socket.socket()
         if receive_buffer_bytes >= 0:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
@@ -80,14 +80,14 @@ class Arena:
         return peer
 
     def throw(self, data: bytes) -> socket.socket:
-        """Connect and send; that the broker hangs up meanwhile is fine."""
+        """Connects and sends; a connection closed by the broker is no error."""
         peer = self.connect()
         with contextlib.suppress(ConnectionError):
             peer.sendall(data)
         return peer
 
     def is_hung_up(self, peer: socket.socket) -> None:
-        """Wait until the broker has closed the connection; what it says before that does not matter."""
+        """Waits until the broker closes the connection; ignores data before that."""
         with contextlib.suppress(ConnectionError):
             while peer.recv(65_536):
                 pass
@@ -103,7 +103,7 @@ class Arena:
         self._open.clear()
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for what nothing announces; the good client's requests are the clock."""
+        """Waits for a condition; checks it after each request of the good client."""
         for _ in range(ROUNDS):
             if condition():
                 return
@@ -112,16 +112,16 @@ class Arena:
 
     @property
     def sockets_of_attackers(self) -> int:
-        """That the broker still holds."""
+        """Returns the number of attackers' sockets that the broker holds."""
         return socket_count(self.broker.pid) - self._sockets_before
 
     @property
     def peak_mib(self) -> float:
-        """The broker's, since ``begin``."""
+        """Returns the broker's peak memory since `begin`."""
         return peak_mib(self.broker.pid)
 
     def complaints(self) -> list[str]:
-        """Lines of the log since ``begin`` that are warnings or worse."""
+        """Returns log lines since `begin` of level WARNING or above."""
         lines = self.broker.lines[self._lines_before :]
         return [line.rstrip() for line in lines if " WARNING " in line or " ERROR " in line]
 
@@ -130,8 +130,9 @@ class Arena:
         return [line.rstrip() for line in self.broker.lines[self._lines_before :]]
 
     def recovers(self, *, lines: int, mib: float, files: int = 0) -> None:
-        """When the attackers are gone nothing is left of them but so many complaints, no more memory was used than so
-        much, and no more files are open than ``files``, which they had made."""
+        """Checks the state after the attack: at most this many complaints and this much memory, and no open files
+        besides `files`, which the attackers created.
+        """
         self.good.is_served()
         self.good.newcomer_is_served()
         self.drop_all()
@@ -147,7 +148,7 @@ class Arena:
 
 @contextlib.contextmanager
 def arena(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Arena]:
-    """A fresh broker with a good client at work."""
+    """A new broker with a good client at work."""
     with BrokerProcess(directory, settings) as broker, GoodClient(broker.bootstrap_servers) as good:
         fight = Arena(broker, good)
         fight.begin()

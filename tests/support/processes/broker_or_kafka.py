@@ -1,4 +1,4 @@
-"""A broker with settings of its own: pybroker, or Apache Kafka where tests run with ``--against-kafka``."""
+"""A broker with its own settings: pybroker, or Apache Kafka with `--against-kafka`."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class StartedBroker(Protocol):
 def broker_or_kafka(
     config: pytest.Config, directory: Path, settings: Mapping[str, str] | None = None
 ) -> Iterator[StartedBroker]:
-    """Started, and stopped at the end."""
+    """Yields a started broker and stops it at the end."""
     if not config.getoption("--against-kafka"):
         with BrokerProcess(directory, settings) as process:
             yield process
@@ -40,5 +40,5 @@ def broker_or_kafka(
 
 
 def complaints(broker: StartedBroker) -> list[str]:
-    """What its log says of errors and unexpected failures."""
+    """Returns errors and unexpected failures in its log."""
     return [line for line in broker.lines if " ERROR " in line or "Traceback" in line or " WARNING " in line]

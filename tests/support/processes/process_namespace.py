@@ -1,4 +1,4 @@
-"""Process namespaces, in which a program is PID 1 as in a container; where they cannot be made, the reason."""
+"""Process namespaces, in which a program is PID 1 as in a container."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ _NAMESPACE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill
 
 
 def in_process_namespace() -> list[str]:
-    """What to put before a command. Skips the test, with the reason, where it does not work."""
+    """Returns the prefix of a command. Skips the test with the reason if namespaces can't be made."""
     if (reason := _why_not()) is not None:
         pytest.skip(f"process namespaces cannot be made here: {reason}")
     return list(_NAMESPACE)

@@ -1,4 +1,4 @@
-"""What Linux says of a process: its memory, its descriptors, its processor time."""
+"""Memory, descriptors and CPU time of a process, as Linux reports them."""
 
 import contextlib
 import gc
@@ -26,7 +26,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def has_ended(pid: int) -> bool:
-    """Also when whoever should take note of it has not done so."""
+    """Returns whether the process has ended, also if its parent has not collected it."""
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -34,22 +34,22 @@ def has_ended(pid: int) -> bool:
 
 
 def descendants_naming(text: str) -> list[int]:
-    """Processes of ours, and theirs, that have it in their command line."""
+    """Returns our descendants with this text in their command line."""
     found = []
     for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # it ends, or is a zombie
+        with contextlib.suppress(psutil.NoSuchProcess):  # it is ending, or a zombie
             if text in " ".join(process.cmdline()):
                 found.append(process.pid)
     return found
 
 
 def descriptor_count(pid: int) -> int:
-    """Open files and sockets."""
+    """Returns the number of open files and sockets."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def socket_count(pid: int) -> int:
-    """Open sockets, those that listen among them."""
+    """Returns the number of open sockets, including listening ones."""
     count = 0
     for name in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
@@ -58,13 +58,13 @@ def socket_count(pid: int) -> int:
 
 
 def open_descriptors() -> list[str]:
-    """What the process has open, named; the same again is no leak."""
-    gc.collect()  # logs that other tests left open close with it, not in between
+    """Returns the open descriptors by name; equal results mean no leak."""
+    gc.collect()  # collects logs that other tests left open now, instead of during the test
     names: list[str] = []
     for number in os.listdir("/proc/self/fd") if sys.platform == "linux" else ():
         try:
             names.append(os.readlink(f"/proc/self/fd/{number}"))
-        except FileNotFoundError:  # that of the listing itself
+        except FileNotFoundError:  # the descriptor of the listing itself
             continue
     return sorted(names)
 
@@ -74,27 +74,27 @@ def resident_mib(pid: int) -> float:
 
 
 def peak_mib(pid: int | Literal["self"]) -> float:
-    """The most memory it had since its start, or since ``forget_peak``."""
+    """Returns the peak memory in MiB since its start or since `forget_peak`."""
     return _status_mib(pid, "VmHWM")
 
 
 def forget_peak(pid: int) -> None:
-    """Measure ``peak_mib`` from here on."""
+    """Resets the peak of `peak_mib`."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of all its threads, in user and kernel mode."""
+    """Returns the CPU seconds (user and system) of all threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
 
 
 def family_cpu_seconds(pid: int) -> float:
-    """With that of its child processes, also those that have ended."""
+    """Returns the CPU seconds including child processes, running and ended."""
     process = psutil.Process(pid)
     seconds = 0.0
     for each in (process, *process.children(recursive=True)):
-        with contextlib.suppress(psutil.NoSuchProcess):  # then it is among those that have ended, or will be
+        with contextlib.suppress(psutil.NoSuchProcess):  # then its time is counted with the ended children
             times = each.cpu_times()
             seconds += times.user + times.system + times.children_user + times.children_system
     return seconds

@@ -1,4 +1,4 @@
-"""A ZooKeeper that speaks TLS and wants to know its clients."""
+"""A ZooKeeper with TLS that requires client certificates."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ LONGER_THAN_ANY_TEST_MS = 3_600_000
 
 
 class SecuredZooKeeper:
-    """A ZooKeeper that speaks TLS on ``port``, and who may speak to it."""
+    """A ZooKeeper with TLS on `port`, and the certificates of its clients."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
@@ -35,7 +35,7 @@ class SecuredZooKeeper:
         )
 
     def properties(self, root: str, **tls: str) -> dict[str, str]:
-        """Those of a broker, with others in place of ``zookeeper.ssl.…`` as ``tls`` names them."""
+        """Returns a broker's properties; `tls` replaces `zookeeper.ssl.…` settings."""
         values = {
             "keystore_location": str(self.broker),
             "truststore_location": str(self.authority.certificate),
@@ -51,7 +51,7 @@ class SecuredZooKeeper:
         }
 
     def client(self, root: str) -> KazooClient:
-        """One that may see all that brokers may; not started."""
+        """Returns an unstarted client with the brokers' permissions."""
         return KazooClient(
             f"127.0.0.1:{self.port}{root}",
             use_ssl=True,

@@ -1,4 +1,4 @@
-"""The broker that tests with real clients talk to: pybroker, or Apache Kafka to ask what is right."""
+"""The broker of tests with real clients: pybroker, or Apache Kafka for comparison."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ __all__ = ["Broker", "StartBroker", "started_broker"]
 
 
 class Broker(Protocol):
-    """A started broker, pybroker or Apache Kafka. It can be stopped or killed, and started again."""
+    """A started broker, pybroker or Apache Kafka. It can be stopped, killed and restarted."""
 
     lines: list[str]
 

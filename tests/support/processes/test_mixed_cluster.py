@@ -1,4 +1,4 @@
-"""Which lines of brokers are held against them."""
+"""Tests of the choice of log lines that count as complaints."""
 
 from support.processes.mixed_cluster import complaints_in
 
@@ -9,7 +9,7 @@ INFO = "[x] INFO all is well (kafka.server.KafkaServer)\n"
 TRACE = "\tat kafka.controller.Here.there(Here.scala:1)\n"
 
 
-def test_an_error_is_a_complaint_with_its_exception_unless_there_is_an_excuse_for_that() -> None:
+def test_error_with_exception_is_a_complaint_unless_excused() -> None:
     append = "[x] ERROR [ReplicaManager broker=1] Error processing append operation on partition a-0 (kafka.server)\n"
     late = "org.apache.kafka.common.errors.OutOfOrderSequenceException: Out of order\n"
     strange = "java.lang.NullPointerException\n"
@@ -23,6 +23,6 @@ def test_error_line_without_a_traceback_is_one_complaint() -> None:
     assert list(complaints_in([INFO, truncated])) == [truncated]
 
 
-def test_a_pybroker_has_no_excuses_of_its_own() -> None:
+def test_pybroker_has_no_additional_excuses() -> None:
     error, traceback = "2026-11-22 10:00:00 ERROR pybroker: what is this\n", "Traceback (most recent call last):\n"
     assert list(complaints_in([error, traceback])) == [error + traceback, traceback]

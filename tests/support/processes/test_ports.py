@@ -1,4 +1,4 @@
-"""Ports of brokers that tests start again are nobody else's meanwhile."""
+"""Tests that ports of restarted brokers are not used by others."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ CLAIMS = (
 )
 
 
-def test_no_port_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_free_port_returns_each_port_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = free_port(), free_port()
     assert first != second
     offered = iter([first, second, 9_999])
@@ -21,7 +21,7 @@ def test_no_port_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert free_port() == 9_999
 
 
-def test_another_run_of_tests_does_not_get_it() -> None:
+def test_free_port_is_not_given_to_another_test_run() -> None:
     def claimed_by_another(port: int) -> bool:
         done = subprocess.run([sys.executable, "-c", CLAIMS, str(port)], check=True, capture_output=True, text=True)
         return done.stdout == "True\n"

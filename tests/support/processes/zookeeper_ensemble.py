@@ -1,4 +1,4 @@
-"""Three ZooKeepers that are one: two of them are enough."""
+"""An ensemble of three ZooKeepers, of which two are enough."""
 
 import socket
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _TIMEOUT_S = 1.0
 
 
 class ZooKeeperEnsemble:
-    """Servers 1 to 3. ``settings`` stand in the zoo.cfg of each."""
+    """Servers 1 to 3. `settings` are added to the zoo.cfg of each."""
 
     def __init__(self, directory: Path, settings: Mapping[str, str]) -> None:
         members = {f"server.{number}": f"127.0.0.1:{free_port()}:{free_port()}" for number in _SERVERS}
@@ -26,7 +26,7 @@ class ZooKeeperEnsemble:
             (server.directory / "zookeeper" / "myid").write_text(str(number))
 
     def connect(self) -> str:
-        """``zookeeper.connect``; who leads comes first."""
+        """Returns `zookeeper.connect` with the leader first."""
         leader = self.leader()
         order = sorted(self.servers, key=lambda number: number != leader)
         return ",".join(self.servers[number].connect for number in order)
@@ -43,7 +43,7 @@ class ZooKeeperEnsemble:
             server.kill()
 
     def leader(self) -> int:
-        """Which of them leads the others."""
+        """Returns the leading server."""
 
         def found() -> int | None:
             leaders = (number for number, server in self.servers.items() if "Mode: leader" in _said_by(server))
@@ -53,7 +53,7 @@ class ZooKeeperEnsemble:
 
 
 def _said_by(server: ZooKeeperProcess) -> str:
-    """Of itself, to "srvr"; nothing while it does not serve."""
+    """Returns the server's answer to "srvr"; empty while it does not serve."""
     try:
         with socket.create_connection(("127.0.0.1", server.port), _TIMEOUT_S) as asked:
             asked.sendall(b"srvr")

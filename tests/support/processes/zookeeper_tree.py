@@ -1,4 +1,4 @@
-"""What stands in a ZooKeeper: a cluster's tree, to be looked at from outside."""
+"""Reads a cluster's tree in ZooKeeper from outside."""
 
 import json
 from collections.abc import Iterator
@@ -14,8 +14,7 @@ __all__ = ["TreeNode", "client_of", "read_tree"]
 
 
 class TreeNode(NamedTuple):
-    """``value``: the JSON value of its data, or the text where it is none. ``acl``: scheme, id and permissions of
-    each who may do something."""
+    """A node. `value`: the JSON value of its data, or text. `acl`: scheme, id and permissions."""
 
     value: object
     version: int
@@ -25,7 +24,7 @@ class TreeNode(NamedTuple):
 
 @contextmanager
 def client_of(connect: str | KazooClient) -> Iterator[KazooClient]:
-    """Of an address, or one that is not started yet; started meanwhile."""
+    """Yields a started client for an address or an unstarted client."""
     client = KazooClient(connect) if isinstance(connect, str) else connect
     try:
         client.start(HANGS_AFTER_S)
@@ -36,7 +35,7 @@ def client_of(connect: str | KazooClient) -> Iterator[KazooClient]:
 
 
 def read_tree(connect: str | KazooClient) -> dict[str, TreeNode]:
-    """The nodes below the root that ``connect`` names, by path. What comes or goes meanwhile may be left out."""
+    """Returns the nodes below the root of `connect`, by path. Nodes that change meanwhile may be missing."""
     found: dict[str, TreeNode] = {}
     with client_of(connect) as client:
         pending = [f"/{child}" for child in client.get_children("/") if child != "zookeeper"]

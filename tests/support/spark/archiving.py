@@ -1,4 +1,4 @@
-"""Topics archived in the Spark session of the tests, and what is in the table then."""
+"""Archives topics in the Spark session of the tests, and reads the table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Archiving"]
 
 
 class Archiving:
-    """Jobs that fill one table, one after the other."""
+    """Runs archive jobs that fill one table one after another."""
 
     def __init__(self, spark: SparkSession, servers: str, root: Path) -> None:
         self._spark = spark
@@ -25,7 +25,7 @@ class Archiving:
         self.root = root
 
     def run(self, *, json_schema: str | None = None, **options: Any) -> list[Commit]:
-        """Archives what is there; the commits that it took."""
+        """Archives the available records; returns the new commits."""
         from pybroker.pipeline.archive.archive_query import Archive
         from pyspark.sql.types import StructType
 

@@ -1,4 +1,4 @@
-"""The files of an archive's table in a directory, without Spark: whoever changes them can be killed at any step."""
+"""A table's files in a directory, without Spark; a writer can be killed at any step."""
 
 import shutil
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ __all__ = ["BreakingFiles", "KilledError"]
 
 
 class KilledError(Exception):
-    """The job is gone."""
+    """The job was killed."""
 
 
 class BreakingFiles:
-    """The files of a table in a directory, until `steps` changes are made: the next one kills the job."""
+    """The files of a table in a directory. After `steps` changes, the next change kills the job."""
 
     def __init__(self, root: Path, steps: int = 1000) -> None:
         self._root = root

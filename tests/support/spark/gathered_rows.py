@@ -1,4 +1,5 @@
-"""Record batches decoded to columns, as records again: for tests of `pipeline.columns`. Skips them without pyarrow."""
+"""Decodes record batches to columns and back to records, for tests of `pipeline.columns`. Skips "
+"them without pyarrow."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ EVERYTHING = (0, (1 << 63) - 1)
 
 
 class Rows(NamedTuple):
-    """What came of some batches: the rows in order, and how many were gathered at a time."""
+    """The result of decoding: rows in order, and the sizes of the gathered sets."""
 
     records: list[Record]
     sizes: list[int]
 
 
 def need_columns() -> None:
-    """Skips the test where the extra "spark" is not installed, which `scripts/test` does."""
+    """Skips the test without the extra "spark", which `scripts/test` installs."""
     pytest.importorskip("pyarrow", reason="the extra 'spark' is not installed: there is no pyarrow")
     pytest.importorskip("numba", reason="the extra 'spark' is not installed: there is no numba")
 
@@ -38,7 +39,7 @@ def decoder(start: int = 0, end: int = EVERYTHING[1], **settings: Any) -> BatchD
 
 
 def decoded(batches: Iterable[RecordBatch], start: int = 0, end: int = EVERYTHING[1], **settings: Any) -> Rows:
-    """Settings are those of BatchDecoder."""
+    """Decodes batches; settings are those of BatchDecoder."""
     decoding = decoder(start, end, **settings)
     gathered = [part for batch in batches for part in decoding.add(batch)]
     gathered += decoding.rest()
@@ -46,7 +47,7 @@ def decoded(batches: Iterable[RecordBatch], start: int = 0, end: int = EVERYTHIN
 
 
 def records_of(gathered: Gathered) -> Iterable[Record]:
-    """The rows, after Arrow has checked its own columns."""
+    """Returns the rows as records, after Arrow has validated its columns."""
     columns = [gathered.key, gathered.value, gathered.offset, gathered.timestamp]
     headers = [None] * gathered.rows if gathered.headers is None else gathered.headers
     for column in (*columns, *([] if gathered.headers is None else [gathered.headers])):
@@ -66,7 +67,7 @@ def records_of(gathered: Gathered) -> Iterable[Record]:
 
 
 def golden_records(line: dict[str, Any]) -> list[Record]:
-    """The records of a batch as Apache Kafka's own classes wrote them into a line of a dump."""
+    """Returns the records of a batch from a line of a dump by Apache Kafka's own classes."""
 
     def content(text: str | None) -> bytes | None:
         return None if text is None else b64decode(text)

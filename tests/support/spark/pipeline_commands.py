@@ -1,4 +1,4 @@
-"""The command `pybroker-pipeline` in the Spark session of the tests: without the ten seconds that a new one takes."""
+"""Runs `pybroker-pipeline` in the Spark session of the tests, which saves the ten seconds of starting one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["run_command"]
 
 
 def run_command(spark: SparkSession, *arguments: str) -> int:
-    """Its exit code. The jobs find the session, and don't end it."""
+    """Runs a command; returns its exit code. Jobs use the existing session and don't stop it."""
     from pybroker.pipeline.jobs.command import JobError, run_job, tell
 
     with pytest.MonkeyPatch.context() as patched:

@@ -1,4 +1,4 @@
-"""A job of `pybroker-pipeline` as processes of their own, to be killed in part or as a whole."""
+"""A job of `pybroker-pipeline` as processes that can be killed in part or as a whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DAEMON = "pyspark.daemon"
 
 
 class PipelineJob:
-    """Python, Spark's JVMs and its workers."""
+    """The processes of a job: Python, Spark's JVMs and its workers."""
 
     def __init__(self, process: subprocess.Popen[bytes], said: Path) -> None:
         self._process = process
@@ -36,7 +36,7 @@ class PipelineJob:
 
     @property
     def said(self) -> str:
-        """What this job and those before it told the person at the terminal."""
+        """Returns the output of this job and of earlier ones."""
         return self._said.read_text()
 
     @property
@@ -44,19 +44,19 @@ class PipelineJob:
         return self._process.poll() is not None
 
     def await_that(self, condition: Callable[[], object], what: str) -> None:
-        """Until it is so, or the job has ended."""
+        """Waits until the condition holds or the job has ended."""
         await_that(lambda: self.has_ended or condition(), what, looks=LOOKS * 10)
 
     def wait(self) -> int:
-        """Its exit code."""
+        """Waits for the end; returns the exit code."""
         return self._process.wait()
 
     def press_ctrl_c(self) -> None:
-        """SIGINT, as a terminal sends it: for all of the foreground's process group."""
+        """Sends SIGINT to the whole process group, like a terminal."""
         os.killpg(self._process.pid, signal.SIGINT)
 
     def kill_a_worker(self) -> bool:
-        """One of the Python processes that run tasks; whether there was one."""
+        """Kills a Python process that runs tasks; returns False if there was none."""
         for each in self._all_but_the_driver():
             with suppress(psutil.NoSuchProcess):
                 parent = each.parent()
@@ -66,7 +66,7 @@ class PipelineJob:
         return False
 
     def executors(self) -> list[psutil.Process]:
-        """Those that are there: none on a master of one process, or when the job has ended."""
+        """Returns the running executors: none on a master of one process, or after the job's end."""
         found = []
         for each in self._all_but_the_driver():
             with suppress(psutil.NoSuchProcess):
@@ -75,7 +75,7 @@ class PipelineJob:
         return found
 
     def kill(self) -> None:
-        """All of it. Spark's Python daemon has a process group of its own, a driver that has ended no children."""
+        """Kills everything, including Spark's Python daemon (its own process group) and orphans of an ended driver."""
         others = self._all_but_the_driver()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -93,9 +93,8 @@ class PipelineJob:
 
 @contextmanager
 def pipeline_job(said: Path, *arguments: str, master: str = ONE_PROCESS) -> Iterator[PipelineJob]:
-    """The command as a process group of its own, killed at last with all that comes from it.
-
-    `said` is the file for what it tells; files that Spark needs go beside it.
+    """Runs the command as a process group, and kills it with all its descendants at the end. `said` is the file of its
+    output; Spark's files are beside it.
     """
     command = [sys.executable, "-m", "pybroker.pipeline", *arguments, "--master", master]
     for name, value in CLUSTER_OPTIONS.items():

@@ -1,6 +1,6 @@
-"""Rows of Spark's Kafka source, and of ours, as JSON can say them: to compare those of one Spark with another's.
+"""Rows of Kafka sources as JSON values, so that those of two Spark versions can be compared.
 
-Imports neither pybroker nor a client of Kafka: the PySpark of Spark's own connector has an environment of its own.
+Imports neither pybroker nor a Kafka client, because Spark's own connector runs in an environment without them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ Headers = tuple[tuple[str, str | None], ...]
 
 
 class PlainRow(NamedTuple):
-    """Time in microseconds, its type as Spark numbers them, contents in base 64. `headers` is None where Spark's are
-    null, or where nobody asked for them."""
+    """A row: time in microseconds, timestamp type as Spark numbers it, contents in base64. `headers` is None if null or
+    not requested.
+    """
 
     topic: str
     partition: int
@@ -28,8 +29,8 @@ class PlainRow(NamedTuple):
 
 
 def plain_rows(frame: Any) -> list[PlainRow]:
-    """Of a DataFrame with the columns of a Kafka source, by topic, partition and offset."""
-    # Microseconds by Spark: Python has times in the time zone of this machine.
+    """Returns the rows of a DataFrame with the columns of a Kafka source, sorted by topic, partition and offset."""
+    # Spark computes microseconds, because Python would use the machine's time zone.
     rows = frame.selectExpr("*", "unix_micros(timestamp) as us").collect()
     return sorted((_plain(row) for row in rows), key=lambda row: row[:3])
 

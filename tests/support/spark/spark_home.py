@@ -1,4 +1,4 @@
-"""PySpark's files as a home from which Spark starts fast, and where its workers may write."""
+"""A home directory for Spark from which it starts fast and to which its workers may write."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _SOURCES = "python"
 
 
 def spark_home(directory: Path, package: Path | None = None) -> Path:
-    """Links to what is in the package (that of this interpreter) but its sources in a zip. Made once.
+    """Returns a home with links to this interpreter's PySpark, except the zip of its sources. Made once.
 
-    Spark puts `python/lib/pyspark.zip` of its home before all else that its Python processes import from, and what
-    comes from a zip is compiled each time: 0.7 s of a processor for each of the dozen processes of a session. Where
-    there is no such file they import the installed package. Workers of a cluster keep the logs of executors there.
+    Spark puts `python/lib/pyspark.zip` of its home first on the path of its Python processes, which compile zipped
+    sources at each start: 0.7 s of CPU for each of the dozen processes of a session. Without the zip they import the
+    installed package. Workers of a cluster also write executor logs there.
     """
     if not directory.exists():
         directory.mkdir()
@@ -26,7 +26,7 @@ def spark_home(directory: Path, package: Path | None = None) -> Path:
 
 
 def installed_pyspark() -> Path:
-    """The folder of the package; what asks for it has skipped the test where there is none."""
+    """Returns the folder of the installed PySpark; callers have skipped the test without it."""
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.submodule_search_locations is not None

@@ -1,4 +1,4 @@
-"""Rows of Spark as the records that were produced, to compare them."""
+"""Converts rows of Spark to the produced records, for comparisons."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SPARK_OPTIONS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
-    # Hardly any query of a test runs long enough for what it takes to compile it.
-    # And a JVM reads thousands of classes of Spark's to start, which need no proof that they are well-formed.
+    # Queries of tests are too short to repay compilation by C2.
+    # Skips verification of Spark's thousands of classes at the JVM's start.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
     "spark.sql.codegen.wholeStage": "false",
@@ -35,37 +35,37 @@ WORKER_WAS_LATE = "Python worker failed to connect back"
 
 
 def patiently(action: Callable[[], T]) -> T:
-    """What the action returns; once more where Spark did not wait for a Python process, which tells nothing of us."""
+    """Returns the result of the action; repeats it once if Spark timed out on a Python process."""
     for _ in range(TRIES - 1):
         try:
             return action()
         except Exception as error:
-            # A job says it in a line of its own, made of what Spark said.
+            # A job reports it as one line made from Spark's message.
             if WORKER_WAS_LATE not in f"{error} {error.__context__}":
                 raise
     return action()
 
 
 def loaded(reader: Any, servers: str, **options: Any) -> DataFrame:
-    """What `spark.read` or `spark.readStream` loads; options with underscores for dots."""
+    """Loads by `spark.read` or `spark.readStream`; option names have underscores for dots."""
     return patiently(reader.format("pybroker").options(**source_options(servers, **options)).load)
 
 
 def source_options(servers: str, **options: Any) -> dict[str, str]:
-    """Options of the source, given with underscores for dots."""
+    """Returns source options; names have underscores for dots."""
     given = {name.replace("_", "."): str(value) for name, value in options.items()}
     return {"kafka.bootstrap.servers": servers, **given}
 
 
 def tasks_of(frame: DataFrame) -> int:
-    """Into how many tasks reading it is split."""
+    """Returns the number of tasks for reading the frame."""
     return patiently(lambda: int(frame.rdd.getNumPartitions()))
 
 
 def found_in(frame: DataFrame) -> list[Produced]:
-    """By topic, partition and offset."""
+    """Returns the rows as records, sorted by topic, partition and offset."""
     has_headers = "headers" in frame.columns
-    # Milliseconds by Spark: Python has them in the time zone of this machine, and for years of four digits only.
+    # Spark computes milliseconds: Python would use the machine's time zone and only years of four digits.
     rows = patiently(frame.withColumn("ms", frame["timestamp"].cast("double") * 1000).drop("timestamp", "date").collect)
     found = [
         Produced(

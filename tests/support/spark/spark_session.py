@@ -1,5 +1,6 @@
-"""Spark in a process of its own: with Spark's own Kafka connector, in a PySpark of its version in an environment of its
-own (scripts/fetch-spark-connector), or with the pipeline's source on any master."""
+"""A Spark session in its own process: with Spark's own Kafka connector in a PySpark of its version
+(scripts/fetch-spark-connector), or with the pipeline's source on any master.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +27,11 @@ PROGRAM = TESTS / "pipeline" / "session_process.py"
 
 
 class QueryError(Exception):
-    """What Spark refused a query with."""
+    """Spark refused a query."""
 
 
 class Read(NamedTuple):
-    """What a batch query brought."""
+    """The result of a batch query."""
 
     schema: str
     tasks: int
@@ -38,7 +39,7 @@ class Read(NamedTuple):
 
 
 def connector_home() -> Path:
-    """The folder that scripts/fetch-spark-connector made. Skips the test where it is not there."""
+    """Returns the folder made by scripts/fetch-spark-connector. Skips the test without it."""
     if not (HOME / ".complete").exists():
         pytest.skip(
             "Spark's own Kafka connector is not there: scripts/fetch-spark-connector brings it, or says why not"
@@ -47,14 +48,14 @@ def connector_home() -> Path:
 
 
 class SparkSessionProcess:
-    """One Spark session. `options` are those of Kafka sources and sinks, with underscores for dots."""
+    """A Spark session. `options`: options of Kafka sources and sinks, with underscores for dots."""
 
     def __init__(self, process: subprocess.Popen[str], servers: str) -> None:
         self._process = process
         self._servers = servers
 
     def at(self, servers: str) -> SparkSessionProcess:
-        """The same session, asking another broker."""
+        """Returns the same session with another broker."""
         return SparkSessionProcess(self._process, servers)
 
     def read(self, **options: Any) -> Read:
@@ -62,7 +63,7 @@ class SparkSessionProcess:
         return Read(answer["schema"], answer["tasks"], _rows(answer["rows"]))
 
     def write(self, records: Sequence[Produced], **options: Any) -> None:
-        """A negative partition leaves the choice to the sink."""
+        """Writes rows; with a negative partition the sink chooses."""
         rows = [
             [
                 text(record.key),
@@ -76,24 +77,24 @@ class SparkSessionProcess:
         self._ask("write", options=self._options(options), rows=rows)
 
     def load(self, table: Path, checkpoint: Path, **options: Any) -> list[int]:
-        """Streams what is available into Parquet files; how many rows its batches had."""
+        """Streams the available records into Parquet files; returns the numbers of rows of its batches."""
         return self._batches("load", table=str(table), checkpoint=str(checkpoint), options=self._options(options))
 
     def follow(self, table: Path, checkpoint: Path, **options: Any) -> None:
-        """Begins the same query, for as long as the process lives."""
+        """Starts the same query, which runs until the process ends."""
         self._ask("follow", table=str(table), checkpoint=str(checkpoint), options=self._options(options))
 
     def copy(self, to: str, checkpoint: Path, **options: Any) -> list[int]:
-        """Streams what is available into the topic."""
+        """Streams the available records into a topic."""
         sink = self._options({"topic": to})
         return self._batches("copy", to=sink, checkpoint=str(checkpoint), options=self._options(options))
 
     def table(self, path: Path) -> list[PlainRow]:
-        """The rows of Parquet files."""
+        """Returns the rows of Parquet files."""
         return _rows(self._ask("table", path=str(path))["rows"])
 
     def kill(self) -> None:
-        """Python and Spark's JVM, at once."""
+        """Kills Python and Spark's JVM at once."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -124,7 +125,7 @@ def ask(process: subprocess.Popen[str], request: dict[str, Any]) -> dict[str, An
 
 
 def spark_connector(servers: str, directory: Path) -> AbstractContextManager[SparkSessionProcess]:
-    """A session with Spark's own connector, with its files in `directory`, killed at last."""
+    """Yields a session with Spark's own connector and its files in `directory`; kills it at the end."""
     home = connector_home()
     settings = {"spark.master": "local[2]", "spark.jars": ",".join(map(str, sorted((home / "jars").glob("*.jar"))))}
     environment = {"PYTHONPATH": str(TESTS)}
@@ -134,7 +135,9 @@ def spark_connector(servers: str, directory: Path) -> AbstractContextManager[Spa
 def spark_session(
     servers: str, directory: Path, settings: Mapping[str, str], environment: Mapping[str, str]
 ) -> AbstractContextManager[SparkSessionProcess]:
-    """A session with the pipeline's source, with its files in `directory`, killed at last. `settings` are Spark's."""
+    """Yields a session with the pipeline's source and its files in `directory`; kills it at the end. `settings` are
+    Spark's.
+    """
     ours = {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])}
     return _session(sys.executable, "pybroker", servers, directory, settings, {**ours, **environment})
 
@@ -177,7 +180,7 @@ def _session(
 
 
 def _rows(lists: list[list[Any]]) -> list[PlainRow]:
-    """What JSON made lists of."""
+    """Returns rows from JSON lists."""
     return [
         PlainRow._make([*fields, None if headers is None else tuple((name, value) for name, value in headers)])
         for *fields, headers in lists

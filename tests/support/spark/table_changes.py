@@ -1,4 +1,4 @@
-"""The files of a table while a job writes to it: how to kill the job at any moment of its work."""
+"""Watches the files of a table while a job writes them, to kill the job at any moment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["await_changes"]
 
 
 def await_changes(root: Path, count: int, job: PipelineJob) -> None:
-    """Until files under the root have come or gone that many times, or the job has ended."""
+    """Waits until files under the root have changed this many times, or the job has ended."""
     before = _files_of(root)
     seen = 0
 
@@ -26,5 +26,5 @@ def await_changes(root: Path, count: int, job: PipelineJob) -> None:
 
 
 def _files_of(root: Path) -> set[str]:
-    """The table's and the checkpoint's; what goes away while it is listed was there."""
+    """Returns the files of table and checkpoint, including files that vanish during the listing."""
     return {str(Path(directory, name)) for directory, _, names in os.walk(root) for name in names}

@@ -1,4 +1,4 @@
-"""Figures of topics as the job `report` finds them, with all that is hard to draw."""
+"""Example figures of the job `report`, with everything that is hard to draw."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STEPS = 40
 
 
 def topic_figures() -> dict[str, Any]:
-    """Of two topics and one with as many characters as a name may have; keys of all kinds."""
+    """Returns figures of two topics and one with a name of maximum length; keys of all kinds."""
     long_name = "a-topic-with-a-long-name." * 9
     names = {"clicks": 12, "orders": 1, long_name: 1}
     volumes = [
