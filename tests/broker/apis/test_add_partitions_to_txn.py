@@ -16,7 +16,7 @@ TOPICS = [AddPartitionsToTxnTopic(name="orders", partitions=[0, 1])]
 
 @pytest.mark.parametrize("version", [4, 5])
 async def test_requests_of_brokers_get_not_coordinator(version: int) -> None:
-    """So that their producers try again, and go on when a Kafka coordinates them anew."""
+    """On NOT_COORDINATOR producers retry, and continue when a broker of Kafka coordinates them again."""
     transactions = [
         AddPartitionsToTxnTransaction(transactional_id=name, verify_only=True, topics=TOPICS) for name in ("a", "b")
     ]

@@ -55,7 +55,7 @@ from support.in_process.group_handlers import call
 
 
 class Orders:
-    """Writes the orders down."""
+    """Records the requests that it gets."""
 
     def __init__(self) -> None:
         self.taken: list[Any] = []
@@ -142,7 +142,7 @@ async def test_update_metadata_means_the_same_in_every_version(version: int) -> 
     assert (topic.topic_name, [state.leader for state in topic.partition_states]) == ("t", [0, 1])
 
 
-# -- what is asked of the controller
+# -- requests to the controller
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ async def test_alter_partition_sent_to_another_broker_gets_not_controller(plane:
 
 
 class JustElected:
-    """A controller that knows topic t only when it has read the tree."""
+    """A controller that knows topic t only after it has read the tree."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
@@ -259,7 +259,7 @@ async def test_controlled_shutdown_names_the_partitions_still_led(plane: Control
     assert response.remaining_partitions == [RemainingPartition(topic_name="t", partition_index=0)]
 
 
-# -- who may ask
+# -- listeners
 
 
 async def test_apis_between_brokers_are_refused_on_listeners_for_clients() -> None:

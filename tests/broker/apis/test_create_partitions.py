@@ -152,7 +152,7 @@ async def test_event_loop_stays_free_while_very_many_topics_are_refused(apis: To
 
 
 async def test_topics_validated_in_one_request_share_the_limit_of_partitions(apis: TopicApis) -> None:
-    """Each of thousands could ask for the assignment of ten thousand partitions."""
+    """A request may name thousands of topics, each with ten thousand partitions to assign."""
     for number in range(21):
         await apis.plane.topics.create(NewTopic(f"g{number}", 1, 1))
     results = await create(apis, *(more(f"g{number}", 10_001) for number in range(21)), validate_only=True)

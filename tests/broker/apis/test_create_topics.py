@@ -92,7 +92,7 @@ async def test_create_topics_returns_the_settings_with_their_sources(apis: Topic
 
 
 async def test_equal_settings_of_many_topics_share_one_object_in_the_response(apis: TopicApis) -> None:
-    """A hundred thousand topics that are only validated would take six kilobytes each."""
+    """Otherwise a hundred thousand validated topics would take six kilobytes each."""
     response = await create(apis, topic("a"), topic("b"), topic("c", retention_ms="5"), validate_only=True)
     first, second, other = ({entry.name: entry for entry in result.configs or []} for result in response.topics)
     assert all(entry is second[name] for name, entry in first.items())
@@ -141,7 +141,7 @@ async def test_create_topics_reports_a_result_for_each_topic(apis: TopicApis) ->
         "assigned": ErrorCode.NONE,
         "one-partition-twice": ErrorCode.INVALID_REPLICA_ASSIGNMENT,
     }
-    assert len(response.topics) == 12  # what is named twice is answered twice
+    assert len(response.topics) == 12  # a topic that is named twice is answered twice
     for result in response.topics:
         assert bool(result.error_message) == (result.error_code != ErrorCode.NONE)
     assert await apis.plane.tree.topics() == ["assigned", "good", "there"]
@@ -170,7 +170,7 @@ async def test_event_loop_stays_free_while_very_many_topics_are_validated_or_ref
 
 
 async def test_topics_validated_in_one_request_share_the_limit_of_partitions(apis: TopicApis) -> None:
-    """Each of a hundred thousand could ask for the assignment of ten thousand partitions."""
+    """A request may name a hundred thousand topics, each with ten thousand partitions to assign."""
     topics = [topic(f"t{number}", 10_000) for number in range(21)]
     response = await create(apis, *topics, validate_only=True)
     assert list(codes(response).values()) == [ErrorCode.NONE] * 20 + [ErrorCode.POLICY_VIOLATION]

@@ -42,7 +42,7 @@ async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
 async def delete(
     replicas: Replicas, *wishes: tuple[TopicPartition, int], version: int = 2, timeout_ms: int = 1000
 ) -> dict[TopicPartition, tuple[ErrorCode, int]]:
-    """What is answered: the code and the low watermark."""
+    """Error code and low watermark for each partition."""
     topics: dict[str, list[DeleteRecordsPartition]] = {}
     for (topic, index), offset in wishes:
         topics.setdefault(topic, []).append(DeleteRecordsPartition(partition_index=index, offset=offset))
@@ -94,7 +94,7 @@ async def test_delete_records_without_topics_returns_no_topics(replicas: Replica
 
 
 async def test_delete_records_waits_for_all_partitions_at_the_same_time(replicas: Replicas) -> None:
-    """One that waits for a follower does not hold up the next."""
+    """A partition that waits for a follower does not delay the next one."""
     waiting = TopicPartition("waiting", 0)
     await replicas.order(waiting, topic_id=None, isr=(1,), replicas=(1, 2))
     replicas.append(topic_partition=waiting)

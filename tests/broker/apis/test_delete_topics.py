@@ -115,7 +115,7 @@ async def test_topic_that_is_named_twice_is_deleted_once_and_answered_twice(apis
 
 
 class Counting:
-    """What topics it was told to mark."""
+    """Records the topics that it is told to mark for deletion."""
 
     def __init__(self, topics: TopicDeleter) -> None:
         self._topics = topics
@@ -137,12 +137,12 @@ async def test_topic_that_is_named_very_often_is_marked_for_deletion_once(apis: 
 async def test_delete_topics_does_not_wait_for_a_replica_with_a_storage_error(apis: TopicApis) -> None:
     apis.broker.errors[TopicPartition("t", 0)] = ErrorCode.KAFKA_STORAGE_ERROR
     response = await handler(apis)(context(6), by_name(6, "t"))
-    assert codes(response) == [("t", ErrorCode.NONE)]  # as Kafka: it is gone for clients
+    assert codes(response) == [("t", ErrorCode.NONE)]  # as in Kafka: it is gone for clients
     assert await apis.plane.tree.topics_to_delete() == ["t"]
 
 
 class SlowDeletion:
-    """The controller, with a topic whose deletion takes until it is let go."""
+    """The controller, with one topic whose deletion ends when the test sets ``slow`` to None."""
 
     def __init__(self, controller: Controller, slow: str) -> None:
         self._controller = controller
@@ -166,7 +166,7 @@ async def test_delete_topics_counts_a_recreated_topic_as_deleted_while_another_d
     delete = DeleteTopics(apis.plane.topics, controller, apis.cache, apis.waiters, lambda: True)
     answer = asyncio.create_task(delete(context(6), by_name(6, "t", "u")))
     gone = apis.waiters.wait(lambda: not apis.cache.topics and not apis.plane.controller.is_being_deleted("t"), WAIT_MS)
-    await asyncio.sleep(0)  # the deletion is asked for
+    await asyncio.sleep(0)  # lets the handler mark the topics
     assert await gone
     await apis.plane.controller.drained()
     await apis.plane.topics.create(NewTopic("t", 1, 1))

@@ -88,11 +88,11 @@ async def test_a_follower_describes_producers_too(replicas: Replicas) -> None:
 
 
 async def test_a_producer_may_appear_while_producers_are_described(tmp_path: Path) -> None:
-    """Appends run on a worker; who looks at the same time must not see a dictionary change."""
+    """Appends run on a worker thread; the handler must not read the producers at the same time."""
     pool = WorkerPool(asyncio.get_running_loop(), 2)
     replicas = Replicas(tmp_path, pool=pool)
     await replicas.order()
-    large = b"x" * 20_000  # not on the loop
+    large = b"x" * 20_000  # too large for the event loop: appended on a worker
     appended = [
         replicas.append(batch_of(large, producer_id=number, producer_epoch=0, base_sequence=0)) for number in range(50)
     ]
@@ -114,7 +114,7 @@ async def test_describe_producers_describes_a_partition_named_very_often_once(re
 
 
 async def test_describe_producers_handles_one_request_at_a_time() -> None:
-    """So many producers are in memory for one of them only, however long the strands make it wait."""
+    """So the producers of one request only are in memory, however long it waits for the strands."""
     asked: asyncio.Queue[asyncio.Future[list[ProducerState]]] = asyncio.Queue()
 
     class HeldPartitions:

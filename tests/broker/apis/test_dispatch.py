@@ -211,7 +211,7 @@ def test_a_request_that_cannot_be_decoded_closes_the_connection_with_its_name() 
 
 
 async def test_a_too_new_api_versions_request_gets_the_response_of_apache_kafka() -> None:
-    """Whole exchanges with Kafka 3.9.1 (size first): version 99 gets version 0's answer with ApiVersions alone."""
+    """Recorded from Kafka 3.9.1: version 99 gets a response of version 0 with ApiVersions alone."""
     lines = (REFERENCE / "logdirs/kafka-3.9/api-versions.jsonl").read_text().splitlines()
     exchange = next(line for line in map(json.loads, lines) if line["version"] == 99)
     reply = await answer(Dispatcher(with_api_versions({})), received(bytes.fromhex(exchange["request"])[4:]))
@@ -231,7 +231,7 @@ async def test_api_versions_equals_that_of_apache_kafka_when_all_its_apis_are_se
 
 @pytest.mark.parametrize(("software", "is_told"), [("apache-kafka-java", False), ("kafka-python", True)])
 async def test_api_versions_hides_describe_topic_partitions_from_the_java_client(software: str, is_told: bool) -> None:
-    """With it ``kafka-topics --describe`` would print empty eligible leader replicas, not N/A."""
+    """If it were listed, ``kafka-topics --describe`` would print empty eligible leader replicas, not N/A."""
     request = ApiVersionsRequest(client_software_name=software, client_software_version="3.9.1")
     served = ApiVersions([ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS])
     for version in (3, 4):
@@ -244,7 +244,7 @@ ROOM_FOR_AN_ERROR_SINCE = {ApiKey.DESCRIBE_LOG_DIRS: 3}
 
 @pytest.mark.parametrize("key", served_apis(), ids=lambda key: key.name)
 def test_every_served_api_has_a_failure_response_with_an_error_code(key: ApiKey) -> None:
-    """Wherever its answer has a code, it is the error's: nobody may read a failure as a success."""
+    """Every error code in the response is that of the error: no client may read a failure as a success."""
     spec = API_SPECS[key]
     for version in range(spec.min_version, spec.max_version + 1):
         request = with_one_of_each(spec.request_type(), version)

@@ -30,7 +30,7 @@ T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u",
 
 
 class Elector:
-    """Answers as told, and tells the metadata, unless it is ``slow``."""
+    """A controller with set results. It updates the metadata cache, unless ``is_slow``."""
 
     def __init__(self, cache: MetadataCache) -> None:
         self.cache = cache
@@ -182,7 +182,7 @@ async def test_elections_made_before_the_controller_changed_are_reported(world: 
 
 
 async def test_elections_for_all_partitions_run_one_at_a_time(world: World) -> None:
-    """27 bytes ask for one, and a thousand of those at once would have a list of all partitions each."""
+    """A request of 27 bytes asks for all partitions; a thousand at once would hold a list of all partitions each."""
     going_on = asyncio.Event()
 
     class Patient(Elector):

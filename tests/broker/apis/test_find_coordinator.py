@@ -83,8 +83,8 @@ async def test_transactional_ids_get_a_fatal_error_when_transactions_are_not_ser
     request = ask(version, "tx", key_type=CoordinatorType.TRANSACTION)
     response = await call(FindCoordinator(Cluster().directory), version, request)
     found = response.coordinators[0] if version >= 4 else response
-    # Anything that clients take as retriable would keep a producer waiting for a minute; librdkafka takes all but a few
-    # codes so, and asks in versions up to 2.
+    # On a retriable code a producer would retry for a minute. librdkafka sends versions up to 2 and retries on nearly
+    # all codes.
     final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if version <= 2 else ErrorCode.UNSUPPORTED_VERSION
     assert found.error_code == final
     assert "transactions" in found.error_message
@@ -99,7 +99,7 @@ async def test_the_coordinator_of_a_transactional_id_is_found_when_transactions_
 
 
 class MixedCluster(Cluster):
-    """Of broker 10, which serves no transactions, and others that may: there are such if ``is_mixed``."""
+    """Broker 10 serves no transactions. Other brokers may serve them, when ``is_mixed``."""
 
     def __init__(self, exists: bool, is_mixed: bool = True) -> None:
         super().__init__(exists)

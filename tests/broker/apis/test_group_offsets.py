@@ -27,7 +27,7 @@ NOW_MS = 5_000
 
 
 class Tree:
-    """Offsets of the oldest clients."""
+    """Offsets in the metadata tree, in memory."""
 
     def __init__(self) -> None:
         self.offsets: dict[tuple[str, TopicPartition], int] = {}
@@ -56,7 +56,7 @@ class Handlers:
         self.fetch = OffsetFetch(coordinator.commits, topic_exists, self.tree)
 
     async def commit_offsets(self, version: int, *offsets: tuple[str, int, int], **fields: object) -> dict[object, int]:
-        """(topic, partition, offset) each; codes by (topic, partition)."""
+        """Commit each (topic, partition, offset). Returns error codes by (topic, partition)."""
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         for topic, partition, offset in offsets:
             topics.setdefault(topic, []).append(

@@ -119,7 +119,7 @@ async def test_earliest_and_latest_are_answered_at_once_and_timestamps_later(ask
 async def test_logs_are_searched_for_timestamps_one_after_the_other(
     asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that what waits for its turn is a request, not each of its partitions."""
+    """So a request waits for one search at a time, not for a search in each of its partitions."""
     under_way: set[int] = set()
     most: list[int] = []
 
@@ -143,7 +143,7 @@ async def test_logs_are_searched_for_timestamps_one_after_the_other(
 
 
 async def test_the_epoch_of_the_earliest_offset_is_unknown_when_its_record_has_none(asker: Asker) -> None:
-    # As after an upgrade from formats without epochs: the first known epoch begins behind the log start.
+    # As after an upgrade from formats without epochs: the first known epoch begins after the log start.
     log = asker.replicas.hosted().log
     log.leader_epochs.clear()
     log.leader_epochs.assign(3, 2)
@@ -217,7 +217,7 @@ async def test_list_offsets_refuses_a_partition_named_twice_and_an_unknown_parti
 
 @pytest.fixture
 async def segments(tmp_path: Path) -> AsyncIterator[Asker]:
-    """Segments that begin at 0, 1 and 2, and the end at 3."""
+    """Segments with base offsets 0, 1 and 2; the log end offset is 3."""
     replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "150"}})
     await replicas.order()
     for _ in range(3):

@@ -57,7 +57,7 @@ async def describe(
 
 
 def contents(result: DescribeLogDirsResult) -> list[tuple[str, int, int, int]]:
-    """Topic, partition, size and lag of what is in a directory."""
+    """Topic, partition, size and lag of each replica in a directory."""
     return [
         (topic.name, partition.partition_index, partition.partition_size, partition.offset_lag)
         for topic in result.topics
@@ -145,7 +145,7 @@ async def test_a_partition_is_moved_with_all_its_records(replicas: Replicas, tmp
 
 
 class NeverRuns:
-    """Moves are begun and wait."""
+    """Moves begin and then wait."""
 
     def submit(self, step: Callable[[], None]) -> None:
         pass
@@ -169,7 +169,7 @@ async def test_the_directory_of_a_partition_that_is_not_here_yet_is_remembered(
     replicas: Replicas, tmp_path: Path
 ) -> None:
     new = TopicPartition("new", 0)
-    for path in ("b", "a"):  # the last word counts; the directories are equally full
+    for path in ("b", "a"):  # the last request counts; the directories are equally full
         assert await move(replicas, tmp_path / path, new) == {new: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     replicas.logs.get_or_create(TopicPartition("filler", 0), is_new=True)
     assert replicas.logs.directory_of(TopicPartition("filler", 0)) == str(tmp_path / "a")

@@ -90,7 +90,7 @@ def ask(
     )
     answer = handler(cluster())(context(version, reached("h", listener)), request)
     assert isinstance(answer, MetadataResponse)
-    encode(answer, version)  # every field it sets is there in this version, or may be left out
+    encode(answer, version)  # raises when the response sets a field that this version lacks
     return answer
 
 

@@ -65,7 +65,7 @@ REFUSED: dict[ApiKey, ErrorCode] = {
     ApiKey.END_TXN: NO_TRANSACTIONS,
     ApiKey.TXN_OFFSET_COMMIT: NO_TRANSACTIONS,
 }
-# Where the code at the top says only that the request was understood.
+# Versions whose code at the top only says that the request was understood.
 WITHOUT_A_CODE_AT_THE_TOP = {(ApiKey.ADD_PARTITIONS_TO_TXN, version) for version in (4, 5)}
 
 
@@ -112,7 +112,7 @@ async def test_a_refused_delegation_token_names_another_owner_when_requested() -
     assert (response.principal_name, response.token_requester_principal_name) == ("ann", "ANONYMOUS")
 
 
-# -- what there is none of
+# -- quotas, credentials and transactions
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_CLIENT_QUOTAS))
@@ -148,7 +148,7 @@ async def test_describe_client_quotas_refuses_an_invalid_filter(
 
 
 def quota(*entity: tuple[str, str | None], **changes: float | None) -> RequestEntryData:
-    """None takes the quota away."""
+    """An entry that sets quotas; None removes a quota."""
     ops = [OpData(key=key, value=value or 0.0, remove=value is None) for key, value in changes.items()]
     return RequestEntryData(
         entity=[RequestEntityData(entity_type=kind, entity_name=name) for kind, name in entity], ops=ops

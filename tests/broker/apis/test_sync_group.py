@@ -37,7 +37,7 @@ def sync(member_id: str, generation_id: int = 1) -> SyncGroupRequest:
 @pytest.mark.parametrize("version", versions(ApiKey.SYNC_GROUP))
 async def test_every_version_of_sync_group_returns_the_assignment(version: int) -> None:
     handler, member_id = await joined()
-    for _ in range(2):  # stored first, then as it is
+    for _ in range(2):  # the first sync stores the assignment, the second gets it as stored
         response = await call(handler, version, sync(member_id))
         assert (response.error_code, response.assignment) == (0, b"all")
         if version >= 5:

@@ -56,7 +56,7 @@ def marker(
 
 
 class Offsets:
-    """Those of groups, which hear of the ends of transactions."""
+    """The group coordinator's offsets: records the transactions that end."""
 
     def __init__(self) -> None:
         self.ended: list[tuple[int, list[int], bool]] = []
@@ -84,7 +84,7 @@ def codes_in(response: WriteTxnMarkersResponse) -> dict[tuple[int, str, int], Er
 
 async def read_committed(replicas: Replicas) -> list[bytes | None]:
     results, later = replicas.fetch(fetch_from(0), params=consumer(isolation=Isolation.COMMITTED, max_wait_ms=0))
-    while results is None:  # the index of transactions is read by a worker first
+    while results is None:  # a worker reads the transaction index first
         await asyncio.sleep(0)
         results = later[0] if later else None
     result = results[0][1]

@@ -8,7 +8,7 @@ from pybroker.broker.coordinator.pending_response import PendingResponse
 
 
 class Surroundings:
-    """What the shape of an answer holds on to: a request, its connection."""
+    """The request and connection that the callback refers to."""
 
 
 def shaped(surroundings: Surroundings, _result: int) -> object:

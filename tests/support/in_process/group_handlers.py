@@ -30,7 +30,7 @@ def context(version: int, *, now_ms: int = 1_000, client_id: str | None = "c") -
 
 
 async def call(handler: Callable[[RequestContext, Any], Any], version: int, request: Message, **fields: Any) -> Any:
-    """Send the request through the wire and back: what a version cannot say is lost, as it is for real clients."""
+    """Call a handler with the request encoded and decoded, so that fields missing in the version are lost."""
     received = decode(type(request), encode(request, version), version)
     answer = handler(context(version, **fields), received)
     response = await answer if isinstance(answer, Awaitable) else answer

@@ -1,4 +1,4 @@
-"""The table of what a broker serves, without a broker behind it."""
+"""The table of handlers of a broker, built without a broker."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ __all__ = ["Anything", "error_codes", "handler_table", "served_apis", "with_one_
 
 
 class Anything:
-    """Stands for each part of a broker where nobody asks it: whatever is wanted of it is there."""
+    """A stand-in for a part of the broker that is not used: it has every attribute and can be called."""
 
     def __getattr__(self, name: str) -> "Anything":
         return self
@@ -38,7 +38,7 @@ def served_apis() -> list[ApiKey]:
 
 
 def with_one_of_each(struct_type: type[Struct], version: int) -> Any:
-    """A message with one element in each array that this version has, however deep; all else has its default."""
+    """A message with one element in each array of this version, at every depth; other fields have their default."""
     fields: dict[str, Any] = {}
     for field in struct_type.SCHEMA.fields:
         if version in field.versions and isinstance(field.type, Array):
@@ -54,8 +54,8 @@ def with_one_of_each(struct_type: type[Struct], version: int) -> Any:
 
 
 def error_codes(struct: Struct, version: int) -> Iterator[int]:
-    """All error codes that a message has in this version, the top one first, but for that of a topic's settings in
-    CreateTopics: it only says that they could not be shown."""
+    """All error codes of a message in this version, that at the top first. Without topic_config_error_code of
+    CreateTopics, which only says that the settings could not be returned."""
     for field in struct.SCHEMA.fields:
         if version not in field.versions:
             continue

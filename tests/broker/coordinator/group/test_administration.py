@@ -108,7 +108,7 @@ def test_a_commit_being_written_when_its_group_is_deleted_does_not_return() -> N
     world.topic.release()
     assert call.is_answered
     assert world.committed() == {}
-    # Nor when the log is read: the deletions stand behind it.
+    # It does not return after a replay either: the tombstones follow it in the log.
     assert tombstones(world) == [OffsetKey("g", T0), OffsetKey("g", T1)]
 
 
@@ -144,7 +144,7 @@ def test_offset_delete_for_a_group_of_another_protocol_needs_an_empty_group() ->
     assert world.rules.administration.delete_offsets("g", [T0]) == (ErrorCode.NON_EMPTY_GROUP, {})
     world.leave(LeavingMember(member_id))
     assert world.rules.administration.delete_offsets("g", [T0]) == (ErrorCode.NONE, {T0: ErrorCode.NONE})
-    assert world.rules.registry.get("g") is None  # that was its last
+    assert world.rules.registry.get("g") is None  # its last offset was deleted
 
 
 def test_offset_delete_for_a_missing_group_gets_group_id_not_found() -> None:
@@ -169,7 +169,7 @@ def test_offsets_are_deleted_with_their_topic() -> None:
 
 
 class OnlyAsked(frozenset[TopicPartition]):
-    """Ten thousand partitions, of each of ten thousand groups, are not to be gone through."""
+    """Otherwise ten thousand groups would each go through ten thousand deleted partitions."""
 
     def __iter__(self) -> Iterator[TopicPartition]:
         raise AssertionError

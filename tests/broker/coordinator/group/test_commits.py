@@ -58,7 +58,7 @@ def test_commits_of_another_generation_or_an_unknown_member_are_refused() -> Non
     assert world.commit({T0: 1}, member_id, 0).error is ErrorCode.ILLEGAL_GENERATION
     assert world.commit({T0: 1}, member_id, 2).error is ErrorCode.ILLEGAL_GENERATION
     assert world.commit({T0: 1}, "stranger", 1).error is ErrorCode.UNKNOWN_MEMBER_ID
-    assert world.commit({T0: 1}).error is ErrorCode.UNKNOWN_MEMBER_ID  # only members commit while there are some
+    assert world.commit({T0: 1}).error is ErrorCode.UNKNOWN_MEMBER_ID  # while a group has members, only these commit
     assert world.committed() == {}
 
 
@@ -135,7 +135,7 @@ def test_offset_metadata_that_is_too_long_is_refused_for_its_partition_alone() -
     world = GroupWorld(GroupSettings(metadata_max_bytes=10))
     assert world.commit({T0: 1}, metadata="x" * 10).error is ErrorCode.NONE
     assert world.commit({T0: 2}, metadata="x" * 11).error is ErrorCode.OFFSET_METADATA_TOO_LARGE
-    # Java counts UTF-16 units, of which these have two each.
+    # Java counts UTF-16 units; each of these characters has two.
     assert world.commit({T0: 3}, metadata="😀" * 5).error is ErrorCode.NONE
     assert world.commit({T0: 4}, metadata="😀" * 6).error is ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert world.committed() == {T0: 3}
@@ -152,7 +152,7 @@ def test_of_two_commits_being_written_the_later_one_wins() -> None:
 
 def test_a_partition_without_a_commit_is_fetched_as_offset_minus_one() -> None:
     world = GroupWorld()
-    for _ in range(2):  # without and with the group
+    for _ in range(2):  # before and after the group exists
         error, results = world.rules.commits.fetch("g", [T0], require_stable=False)
         assert error is ErrorCode.NONE
         assert (results[T0].offset, results[T0].metadata, results[T0].error) == (-1, "", ErrorCode.NONE)
@@ -264,7 +264,7 @@ def test_a_transactional_commit_that_cannot_be_written_leaves_nothing_pending() 
 def test_transactional_commits_with_a_member_id_are_fenced_by_generation() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
-    assert world.commit({T0: 1}, producer_id=3).error is ErrorCode.NONE  # old clients cannot name themselves
+    assert world.commit({T0: 1}, producer_id=3).error is ErrorCode.NONE  # old clients send no member id
     assert world.commit({T0: 1}, member_id, 0, producer_id=3).error is ErrorCode.ILLEGAL_GENERATION
     assert world.commit({T0: 1}, "stranger", 1, producer_id=3).error is ErrorCode.UNKNOWN_MEMBER_ID
     assert world.commit({T0: 1}, member_id, 1, producer_id=3).error is ErrorCode.NONE
@@ -277,7 +277,7 @@ def test_commits_past_the_memory_limit_of_offsets_are_refused() -> None:
     assert world.commit(dict.fromkeys(partitions[:2], 1)).error is ErrorCode.NONE
     assert world.commit({partitions[0]: 2}, group_id="h").error is ErrorCode.NONE
     refused = world.commit({partitions[3]: 9, partitions[0]: 2, partitions[2]: 9})
-    # What is there already goes on.
+    # Existing offsets can still be replaced.
     assert refused.codes == {
         partitions[0]: ErrorCode.NONE,
         partitions[2]: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,

@@ -23,7 +23,7 @@ T0 = TopicPartition("t", 0)
 
 
 class Broker:
-    """A coordinator over a topic that outlives it."""
+    """A coordinator over a topic that exists longer than the coordinator."""
 
     def __init__(self, topic: OffsetsTopic | None = None, settings: GroupSettings = NO_DELAY) -> None:
         self.time = VirtualTime()
@@ -124,7 +124,7 @@ async def test_groups_of_a_partition_get_load_in_progress_while_it_is_read() -> 
     await again.settle()
 
     assert again.committed() == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, None)
-    await again.load()  # a second call for the same leadership has nothing to do
+    await again.load()  # a second call for the same epoch does nothing
     again.log.gate.set()
     await loading
     assert again.committed() == (ErrorCode.NONE, 5)

@@ -1,7 +1,7 @@
-"""Clients come, go, stall and fail in any order, in virtual time: what must hold for a group holds after each step.
+"""Random clients join, leave, stall and fail in virtual time; the invariants of a group are checked after each step.
 
-The clients behave like Kafka's: they join, sync (the leader with an assignment for everybody it was told of), send
-heartbeats and commits of the generation they know, and forget all when they crash.
+The clients behave like Kafka's: they join, sync (the leader with an assignment for each member it knows), send
+heartbeats and commits of the generation they know, and lose their state when they crash.
 """
 
 import hypothesis.strategies as st
@@ -22,7 +22,7 @@ PREFERENCES = (("range", "robin"), ("robin", "range"), ("robin", "range", "stick
 
 
 class Client:
-    """One consumer: static ones keep their instance id over crashes."""
+    """One consumer. A static consumer keeps its instance id after a crash."""
 
     def __init__(self, number: int) -> None:
         self.name = f"c{number}"
@@ -38,7 +38,7 @@ class Client:
 
 
 def identity(member_id: str) -> str:
-    """A static member is the same under each of its ids."""
+    """The same name for a static member under each of its member ids."""
     return member_id.partition("-")[0] if member_id.startswith("i") else member_id
 
 
@@ -52,7 +52,7 @@ class GroupMachine(RuleBasedStateMachine):
         self.begin_life()
 
     def begin_life(self) -> None:
-        """A group that was removed begins anew: what was known of it, and who was in it, counts no more."""
+        """A group that was removed begins again, so the model forgets its state and members."""
         self.leaders: dict[int, str] = {}
         self.protocols: dict[int, str | None] = {}
         self.newest_generation = 0
@@ -61,7 +61,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     clients_drawn = st.integers(0, 3)
 
-    # -- what clients do
+    # -- requests of clients
 
     @rule(number=clients_drawn, preference=st.sampled_from(PREFERENCES))
     def join(self, number: int, preference: tuple[str, ...]) -> None:
@@ -100,7 +100,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule(preference=st.sampled_from(PREFERENCES))
     def those_who_know_each_other_rebalance(self, preference: tuple[str, ...]) -> None:
-        """What happens all the time to living consumers, and by single steps too seldom."""
+        """A complete rebalance of live consumers, which single random steps reach too seldom."""
         group = self.world.rules.registry.get("g")
         for number, client in enumerate(self.clients):
             if group is not None and client.member_id in group.members:
@@ -157,7 +157,7 @@ class GroupMachine(RuleBasedStateMachine):
         self.world.time.advance(milliseconds)
         self.hear_answers()
 
-    # -- what the log does
+    # -- results of appends
 
     @rule()
     def writes_stall(self) -> None:
@@ -187,7 +187,7 @@ class GroupMachine(RuleBasedStateMachine):
         if self.world.rules.registry.get("g") is None:
             self.begin_life()
 
-    # -- what clients hear
+    # -- replies to clients
 
     def hear_answers(self) -> None:
         for client in self.clients:
@@ -234,7 +234,7 @@ class GroupMachine(RuleBasedStateMachine):
         elif error is not ErrorCode.NONE and error is not ErrorCode.REBALANCE_IN_PROGRESS:
             client.joined = None
 
-    # -- what must hold
+    # -- invariants
 
     @invariant()
     def the_books_are_right(self) -> None:
@@ -317,7 +317,7 @@ class GroupMachine(RuleBasedStateMachine):
         return next((group for group in replay.groups(0) if group.group_id == "g"), None)
 
     def teardown(self) -> None:
-        """When the log works and nobody comes any more, all are answered and the group ends empty, without timers."""
+        """With a working log and no new requests, all are answered and the group ends empty, without timers."""
         self.world.topic.refuse(None)
         self.world.topic.release()
         self.hear_answers()

@@ -94,7 +94,7 @@ def test_members_that_join_within_the_initial_delay_share_the_first_generation()
     world.time.advance(2_000)
     second = world.join(version=3)
     world.time.advance(1_000)
-    assert not first.is_answered  # somebody came: it waits once more
+    assert not first.is_answered  # a new member came: it waits again
     world.time.advance(3_000)
 
     assert first.result.generation_id == second.result.generation_id == 1
@@ -160,7 +160,7 @@ def test_a_member_that_does_not_join_again_within_the_rebalance_timeout_is_remov
     rejoin = world.join(other)
     for _ in range(REBALANCE_MS // 5_000 - 1):
         world.time.advance(5_000)
-        assert world.heartbeat(leader, 2) is ErrorCode.REBALANCE_IN_PROGRESS  # lives, but is busy
+        assert world.heartbeat(leader, 2) is ErrorCode.REBALANCE_IN_PROGRESS  # alive, but does not join again
     assert not new.is_answered
     world.time.advance(5_000)
 
@@ -185,7 +185,7 @@ def test_a_rebalance_waits_for_the_longest_rebalance_timeout_of_its_members() ->
 def test_the_first_join_of_a_member_waits_for_five_minutes_at_most() -> None:
     world = GroupWorld()
     (first,) = world.stable_group("a")
-    world.join(first, rebalance_ms=30 * 60_000)  # as leader: a rebalance
+    world.join(first, rebalance_ms=30 * 60_000)  # it leads, so this starts a rebalance
     assert world.sync(first, 2).result.error is ErrorCode.NONE
     new = world.join(version=3)
     for _ in range(NEW_MEMBER_JOIN_TIMEOUT_MS // 5_000 - 1):
@@ -209,7 +209,7 @@ def test_a_member_with_a_parked_join_needs_no_heartbeats() -> None:
 
     assert world.join(other).is_answered
     assert rejoin.result.generation_id == 3
-    # From here on it has to send heartbeats again.
+    # From now on it must send heartbeats again.
     world.time.advance(SESSION_MS)
     assert leader not in world.group().members
 
@@ -262,7 +262,9 @@ def test_an_older_parked_join_is_answered_when_the_member_joins_again() -> None:
     leader, follower = world.stable_group("a", "b")
     earlier = world.join(leader)
     again = world.join(leader)
-    assert earlier.result.error is ErrorCode.REBALANCE_IN_PROGRESS  # others may wait behind it on their connection
+    assert (
+        earlier.result.error is ErrorCode.REBALANCE_IN_PROGRESS
+    )  # so that requests behind it on its connection are answered
     assert not again.is_answered
 
     world.join(follower)
@@ -293,7 +295,7 @@ def test_the_protocol_is_one_that_all_members_support_and_most_prefer() -> None:
         )
     ]
     world.time.advance(2_000)
-    # sticky is not everybody's; range and robin are, with two votes each, and range was voted for first
+    # Not all members support sticky. Range and robin have two votes each; range got its first vote earlier.
     assert {call.result.protocol_name for call in calls} == {"range"}
 
 

@@ -54,13 +54,13 @@ def test_an_assignment_past_the_memory_limit_is_refused_and_the_group_rebalances
 
 @pytest.mark.parametrize("text", WIDE, ids=["widest", "wide", "narrow"])
 def test_texts_count_by_the_width_of_their_characters_in_memory(text: str) -> None:
-    kept = getsizeof(text) - 100  # of the object itself, which other numbers stand for
+    kept = getsizeof(text) - 100  # without the size of the object itself, which is counted elsewhere
     world = GroupWorld()
     name = protocols(text, metadata=b"m")
     joined = world.join(group_id=text, instance_id=text, client_id=text, protocol_type=text, protocols_=name)
     assert joined.result.error is ErrorCode.NONE
     assert Group(text, 0).size_bytes >= kept
-    assert world.group(text).size_bytes >= 6 * kept  # the type is the group's, too
+    assert world.group(text).size_bytes >= 6 * kept  # the group stores the type too
     assert value_bytes(OffsetAndMetadata(1, -1, text, 0)) >= kept
     assert settings_bytes({text: text}) >= 2 * kept
 
@@ -114,5 +114,5 @@ def test_a_commit_creates_no_group_past_the_memory_limit() -> None:
         assert codes[0] is ErrorCode.NONE
         assert codes[-1] is ErrorCode.COORDINATOR_NOT_AVAILABLE
         assert world.rules.registry.memory.used_bytes <= 20_000
-        # Those that are there go on.
+        # Existing groups still accept commits.
         assert world.commit(offsets, group_id="group 0", producer_id=producer_id).error is ErrorCode.NONE

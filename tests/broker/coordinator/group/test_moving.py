@@ -30,7 +30,7 @@ NUMBERS = count(1)
 
 
 class Broker:
-    """A coordinator of one partition of a topic that others have, too."""
+    """A coordinator of one partition, of a topic that other brokers replicate."""
 
     def __init__(self, topic: OffsetsTopic) -> None:
         self.time = VirtualTime()
@@ -85,7 +85,7 @@ def topic() -> OffsetsTopic:
 
 @pytest.fixture
 async def old(topic: OffsetsTopic) -> Broker:
-    """Which leads, under epoch 1."""
+    """The broker that leads the partition, in epoch 1."""
     old = Broker(topic)
     await old.lead(1)
     return old
@@ -122,7 +122,7 @@ async def test_a_commit_waiting_for_replicas_gets_not_coordinator_when_the_parti
     assert old.committed() == (ErrorCode.NOT_COORDINATOR, None)
 
     old.log.replicas.set()
-    await settle()  # it was written after all, which is not the business of this coordinator any more
+    await settle()  # the append succeeds after all, which this coordinator ignores
     assert old.committed() == (ErrorCode.NOT_COORDINATOR, None)
 
 
@@ -138,7 +138,7 @@ async def test_a_commit_is_not_visible_before_all_replicas_have_it(old: Broker) 
 
 
 async def test_an_append_of_an_old_leadership_has_no_effect_under_the_new_one(old: Broker) -> None:
-    """Away and back again, while the disk or the replicas take their time with what was to be written before."""
+    """The partition moves away and back while an earlier append is still running."""
     old.log.replicas.clear()
     before = old.commit(7)
     await settle()
@@ -174,11 +174,12 @@ async def test_members_continue_with_the_new_coordinator_in_their_generation(old
 async def test_the_new_coordinator_does_not_know_a_generation_whose_assignment_was_not_stored(
     old: Broker, new: Broker
 ) -> None:
-    """Kafka writes a generation with its assignment: a rebalance under way begins anew, in an older generation."""
+    """As in Kafka a generation is written with its assignment: a rebalance in progress starts again, in an older
+    generation."""
     member = old.join().result.member_id
     old.sync(member, 1)
     await settle()
-    other = old.join()  # which the first member has not heard of
+    other = old.join()  # the first member does not know of the rebalance yet
     first = old.join(member)
     assert first.result.generation_id == other.result.generation_id == 2
     waiting = old.sync(other.result.member_id, 2)
@@ -201,7 +202,7 @@ async def test_an_assignment_whose_write_was_replicated_is_valid_with_the_new_co
     await settle()
     old.follow(2)
     assert waiting.result.error is ErrorCode.NOT_COORDINATOR
-    await new.lead(2)  # to whom it was replicated
+    await new.lead(2)  # which has the replicated assignment
     assert new.heartbeat(member, 1) is ErrorCode.NONE
     assert new.sync(member, 1).result.assignment == b"all"
 
@@ -244,7 +245,7 @@ async def test_a_member_that_does_not_find_the_new_coordinator_is_removed_after_
 
 
 async def test_groups_are_deleted_while_too_few_replicas_are_in_sync(old: Broker, new: Broker) -> None:
-    """As in Kafka: a deletion waits for nobody."""
+    """As in Kafka, a deletion does not wait for replicas."""
     commit = old.commit(5)
     await settle()
     assert commit.error is ErrorCode.NONE
@@ -346,7 +347,7 @@ async def test_a_few_partitions_are_loaded_at_once_in_the_order_of_their_electio
     loads = [asyncio.create_task(broker.coordinator.load_partition(partition, 1)) for partition in range(12)]
     await settle()
     assert broker.log.reading == {0, 1, 2, 3}
-    broker.coordinator.unload_partition(5, 2)  # it waits for its turn, and is not wanted any more
+    broker.coordinator.unload_partition(5, 2)  # it waits for its load, which is not needed any more
     broker.log.gate.set()
     await asyncio.gather(*loads)
     assert broker.coordinator.registry.owned_partitions == [0, 1, 2, 3, 4, *range(6, 12)]
@@ -357,7 +358,7 @@ async def test_a_few_partitions_are_loaded_at_once_in_the_order_of_their_electio
 
 
 class Loads:
-    """Loads that go on when chance lets them."""
+    """Loads that continue in random order."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -379,7 +380,7 @@ ORDERS = st.lists(
 async def test_the_newest_leadership_wins_in_any_order_of_elections_and_loads(
     orders: list[tuple[str, int, int, bool]],
 ) -> None:
-    """Of two orders with one epoch, a broker only ever gets the same one again: the kind goes by the epoch."""
+    """Orders with the same epoch are always of the same kind, so the kind depends on the epoch."""
     topic = OffsetsTopic(1)
     before = Broker(topic)
     await before.lead(0)

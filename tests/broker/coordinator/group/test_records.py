@@ -40,7 +40,7 @@ def golden(api: str) -> list[dict[str, Any]]:
 
 
 def reference_records() -> list[Record]:
-    """Every record a real broker wrote to `__consumer_offsets`, but for control records."""
+    """Every record that a real broker wrote to `__consumer_offsets`, except control records."""
     return [
         record
         for path in sorted((REFERENCE / "logdirs/kafka-3.9/data").glob("__consumer_offsets-*/*.log"))
@@ -139,7 +139,7 @@ def test_keys_of_other_group_types_are_unknown() -> None:
 def test_an_offset_with_its_own_expiry_is_written_in_version_1() -> None:
     value = encode_offset(OffsetAndMetadata(5, 3, "m", 10, 20))
     assert value[:2] == b"\x00\x01"
-    # There is no leader epoch in it.
+    # Version 1 has no leader epoch.
     assert decode_offset(value) == OffsetAndMetadata(5, -1, "m", 10, 20)
 
 

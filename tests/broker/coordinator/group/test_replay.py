@@ -56,11 +56,11 @@ def committed(group: Group) -> dict[TopicPartition, int]:
 
 
 def dumped_state(partition: int) -> tuple[dict[str, Any], dict[tuple[str, str, int], Any]]:
-    """Groups and offsets by the text of Kafka's DumpLogSegments, transactions taken as their markers there say."""
+    """Groups and offsets from the output of Kafka's DumpLogSegments, with transactions ended by their markers."""
     text = (LOG_DIRECTORY / f"__consumer_offsets-{partition}.dump.txt").read_text()
     groups: dict[str, Any] = {}
     offsets: dict[tuple[str, str, int], Any] = {}
-    aborted = {4} if partition == 1 else set()  # its marker at offset 5 says ABORT
+    aborted = {4} if partition == 1 else set()  # aborted by the marker at offset 5
     for offset, key_text, payload in RECORD_LINE.findall(text):
         if int(offset) in aborted:
             continue
@@ -220,7 +220,7 @@ def test_unknown_and_broken_records_are_skipped_and_the_others_replayed(caplog: 
     )
 )
 def test_a_replayed_group_equals_the_group_that_wrote_the_log(steps: list[tuple[Any, Any, Any]]) -> None:
-    """What replay finds is what a coordinator's memory held: the same events through GroupOffsets."""
+    """Replaying the log gives the same offsets as the events applied to GroupOffsets."""
     topic, live = OffsetsTopic(), Group("g", 99)
     for number, (step, what, who) in enumerate(steps):
         value = {what: OffsetAndMetadata(number, 0, "", 1)}
@@ -233,7 +233,9 @@ def test_a_replayed_group_equals_the_group_that_wrote_the_log(steps: list[tuple[
         elif step == "end":
             live.offsets.complete_transaction(who, is_commit=what)
             end(topic, who, commit=what)
-        elif not live.offsets.is_unstable(what):  # deletion forgets open transactions too, which a log cannot say
+        elif not live.offsets.is_unstable(
+            what
+        ):  # a deletion also removes offsets of open transactions, which the log does not record
             live.offsets.remove([what])
             delete(topic, what)
 

@@ -152,7 +152,7 @@ def test_leaving_a_missing_group_or_one_of_another_coordinator_is_refused() -> N
 def test_a_dead_group_answers_parked_requests_and_leaves_no_timer() -> None:
     world = GroupWorld()
     leader, _ = world.stable_group("a", "b")
-    world.join()  # an id is out
+    world.join()  # a member id was handed out
     parked = world.join(leader)
     group = world.group()
 

@@ -95,13 +95,13 @@ def test_a_replaced_static_member_is_fenced_by_every_api(world: GroupWorld) -> N
     assert world.commit({}, old, 2, instance_id="follow").codes == {}
     left = world.leave(LeavingMember(old, "follow")).members[0]
     assert left.error is ErrorCode.FENCED_INSTANCE_ID
-    # Without its instance id the broker just does not know it.
+    # Without its instance id the member is only unknown, not fenced.
     assert world.heartbeat(old, 2) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_parked_join_of_a_replaced_static_member_is_fenced_at_once(world: GroupWorld) -> None:
     old = id_of(world, "follow")
-    world.join(id_of(world, "lead"), instance_id="lead")  # a rebalance, so that joins park
+    world.join(id_of(world, "lead"), instance_id="lead")  # starts a rebalance, so that joins are parked
     world.rules.rebalances.maybe_prepare(world.group(), "test")
     parked = world.join(instance_id="new")
     twin = world.join(instance_id="new")
@@ -133,7 +133,7 @@ def test_a_returning_static_member_that_changes_the_protocol_starts_a_rebalance(
 
     back = world.join(instance_id="lead", protocols_=protocols("robin", "range"))
 
-    # The only member came: the rebalance ends as it begins.
+    # Its only member has joined, so the rebalance ends at once.
     assert (back.result.generation_id, back.result.protocol_name) == (2, "robin")
 
 

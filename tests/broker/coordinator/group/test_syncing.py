@@ -19,7 +19,7 @@ from support.clients.group_clients import REBALANCE_MS, SESSION_MS, GroupWorld
 
 
 class Pair:
-    """Two members of generation 2 that have not synced yet."""
+    """Two members of generation 2 that have not sent a SyncGroup yet."""
 
     def __init__(self) -> None:
         self.world = GroupWorld()
