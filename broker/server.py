@@ -290,7 +290,7 @@ class BrokerServer:
             self._loop,
             is_known=lambda partition: cache.has_partition(partition.topic, partition.partition),
             offload=self._offload,
-            offload_bulk=Offload(self._pool, is_bulk=True),
+            offload_long=Offload(self._pool, is_long=True),
             propose_isr=None if config.uses_embedded_store else self._propose_isr,
             broken=self._fail,
             pace=AnswerPace(config.int("pybroker.fetch.gather.max.ms")),
@@ -308,7 +308,7 @@ class BrokerServer:
             topic_settings=lambda topic: TopicConfig.in_force(dynamic.config, self._overrides(topic)),
             is_alive=cache.is_alive,
             replica_lag_time_max_ms=config.int("replica.lag.time.max.ms"),
-            offload=Offload(self._pool, is_bulk=True),
+            offload=Offload(self._pool, is_long=True),
             fetchers=self._links.fetchers if self._links is not None else None,
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
@@ -375,7 +375,7 @@ class BrokerServer:
             transaction_checks=None if self._links is None else self._links.transactions,
             addresses=addresses,
             waiters=self._waiters,
-            offload=Offload(self._pool, is_bulk=True),
+            offload=Offload(self._pool, is_long=True),
             random=environment.random,
             orders=self._orders,
         )

@@ -30,7 +30,7 @@ from ..storage.errors import record_errors_of
 from ..storage.log.log import Log
 from ..storage.log.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producers.producer_state import AppendOrigin
-from ..storage.producers.transaction_guards import TransactionGuard
+from ..storage.producers.verification_guards import VerificationGuard
 from .leader.fetch_reads import FetchReads, FetchResults
 from .leader.offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
 from .leader.replication_throttle import ReplicationThrottle
@@ -64,7 +64,7 @@ T = TypeVar("T")
 class PartitionSet:
     """``is_known``: is there such a partition in the cluster? (It decides between 'ask another' and 'no such thing'.)
 
-    ``offload`` runs a function in the worker pool, ``offload_bulk`` one that may take long. ``propose_isr`` sends a
+    ``offload`` runs a function in the worker pool, ``offload_long`` one that may take long. ``propose_isr`` sends a
     change of the ISR to the controller; without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of
     broken invariants. ``pace``: how often consumers are answered, where they are many.
     """
@@ -75,7 +75,7 @@ class PartitionSet:
         *,
         is_known: Callable[[TopicPartition], bool],
         offload: Callable[[Callable[[], Any]], Awaitable[Any]],
-        offload_bulk: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
+        offload_long: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
         propose_isr: Callable[[Partition, PendingIsr], None] | None = None,
         broken: Callable[[Exception], None] = lambda error: None,
         pace: AnswerPace | None = None,
@@ -83,7 +83,7 @@ class PartitionSet:
         self._loop = loop
         self._is_known = is_known
         self._offload = offload
-        self._offload_bulk = offload_bulk or offload
+        self._offload_bulk = offload_long or offload
         self._propose_isr = propose_isr
         self._broken = broken
         self._hosted: dict[TopicPartition, HostedPartition] = {}
@@ -261,7 +261,7 @@ class PartitionSet:
         now_ms: int,
         timeout_ms: int = 5000,
         required_acks: int = -1,
-        guard: TransactionGuard | None = None,
+        guard: VerificationGuard | None = None,
     ) -> "asyncio.Future[int]":
         """A coordinator's append: the base offset, once acknowledged. The future raises KafkaError."""
         future: asyncio.Future[int] = self._loop.create_future()

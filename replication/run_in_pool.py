@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..storage.workers.bulk_queue import BulkSource
+from ..storage.workers.fair_queue import LongWorkSource
 from ..storage.workers.worker_pool import Pool
 
 __all__ = ["Offload"]
@@ -15,11 +15,11 @@ T = TypeVar("T")
 class Offload:
     """``await offload(function)``: runs it on a worker, as bulk, of one source, or not; raises what it raises."""
 
-    def __init__(self, pool: Pool, *, is_bulk: bool = False) -> None:
+    def __init__(self, pool: Pool, *, is_long: bool = False) -> None:
         self._pool = pool
-        self._source = BulkSource() if is_bulk else None
+        self._source = LongWorkSource() if is_long else None
 
-    def __call__(self, function: Callable[[], T], source: BulkSource | None = None) -> "asyncio.Future[T]":
+    def __call__(self, function: Callable[[], T], source: LongWorkSource | None = None) -> "asyncio.Future[T]":
         """``source``: another one that it is bulk of."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
@@ -35,7 +35,7 @@ class Offload:
         if source is None:
             self._pool.submit(run)
         else:
-            self._pool.submit_bulk(run, source)
+            self._pool.submit_long(run, source)
         return future
 
 

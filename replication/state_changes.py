@@ -25,7 +25,7 @@ from ..protocol.errors import (
     KafkaStorageError,
     UnknownTopicOrPartitionError,
 )
-from ..storage.files.no_space import NoSpaceError
+from ..storage.errors import NoSpaceError
 from ..storage.log.log import Log
 from ..storage.store.log_store import LogStore
 from .leader.replication_throttle import is_named

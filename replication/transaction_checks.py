@@ -5,7 +5,7 @@ open there which nobody ends, and ``read_committed`` consumers would wait behind
 until the coordinator has said yes; what follows in the same transaction is not asked for. In Kafka: ReplicaManager's
 maybeStartTransactionVerificationForPartitions.
 
-What is known of a question while it is under way is the log's guard (`storage/producers/transaction_guards.py`).
+What is known of a question while it is under way is the log's guard (`storage/producers/verification_guards.py`).
 """
 
 from collections.abc import Callable
@@ -15,8 +15,8 @@ from typing import NamedTuple
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import CorruptRecordError, ErrorCode
 from ..protocol.records.batch import read_header
-from ..storage.producers.transaction_guards import OPEN_TRANSACTION, TransactionGuard
-from ..storage.workers.callbacks import call_apart
+from ..storage.producers.verification_guards import OPEN_TRANSACTION, VerificationGuard
+from ..storage.workers.callbacks import call_isolated
 from .partition.append_request import AppendRequest
 from .partition.append_result import AppendResult
 from .partition_set import PartitionSet
@@ -58,10 +58,10 @@ AskCoordinator = Callable[[TransactionPart, Callable[[ErrorCode], None]], None]
 """Is it in the transaction? What is given is called once with the answer, maybe before this returns;
 TRANSACTION_ABORTABLE: it is not."""
 
-Checked = Callable[[ErrorCode, TransactionGuard | None], None]
+Checked = Callable[[ErrorCode, VerificationGuard | None], None]
 """The code, and the guard to append under."""
 
-_Question = tuple[TransactionGuard, TransactionPart]
+_Question = tuple[VerificationGuard, TransactionPart]
 
 
 class TransactionChecks:
@@ -81,7 +81,7 @@ class TransactionChecks:
         self._ask_coordinator = ask_coordinator
         self._clock_ms = clock_ms
         self._waiting: dict[_Question, list[Checked]] = {}
-        self._asked: dict[TransactionPart, TransactionGuard] = {}
+        self._asked: dict[TransactionPart, VerificationGuard] = {}
         """The guard of the last question about each part, while that waits for its answer."""
 
     def append(
@@ -89,7 +89,7 @@ class TransactionChecks:
     ) -> None:
         """`PartitionSet.append` for a Produce request (of ``version``) with a transactional id."""
 
-        def checked(error: ErrorCode, guard: TransactionGuard | None) -> None:
+        def checked(error: ErrorCode, guard: VerificationGuard | None) -> None:
             if error is ErrorCode.NONE:
                 self._partitions.append(request._replace(guard=guard), done)
             else:
@@ -137,7 +137,7 @@ class TransactionChecks:
         if self._asked.get(part) is guard:
             del self._asked[part]
         for checked in self._waiting.pop(question):
-            call_apart(checked, error, guard)
+            call_isolated(checked, error, guard)
 
 
 def producer_of(records: memoryview | bytearray | bytes) -> ProducerBatch | None:

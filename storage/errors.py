@@ -1,22 +1,22 @@
-"""Errors of storage that carry more than a code."""
+"""Errors of storage: refused records with their details, a full disk, too many open files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..protocol.errors import ErrorCode, InvalidRecordError, InvalidTimestampError, KafkaError
+from ..protocol.errors import ErrorCode, InvalidRecordError, InvalidTimestampError, KafkaError, KafkaStorageError
 
 
 class RecordError(NamedTuple):
-    """What is wrong with one record of a refused batch (KIP-467); `batch_index` counts from 0."""
+    """The error of one record in a refused batch (KIP-467). `batch_index` counts from 0."""
 
     batch_index: int
     message: str
 
 
 class InvalidRecordsError(InvalidRecordError):
-    """A batch is refused for some of its records."""
+    """A batch was refused because some of its records are invalid."""
 
     def __init__(self, message: str, record_errors: Sequence[RecordError]) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class InvalidRecordsError(InvalidRecordError):
 
 
 class InvalidTimestampsError(InvalidTimestampError):
-    """A batch is refused for its records' timestamps."""
+    """A batch was refused because of its records' timestamps."""
 
     def __init__(self, message: str, record_errors: Sequence[RecordError]) -> None:
         super().__init__(message)
@@ -32,20 +32,20 @@ class InvalidTimestampsError(InvalidTimestampError):
 
 
 def record_errors_of(error: KafkaError) -> tuple[RecordError, ...]:
-    """The record errors that a refusal carries; () for one that is about the batch as a whole."""
+    """Return the record errors of a refusal; () when it is about the batch as a whole."""
     if isinstance(error, InvalidRecordsError | InvalidTimestampsError):
         return error.record_errors
     return ()
 
 
 class OffsetsOutOfOrderError(KafkaError):
-    """A replicated record set whose offsets do not rise."""
+    """The offsets of a replicated record set do not rise."""
 
     code = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 class UnexpectedAppendOffsetError(KafkaError):
-    """A replicated record set that begins before the log's end: the follower may have to start anew from there."""
+    """A replicated record set begins before the log's end. The follower may have to restart from its offset."""
 
     code = ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -53,3 +53,11 @@ class UnexpectedAppendOffsetError(KafkaError):
         super().__init__(message)
         self.first_offset = first_offset
         self.last_offset = last_offset
+
+
+class NoSpaceError(KafkaStorageError):
+    """The log directory has no space left. It stays online: the same step works once there is space again."""
+
+
+class NoDescriptorsError(NoSpaceError):
+    """The process or the system can open no more files (EMFILE, ENFILE). Nothing was read or written."""

@@ -1,4 +1,4 @@
-"""Which leader epoch began at which offset of a log (KIP-101). Pure: the log writes `leader-epoch-checkpoint`."""
+"""The leader epochs of a log and their start offsets (KIP-101). Pure: the log writes `leader-epoch-checkpoint`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class EpochEntry(NamedTuple):
 class LeaderEpochs:
     """Entries with growing epochs and growing start offsets.
 
-    `entries` is replaced, never changed: any thread may read it. The methods that change it return whether they did,
-    for the caller to write the file.
+    `entries` is replaced, never modified, so any thread may read it. Methods that change it return whether they did, so
+    that the caller writes the file.
     """
 
     __slots__ = ("entries", "latest_epoch")
@@ -31,13 +31,13 @@ class LeaderEpochs:
             self.assign(*entry)
 
     def replace(self, entries: tuple[EpochEntry, ...]) -> bool:
-        """Hold these instead."""
+        """Replace all entries."""
         self.entries = entries
         self.latest_epoch = entries[-1].epoch if entries else UNDEFINED_EPOCH
         return True
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note that `epoch` begins at `start_offset`; entries that contradict it go. Raises ValueError below 0."""
+        """Note that `epoch` begins at `start_offset`; remove entries that contradict it. Raises ValueError below 0."""
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"leader epoch {epoch} cannot begin at offset {start_offset}")
         entries = self.entries
@@ -49,12 +49,12 @@ class LeaderEpochs:
         return self.replace((*entries[:kept], EpochEntry(epoch, start_offset)))
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Drop the epochs that begin at or behind `end_offset`."""
+        """Remove the epochs that begin at or above `end_offset`."""
         kept = tuple(entry for entry in self.entries if entry.start_offset < end_offset)
         return len(kept) < len(self.entries) and self.replace(kept)
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """The log begins at `start_offset` now: of the epochs up to there only the last one stays, beginning there."""
+        """Move the log start to `start_offset`: of the epochs up to there only the last one stays, beginning there."""
         below = bisect_right(self.entries, start_offset, key=_start_offset)
         if below == 0 or (below == 1 and self.entries[0].start_offset == start_offset):
             return False
@@ -65,9 +65,9 @@ class LeaderEpochs:
         return bool(self.entries) and self.replace(())
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEntry:
-        """The largest known epoch at or below `epoch` and where it ends; (-1, -1) when that is not known.
+        """Return the largest known epoch at or below `epoch` and its end offset; (-1, -1) when not known.
 
-        An epoch older than all known ones gets its own number and the start of the first known one.
+        For an epoch older than all known ones the result is that epoch and the start of the first known one.
         """
         entries = self.entries
         if epoch == UNDEFINED_EPOCH or not entries or epoch > entries[-1].epoch:
@@ -79,7 +79,7 @@ class LeaderEpochs:
         return EpochEntry(floor_epoch, entries[higher].start_offset)
 
     def epoch_for_offset(self, offset: int) -> int | None:
-        """The epoch under which `offset` was written, or None when it lies before all known epochs."""
+        """Return the epoch in which `offset` was written, or None when it lies before all known epochs."""
         slot = bisect_right(self.entries, offset, key=_start_offset) - 1
         return self.entries[slot].epoch if slot >= 0 else None
 

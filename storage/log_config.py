@@ -1,4 +1,4 @@
-"""The settings one log goes by, as plain numbers: looked up once, not at every append."""
+"""The settings of one log as plain numbers, looked up once instead of at every append."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
-from .workers.unpacking import MANY_RECORDS, SMALL_BYTES, InlineBounds
+from .inline_limits import DEFAULT_INLINE_BYTES, DEFAULT_INLINE_RECORDS, InlineLimits
 
 _UNBOUNDED = (1 << 63) - 1
 _DAY_MS = 24 * 3600 * 1000
@@ -44,17 +44,17 @@ class LogConfig:
     delete_retention_ms: int = _DAY_MS
     validate_every_record: bool = False
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
-    inline_max_bytes: int = SMALL_BYTES
-    inline_max_records: int = MANY_RECORDS
+    inline_max_bytes: int = DEFAULT_INLINE_BYTES
+    inline_max_records: int = DEFAULT_INLINE_RECORDS
     max_record_errors: int = 1000
     producer_id_expiration_ms: int = _DAY_MS
     max_producer_ids: int = 10_000
-    # what follows from these
+    # derived from the settings above
     compact: bool = field(init=False)
     delete: bool = field(init=False)
     log_append_time: bool = field(init=False)
     max_segment_ms: int = field(init=False)
-    """A compacted segment must not stay active beyond the time its records have to be compacted in."""
+    """`segment.ms`, or for a compacted topic `max.compaction.lag.ms` when that is shorter."""
 
     def __post_init__(self) -> None:
         derive = object.__setattr__  # the class is frozen
@@ -67,10 +67,10 @@ class LogConfig:
 
     @classmethod
     def from_topic_config(cls, topic: TopicConfig, broker: Config | None = None) -> LogConfig:
-        """Of a topic's settings, and of the broker's settings that act on every log (None: their defaults).
+        """Return the settings of a topic's logs. `broker` has the settings for every log; None means their defaults.
 
-        The index of a segment that is written to is in memory: a topic may have it smaller than the broker says, and
-        not larger.
+        `segment.index.bytes` of a topic cannot exceed the broker's `log.index.size.max.bytes`, because the index of an
+        active segment is in memory.
         """
         index_bytes = topic.int("segment.index.bytes")
         return cls(
@@ -106,18 +106,20 @@ class LogConfig:
                 if broker is None
                 else broker.int("pybroker.batch.max.decompressed.bytes")
             ),
-            inline_max_bytes=SMALL_BYTES if broker is None else broker.int("pybroker.batch.inline.max.bytes"),
-            inline_max_records=MANY_RECORDS if broker is None else broker.int("pybroker.batch.inline.max.records"),
+            inline_max_bytes=DEFAULT_INLINE_BYTES if broker is None else broker.int("pybroker.batch.inline.max.bytes"),
+            inline_max_records=DEFAULT_INLINE_RECORDS
+            if broker is None
+            else broker.int("pybroker.batch.inline.max.records"),
             max_record_errors=1000 if broker is None else broker.int("pybroker.batch.max.record.errors"),
             producer_id_expiration_ms=_DAY_MS if broker is None else broker.int("producer.id.expiration.ms"),
             max_producer_ids=10_000 if broker is None else broker.int("pybroker.producer.ids.max.per.partition"),
         )
 
     def settings(self) -> dict[str, Any]:
-        """What it is made of: `LogConfig(**settings)` is equal to it."""
+        """Return the arguments for which `LogConfig(**settings)` equals this object."""
         return {setting.name: getattr(self, setting.name) for setting in fields(self) if setting.init}
 
     @property
-    def inline(self) -> InlineBounds:
-        """Up to where a batch that is unpacked is read in the broker's own process."""
-        return InlineBounds(self.inline_max_bytes, self.inline_max_records)
+    def inline(self) -> InlineLimits:
+        """Limits up to which a batch is unpacked in the broker's own process."""
+        return InlineLimits(self.inline_max_bytes, self.inline_max_records)

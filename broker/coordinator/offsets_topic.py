@@ -6,7 +6,7 @@ from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ...replication.partition_set import PartitionSet
-from ...storage.producers.transaction_guards import TransactionGuard
+from ...storage.producers.verification_guards import VerificationGuard
 from ..metadata.metadata_cache import MetadataCache
 
 __all__ = ["OffsetsTopic"]
@@ -35,7 +35,7 @@ class OffsetsTopic:
         return self._cache.partition_count(CONSUMER_OFFSETS_TOPIC) or self._configured_count
 
     def append(
-        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: TransactionGuard | None = None
+        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: VerificationGuard | None = None
     ) -> Awaitable[int]:
         return self._partitions.append_internal(
             TopicPartition(CONSUMER_OFFSETS_TOPIC, partition),

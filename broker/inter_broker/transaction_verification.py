@@ -21,7 +21,7 @@ from ...protocol.messages.add_partitions_to_txn import (
 )
 from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...replication.transaction_checks import TransactionPart
-from ...storage.workers.callbacks import call_apart
+from ...storage.workers.callbacks import call_isolated
 
 __all__ = ["TransactionQuestions"]
 
@@ -101,7 +101,7 @@ class _Transaction:
         """All of it at once."""
         for waiting in self.answered.values():
             for answered in waiting:
-                call_apart(answered, code)
+                call_isolated(answered, code)
 
     def as_asked(self) -> AddPartitionsToTxnTransaction:
         topics: dict[str, AddPartitionsToTxnTopic] = {}
@@ -225,7 +225,7 @@ def _settle_each(asked: _Transactions, response: AddPartitionsToTxnResponse) -> 
             code = codes.get((transaction.transactional_id, name, partition), ErrorCode.UNKNOWN_SERVER_ERROR)
             for answered in waiting:
                 # At the newer code a producer would stop, and not begin its transaction anew.
-                call_apart(answered, ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code)
+                call_isolated(answered, ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code)
 
 
 def _code(code: int) -> ErrorCode:

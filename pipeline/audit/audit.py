@@ -71,7 +71,7 @@ def audit(
     `tell` is called with the progress from time to time, and at the end. Raises NoLogError, OSError.
     """
     tasks, shared_faults = plan_audit(directories)
-    found = _on_spark(spark, tasks, tell or _untold) if tasks else []
+    found = _on_spark(spark, tasks, tell or _no_progress) if tasks else []
     return gathered(directories, found, shared_faults)
 
 
@@ -153,5 +153,5 @@ def _silent(size_bytes: int) -> None:
     """Ignores the size."""
 
 
-def _untold(progress: AuditProgress) -> None:
+def _no_progress(progress: AuditProgress) -> None:
     """Ignores the progress."""

@@ -14,7 +14,7 @@ _INT64_MAX: Final = (1 << 63) - 1
 _NEAR: Final = 1 << 61
 """Within this, numbers are compared in compiled code without objects being made of them."""
 _NO_TIMESTAMP: Final = -1
-_RECORDS_A_TURN: Final = 1024
+_RECORDS_BETWEEN_YIELDS: Final = 1024
 
 
 class RecordSummary(NamedTuple):
@@ -31,11 +31,11 @@ def summarize_records(
     base_offset: int,
     last_offset_delta: int,
     base_timestamp: int,
-    take_a_break: Callable[[], None],
+    yield_now: Callable[[], None],
 ) -> RecordSummary:
     """What there is in `data`, which must hold exactly `record_count` records.
 
-    `take_a_break` is called every thousand records or so. Raises InvalidRecordError as `walk_records` does.
+    `yield_now` is called every thousand records or so. Raises InvalidRecordError as `walk_records` does.
     """
     if record_count < 0 or last_offset_delta < 0 or base_offset + last_offset_delta > _INT64_MAX:
         raise InvalidRecordError(
@@ -47,13 +47,13 @@ def summarize_records(
     max_timestamp = _NO_TIMESTAMP
     min_timestamp = _INT64_MAX
     keyless_count = 0
-    until_break = _RECORDS_A_TURN
+    until_yield = _RECORDS_BETWEEN_YIELDS
     try:
         for _ in range(record_count):
-            until_break -= 1
-            if not until_break:
-                take_a_break()
-                until_break = _RECORDS_A_TURN
+            until_yield -= 1
+            if not until_yield:
+                yield_now()
+                until_yield = _RECORDS_BETWEEN_YIELDS
             raw = data[position]
             position += 1
             if raw >= 0x80:

@@ -27,7 +27,7 @@ from ...protocol.errors import (
     KafkaStorageError,
     NotLeaderOrFollowerError,
 )
-from ...storage.files.no_space import NoSpaceError
+from ...storage.errors import NoSpaceError
 from ...storage.log.log_append import LogAppendInfo
 from ..partition.hosted_partition import HostedPartition
 from ..partition_set import PartitionSet

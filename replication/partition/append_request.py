@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ...base.topic_partition import TopicPartition
 from ...storage.producers.producer_state import AppendOrigin
-from ...storage.producers.transaction_guards import TransactionGuard
+from ...storage.producers.verification_guards import VerificationGuard
 
 __all__ = ["AppendRequest"]
 
@@ -25,4 +25,4 @@ class AppendRequest(NamedTuple):
     now_ms: int
     allow_internal: bool = False
     origin: AppendOrigin = AppendOrigin.CLIENT
-    guard: TransactionGuard | None = None
+    guard: VerificationGuard | None = None

@@ -10,7 +10,7 @@ from ...base.topic_partition import TopicPartition
 from ...storage.log.log import Log
 from ...storage.log.strand import Strand
 from ...storage.log_config import LogConfig
-from ...storage.workers.callbacks import call_apart
+from ...storage.workers.callbacks import call_isolated
 from .delayed_fetch import FetchWatchers
 from .end_of_partition import EndOfPartition
 from .operation_heap import OperationHeap
@@ -75,7 +75,7 @@ class HostedPartition:
         finally:
             self.held_appends = None
             for append in held:
-                call_apart(append)
+                call_isolated(append)
 
     def run(self, step: Callable[[Log], T]) -> "asyncio.Future[T]":
         """Run a step behind what is queued on the log. The future has what it returned or raised."""

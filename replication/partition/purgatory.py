@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...protocol.errors import ErrorCode
-from ...storage.workers.callbacks import call_apart
+from ...storage.workers.callbacks import call_isolated
 from .answer_pace import FEW, AnswerPace
 from .delayed_fetch import DelayedFetch, FetchWatchers, IsEnough
 from .fetch import FetchParams
@@ -50,7 +50,7 @@ class DelayedAppend:
     def complete(self, error: ErrorCode) -> None:
         if not self.is_completed:
             self.is_completed = True
-            call_apart(self._done, error)
+            call_isolated(self._done, error)
 
     def expire(self) -> None:
         self._waiting.one_died()

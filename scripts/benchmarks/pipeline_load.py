@@ -10,7 +10,7 @@ from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files.files import Files
 from pybroker.storage.files.meta_properties import MetaProperties, write_meta_properties
 from pybroker.storage.log.log_append import LeaderAppend
-from pybroker.storage.log.log_host import LoneHost
+from pybroker.storage.log.log_host import StandaloneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_loader import load_log
 from support.clients.topics import create_topic
@@ -60,7 +60,7 @@ def write_segments(directory: Path, partitions: int, size_bytes: int) -> int:
         files = Files()
         at = TopicPartition("audited", number)
         path = str(directory / str(at))
-        log = load_log(files, LoneHost(files), path, at, LogConfig(segment_bytes=_SEGMENT_BYTES), now_ms)
+        log = load_log(files, StandaloneHost(files), path, at, LogConfig(segment_bytes=_SEGMENT_BYTES), now_ms)
         for _ in range(size_bytes // partitions // len(made)):
             log.append(LeaderAppend(bytearray(made), 0, now_ms))
             written += len(made)

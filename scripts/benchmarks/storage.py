@@ -16,7 +16,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.record import Record, build_batch
 from pybroker.storage.files.files import Files
 from pybroker.storage.log.log_append import LeaderAppend
-from pybroker.storage.log.log_host import LoneHost
+from pybroker.storage.log.log_host import StandaloneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.recovery.log_loader import load_log
 from support.clients.topics import admin_client
@@ -46,7 +46,7 @@ def write_log(directory: Path, records: int) -> None:
     files = Files()
     config = LogConfig(segment_bytes=64 << 20)
     now_ms = time.time_ns() // 1_000_000
-    log = load_log(files, LoneHost(files), str(directory / str(_COMPACTED)), _COMPACTED, config, now_ms)
+    log = load_log(files, StandaloneHost(files), str(directory / str(_COMPACTED)), _COMPACTED, config, now_ms)
     value = chance.randbytes(80)
     for _ in range(records // _RECORDS_A_BATCH):
         made = [

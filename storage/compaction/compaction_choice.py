@@ -46,7 +46,7 @@ class Candidate:
         return self.cleanable_bytes > 0 and (self.overdue_ms > 0 or self.ratio > self.min_ratio)
 
 
-def filthiest_last(candidates: Iterable[Candidate]) -> list[Candidate]:
+def dirtiest_last(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Those that are worth it; the last one is to be compacted first."""
     return sorted((candidate for candidate in candidates if candidate.is_due), key=lambda each: each.ratio)
 

@@ -27,7 +27,7 @@ class OffsetMap:
         self.offsets: KeyOffsets = {}
         self.latest_offset = -1
 
-    def begin_again_denser(self) -> None:
+    def restart_as_table(self) -> None:
         """Forget everything, and be a table that takes more keys in the same memory."""
         self.offsets = {}  # gone before the table is made
         table = KeyTable(self._memory_bytes, self._load_factor)

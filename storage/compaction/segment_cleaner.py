@@ -87,7 +87,7 @@ class _Compaction:
         if not self._note_dirty_part():
             # More keys than fit as objects: what was read so far is read once more, rather than all of the log twice.
             self._statistics.map_bytes = 0
-            self._map.begin_again_denser()
+            self._map.restart_as_table()
             self._note_dirty_part()
 
     def _note_dirty_part(self) -> bool:

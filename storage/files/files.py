@@ -474,6 +474,6 @@ def is_out_of_descriptors(error: OSError) -> bool:
     return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
-def is_passing(error: OSError) -> bool:
+def is_transient(error: OSError) -> bool:
     """Whether it is a want of space or of descriptors: the disk is sound, and the same step may work later."""
     return is_out_of_space(error) or is_out_of_descriptors(error)

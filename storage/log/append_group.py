@@ -1,4 +1,4 @@
-"""Appends that go into a log in one write, and the results of all that were asked for together. Plain data."""
+"""A group of appends that are written to a log in one write, with the result of each. Plain data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _PENDING = KafkaStorageError("not written yet")
 
 
 class AppendGroup:
-    """`results` has an entry for each append, in order: settled at once, or when the group it is in was written."""
+    """`results` has one entry for each append, in order. An entry is set at once, or when the group is written."""
 
     def __init__(self) -> None:
         self.results: list[LogAppendInfo | KafkaError] = []
-        self._members: list[tuple[int, PreparedAppend]] = []  # with the number of the result
+        self._members: list[tuple[int, PreparedAppend]] = []  # with the index of its result
         self._size_bytes = 0
         self._producer_ids: set[int] = set()
 
@@ -27,19 +27,20 @@ class AppendGroup:
 
     @property
     def members(self) -> list[PreparedAppend]:
-        """What is to be written, in order."""
+        """The appends to write, in order."""
         return [prepared for _, prepared in self._members]
 
     def next_offset(self, log_end_offset: int) -> int:
-        """The offset behind the group, which is to be written at `log_end_offset`."""
+        """Return the offset after the group, which will be written at `log_end_offset`."""
         return self._members[-1][1].last_offset + 1 if self._members else log_end_offset
 
     def ends_before(
         self, prepared: PreparedAppend, latest_epoch: int, active: Segment, config: LogConfig, now_ms: int
     ) -> bool:
-        """Whether `prepared` has to see the effect of what is in the group, or does not fit behind it.
+        """Whether the group must be written before `prepared` is added.
 
-        The first append of a segment goes alone: its timestamp tells how long the segment may take more.
+        This is so when `prepared` depends on the group's effects or does not fit into the same segment. The first
+        append of a segment is written alone, because its timestamp determines when the segment rolls.
         """
         if not self._members:
             return False
@@ -59,24 +60,24 @@ class AppendGroup:
         )
 
     def add(self, prepared: PreparedAppend) -> None:
-        """Its result comes with `written` or `failed`."""
+        """Add an append. `written` or `failed` sets its result."""
         self._members.append((len(self.results), prepared))
         self.results.append(_PENDING)
         self._size_bytes += prepared.size_bytes
         self._producer_ids.update(update.producer_id for update in prepared.producers)
 
     def settle(self, result: LogAppendInfo | KafkaError) -> None:
-        """The next append is not written at all."""
+        """Set the result of an append that is not written at all."""
         self.results.append(result)
 
     def written(self, log_start_offset: int) -> None:
-        """All members are in the log; a new group begins."""
+        """Set the results of all members, which are in the log now, and start a new group."""
         for number, prepared in self._members:
             self.results[number] = appended(prepared, log_start_offset)
         self._clear()
 
     def failed(self, error: KafkaError) -> None:
-        """None of the members is in the log; a new group begins."""
+        """Set `error` as the result of all members, and start a new group."""
         for number, _ in self._members:
             self.results[number] = error
         self._clear()

@@ -1,9 +1,9 @@
-"""What a leader checks in a record set before it takes it, and how it makes it its own (Kafka's LogValidator).
+"""The checks and changes a leader makes on a produced record set before it is written (Kafka's LogValidator).
 
-Offset and leader epoch are patched into the batch header in place. A magic 2 batch that can be stored as it came is
-neither decompressed nor walked: its header and checksum are looked at. The walk over the records is for what the header
-cannot tell: keys in a compacted topic, timestamps near a bound, another codec, and `pybroker.record.validation=full`.
-Magic 0 and 1 become one magic 2 batch.
+How: offset and leader epoch are patched into the batch header in place. A magic 2 batch that is stored unchanged is
+neither decompressed nor walked; only its header and checksum are checked. The records are walked when the header does
+not tell enough: keys in a compacted topic, timestamps near a bound, another codec, `pybroker.record.validation=full`.
+Messages of magic 0 and 1 become one magic 2 batch.
 """
 
 from __future__ import annotations
@@ -39,8 +39,15 @@ from ..files.files import Buffer
 from ..log_config import LogConfig
 from ..producers.prepared_append import PreparedAppend, PreparedBatch, producer_update
 from ..producers.producer_state import AppendOrigin
-from ..workers.big_batches import run_apart
-from ..workers.unpacking import BigBatchError, check_count, check_wrapped, give_way, unpack_payload, unpack_records
+from ..workers.big_batches import run_big_batch
+from ..workers.unpacking import (
+    BigBatchError,
+    check_count,
+    check_wrapped,
+    unpack_payload,
+    unpack_records,
+    yield_interpreter,
+)
 
 _UNBOUNDED = (1 << 63) - 1
 _LEAST_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
@@ -58,21 +65,23 @@ def prepare_leader_append(
     now_ms: int,
     origin: AppendOrigin,
 ) -> PreparedAppend | None:
-    """Check `records` and give them offsets from `next_offset` on; None when there is no whole batch in them.
+    """Check `records` and give them offsets from `next_offset` on. Return None when they hold no whole batch.
 
-    Writes into `records` where it can; a read-only buffer is copied first. Raises CorruptRecordError,
+    Patches `records` in place; a read-only buffer is copied first. Raises CorruptRecordError,
     InvalidRecordError (InvalidRecordsError with the records at fault), InvalidTimestampsError, RecordTooLargeError,
-    UnsupportedCompressionTypeError, UnsupportedForMessageFormatError; for a big batch RequestTimedOutError, too.
+    UnsupportedCompressionTypeError, UnsupportedForMessageFormatError, and RequestTimedOutError for a big batch.
     """
     try:
         return _prepare(records, topic_partition, config, next_offset, leader_epoch, now_ms, origin)
-    except BigBatchError:  # before anything was patched
+    except BigBatchError:  # raised before anything is patched
         plain = bytes(records)
-        return run_apart(_prepare_apart, plain, topic_partition, config, next_offset, leader_epoch, now_ms, origin)
+        return run_big_batch(
+            _prepare_in_child, plain, topic_partition, config, next_offset, leader_epoch, now_ms, origin
+        )
 
 
-def _prepare_apart(records: bytes, *arguments: Any) -> PreparedAppend | None:
-    """`_prepare` where nobody waits; what it returns can be pickled."""
+def _prepare_in_child(records: bytes, *arguments: Any) -> PreparedAppend | None:
+    """`_prepare` in the big-batch process. The result can be pickled."""
     prepared = _prepare(bytearray(records), *arguments)
     if prepared is not None:
         prepared.data = bytearray(prepared.data)
@@ -102,7 +111,7 @@ def _prepare(
         following = read_header(records, end, size)
         if following is not None and following.end <= size:
             raise InvalidRecordError(f"{topic_partition}: more than one record batch in an append")
-        records = memoryview(records)[:end]  # a torn tail is cut off, as Kafka does
+        records = memoryview(records)[:end]  # an incomplete last batch is dropped, as in Kafka
     _check_client_header(batch, topic_partition, config, origin)
     source = codec_of(batch.attributes)
     target = _target_codec(config, source)
@@ -113,8 +122,8 @@ def _prepare(
     return _prepare_in_place(records, batch, topic_partition, config, next_offset, leader_epoch, now_ms)
 
 
-def is_stored_as_it_came(records: Buffer, config: LogConfig, now_ms: int) -> bool:
-    """Whether `prepare_leader_append` looks at the header and the checksum of `records` only (or refuses them)."""
+def is_stored_unchanged(records: Buffer, config: LogConfig, now_ms: int) -> bool:
+    """Whether `prepare_leader_append` checks only the header and the checksum of `records` (or refuses them)."""
     size = len(records)
     batch = read_header(records, 0, size)
     if batch is None or batch.end > size or batch.magic < 2:
@@ -165,12 +174,15 @@ def _prepare_in_place(
 
 
 def _check_batch(batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, origin: AppendOrigin) -> None:
-    """What holds for a batch of any magic, in Kafka's order."""
+    """Check what applies to a batch of any magic, in Kafka's order."""
     if batch.base_offset != 0 and batch.magic >= 2 and origin is AppendOrigin.CLIENT:
-        raise InvalidRecordError(f"{topic_partition}: base offset of an appended batch is {batch.base_offset}, not 0")
+        raise InvalidRecordError(
+            f"{topic_partition}: the base offset of a produced batch must be 0, it is {batch.base_offset}"
+        )
     if batch.batch_length + 12 > config.max_message_bytes:
         raise RecordTooLargeError(
-            f"{topic_partition}: record batch of {batch.size_bytes} bytes, {config.max_message_bytes} are allowed"
+            f"{topic_partition}: record batch of {batch.size_bytes} bytes, "
+            f"max.message.bytes is {config.max_message_bytes}"
         )
     if not batch.is_valid_crc():
         raise CorruptRecordError(f"{topic_partition}: record batch is corrupt (stored crc {batch.crc})")
@@ -179,33 +191,35 @@ def _check_batch(batch: RecordBatch, topic_partition: TopicPartition, config: Lo
 def _check_client_header(
     batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, origin: AppendOrigin
 ) -> None:
-    """What the header of a magic 2 batch has to say, when it comes from a client."""
+    """Check the header of a magic 2 batch from a client."""
     if origin is not AppendOrigin.CLIENT:
         return
     count = batch.record_count
     if count <= 0 or count != batch.last_offset_delta + 1:
         raise InvalidRecordError(
-            f"{topic_partition}: record batch with {count} records and last offset delta {batch.last_offset_delta}"
+            f"{topic_partition}: record batch with {count} records, but last offset delta {batch.last_offset_delta}"
         )
-    # Offsets are given by the count: it must not be one that the bytes cannot hold.
-    room = config.max_decompressed_bytes if batch.attributes & CODEC_MASK else batch.batch_length
-    if count * _LEAST_RECORD_BYTES > room:
-        raise InvalidRecordError(f"{topic_partition}: {count} records in a batch of {batch.size_bytes} bytes")
+    # Offsets are assigned by the record count, so the count must not exceed what the bytes can hold.
+    most_bytes = config.max_decompressed_bytes if batch.attributes & CODEC_MASK else batch.batch_length
+    if count * _LEAST_RECORD_BYTES > most_bytes:
+        raise InvalidRecordError(
+            f"{topic_partition}: {count} records cannot fit in a batch of {batch.size_bytes} bytes"
+        )
     if batch.attributes & CONTROL_FLAG:
         raise InvalidRecordError(f"{topic_partition}: clients may not write control records")
     if batch.producer_id >= 0 and batch.base_sequence < 0:
         raise InvalidRecordError(
-            f"{topic_partition}: sequence {batch.base_sequence} in a batch of producer {batch.producer_id}"
+            f"{topic_partition}: invalid sequence {batch.base_sequence} in a batch of producer {batch.producer_id}"
         )
 
 
 def _needs_walk(batch: RecordBatch, config: LogConfig, now_ms: int) -> bool:
-    """Whether the header alone cannot tell that every record is acceptable."""
+    """Whether the records must be walked, because the header does not prove every record acceptable."""
     if config.compact or config.validate_every_record or batch.attributes & TIMESTAMP_TYPE_FLAG:
         return True
     if config.log_append_time:
         return False
-    # The base timestamp is the first record's, which need not be the oldest.
+    # The base timestamp is the timestamp of the first record, which need not be the oldest.
     if config.message_timestamp_before_max_ms != _UNBOUNDED:
         return True
     return batch.max_timestamp - now_ms > config.message_timestamp_after_max_ms
@@ -216,7 +230,7 @@ def _target_codec(config: LogConfig, source: Codec) -> Codec:
 
 
 def _check_records(batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> int:
-    """Walk the records of a batch; return their greatest timestamp. Raises with all that is wrong with them."""
+    """Walk the records of a batch; return their greatest timestamp. Raises an error that lists the invalid records."""
     if not batch.attributes & TIMESTAMP_TYPE_FLAG:
         greatest = _greatest_timestamp_if_all_are_right(batch, config, now_ms)
         if greatest is not None:
@@ -231,14 +245,16 @@ def _check_records(batch: RecordBatch, topic_partition: TopicPartition, config: 
 
 
 def _greatest_timestamp_if_all_are_right(batch: RecordBatch, config: LogConfig, now_ms: int) -> int | None:
-    """As nearly all batches are: the walk that names each record at fault is far slower. Raises InvalidRecordError for
-    what is no row of records."""
+    """Return the greatest timestamp if every record is valid, as in nearly all batches, else None.
+
+    The walk that names each invalid record is far slower. Raises InvalidRecordError for malformed records.
+    """
     try:
         payload = unpack_payload(batch, config.max_decompressed_bytes, config.inline)
     except CorruptRecordError as error:
         raise InvalidRecordError(error.message) from error
     found = summarize_records(
-        payload, batch.record_count, batch.base_offset, batch.last_offset_delta, batch.base_timestamp, give_way
+        payload, batch.record_count, batch.base_offset, batch.last_offset_delta, batch.base_timestamp, yield_interpreter
     )
     if config.compact and found.keyless_count:
         return None
@@ -251,8 +267,11 @@ def _greatest_timestamp_if_all_are_right(batch: RecordBatch, config: LogConfig, 
 
 
 def _records_of(batch: RecordBatch, config: LogConfig) -> Iterator[Record]:
-    """The records of a batch whose checksum is right. Raises InvalidRecordError also for what cannot be unpacked: that
-    is how it was sent, and a client would send what is called corrupt again and again."""
+    """Yield the records of a batch whose checksum is valid.
+
+    Raises InvalidRecordError also when the records cannot be decompressed: the batch was sent that way, and a client
+    would repeat a batch that is called corrupt again and again.
+    """
     try:
         yield from unpack_records(batch, config.max_decompressed_bytes, config.inline)
     except CorruptRecordError as error:
@@ -260,7 +279,7 @@ def _records_of(batch: RecordBatch, config: LogConfig) -> Iterator[Record]:
 
 
 class _RecordErrors:
-    """Checks record by record and collects what is wrong; a batch is refused as a whole."""
+    """Checks the records of a batch one by one and collects the errors. The batch is refused as a whole."""
 
     def __init__(self, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> None:
         self._topic_partition = topic_partition
@@ -278,7 +297,9 @@ class _RecordErrors:
             self._about_timestamps = self._about_timestamps or message is not None
         if message is not None:
             self._error_count += 1
-            if self._error_count <= self._config.max_record_errors:  # a small batch can hold millions of records
+            if (
+                self._error_count <= self._config.max_record_errors
+            ):  # a small batch can hold millions of invalid records
                 self._errors.append(RecordError(self._index, message))
         self._index += 1
 
@@ -314,11 +335,11 @@ class _RecordErrors:
         )
 
 
-# --- batches that have to be built anew -------------------------------------------------------------------------
+# --- batches that must be rebuilt -------------------------------------------------------------------------
 
 
 class _Conversion:
-    """Builds one magic 2 batch of what came in another format or codec."""
+    """Builds one magic 2 batch from records that came in another format or codec."""
 
     def __init__(
         self, topic_partition: TopicPartition, config: LogConfig, next_offset: int, leader_epoch: int, now_ms: int
@@ -331,7 +352,7 @@ class _Conversion:
         self._errors = _RecordErrors(topic_partition, config, now_ms)
 
     def of_batch(self, batch: RecordBatch, target: Codec) -> PreparedAppend:
-        """A magic 2 batch in another codec."""
+        """Convert a magic 2 batch to another codec."""
         data = self._build([batch], target, batch)
         prepared = self._prepared(data)
         if batch.producer_id >= 0:
@@ -340,40 +361,42 @@ class _Conversion:
         return prepared
 
     def of_messages(self, records: Buffer) -> PreparedAppend:
-        """Messages of magic 0 or 1: many plain ones or one compressed wrapper."""
+        """Convert messages of magic 0 or 1: several plain ones or one compressed wrapper."""
         magic = count = 0
         source = Codec.NONE
         self._check_set_size(len(records))
-        for count, batch in enumerate(iter_batches(records), 1):  # never all in memory: there may be millions
+        for count, batch in enumerate(iter_batches(records), 1):  # not all in memory at once: there may be millions
             check_count(count, self._config.inline)
             _check_batch(batch, self._topic_partition, self._config, AppendOrigin.CLIENT)
             if count == 1:
                 magic = batch.magic
             elif batch.magic != magic:
                 raise InvalidRecordError(
-                    f"{self._topic_partition}: batch magic {batch.magic} behind magic {magic} in one append"
+                    f"{self._topic_partition}: messages of magic {magic} and {batch.magic} in one append"
                 )
             source = codec_of(batch.attributes) or source
         if source is not Codec.NONE and count > 1:
             raise InvalidRecordError(f"{self._topic_partition}: more than one compressed message in an append")
         if source is Codec.ZSTD:
-            raise UnsupportedForMessageFormatError(f"magic {magic} has no zstd")
+            raise UnsupportedForMessageFormatError(
+                f"{self._topic_partition}: message format {magic} does not support zstd"
+            )
         return self._prepared(self._build(iter_batches(records), _target_codec(self._config, source), None))
 
     def _check_set_size(self, size_bytes: int) -> None:
-        """Of messages that would not fit into a batch even if all were empty, none is looked at."""
+        """Refuse messages that could not fit into one batch even if all were empty, before looking at them."""
         config = self._config
         if (
             _target_codec(config, Codec.NONE) is Codec.NONE
             and size_bytes * _LEAST_RECORD_BYTES > config.max_message_bytes * _LEAST_MESSAGE_BYTES
         ):
             raise RecordTooLargeError(
-                f"{self._topic_partition}: {size_bytes} bytes of messages, of which no batch of at most "
-                f"{config.max_message_bytes} bytes can be made"
+                f"{self._topic_partition}: {size_bytes} bytes of messages do not fit into one batch of at most "
+                f"{config.max_message_bytes} bytes (max.message.bytes)"
             )
 
     def _checked(self, batches: Iterable[RecordBatch]) -> Iterator[Record]:
-        """The records one by one, with their new offsets, so that they are never all in memory as objects."""
+        """Yield the checked records with their new offsets. They are never all in memory as objects."""
         offset = self._next_offset
         for batch in batches:
             if batch.magic < 2 and batch.is_compressed:
@@ -409,7 +432,7 @@ class _Conversion:
         if len(data) > self._config.max_message_bytes:
             raise RecordTooLargeError(
                 f"{self._topic_partition}: converted record batch of {len(data)} bytes, "
-                f"at most {self._config.max_message_bytes} are allowed"
+                f"max.message.bytes is {self._config.max_message_bytes}"
             )
         return bytearray(data)
 

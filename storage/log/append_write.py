@@ -1,7 +1,7 @@
-"""The write of one or more appends, which are checked and fit into the active segment, and what they change.
+"""The write of checked appends into the active segment.
 
-First the bytes, then what is known of them: the producers, the indexes, and the view that shows them to readers.
-A write that failed leaves the file at its known length, or takes the log directory offline.
+How: first the bytes are written, then the producer state and the indexes are updated, then the new view is returned.
+A failed write leaves the file at its known length, or takes the log directory offline.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ...base.invariant import InvariantError
-from ..files.files import is_out_of_descriptors, is_passing
+from ..files.files import is_out_of_descriptors, is_transient
 from ..producers.prepared_append import PreparedAppend
 from ..producers.producer_state import EndMarker, ProducerState
 from ..segment.segment import Segment
@@ -21,13 +21,13 @@ from .log_view import LogView
 def write_appends(
     files: LogFiles, view: LogView, state: ProducerState, appends: Sequence[PreparedAppend], high_watermark: int
 ) -> LogView:
-    """Write `appends` at the end of `view` in one write; return the view that has them.
+    """Write `appends` at the end of `view` in one write; return the new view.
 
-    `high_watermark` may lag behind: markers below it are replicated. Raises KafkaStorageError.
+    `high_watermark` may be an older one; transaction markers below it are replicated. Raises KafkaStorageError.
     """
     active = view.segments[-1]
     if active.size_bytes != view.end_position:
-        raise InvariantError(f"{view.topic_partition}: the view lags behind its segment")
+        raise InvariantError(f"{view.topic_partition}: the view and its active segment have different sizes")
     aborted = _index_aborted(files, state, active, appends)
     try:
         active.write([appends[0].data] if len(appends) == 1 else [append.data for append in appends])
@@ -38,7 +38,7 @@ def write_appends(
     try:
         for append in appends:
             if append.last_offset < next_offset:
-                raise InvariantError(f"{view.topic_partition}: an append went backwards")
+                raise InvariantError(f"{view.topic_partition}: the offsets of an append do not rise")
             _note_append(append, next_offset, active, state, high_watermark)
             next_offset = append.last_offset + 1
     except OSError as error:
@@ -57,7 +57,7 @@ def write_appends(
 def _note_append(
     append: PreparedAppend, next_offset: int, active: Segment, state: ProducerState, high_watermark: int
 ) -> None:
-    """Account for an append whose bytes are in the file, and whose first record may have `next_offset`."""
+    """Update producers and indexes for an append whose bytes are in the file. Its first offset is >= `next_offset`."""
     recent = active.recent
     if recent is not None:
         position = active.size_bytes
@@ -78,11 +78,11 @@ def _note_append(
 def _index_aborted(
     files: LogFiles, state: ProducerState, active: Segment, appends: Sequence[PreparedAppend]
 ) -> int | None:
-    """Note aborted transactions in the index, before their markers are written; return the first one's marker."""
+    """Index aborted transactions before their markers are written. Return the offset of the first such marker."""
     for append in appends:
         if append.producers:
             break
-    else:  # as of most appends
+    else:  # most appends have no producers
         return None
     updates = [update for append in appends for update in append.producers]
     if not any(isinstance(update, EndMarker) and update.is_abort for update in updates):
@@ -92,7 +92,8 @@ def _index_aborted(
         return None
     first = aborted[0].last_offset
     try:
-        active.log_ref.file()  # once it is open, a want of descriptors cannot come between index and log
+        # opened first, so that a lack of descriptors cannot fail the log write after the index write
+        active.log_ref.file()
         for transaction in aborted:
             active.transaction_index.append(transaction)
     except OSError as error:
@@ -101,8 +102,9 @@ def _index_aborted(
 
 
 def _undo_write(files: LogFiles, active: Segment, aborted_from: int | None, error: OSError) -> NoReturn:
-    """After a failed write: back to the known length when it may work later, else the directory is lost."""
-    if not is_passing(error):
+    """After a failed write, cut the file to its known length and raise. An error that is not transient takes the
+    directory offline."""
+    if not is_transient(error):
         raise files.failed("cannot write", error) from error
     try:
         if not is_out_of_descriptors(error):  # then nothing was written
@@ -110,5 +112,5 @@ def _undo_write(files: LogFiles, active: Segment, aborted_from: int | None, erro
         if aborted_from is not None:
             active.transaction_index.truncate_to(aborted_from)
     except OSError as second_error:
-        raise files.failed("cannot cut back after a failed write", second_error) from second_error
-    raise files.passing_error(error) from error
+        raise files.failed("cannot truncate after a failed write", second_error) from second_error
+    raise files.transient_error(error) from error

@@ -1,4 +1,4 @@
-"""What has to be synced so that a log is durable up to an offset."""
+"""The plan of a flush: which files to sync so that a log is durable up to an offset."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ..producers.producer_snapshots import ProducerSnapshots
 from .log_view import LogView
 
 _MOST_CLOSED = 8
-"""Closed segments of one plan, which keeps their files open: records' timestamps can have one made for every batch."""
+"""Most closed segments in one plan. A plan keeps its files open, and timestamps can force a segment for every batch."""
 
 
 class FlushPlan(NamedTuple):
-    """What to sync, without the strand, so that the log is durable before `end_offset`."""
+    """What to sync so that the log is durable before `end_offset`. Running the plan needs no strand."""
 
     targets: list[str | File]
     directory: str | None
     end_offset: int
     truncation_count: int
     is_partial: bool = False
-    """Closed segments are left for another one."""
+    """More closed segments must be synced by another plan."""
 
     def run(self, files: Files) -> None:
-        """Sync all of it. Raises OSError."""
+        """Sync all targets. Raises OSError."""
         sync_all(files, self.targets)
         if self.directory is not None:
             files.sync_directory(self.directory)
@@ -42,17 +42,17 @@ def sync_all(files: Files, targets: Iterable[str | File]) -> None:
 def plan_flush(
     view: LogView, snapshots: ProducerSnapshots, recovery_point: int, truncation_count: int, *, with_active: bool
 ) -> FlushPlan | None:
-    """For what lies behind `recovery_point`, the active segment only when asked for; without it, for some of the closed
-    ones when they are many. None when there is nothing.
+    """Plan the sync of the segments after `recovery_point`; None when there is nothing to sync.
 
-    Writes what the indexes hold back; raises OSError.
+    Without `with_active` the plan covers closed segments only, and at most a few of them. Writes index entries that are
+    only in memory. Raises OSError.
     """
     end_offset = view.log_end_offset if with_active else view.base_offsets[-1]
     if end_offset <= recovery_point:
         return None
     first = max(view.slot_of(recovery_point), 0)
     if first and view.base_offsets[first] == recovery_point:
-        first -= 1  # its records were synced before the roll wrote what closes its indexes
+        first -= 1  # its records are synced, but not the index entries that the roll wrote
     segments = view.segments[first:] if with_active else view.segments[first:-1][:_MOST_CLOSED]
     is_partial = not with_active and first + len(segments) < len(view.segments) - 1
     if is_partial:
@@ -62,7 +62,7 @@ def plan_flush(
         targets.extend(segment.sync_targets())
         if segment.base_offset in snapshots.offsets:
             targets.append(snapshots.path(segment.base_offset))
-    # Who has a recovery point at a segment's begin starts from the snapshot there (as in Kafka).
+    # A start with the recovery point at a segment's base uses the snapshot there (as in Kafka).
     if not with_active and end_offset in snapshots.offsets:
         targets.append(snapshots.path(end_offset))
     has_new_files = any(

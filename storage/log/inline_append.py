@@ -1,9 +1,9 @@
-"""Which appends run on the event loop, and for how long.
+"""The choice of appends that run on the event loop instead of a worker thread.
 
-Two hops between threads cost more than most appends do: the checksum and the write of 256 KiB into the page cache take
-0.1 ms, and a batch that goes through the pool makes threads wait for the interpreter lock about a dozen times. What may
-take long goes to the pool: records that must be walked or unpacked, a sync, a new segment (a request may begin one in
-each of a thousand partitions), a disk that is slow just now.
+Why: two thread switches cost more than most appends. The checksum and the write of 256 KiB into the page cache take
+0.1 ms, while an append through the pool makes threads wait for the interpreter lock about a dozen times.
+Limits: long work goes to the pool: records that must be walked or unpacked, a sync, a new segment (one request may need
+one in each of a thousand partitions), or a disk that is slow at the moment.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ...protocol.records.batch import MAGIC_POSITION
 from ..files.files import Buffer
 from ..log_config import LogConfig
 from ..producers.producer_state import AppendOrigin
-from .append_validation import is_stored_as_it_came
+from .append_validation import is_stored_unchanged
 from .log_append import FollowerAppend, LeaderAppend
 
 SMALL_APPEND_BYTES = 16 * 1024
-"""So much may be walked record by record, when it is not compressed."""
+"""Largest uncompressed append whose records may be walked on the event loop."""
 
 LARGE_APPEND_BYTES = 512 * 1024
-"""So much may be stored as it came. Longer writes would be felt by all other connections."""
+"""Largest append that may be stored unchanged on the event loop. A longer write would delay all other connections."""
 
 FEW_BATCHES = 100
-"""Of them a header, a checksum and a place in the log's tables take some 5 microseconds each."""
+"""Most batches of a follower's append on the event loop. Each takes about 5 microseconds besides the write."""
 
 _SLOW_SECONDS = 0.001
 _FIRST_PAUSE_SECONDS = 0.02
@@ -40,29 +40,31 @@ _CODEC_POSITION = 22  # of magic 2
 _CODEC_MASK = 0x07
 
 
-def is_little_work(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
-    """Whether the loop may do it, as far as can be told without trying."""
+def is_quick_append(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
+    """Whether the append may run on the event loop, as far as its header tells."""
     if config.flush_messages != _NEVER:
         return False
     records = append.records
     size = len(records)
     if isinstance(append, FollowerAppend):
         return size <= SMALL_APPEND_BYTES or (size <= LARGE_APPEND_BYTES and _has_few_batches(records))
-    return _is_walked_soon(records) or (size <= LARGE_APPEND_BYTES and _is_stored_as_it_came(append, config))
+    return _is_quick_to_walk(records) or (size <= LARGE_APPEND_BYTES and _is_stored_unchanged(append, config))
 
 
-def is_bulk(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
-    """Whether it may keep a worker for long: records are unpacked, converted or packed anew. Those of a follower never
-    are, nor what the broker itself writes, for which whole groups would wait."""
+def is_long(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
+    """Whether the append may occupy a worker for long, because its records are unpacked, converted or recompressed.
+
+    Never so for a follower's append, nor for the broker's own writes, on which whole consumer groups wait.
+    """
     return (
         append.origin is AppendOrigin.CLIENT
         and isinstance(append, LeaderAppend)
-        and not _is_walked_soon(append.records)
-        and not _is_stored_as_it_came(append, config)
+        and not _is_quick_to_walk(append.records)
+        and not _is_stored_unchanged(append, config)
     )
 
 
-def _is_walked_soon(records: Buffer) -> bool:
+def _is_quick_to_walk(records: Buffer) -> bool:
     size = len(records)
     return size <= SMALL_APPEND_BYTES and (
         size <= _CODEC_POSITION or (records[MAGIC_POSITION] == 2 and not records[_CODEC_POSITION] & _CODEC_MASK)
@@ -70,8 +72,10 @@ def _is_walked_soon(records: Buffer) -> bool:
 
 
 def _has_few_batches(records: Buffer) -> bool:
-    """Whether a follower, which looks at each batch's header and checksum, has few to look at. A batch that is cut off,
-    or says nonsense of its length, is the last one."""
+    """Whether a follower's append holds few batches.
+
+    A batch that is cut off or has an invalid length ends the count.
+    """
     size = len(records)
     position = 0
     for _ in range(FEW_BATCHES):
@@ -84,30 +88,30 @@ def _has_few_batches(records: Buffer) -> bool:
     return size - position < _LEAST_BATCH_BYTES
 
 
-def _is_stored_as_it_came(append: LeaderAppend, config: LogConfig) -> bool:
+def _is_stored_unchanged(append: LeaderAppend, config: LogConfig) -> bool:
     try:
-        return is_stored_as_it_came(append.records, config, append.now_ms)
-    except KafkaError:  # whoever appends it is told
+        return is_stored_unchanged(append.records, config, append.now_ms)
+    except KafkaError:  # the append itself reports the error
         return False
 
 
 class InlineBudget:
-    """Whether appends to a log directory may run on the loop: not for a while after two in a row took over 1 ms.
+    """Decides whether appends to a log directory may run on the event loop now.
 
-    One alone says little: on a busy machine the loop's thread loses its processor now and then, and an append through
-    the pool costs more than twice as much. A disk that stalls stalls the next one too. Each further slow one doubles
-    the pause. `now` is a monotonic clock in seconds.
+    They may not for a while after two appends in a row took over 1 ms. One slow append says little, because on a busy
+    machine the loop's thread sometimes loses its processor. Each further slow append doubles the pause. `now` is a
+    monotonic clock in seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
         self.now = now
         self.paused_until = float("-inf")
-        """Before that, none may."""
+        """No append runs on the loop before this time."""
         self._pause = _FIRST_PAUSE_SECONDS
         self._last_was_slow = False
 
     def spent(self, started: float, ended: float) -> None:
-        """Note how long an append on the loop took."""
+        """Record how long an append on the loop took."""
         is_slow = ended - started > _SLOW_SECONDS
         was_slow, self._last_was_slow = self._last_was_slow, is_slow
         if is_slow and was_slow:

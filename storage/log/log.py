@@ -1,7 +1,8 @@
-"""One partition's log: appends, reads, rolls, truncations, retention.
+"""The log of one partition: appends, reads, segment rolls, flushes.
 
-Plain sequential code without locks. All that changes the log runs on its strand, one step at a time; `read` and the
-other look-ups work from `view`, which is replaced by each such step, and may be called from any thread meanwhile.
+How: plain sequential code without locks. Every change runs on the log's strand, one step at a time. Reads use `view`,
+an immutable value that each change replaces, so they may run on any thread. Truncation (`log_truncation.py`), retention
+(`log_retention.py`) and the swap of compacted segments (`compaction_swap.py`) are functions that take a log.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from ...protocol.errors import (
     OutOfOrderSequenceError,
     RecordBatchTooLargeError,
 )
+from ..errors import NoSpaceError
 from ..files.files import Buffer, FileRegion, is_out_of_descriptors
-from ..files.no_space import NoSpaceError
 from ..leader_epochs import EpochEntry, LeaderEpochs
 from ..log_config import LogConfig
 from ..producers.prepared_append import PreparedAppend
@@ -69,7 +70,7 @@ class LogContents(NamedTuple):
 
 
 class Log:
-    """See the module's text. Made by `log_loader.load_log`."""
+    """One partition's log, made by `log_loader.load_log`."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class Log:
         files.draw_roll_jitter(contents.segments[-1], config)
         self.view = self._view_of(contents.segments, contents.log_start_offset, contents.log_end_offset)
 
-    # --- what the loop may look at ------------------------------------------------------------------------------
+    # --- reads, from any thread ------------------------------------------------------------------------------
 
     @property
     def log_start_offset(self) -> int:
@@ -127,12 +128,12 @@ class Log:
 
     @property
     def is_full(self) -> bool:
-        """The last write found no space. The next one that does ends that."""
+        """The last write found no space. A write that succeeds clears this."""
         return self.files.is_full
 
     @property
     def truncation_count(self) -> int:
-        """How often the log became shorter, or changed its files: what was planned before is void."""
+        """How often the log was truncated or changed its files. A plan made under another count is void."""
         return self._truncation_count
 
     @property
@@ -149,12 +150,12 @@ class Log:
         *,
         cached_only: bool = False,
     ) -> LogReadResult:
-        """The batches from the one with `start_offset` on, as a region of at most `max_bytes`, before `max_offset`.
+        """Return the batches from `start_offset` up to `max_offset` as a region of at most `max_bytes`.
 
-        With `min_one_batch` the first batch is there whole, whatever its size. The region may end inside a batch and
-        may begin with one that also holds records before `start_offset`. From any thread. Raises OffsetOutOfRangeError
-        outside [log start, log end], KafkaStorageError when the files cannot be read, and with `cached_only`
-        NotCachedError when finding the position would have to wait for the disk.
+        With `min_one_batch` the region holds the first batch whole, whatever its size. The region may end inside a
+        batch, and its first batch may also hold records before `start_offset`. From any thread. Raises
+        OffsetOutOfRangeError outside [log start, log end], KafkaStorageError when the files cannot be read, and with
+        `cached_only` NotCachedError when finding the position would have to wait for the disk.
         """
         return self._look_up(
             lambda view: view.read(
@@ -163,18 +164,18 @@ class Log:
         )
 
     def read_region(self, region: FileRegion) -> bytes:
-        """The bytes of a region that `read` has found. Raises KafkaStorageError."""
-        return self.files.guard("cannot read", region.read)
+        """Return the bytes of a region that `read` returned. Raises KafkaStorageError."""
+        return self.files.attempt("cannot read", region.read)
 
     def offset_for_timestamp(self, timestamp: int) -> FoundTimestamp | None:
-        """The first record at or above `timestamp` (ms); None when there is none. Reads records: not for the loop."""
+        """Return the first record at or above `timestamp` (ms), or None. Reads records, so not for the event loop."""
         config = self.config
         return self._look_up(
             lambda view: view.offset_for_timestamp(timestamp, config.max_decompressed_bytes, config.inline)
         )
 
     def offset_of_max_timestamp(self) -> FoundTimestamp | None:
-        """The first record that has the greatest timestamp (KIP-734). Reads records: not for the loop."""
+        """Return the first record with the greatest timestamp (KIP-734). Reads records, so not for the event loop."""
         config = self.config
         return self._look_up(lambda view: view.offset_of_max_timestamp(config.max_decompressed_bytes, config.inline))
 
@@ -187,7 +188,7 @@ class Log:
         return self._look_up(lambda view: view.bytes_between(start_offset, end_offset))
 
     def _look_up(self, search: Callable[[LogView], T]) -> T:
-        """Run a search on the current view; once more on a newer one when files went away under it."""
+        """Run a search on the current view, and once more on a newer view when files disappeared during the search."""
         files = self.files
         if files.is_offline:
             raise files.offline_error()
@@ -196,42 +197,43 @@ class Log:
             try:
                 return search(view)
             except (OSError, IndexError) as error:
-                # A file that is not there may just have got another name: the same view leads to it.
+                # A missing file may just have been renamed; the same view then leads to it under its new name.
                 if attempt == 2 or (self.view is view and not isinstance(error, FileNotFoundError)):
                     if isinstance(error, OSError) and is_out_of_descriptors(error):
-                        raise files.passing_error(error) from error
+                        raise files.transient_error(error) from error
                     if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
                         files.failed("cannot read", error)
                     raise KafkaStorageError(f"{self.topic_partition}: cannot read: {error}") from error
         raise AssertionError("unreachable")
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Before it every transaction is decided and its marker is below `high_watermark` (LSO). From any thread."""
+        """Return the offset below which every transaction is decided and replicated (LSO). From any thread."""
         self._high_watermark_hint = high_watermark
         return self.view.last_stable_offset(high_watermark)
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEntry | None:
-        """The largest leader epoch at or below `epoch` and the offset where it ends; None when that is not known."""
+        """Return the largest known leader epoch at or below `epoch` and its end offset, or None."""
         found = self.leader_epochs.end_offset_for(epoch, self.view.log_end_offset)
         return None if found.start_offset < 0 else found
 
     @property
     def latest_epoch(self) -> int | None:
-        """The leader epoch of the last entry; None when there is none."""
+        """The leader epoch of the last entry, or None."""
         epoch = self.leader_epochs.latest_epoch
         return None if epoch < 0 else epoch
 
     # --- appending ----------------------------------------------------------------------------------------------
 
     def fence(self, leader_epoch: int) -> None:
-        """Appends of an older leader epoch fail from now on."""
+        """Make appends of an older leader epoch fail from now on."""
         self._fence_epoch = max(self._fence_epoch, leader_epoch)
 
     def check_fence(self, leader_epoch: int) -> None:
-        """Raises NotLeaderOrFollowerError when what comes under ``leader_epoch`` is behind the fence of a later one."""
+        """Raise NotLeaderOrFollowerError when `leader_epoch` is older than the epoch of the last `fence`."""
         if leader_epoch < self._fence_epoch:
             raise NotLeaderOrFollowerError(
-                f"{self.topic_partition}: accepted under leader epoch {leader_epoch}, it is {self._fence_epoch} now"
+                f"{self.topic_partition}: the request has leader epoch {leader_epoch}, "
+                f"the current one is {self._fence_epoch}"
             )
 
     def append_as_follower(self, records: Buffer, now_ms: int, leader_epoch: int | None = None) -> LogAppendInfo:
@@ -248,7 +250,11 @@ class Log:
         return done if isinstance(done, LogAppendInfo) else self.append_to_new_segment(done, append.now_ms)
 
     def append_unless_full(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | PreparedAppend:
-        """`append`, unless it has to begin a segment: then `append_to_new_segment` is to come before any other step."""
+        """Append, unless a new segment must be created first.
+
+        Then nothing is written and the prepared append is returned. The caller passes it to `append_to_new_segment`
+        before any other step.
+        """
         prepared = self._prepare(append, self.view.log_end_offset)
         if prepared is None:
             return nothing_appended(self.view.log_start_offset)
@@ -262,13 +268,16 @@ class Log:
         return appended(prepared, self.view.log_start_offset)
 
     def append_to_new_segment(self, prepared: PreparedAppend, now_ms: int) -> LogAppendInfo:
-        """What `append_unless_full` left to do."""
+        """Create a segment and write an append that `append_unless_full` has returned."""
         self._roll_for(prepared, now_ms)
         self._write((prepared,), now_ms)
         return appended(prepared, self.view.log_start_offset)
 
     def append_many(self, appends: Sequence[LeaderAppend | FollowerAppend]) -> list[LogAppendInfo | KafkaError]:
-        """Appends in order, written together where possible; an append that is refused harms no other."""
+        """Append several record sets in order, in one write where possible.
+
+        A refused append does not affect the others.
+        """
         group = AppendGroup()
         for append in appends:
             try:
@@ -280,7 +289,7 @@ class Log:
         return group.results
 
     def _append_to(self, group: AppendGroup, append: LeaderAppend | FollowerAppend) -> None:
-        """Put an append into the group, which is written first when the append cannot go with it."""
+        """Add an append to the group. When it cannot be part of the group, the group is written first."""
         prepared = self._prepare(append, group.next_offset(self.view.log_end_offset))
         if prepared is None:
             group.settle(nothing_appended(self.view.log_start_offset))
@@ -288,22 +297,25 @@ class Log:
         latest_epoch, active = self.leader_epochs.latest_epoch, self.view.segments[-1]
         if group.ends_before(prepared, latest_epoch, active, self.config, append.now_ms):
             error = self._write_group(group, append.now_ms)
-            if error is not None:  # this one has offsets behind those that are not there now
+            if error is not None:  # this append's offsets follow records that were not written
                 group.settle(error)
                 return
         known = self._check_producers(prepared, append) if prepared.producers else None
         if known is not None:
             group.settle(appended_before(known, prepared.size_bytes, self.view.log_start_offset))
             return
-        if group.is_empty:  # else it was seen above that it can go with the others
+        if group.is_empty:  # otherwise `ends_before` has checked that it fits
             self._begin(prepared)
             if self._is_full_for(prepared, append.now_ms):
                 self._roll_for(prepared, append.now_ms)
         group.add(prepared)
 
     def _check_producers(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> BatchMetadata | None:
-        """`ProducerState.check`. Before a batch is refused that may be a repetition of an earlier one than a snapshot
-        holds, those are looked for: once, and then only, for hardly any log ever needs it."""
+        """Run `ProducerState.check`; return the batch that `append` repeats, or None.
+
+        A producer snapshot holds only the last batch of each producer. So before the first OutOfOrderSequenceError
+        after a start, the earlier batches are read from the log. This happens once, and hardly any log needs it.
+        """
         state, guard = self.producer_state, append.guard
         try:
             return state.check(prepared.producers, append.origin, guard)
@@ -311,11 +323,11 @@ class Log:
             if not state.is_of_snapshot:
                 raise
             state.is_of_snapshot = False
-            self.files.guard("cannot read", lambda: recall_last_batches(state, self.view.segments))
+            self.files.attempt("cannot read", lambda: recall_last_batches(state, self.view.segments))
             return state.check(prepared.producers, append.origin, guard)
 
     def _write_group(self, group: AppendGroup, now_ms: int) -> KafkaError | None:
-        """Write what is collected; when that fails, all of it has failed, with the error returned."""
+        """Write the group. Return the error when the write failed; then every append of the group has failed."""
         try:
             self._write(group.members, now_ms)
         except KafkaError as error:
@@ -325,7 +337,7 @@ class Log:
         return None
 
     def _prepare(self, append: LeaderAppend | FollowerAppend, next_offset: int) -> PreparedAppend | None:
-        """Check it against all but the producers; None when there is no whole batch in it."""
+        """Check an append, except against the producers. Return None when it holds no whole batch."""
         self.files.check_online()
         leader_epoch = append.leader_epoch
         if leader_epoch is not None:
@@ -343,11 +355,11 @@ class Log:
         )
 
     def _begin(self, prepared: PreparedAppend) -> None:
-        """The last check, and new leader epochs, which stand in their file before their first batch is written."""
+        """Check the size, and write new leader epochs to their file before the first batch of such an epoch."""
         if prepared.size_bytes > self.config.segment_bytes:
             raise RecordBatchTooLargeError(
-                f"{self.topic_partition}: {prepared.size_bytes} bytes are too many for a segment of "
-                f"{self.config.segment_bytes}"
+                f"{self.topic_partition}: an append of {prepared.size_bytes} bytes is larger than a segment "
+                f"(segment.bytes={self.config.segment_bytes})"
             )
         latest_epoch = self.leader_epochs.latest_epoch
         are_written = self.files.are_epochs_written
@@ -357,17 +369,20 @@ class Log:
                 break
 
     def _is_full_for(self, prepared: PreparedAppend, now_ms: int) -> bool:
-        """Whether a new segment is to take this append."""
+        """Whether this append needs a new segment."""
         return self.view.segments[-1].should_roll(
             self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms
         )
 
     def _roll_for(self, prepared: PreparedAppend, now_ms: int) -> None:
-        """At the log's end, not at the first batch as in Kafka, unless the offsets are too far apart for that: to a
-        recovery, offsets that are missing between two segments mean that the end of one is lost."""
+        """Begin a segment at the log's end, not at the first batch of `prepared` as Kafka does.
+
+        Recovery takes missing offsets between two segments for a lost end of the first one. Only when the offsets of
+        `prepared` are too far from the log's end for one segment does the segment begin later.
+        """
         expected = 0
         if prepared.last_offset - self.view.log_end_offset >= MAX_RELATIVE_OFFSET:
-            # magic 0 and 1 do not tell the first: the lowest that the last offset can be relative to
+            # magic 0 and 1 do not give the first offset: take the lowest base that the last offset allows
             expected = max(prepared.first_offset, prepared.last_offset - MAX_RELATIVE_OFFSET)
         self.roll(now_ms, expected)
 
@@ -382,7 +397,7 @@ class Log:
         self._epochs_changed(changed or not self.files.are_epochs_written)
 
     def _write(self, appends: Sequence[PreparedAppend], now_ms: int) -> None:
-        """Write appends that are checked and fit into the active segment, and sync them if it is time to."""
+        """Write checked appends that fit into the active segment; sync them when `flush.messages` says so."""
         self.view = write_appends(self.files, self.view, self.producer_state, appends, self._high_watermark_hint)
         if self.view.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush(now_ms)
@@ -390,7 +405,7 @@ class Log:
     # --- rolling and flushing -----------------------------------------------------------------------------------
 
     def roll(self, now_ms: int, expected_offset: int = 0) -> Segment:
-        """Close the active segment and begin one at the log's end, or at `expected_offset` when that is greater."""
+        """Close the active segment and begin one at the log's end, or at `expected_offset` if that is greater."""
         self.files.check_online()
         view = self.view
         active = view.segments[-1]
@@ -398,36 +413,37 @@ class Log:
         if active.size_bytes == 0 and active.base_offset == base_offset:
             return active
         invariant(
-            base_offset > active.base_offset, f"{self.topic_partition}: a segment at {base_offset} is there already"
+            base_offset > active.base_offset,
+            f"{self.topic_partition}: a segment at offset {base_offset} exists already",
         )
         end_before = self.producer_state.end_offset
         try:
-            self.files.guard("cannot write the indexes of a segment", active.deactivate)
+            self.files.attempt("cannot write the indexes of a segment", active.deactivate)
             self.producer_state.end_offset = base_offset
             self.files.take_snapshot(self.producer_state, sync=False)
             segment = self.files.create_segment(base_offset, self.config, now_ms)
-        except NoSpaceError:  # what comes next may still fit into the old one
+        except NoSpaceError:  # the next append may still fit into the old segment
             self.producer_state.end_offset = end_before
             self.files.delete_snapshots_behind(view.log_end_offset)
-            self.files.guard("cannot read the indexes of a segment", lambda: active.activate(now_ms=now_ms))
+            self.files.attempt("cannot read the indexes of a segment", lambda: active.activate(now_ms=now_ms))
             raise
         if active.recent is not None:
             active.recent.end(view.log_end_offset, active.size_bytes)
         if len(view.segments) > 1:
-            view.segments[-2].recent = None  # readers that lag this far find their way by the index
+            view.segments[-2].recent = None  # readers this far behind use the offset index
         self.set_view((*view.segments, segment), view.log_start_offset, view.log_end_offset)
         logger.info("%s: rolled to a new segment at offset %d", self.topic_partition, base_offset)
         self.host.rolled(self.topic_partition)
         return segment
 
     def plan_flush(self, *, with_active: bool = True) -> FlushPlan | None:
-        """What has to be synced up to the log's end, or up to the active segment; None when that is done already.
+        """Return what must be synced up to the log's end or up to the active segment; None when nothing must be.
 
-        Its `run` needs no strand; afterwards `mark_flushed` moves the recovery point.
+        `FlushPlan.run` needs no strand. Afterwards `mark_flushed` moves the recovery point.
         """
         files = self.files
-        files.write_held_back(self.view.segments)
-        return files.guard(
+        files.write_unwritten_indexes(self.view.segments)
+        return files.attempt(
             "cannot write an index",
             lambda: plan_flush(
                 self.view, files.snapshots, self.recovery_point, self._truncation_count, with_active=with_active
@@ -435,7 +451,7 @@ class Log:
         )
 
     def mark_flushed(self, plan: FlushPlan, now_ms: int) -> None:
-        """`plan` was run. It says nothing of a log that was truncated meanwhile."""
+        """Move the recovery point after `plan` was run, unless the log was truncated meanwhile."""
         self.last_flush_ms = now_ms
         if plan.truncation_count == self._truncation_count:
             self.recovery_point = max(self.recovery_point, plan.end_offset)
@@ -445,7 +461,7 @@ class Log:
         plan = self.plan_flush()
         if plan is None:
             return
-        self.files.guard("cannot sync", lambda: plan.run(self.files.files), may_be_full=False)
+        self.files.attempt("cannot sync", lambda: plan.run(self.files.files), may_be_full=False)
         self.mark_flushed(plan, now_ms)
 
     # --- truncation and retention -------------------------------------------------------------------------------
@@ -464,16 +480,17 @@ class Log:
                 raise NoSpaceError(f"{self.topic_partition}: not truncated, the recovery point cannot be written")
 
     def increment_log_start_offset(self, offset: int) -> bool:
-        """Records before `offset` are no longer there (their segments go with retention); return whether that is new.
+        """Raise the log start offset to `offset`; return whether it changed. Retention deletes the segments later.
 
-        The caller has checked that it is not above the high watermark.
+        The caller has checked that `offset` is not above the high watermark.
         """
         self.files.check_online()
         view = self.view
         if offset <= view.log_start_offset:
             return False
         invariant(
-            offset <= view.log_end_offset, f"{self.topic_partition}: log start {offset} behind {view.log_end_offset}"
+            offset <= view.log_end_offset,
+            f"{self.topic_partition}: log start {offset} is above the log end {view.log_end_offset}",
         )
         self.epochs_cut(self.leader_epochs.truncate_from_start(offset))
         state = self.producer_state
@@ -490,10 +507,10 @@ class Log:
     # --- epochs, names, end -------------------------------------------------------------------------------------
 
     def assign_epoch_start(self, leader_epoch: int) -> None:
-        """Note that `leader_epoch` begins at the log's end: done by who becomes leader.
+        """Note that `leader_epoch` begins at the log's end. The replica that becomes leader calls this.
 
-        It is noted also when NoSpaceError is raised; the file is then written before the next append, or by
-        `write_epochs`.
+        When NoSpaceError is raised the epoch is noted in memory only. Its file is then written before the next append,
+        or by `write_epochs`.
         """
         self.files.check_online()
         changed = self.leader_epochs.assign(leader_epoch, self.view.log_end_offset)
@@ -501,11 +518,11 @@ class Log:
 
     @property
     def are_epochs_written(self) -> bool:
-        """Whether the file says what is known; no append is taken until it does."""
+        """Whether the checkpoint file has all known epochs. No append is accepted until it has."""
         return self.files.are_epochs_written
 
     def write_epochs(self) -> None:
-        """Write them unless that is done. Raises KafkaStorageError, NoSpaceError when there still is no room."""
+        """Write the leader epochs unless the file has them. Raises KafkaStorageError, NoSpaceError."""
         self.files.check_online()
         self._epochs_changed(not self.files.are_epochs_written)
 
@@ -514,12 +531,16 @@ class Log:
             self.files.write_epochs(self.leader_epochs.entries)
 
     def epochs_cut(self, changed: bool) -> None:
-        """Some are gone. A start drops them again, so that a full disk keeps nobody from making room."""
+        """Write the leader epochs after some were removed.
+
+        A full disk is ignored, because truncation and retention free space, and the next start removes the same
+        entries.
+        """
         with suppress(NoSpaceError):
             self._epochs_changed(changed)
 
     def assign_topic_id(self, topic_id: uuid.UUID) -> None:
-        """Write the topic id; a log keeps the one it has. Raises ValueError when that is another."""
+        """Write the topic id. Raises ValueError when the log has another one."""
         if self.topic_id == topic_id:
             return
         if self.topic_id is not None:
@@ -531,7 +552,7 @@ class Log:
         self.producer_state.remove_expired(now_ms)
 
     def update_config(self, config: LogConfig) -> None:
-        """Go by other settings from now on; those of the indexes' size hold for new segments."""
+        """Use other settings from now on. Index sizes apply to new segments only."""
         self.config = config
         self.producer_state.expiration_ms = config.producer_id_expiration_ms
         self.producer_state.max_producers = config.max_producer_ids
@@ -542,24 +563,25 @@ class Log:
         """Move the log to another name in the same log directory (`topic-0.<id>-delete`)."""
         self.files.rename_directory(directory, self.view.segments)
 
-    # --- moving to another log directory (`LogMove`) ------------------------------------------------------------
+    # --- moves to another log directory (`LogMove`) ------------------------------------------------------------
 
     def skip_to(self, offset: int, now_ms: int) -> None:
-        """Give the next record `offset`: the log that this is a copy of has lost what was before it."""
+        """Give the next record `offset`, because the original of this copy no longer has the records before it."""
         self.roll(now_ms, offset)
         self.producer_state.end_offset = offset
         self.set_view(self.view.segments, self.view.log_start_offset, offset)
 
     def inherit(self, original: Log) -> None:
-        """Write down what the records of this copy alone may not tell: leader epochs and producers of the original."""
+        """Write the leader epochs and producers of the original, which this copy's records alone may not yield."""
         files = self.files
         files.write_epochs(original.leader_epochs.entries)
-        files.guard("cannot write a producer snapshot", lambda: files.snapshots.retake(original.producer_state))
+        files.attempt("cannot write a producer snapshot", lambda: files.snapshots.retake(original.producer_state))
 
     def adopt(self, copy: Log) -> None:
-        """Go on in the files of `copy`, which is as long and no more than a copy from now on."""
+        """Continue in the files of `copy`, which must have the same log end offset."""
         invariant(
-            copy.view.log_end_offset == self.view.log_end_offset, f"{self.topic_partition}: its copy is of other length"
+            copy.view.log_end_offset == self.view.log_end_offset,
+            f"{self.topic_partition}: the log and its copy end at different offsets",
         )
         former = self.view.segments
         self._truncation_count += 1
@@ -573,28 +595,28 @@ class Log:
     # --- the end ------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Snapshot the producers and close the files; nothing changes the log any more. The caller has flushed."""
+        """Write a producer snapshot and close the files. No change is possible afterwards. The caller has flushed."""
         files = self.files
         if files.is_offline or files.is_closed:
             self.close_files()
             return
-        if not files.are_epochs_written:  # found in the batches alone: the next start does not look there
+        if not files.are_epochs_written:  # they were read from the batches, which the next start does not do
             files.write_epochs(self.leader_epochs.entries)
         files.take_snapshot(self.producer_state, sync=True)
         files.close_segments(self.view.segments)
 
     def close_files(self) -> None:
-        """Let go of the files without writing anything."""
+        """Close the files without writing anything."""
         for segment in self.view.segments:
             segment.close_files()
 
     def delete(self) -> None:
-        """Remove the directory and all that is in it."""
+        """Delete the directory and everything in it."""
         self.close_files()
         self.files.delete_directory()
 
     def mark_offline(self) -> None:
-        """Every further use fails with KafkaStorageError: the log directory is lost."""
+        """Make every further use fail with KafkaStorageError, because the log directory has failed."""
         self.files.is_offline = True
 
     def set_view(self, segments: tuple[Segment, ...], log_start_offset: int, log_end_offset: int) -> None:
@@ -602,7 +624,9 @@ class Log:
         self.view = self._view_of(segments, log_start_offset, log_end_offset)
 
     def _view_of(self, segments: tuple[Segment, ...], log_start_offset: int, log_end_offset: int) -> LogView:
-        invariant(log_start_offset <= log_end_offset, f"{self.topic_partition}: log start behind the log's end")
+        invariant(
+            log_start_offset <= log_end_offset, f"{self.topic_partition}: log start offset above the log end offset"
+        )
         return LogView(
             self.topic_partition,
             segments,

@@ -1,4 +1,4 @@
-"""An append to a log: what is asked for, and what became of it."""
+"""An append to a log as plain data: the request, by a leader or a follower, and its result."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ from ...protocol.records.batch import NO_TIMESTAMP
 from ..files.files import Buffer
 from ..producers.prepared_append import PreparedAppend
 from ..producers.producer_state import AppendOrigin, BatchMetadata
-from ..producers.transaction_guards import TransactionGuard
+from ..producers.verification_guards import VerificationGuard
 
 
 class LeaderAppend(NamedTuple):
-    """Records to be given offsets and `leader_epoch`, under which they were accepted. They may be patched in place.
+    """Records that get offsets and `leader_epoch`, the epoch in which they were accepted. May be patched in place.
 
-    `guard`: that under which the transaction was verified which they would begin (None: it need not be).
+    `guard`: proof that the coordinator verified the transaction these records start; None when no proof is needed.
     """
 
     records: Buffer
     leader_epoch: int
     now_ms: int
     origin: AppendOrigin = AppendOrigin.CLIENT
-    guard: TransactionGuard | None = None
+    guard: VerificationGuard | None = None
 
 
 class FollowerAppend(NamedTuple):
-    """Records from a leader; dropped with NotLeaderOrFollowerError behind a fence of a later epoch."""
+    """Records from a leader, whose offsets stay.
+
+    Refused with NotLeaderOrFollowerError after a fence of a later epoch.
+    """
 
     records: Buffer
     now_ms: int
@@ -41,9 +44,9 @@ class FollowerAppend(NamedTuple):
 
 
 class LogAppendInfo(NamedTuple):
-    """What became of an append. Nothing was written when `duplicate`, or when `first_offset` is -1 (no whole batch).
+    """The result of an append. Nothing was written when `duplicate`, or when `first_offset` is -1 (no whole batch).
 
-    A duplicate has the offsets, and in `log_append_time_ms` the timestamp, of the batch that it repeats.
+    A duplicate has the offsets of the batch it repeats, and that batch's timestamp in `log_append_time_ms`.
     `log_append_time_ms` is -1 with CreateTime.
     """
 
@@ -58,7 +61,7 @@ class LogAppendInfo(NamedTuple):
 
 
 def appended(append: PreparedAppend, log_start_offset: int) -> LogAppendInfo:
-    """It is in the log."""
+    """The result of an append that is in the log now."""
     return LogAppendInfo(
         append.first_offset,
         append.last_offset,
@@ -72,7 +75,7 @@ def appended(append: PreparedAppend, log_start_offset: int) -> LogAppendInfo:
 
 
 def appended_before(known: BatchMetadata, size_bytes: int, log_start_offset: int) -> LogAppendInfo:
-    """It repeats a batch that is in the log already."""
+    """The result of an append that repeats the batch `known`."""
     timestamp = known.timestamp
     return LogAppendInfo(
         known.first_offset, known.last_offset, timestamp, -1, timestamp, log_start_offset, size_bytes, True
@@ -80,5 +83,5 @@ def appended_before(known: BatchMetadata, size_bytes: int, log_start_offset: int
 
 
 def nothing_appended(log_start_offset: int) -> LogAppendInfo:
-    """There was no whole batch in it."""
+    """The result of an append that held no whole batch."""
     return LogAppendInfo(-1, -1, NO_TIMESTAMP, -1, NO_TIMESTAMP, log_start_offset, 0, False)

@@ -1,7 +1,7 @@
-"""The files of one log: the steps on its directory, and what a step that failed means.
+"""The files of one log: all operations on its directory, and the handling of their I/O errors.
 
-What failed for want of space or of file descriptors may work later. Any other I/O error leaves a file in an unknown
-state: the log directory goes offline, with all logs in it.
+A full disk or a lack of file descriptors is transient: the operation may work later. Any other I/O error leaves a file
+in an unknown state, so the log directory goes offline with all logs in it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TypeVar
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaStorageError
+from ..errors import NoDescriptorsError, NoSpaceError
 from ..files import checkpoint_file, partition_metadata
-from ..files.files import Files, is_out_of_descriptors, is_passing
-from ..files.no_space import NoDescriptorsError, NoSpaceError
+from ..files.files import Files, is_out_of_descriptors, is_transient
 from ..leader_epochs import EpochEntry
 from ..log_config import LogConfig
 from ..producers.producer_snapshots import ProducerSnapshots
@@ -37,13 +37,16 @@ from .log_host import LogHost
 logger = logging.getLogger(__name__)
 
 MARK_FILE = "unfinished-move"
-"""In the directory of a copy that takes its log's place (see `unfinished_move`)."""
+"""Name of the mark in a copy that is about to replace its log (see `unfinished_move`)."""
 LEADER_EPOCH_FILE = "leader-epoch-checkpoint"
 T = TypeVar("T")
 
 
 class LogFiles:
-    """See the module's text. What fails raises KafkaStorageError; NoSpaceError and NoDescriptorsError are such."""
+    """The files of one log.
+
+    Failures raise KafkaStorageError, of which NoSpaceError and NoDescriptorsError are subclasses.
+    """
 
     def __init__(
         self,
@@ -59,13 +62,13 @@ class LogFiles:
         self.is_offline = False
         self.is_closed = False
         self.is_full = False
-        """The last write found no space. Cleared by the next one that does."""
+        """The last write found no space. A write that succeeds clears this."""
         self.are_epochs_written = True
-        """False when the leader epochs have changed and their file has not: there was no space, or the log was just
-        loaded. The next step that works with epochs writes it."""
-        self._held_back: list[Segment] = []
+        """False when the leader epochs have changed and their file has not: the disk was full, or the log was just
+        loaded. The next operation on epochs writes the file."""
+        self._unwritten: list[Segment] = []
         self._unfinished_swaps: list[Segment] = []
-        """Compacted segments that serve under the names of their `.swap` files: there was no room for the last step."""
+        """Compacted segments still under their `.swap` names, because the disk was full at the last rename."""
         self._host = host
         self._topic_partition = topic_partition
 
@@ -81,28 +84,30 @@ class LogFiles:
     def offline_error(self) -> KafkaStorageError:
         return KafkaStorageError(f"{self._topic_partition}: its log directory is offline")
 
-    def guard(self, what: str, step: Callable[[], T], *, may_be_full: bool = True) -> T:
-        """Run a step on files; an OSError takes the directory offline, unless the same step may work later."""
+    def attempt(self, what: str, step: Callable[[], T], *, may_be_full: bool = True) -> T:
+        """Run a file operation. An OSError takes the directory offline, unless the error is transient."""
         try:
             return step()
         except OSError as error:
-            if is_out_of_descriptors(error) or (may_be_full and is_passing(error)):
-                raise self.passing_error(error) from error
+            if is_out_of_descriptors(error) or (may_be_full and is_transient(error)):
+                raise self.transient_error(error) from error
             raise self.failed(what, error) from error
 
     def failed(self, what: str, error: OSError) -> KafkaStorageError:
-        """Take the directory offline; return what to raise."""
+        """Take the directory offline; return the error to raise."""
         self.is_offline = True
         self._host.directory_failed(f"{self._topic_partition}: {what} in {self.directory}", error)
         return KafkaStorageError(f"{self._topic_partition}: {what}: {error}")
 
-    def passing_error(self, error: OSError) -> NoSpaceError:
-        """Note a full disk; return what to raise."""
+    def transient_error(self, error: OSError) -> NoSpaceError:
+        """Note a full disk; return the error to raise."""
         if is_out_of_descriptors(error):
-            return NoDescriptorsError(f"{self._topic_partition}: no file descriptor left ({error})")
+            return NoDescriptorsError(f"{self._topic_partition}: no file descriptor is left (ulimit -n): {error}")
         if not self.is_full:
             logger.error(
-                "%s: no space left in %s: appends are refused until there is", self._topic_partition, self.directory
+                "%s: no space left in %s: appends are refused until there is space",
+                self._topic_partition,
+                self.directory,
             )
         self.is_full = True
         return NoSpaceError(f"{self._topic_partition}: no space left on device ({error})")
@@ -110,48 +115,48 @@ class LogFiles:
     # --- segments and snapshots ---------------------------------------------------------------------------------
 
     def create_segment(self, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
-        """A new active segment."""
-        segment = self.guard(
-            "cannot make a segment", lambda: Segment.create(self.files, self.directory, base_offset, config, now_ms)
+        """Create a new active segment."""
+        segment = self.attempt(
+            "cannot create a segment", lambda: Segment.create(self.files, self.directory, base_offset, config, now_ms)
         )
         self.draw_roll_jitter(segment, config)
         return segment
 
     def draw_roll_jitter(self, segment: Segment, config: LogConfig) -> None:
-        """Give `segment`, which becomes active, its share of `segment.jitter.ms`."""
+        """Give `segment`, which becomes active, a random part of `segment.jitter.ms`."""
         segment.roll_jitter_ms = self._host.roll_jitter_ms(min(config.segment_jitter_ms, config.segment_ms))
 
     def take_snapshot(self, state: ProducerState, *, sync: bool) -> None:
-        """Write the producers' state at its end offset, unless that snapshot is there."""
-        self.guard("cannot write a producer snapshot", lambda: self.snapshots.take(state, sync=sync))
+        """Write a snapshot of the producer state at its end offset, unless there is one."""
+        self.attempt("cannot write a producer snapshot", lambda: self.snapshots.take(state, sync=sync))
 
     def delete_snapshots_behind(self, end_offset: int) -> None:
-        """Delete the one of a segment that was to begin behind the log's end, and could not."""
-        self.guard("cannot delete a producer snapshot", lambda: self.snapshots.delete_behind(end_offset))
+        """Delete the snapshots above `end_offset`, after a segment there could not be created."""
+        self.attempt("cannot delete a producer snapshot", lambda: self.snapshots.delete_behind(end_offset))
 
     def delete_segments(self, segments: Iterable[Segment], delay_ms: int) -> None:
-        """Rename the files to `.deleted`; they go for good after `delay_ms`, when readers had time to finish."""
-        paths = self.guard("cannot rename deleted segments", lambda: mark_segments_deleted(segments, self.snapshots))
+        """Rename the files to `.deleted`. They are deleted after `delay_ms`, when readers have finished."""
+        paths = self.attempt("cannot rename deleted segments", lambda: mark_segments_deleted(segments, self.snapshots))
         if paths:
             self._host.delete_later(paths, delay_ms)
 
     def swap_in(
         self, sources: Sequence[Segment], size_bytes: int, has_transaction_index: bool, config: LogConfig, now_ms: int
     ) -> Segment:
-        """Put the `.cleaned` files of the first source's name, which are synced, in place of all `sources`.
+        """Replace all `sources` by the synced `.cleaned` files named after the first source; return the new segment.
 
-        Kafka's order, with the directory synced between its steps: whatever a crash leaves of it, the start finds the
-        sources whole, or all `.swap` files, and finishes. The sources go for good later; who reads them goes on.
+        The steps have Kafka's order, and the directory is synced between them. After a crash the start finds either all
+        sources or all `.swap` files, and finishes. The sources are deleted later, so current readers can go on.
 
-        Without room for the first step it is undone: raises NoSpaceError. Behind that there is no way back, as sources
-        may be gone: without room for the last one the segment serves from its `.swap` files until `finish_swaps`.
+        On a full disk the first step is undone and NoSpaceError is raised. After it there is no way back, because
+        sources may be gone: the segment keeps its `.swap` names until `finish_swaps`.
         """
         base_offset = sources[0].base_offset
-        self.guard(
+        self.attempt(
             "cannot rename a compacted segment", lambda: self._make_swap_files(base_offset, has_transaction_index)
         )
-        # A source that cannot be renamed for want of room is deleted; where that fails as well, no order is left.
-        paths = self.guard(
+        # On a full disk a source is deleted instead of renamed. If that fails too, the directory goes offline.
+        paths = self.attempt(
             "cannot swap in a compacted segment", lambda: self._set_aside_sources(sources), may_be_full=False
         )
         for source in sources:
@@ -173,7 +178,7 @@ class LogFiles:
         return segment
 
     def _make_swap_files(self, base_offset: int, has_transaction_index: bool) -> None:
-        """Rename the `.cleaned` files to `.swap`, durably: from then on a start takes them for the segment."""
+        """Rename the `.cleaned` files to `.swap`, durably. From then on a start takes them for the segment."""
         suffixes = [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX]
         if has_transaction_index:
             suffixes.append(TRANSACTION_INDEX_SUFFIX)
@@ -183,9 +188,10 @@ class LogFiles:
                 self.files.rename(path + CLEANED_SUFFIX, path + SWAP_SUFFIX)
             self.files.sync_directory(self.directory)
         except OSError as error:
-            if is_passing(error):
-                # Now, not when the compaction is broken off: by then the log may have been cut, and a start would put
-                # the old end back. The log last: a start would put lone indexes beside the segment that is there.
+            if is_transient(error):
+                # Deleted now, not when the compaction is cancelled: the log may be truncated before that, and a start
+                # would bring the removed records back. The .log goes last: a start would put indexes without a .log
+                # beside the existing segment.
                 for path in reversed(paths):
                     self.files.delete(path + CLEANED_SUFFIX)
                     self.files.delete(path + SWAP_SUFFIX)
@@ -195,15 +201,16 @@ class LogFiles:
         paths: list[str] = []
         for source in sources:
             paths += source.mark_deleted()
-            if source is not sources[0]:  # the first one's snapshot is the new segment's too
+            if source is not sources[0]:  # the snapshot of the first source belongs to the new segment too
                 paths += self.snapshots.mark_deleted(source.base_offset)
         return paths
 
     def finish_swaps(self, segments: Sequence[Segment]) -> None:
-        """Give those of `segments`, which are the log's, their own names that still have those of `.swap` files.
+        """Rename the `.swap` files of those `segments` (all of the log's) that still have such names.
 
-        Until then no other may be swapped in: a start would delete what lies between them. Nor may a `.cleaned` be made
-        before them: a start would take them for half done, and delete them. Raises NoSpaceError.
+        Must come before any other swap, because a start would delete the segments between two `.swap` segments. Must
+        also come before any `.cleaned` file with a smaller offset, because a start would then delete the `.swap` files.
+        Raises NoSpaceError.
         """
 
         def finish() -> None:
@@ -215,10 +222,10 @@ class LogFiles:
                     self.files.sync_directory(self.directory)
                 self._unfinished_swaps.pop()
 
-        self.guard("cannot swap in a compacted segment", finish)
+        self.attempt("cannot swap in a compacted segment", finish)
 
     def delete_half_compacted(self) -> None:
-        """Delete what a compaction that was broken off has left: at the next crash it would be taken for another's."""
+        """Delete the files of a cancelled compaction. After a crash they would be mistaken for those of another one."""
         in_use = {os.path.basename(path) for segment in self._unfinished_swaps for path in segment.paths}
 
         def delete() -> None:
@@ -226,45 +233,45 @@ class LogFiles:
                 if entry.name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX)) and entry.name not in in_use:
                     self.files.delete(os.path.join(self.directory, entry.name))
 
-        self.guard("cannot delete half-compacted segments", delete)
+        self.attempt("cannot delete half-compacted segments", delete)
 
-    def note_held_back(self, segments: Iterable[Segment]) -> None:
-        """Some indexes that were built at the start may be in memory alone; `write_held_back` writes them."""
-        self._held_back = [segment for segment in segments if segment.is_held_back]
-        if self._held_back:
+    def note_unwritten_indexes(self, segments: Iterable[Segment]) -> None:
+        """Remember the segments whose indexes are only in memory, so that `write_unwritten_indexes` can write them."""
+        self._unwritten = [segment for segment in segments if segment.is_only_in_memory]
+        if self._unwritten:
             logger.error(
-                "%s: no space left in %s: the indexes of %d of its segments are kept in memory until there is",
+                "%s: no space left in %s: the indexes of %d segments are kept in memory until there is space",
                 self._topic_partition,
                 self.directory,
-                len(self._held_back),
+                len(self._unwritten),
             )
             self.is_full = True
 
-    def write_held_back(self, segments: Sequence[Segment]) -> None:
-        """Write those of `segments`, which are the log's, as far as there is room."""
-        if not self._held_back:
+    def write_unwritten_indexes(self, segments: Sequence[Segment]) -> None:
+        """Write the indexes that are only in memory, as far as there is space. `segments` are all of the log's."""
+        if not self._unwritten:
             return
 
         def write() -> None:
-            while self._held_back:
-                segment = self._held_back[-1]
+            while self._unwritten:
+                segment = self._unwritten[-1]
                 if segment is segments[-1]:
                     segment.write_pending()
-                elif segment in segments:  # of one that is gone, another may have the names
+                elif segment in segments:  # another segment may have the names of one that is gone
                     segment.deactivate()
                     segment.close_files()
-                self._held_back.pop()
+                self._unwritten.pop()
 
         with suppress(NoSpaceError):
-            self.guard("cannot write an index", write)
+            self.attempt("cannot write an index", write)
 
     def close_segments(self, segments: Sequence[Segment]) -> None:
-        """Write the active segment's last index entries, let go of all files, and refuse changes from now on."""
+        """Write the active segment's last index entries, close all files, and refuse changes from now on."""
         for segment in segments[:-1]:
             segment.close_files()
-        self.guard("cannot write an index", segments[-1].close)
+        self.attempt("cannot write an index", segments[-1].close)
         for segment in segments:
-            self.guard("cannot delete an index", segment.delete_wrong_indexes)
+            self.attempt("cannot delete an index", segment.delete_wrong_indexes)
         self.is_closed = True
 
     # --- the directory's own files ------------------------------------------------------------------------------
@@ -272,42 +279,42 @@ class LogFiles:
     def write_epochs(self, entries: Sequence[EpochEntry]) -> None:
         path = os.path.join(self.directory, LEADER_EPOCH_FILE)
         self.are_epochs_written = False
-        self.guard("cannot write the leader epochs", lambda: checkpoint_file.write_epochs(self.files, path, entries))
+        self.attempt("cannot write the leader epochs", lambda: checkpoint_file.write_epochs(self.files, path, entries))
         self.are_epochs_written = True
 
     def write_topic_id(self, topic_id: uuid.UUID) -> None:
         path = os.path.join(self.directory, partition_metadata.FILE_NAME)
-        self.guard("cannot write the topic id", lambda: partition_metadata.write_topic_id(self.files, path, topic_id))
+        self.attempt("cannot write the topic id", lambda: partition_metadata.write_topic_id(self.files, path, topic_id))
 
     def rename_directory(self, directory: str, segments: Iterable[Segment]) -> None:
         """Move the directory, with `segments` in it, to another name in the same log directory."""
-        self.guard("cannot rename the directory", lambda: self.files.rename(self.directory, directory))
+        self.attempt("cannot rename the directory", lambda: self.files.rename(self.directory, directory))
         self.directory = directory
         self.snapshots.directory = directory
         for segment in segments:
             segment.move_to(directory)
         parent = os.path.dirname(directory)
-        self.guard("cannot sync a log directory", lambda: self.files.sync_directory(parent), may_be_full=False)
+        self.attempt("cannot sync a log directory", lambda: self.files.sync_directory(parent), may_be_full=False)
 
     def mark_unfinished(self) -> None:
-        """It is about to get the name of the log that it is a copy of."""
+        """Mark this copy, durably, before it gets the name of its original."""
         path = os.path.join(self.directory, MARK_FILE)
-        self.guard("cannot mark a copy", lambda: self.files.create_empty(path))
+        self.attempt("cannot mark a copy", lambda: self.files.create_empty(path))
         self.sync_directory()
 
     def mark_finished(self) -> None:
-        """It has it, durably."""
+        """Remove the mark of a copy that durably has the name of its original."""
         path = os.path.join(self.directory, MARK_FILE)
-        self.guard("cannot delete the mark of a copy", lambda: self.files.delete(path))
+        self.attempt("cannot delete the mark of a copy", lambda: self.files.delete(path))
         self.sync_directory()
 
     def sync_directory(self) -> None:
-        """Make the names of the files in it durable."""
-        self.guard("cannot sync the directory", lambda: self.files.sync_directory(self.directory), may_be_full=False)
+        """Sync the directory, so that the names of its files are durable."""
+        self.attempt("cannot sync the directory", lambda: self.files.sync_directory(self.directory), may_be_full=False)
 
     def delete_directory(self) -> None:
-        """Remove the directory and all that is in it."""
-        self.guard("cannot delete", lambda: self.files.delete_tree(self.directory), may_be_full=False)
+        """Delete the directory and everything in it."""
+        self.attempt("cannot delete", lambda: self.files.delete_tree(self.directory), may_be_full=False)
 
 
 def mark_segments_deleted(segments: Iterable[Segment], snapshots: ProducerSnapshots) -> list[str]:

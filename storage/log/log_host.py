@@ -1,4 +1,4 @@
-"""What a log needs of the log directory it lies in."""
+"""The interface through which a log calls its log directory."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ logger = logging.getLogger(__name__)
 
 
 class LogHost(Protocol):
-    """Called on the log's strand, so from any thread; none of these may call back into the log."""
+    """Called on the log's strand, so from any thread. No method may call back into the log."""
 
     def delete_later(self, paths: list[str], delay_ms: int) -> None:
-        """Delete files that are renamed to `.deleted` already, once no reader can need them any more."""
+        """Delete files that were renamed to `.deleted`, after `delay_ms`, when no reader uses them any more."""
 
     def directory_failed(self, what: str, error: OSError) -> None:
-        """An I/O error left a file in an unknown state: the log directory goes offline."""
+        """Take the log directory offline, because an I/O error left a file in an unknown state."""
 
     def rolled(self, topic_partition: TopicPartition) -> None:
-        """The log has a new active segment: what is before it can be flushed in the background."""
+        """The log has a new active segment. The segments before it can be flushed in the background."""
 
     def truncating(self, topic_partition: TopicPartition) -> bool:
-        """The log is about to become shorter: write its lowered recovery point into the checkpoint before.
+        """Write the log's lowered recovery point to the checkpoint, before the log is truncated.
 
-        False when that is not written, for want of space or because the directory is offline.
+        Returns False when it could not be written: the disk is full or the directory is offline.
         """
 
     def truncated(self, topic_partition: TopicPartition) -> None:
-        """The log is shorter now."""
+        """The log was truncated."""
 
     def roll_jitter_ms(self, bound_ms: int) -> int:
-        """A random number of ms from 0 up to, not including, `bound_ms` (0 for 0)."""
+        """Return a random number of ms in [0, `bound_ms`), 0 for a bound of 0."""
 
 
-class LoneHost:
-    """For a log on its own (tools, tests): files are deleted at once, and nothing else happens."""
+class StandaloneHost:
+    """The host of a log without a store (tools, tests): deletes files at once and does nothing else."""
 
     def __init__(self, files: Files) -> None:
         self._files = files

@@ -1,4 +1,4 @@
-"""Retention of one log: the segments that `retention` names are deleted. On the log's strand."""
+"""Retention of one log: delete the segments that `retention_rules` chooses. Runs on the log's strand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from functools import partial
 
 from ...protocol.errors import CorruptRecordError
-from ..files.no_space import NoSpaceError
+from ..errors import NoSpaceError
 from ..segment.segment import Segment
 from . import retention_rules as retention
 from .log import Log
@@ -15,8 +15,11 @@ logger = logging.getLogger(__name__)
 
 
 def apply_retention(log: Log, now_ms: int, high_watermark: int) -> list[int]:
-    """Delete the segments that are before the log start, beyond `retention.bytes` or older than `retention.ms`;
-    return their base offsets. A compacted topic keeps the last two kinds."""
+    """Delete the segments before the log start offset, beyond `retention.bytes` or older than `retention.ms`.
+
+    Returns the base offsets of the deleted segments. With `cleanup.policy=compact` only the segments before the log
+    start offset are deleted.
+    """
     log.files.check_online()
     config = log.config
     deleted: list[int] = []
@@ -33,28 +36,33 @@ def apply_retention(log: Log, now_ms: int, high_watermark: int) -> list[int]:
 
 
 def _beyond_time(log: Log, now_ms: int, high_watermark: int) -> int:
-    """How many leading segments are too old. That is not left to their indexes alone, which a crash may have torn."""
+    """Count the leading segments that are too old.
+
+    The batches confirm what the time index says: a crash may have torn it.
+    """
     while True:
         count = retention.beyond_time(_facts(log), high_watermark, log.config.retention_ms, now_ms)
-        if all(log.files.guard("cannot read a segment", partial(_is_confirmed, each)) for each in log.segments[:count]):
+        if all(
+            log.files.attempt("cannot read a segment", partial(_is_confirmed, each)) for each in log.segments[:count]
+        ):
             return count
 
 
 def _is_confirmed(segment: Segment) -> bool:
     try:
         return segment.confirm_max_timestamp()
-    except CorruptRecordError:  # no reason to keep the rest for ever
+    except CorruptRecordError:  # a damaged segment must not keep the rest forever
         return True
 
 
 def _warn_of_future(log: Log, pinned: retention.SegmentFacts | None) -> None:
-    """Once for each segment, not at every look."""
+    """Log a warning, once for each segment."""
     if pinned is None or pinned.base_offset == log.future_timestamp_warned_for:
         return
     log.future_timestamp_warned_for = pinned.base_offset
     logger.warning(
-        "%s: the segment at offset %d has a record of %s, in the future: by retention.ms=%d neither it nor what "
-        "follows is deleted before then (message.timestamp.after.max.ms refuses such records)",
+        "%s: the segment at offset %d has a record with the timestamp %s, which is in the future. retention.ms=%d "
+        "deletes neither this segment nor later ones before then. message.timestamp.after.max.ms refuses such records",
         log.topic_partition,
         pinned.base_offset,
         retention.date_of(pinned.largest_timestamp),
@@ -67,7 +75,7 @@ def _facts(log: Log) -> list[retention.SegmentFacts]:
     ends = (*view.base_offsets[1:], view.log_end_offset)
     facts: list[retention.SegmentFacts] = []
     for segment, end_offset in zip(view.segments, ends, strict=True):
-        largest = log.files.guard("cannot read an index", segment.largest_timestamp)
+        largest = log.files.attempt("cannot read an index", segment.largest_timestamp)
         is_last = segment is view.segments[-1]
         facts.append(retention.SegmentFacts(segment.base_offset, end_offset, segment.size_bytes, largest, is_last))
     return facts
@@ -79,7 +87,7 @@ def _delete_leading(log: Log, count: int, reason: str, now_ms: int) -> list[int]
     if count == len(log.view.segments):
         try:
             log.roll(now_ms)
-        except NoSpaceError:  # what comes before the last one makes the room for another
+        except NoSpaceError:  # deleting the segments before the last one frees the space
             count -= 1
             if not count:
                 raise

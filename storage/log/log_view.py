@@ -1,6 +1,6 @@
-"""What a log shows its readers: a value that never changes, replaced after each step that changed the log.
+"""The immutable view of a log that readers use; every change of the log replaces it.
 
-So a fetch can run on the loop or on any worker while the log's strand appends, rolls and deletes.
+Why: a fetch can run on the event loop or on any worker while the log's strand appends, rolls and deletes.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.errors import OffsetOutOfRangeError
 from ...protocol.records.batch import RecordBatch
 from ..files.files import FileRegion, NotCachedError
+from ..inline_limits import InlineLimits
 from ..producers.producer_state import UnstableOffsets
 from ..segment.batch_span import read_batches
 from ..segment.record_search import first_between
 from ..segment.segment import FoundTimestamp, Segment
 from ..segment.transaction_index import AbortedTransaction
-from ..workers.unpacking import InlineBounds
 
 _GREATEST = (1 << 63) - 1
 
@@ -57,31 +57,31 @@ class LogView(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """There is one segment, and nothing in it."""
+        """The log has one segment, which is empty."""
         return len(self.segments) == 1 and self.end_position == 0
 
     @property
     def starts_inside_a_segment(self) -> bool:
-        """The segments alone do not tell the log start offset (DeleteRecords): it has to be checkpointed."""
+        """The log start offset lies inside the first segment (DeleteRecords), so it must be checkpointed."""
         return self.log_start_offset > self.base_offsets[0]
 
     def slot_of(self, offset: int) -> int:
-        """Number of the segment in which `offset` belongs; -1 when it lies before all of them."""
+        """Return the index of the segment that covers `offset`; -1 when `offset` lies before all segments."""
         return bisect_right(self.base_offsets, offset) - 1
 
     def segment_end(self, slot: int) -> int:
-        """The bytes of segment `slot` that this view covers."""
+        """Return how many bytes of segment `slot` this view covers."""
         return self.end_position if slot == len(self.segments) - 1 else self.segments[slot].size_bytes
 
     def position_of(self, offset: int, *, cached_only: bool = False) -> tuple[int, int]:
-        """(slot of the segment, position in it) where the batch with `offset` begins."""
+        """Return (slot of the segment, byte position in it) of the batch with `offset`."""
         if offset >= self.log_end_offset:
             return len(self.segments) - 1, self.end_position
         slot = max(self.slot_of(offset), 0)
         return slot, self.segments[slot].position_of(offset, self.segment_end(slot), cached_only=cached_only)
 
     def bytes_between(self, start_offset: int, end_offset: int) -> int:
-        """Bytes of the batches from `start_offset` up to, not including, `end_offset`."""
+        """Return the bytes of the batches in [`start_offset`, `end_offset`)."""
         start_slot, start = self.position_of(start_offset)
         end_slot, end = self.position_of(end_offset)
         between = sum(self.segment_end(slot) for slot in range(start_slot, end_slot))
@@ -101,8 +101,8 @@ class LogView(NamedTuple):
         slot = self.slot_of(start_offset)
         if start_offset < self.log_start_offset or start_offset > log_end_offset or slot < 0:
             raise OffsetOutOfRangeError(
-                f"{self.topic_partition}: offset {start_offset} is asked for, "
-                f"the log has {self.log_start_offset} to {log_end_offset}"
+                f"{self.topic_partition}: offset {start_offset} is outside the log, "
+                f"which has {self.log_start_offset} to {log_end_offset}"
             )
         if start_offset >= max_offset:
             return self._nothing(with_aborted_transactions)
@@ -138,11 +138,11 @@ class LogView(NamedTuple):
     def _aborted_transactions(
         self, start_offset: int, slot: int, end_position: int, cached_only: bool
     ) -> list[AbortedTransaction]:
-        """Those that may have records between `start_offset` and `end_position` of segment `slot`."""
+        """Return the aborted transactions that may have records between `start_offset` and `end_position` of `slot`."""
         if not any(segment.transaction_index.exists for segment in self.segments[slot:]):
             return []
         if cached_only:
-            raise NotCachedError("transaction indexes are read by a worker")
+            raise NotCachedError("transaction indexes are read on a worker thread")
         entry = self.segments[slot].offset_index.upper_bound(end_position)
         if entry is not None:
             upper_bound = entry.offset
@@ -153,7 +153,7 @@ class LogView(NamedTuple):
         return self.aborted_transactions(start_offset, upper_bound)
 
     def aborted_transactions(self, start_offset: int, upper_bound: int) -> list[AbortedTransaction]:
-        """The aborted transactions that touch [start_offset, upper_bound)."""
+        """Return the aborted transactions that overlap [start_offset, upper_bound)."""
         found: list[AbortedTransaction] = []
         for segment in self.segments[max(self.slot_of(start_offset), 0) :]:
             transactions, complete = segment.transaction_index.collect(start_offset, upper_bound)
@@ -163,7 +163,7 @@ class LogView(NamedTuple):
         return found
 
     def offset_for_timestamp(
-        self, timestamp: int, max_decompressed_bytes: int, inline: InlineBounds
+        self, timestamp: int, max_decompressed_bytes: int, inline: InlineLimits
     ) -> FoundTimestamp | None:
         """See Log.offset_for_timestamp."""
         for slot, segment in enumerate(self.segments):
@@ -172,7 +172,7 @@ class LogView(NamedTuple):
         return None
 
     def _search_segment(
-        self, slot: int, timestamp: int, max_decompressed_bytes: int, inline: InlineBounds
+        self, slot: int, timestamp: int, max_decompressed_bytes: int, inline: InlineLimits
     ) -> FoundTimestamp | None:
         segment = self.segments[slot]
         end = self.segment_end(slot)
@@ -187,7 +187,7 @@ class LogView(NamedTuple):
                 return _as_the_header_says(batch)
         return None
 
-    def offset_of_max_timestamp(self, max_decompressed_bytes: int, inline: InlineBounds) -> FoundTimestamp | None:
+    def offset_of_max_timestamp(self, max_decompressed_bytes: int, inline: InlineLimits) -> FoundTimestamp | None:
         """See Log.offset_of_max_timestamp."""
         slot = max(range(len(self.segments)), key=lambda number: self.segments[number].max_timestamp.timestamp)
         segment = self.segments[slot]
@@ -211,6 +211,9 @@ class LogView(NamedTuple):
 
 
 def _as_the_header_says(batch: RecordBatch) -> FoundTimestamp:
-    """Of a batch none of whose records has the timestamp that its header promises, which nobody need have checked. To
-    go on would be to read all records of a log of such batches for each who asks."""
+    """Return what the header of a batch says when none of its records has the header's timestamp.
+
+    The header need not have been checked. Searching on would read every record of a log of such batches for each
+    request.
+    """
     return FoundTimestamp(batch.max_timestamp, batch.last_offset, batch.partition_leader_epoch)

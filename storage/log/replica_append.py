@@ -1,4 +1,4 @@
-"""What a follower checks in the record set that its leader sent: whole batches, right checksums, rising offsets."""
+"""The checks of a follower on a record set from its leader: whole batches, valid checksums, rising offsets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..producers.producer_state import DataBatch, EndMarker
 
 
 def prepare_replica_append(records: Buffer, topic_partition: TopicPartition, next_offset: int) -> PreparedAppend | None:
-    """Check `records`, whose offsets stay as they are; None when there is no whole batch in them.
+    """Check `records`, whose offsets stay as they are. Return None when they hold no whole batch.
 
     Raises CorruptRecordError, OffsetsOutOfOrderError, UnexpectedAppendOffsetError.
     """
@@ -25,7 +25,8 @@ def prepare_replica_append(records: Buffer, topic_partition: TopicPartition, nex
     for batch in iter_batches(records):
         if not batch.is_valid_crc():
             raise CorruptRecordError(
-                f"{topic_partition}: replicated record batch at {batch.base_offset} is corrupt (stored crc {batch.crc})"
+                f"{topic_partition}: the replicated batch at offset {batch.base_offset} is corrupt "
+                f"(stored crc {batch.crc})"
             )
         rising = rising and batch.last_offset > last_offset
         last_offset = batch.last_offset
@@ -43,10 +44,12 @@ def prepare_replica_append(records: Buffer, topic_partition: TopicPartition, nex
     first = batches[0]
     if not rising:
         offsets = [batch.last_offset for batch in batches]
-        raise OffsetsOutOfOrderError(f"{topic_partition}: replicated batches end at the offsets {offsets}")
+        raise OffsetsOutOfOrderError(
+            f"{topic_partition}: the last offsets of the replicated batches do not rise: {offsets}"
+        )
     if first.base_offset < next_offset:
         raise UnexpectedAppendOffsetError(
-            f"{topic_partition}: replicated batches from offset {first.base_offset} to {last_offset}, "
+            f"{topic_partition}: the replicated batches have offsets {first.base_offset} to {last_offset}, but "
             f"the log ends at {next_offset}",
             first.base_offset,
             last_offset,

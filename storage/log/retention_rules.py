@@ -1,4 +1,4 @@
-"""Which segments of a log are too old, too many, or before its start. Pure."""
+"""The rules that choose which segments retention deletes: too old, too many bytes, or before the log start. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CLOCK_SKEW_MS = 3_600_000
 
 
 class SegmentFacts(NamedTuple):
-    """What retention goes by: `end_offset` is the next segment's base, or the log's end for the last one."""
+    """A segment as the rules see it. `end_offset` is the next segment's base, or the log end for the last segment."""
 
     base_offset: int
     end_offset: int
@@ -20,7 +20,7 @@ class SegmentFacts(NamedTuple):
 
 
 def _leading(segments: Sequence[SegmentFacts], high_watermark: int, deletable: Callable[[SegmentFacts], bool]) -> int:
-    """How many segments from the first on may go. None reaches beyond the high watermark, nor is empty and last."""
+    """Count the leading deletable segments. None may reach beyond the high watermark, or be the empty last segment."""
     count = 0
     for segment in segments:
         empty_last = segment.is_last and segment.size_bytes == 0
@@ -31,14 +31,14 @@ def _leading(segments: Sequence[SegmentFacts], high_watermark: int, deletable: C
 
 
 def before_log_start(segments: Sequence[SegmentFacts], high_watermark: int, log_start_offset: int) -> int:
-    """How many leading segments lie wholly before the log start offset."""
+    """Count the leading segments that lie wholly before the log start offset."""
     return _leading(
         segments, high_watermark, lambda segment: not segment.is_last and segment.end_offset <= log_start_offset
     )
 
 
 def beyond_size(segments: Sequence[SegmentFacts], high_watermark: int, retention_bytes: int) -> int:
-    """How many leading segments can go so that at least `retention_bytes` stay; below 0 is no limit."""
+    """Count the leading segments that can go while at least `retention_bytes` stay; below 0 means no limit."""
     excess = sum(segment.size_bytes for segment in segments) - retention_bytes
     if retention_bytes < 0 or excess < 0:
         return 0
@@ -54,14 +54,14 @@ def beyond_size(segments: Sequence[SegmentFacts], high_watermark: int, retention
 
 
 def beyond_time(segments: Sequence[SegmentFacts], high_watermark: int, retention_ms: int, now_ms: int) -> int:
-    """How many leading segments have no record younger than `retention_ms`; below 0 is no limit."""
+    """Count the leading segments without a record younger than `retention_ms`; below 0 means no limit."""
     if retention_ms < 0:
         return 0
     return _leading(segments, high_watermark, lambda segment: now_ms - segment.largest_timestamp > retention_ms)
 
 
 def date_of(timestamp_ms: int) -> str:
-    """A timestamp for people, in UTC; one beyond the calendar as it is."""
+    """Format a timestamp as a UTC date, or as a number when it is beyond the calendar."""
     try:
         return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
     except (OverflowError, ValueError, OSError):
@@ -69,9 +69,9 @@ def date_of(timestamp_ms: int) -> str:
 
 
 def pinned_by_future(segments: Sequence[SegmentFacts], now_ms: int) -> SegmentFacts | None:
-    """The first segment, when a timestamp from the future keeps it, and all behind it, from being deleted by time.
+    """Return the first segment if its greatest timestamp is over an hour in the future, else None.
 
-    Clocks that go a little ahead are no reason to say so.
+    Retention by time then deletes neither this segment nor any later one.
     """
     first = segments[0] if segments else None
     return first if first is not None and first.largest_timestamp > now_ms + _CLOCK_SKEW_MS else None

@@ -1,12 +1,9 @@
-"""The queue of one log: what changes it runs one step at a time, in the order it was asked for.
+"""The strand of a log: a queue that runs the log's changes one at a time, in the order they were submitted.
 
-A worker that takes the strand drains it, and appends that stand next to each other go into the log in one write. Of
-bulk (see `worker_pool`) it does one group, and then the strand waits for its turn again. An append that is little work
-runs right on the loop when the strand is idle, which is cheaper than two hops between threads, for as long as the
-directory's disk answers fast (see `inline_append`). When it turns out that it has to begin a segment, a worker goes on
-with it.
-
-Everything here but `_drain` runs on the loop.
+How: a worker drains the queue, and neighbouring appends become one write. Long work (see `worker_pool`) is done one
+group at a time, and the strand then queues again. A quick append on an idle strand runs on the event loop itself, as
+long as the disk is fast (see `inline_append`); when it needs a new segment, a worker continues it.
+Everything here but `_drain` and `_drain_long` runs on the event loop.
 """
 
 from __future__ import annotations
@@ -20,10 +17,10 @@ from typing import Any
 
 from ...protocol.errors import KafkaError
 from ..producers.prepared_append import PreparedAppend
-from ..workers.bulk_queue import BulkSource
-from ..workers.callbacks import call_apart
+from ..workers.callbacks import call_isolated
+from ..workers.fair_queue import LongWorkSource
 from ..workers.worker_pool import Pool, PoolClosedError
-from .inline_append import InlineBudget, is_bulk, is_little_work
+from .inline_append import InlineBudget, is_long, is_quick_append
 from .log import Log
 from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 
@@ -33,16 +30,19 @@ AppendCallback = Callable[[LogAppendInfo | Exception], None]
 StepCallback = Callable[[Any], None]
 
 _MAX_GROUP = 256
-_MAX_BULK_BYTES = 1 << 20
-"""Of a group of appends that are bulk, but for the last one."""
+_MAX_LONG_BYTES = 1 << 20
+"""Most bytes of a group of long appends, not counting the last one."""
 _S_FOR_A_BYTE = 1e-7
-"""Of bulk, between gzip's 50 ns and the 250 ns of zstd at its hardest level."""
+"""Estimated time of a long append: between gzip's 50 ns and the 250 ns of zstd at its highest level."""
 
 
 class Strand:
-    """The strand of `log`. Callbacks run on the loop; that of an append done inline runs before `append` returns."""
+    """The strand of `log`.
 
-    __slots__ = ("_budget", "_bulk", "_busy", "_pool", "_queue", "_step", "log")
+    Callbacks run on the event loop. The callback of an inline append runs before `append` returns.
+    """
+
+    __slots__ = ("_budget", "_busy", "_long_work", "_pool", "_queue", "_step", "log")
 
     def __init__(self, log: Log, pool: Pool, budget: InlineBudget | None = None) -> None:
         self.log = log
@@ -50,25 +50,25 @@ class Strand:
         self._budget = budget if budget is not None else InlineBudget()
         self._queue: deque[tuple[Any, Callable[[Any], None] | None, bool]] = deque()
         self._busy = False
-        self._bulk: BulkSource | None = None  # most logs never have any
-        self._step = threading.Lock()  # held by whoever runs a step: a worker, the loop, or `run_now`'s caller
+        self._long_work: LongWorkSource | None = None  # most logs never have long work
+        self._step = threading.Lock()  # taken for each step, by a worker, the loop, or the caller of `run_now`
 
     @property
     def is_idle(self) -> bool:
         return not self._busy
 
     def use_budget(self, budget: InlineBudget) -> None:
-        """The log lies in another directory now. From any thread."""
+        """Use the budget of another log directory, to which the log has moved. From any thread."""
         self._budget = budget
 
     def append(self, append: LeaderAppend | FollowerAppend, callback: AppendCallback) -> None:
-        """Append; `callback` gets what became of it, or the error (a KafkaError, or another one, which is a bug)."""
-        if not self._busy and is_little_work(append, self.log.config):
+        """Append; `callback` gets the result or the error (a KafkaError; any other exception is a bug)."""
+        if not self._busy and is_quick_append(append, self.log.config):
             budget = self._budget
             started = budget.now()
             if started >= budget.paused_until:
                 log = self.log
-                self._busy = True  # what the append itself asks for waits behind it
+                self._busy = True  # work that the append itself submits waits until it is done
                 with self._step:
                     result = _run(log, log.append_unless_full, append)
                 budget.spent(started, budget.now())
@@ -79,28 +79,28 @@ class Strand:
                     self._hand_back()
                     callback(result)
                 return
-        self._put(append, callback, is_bulk(append, self.log.config))
+        self._put(append, callback, is_long(append, self.log.config))
 
     def submit(
-        self, step: Callable[[Log], Any], callback: StepCallback | None = None, *, is_bulk: bool = False
+        self, step: Callable[[Log], Any], callback: StepCallback | None = None, *, is_long: bool = False
     ) -> None:
-        """Run `step` on a worker when what is queued is done; `callback` gets what it returned or raised."""
-        self._put(step, callback, is_bulk)
+        """Run `step` on a worker after everything queued before it; `callback` gets its result or its exception."""
+        self._put(step, callback, is_long)
 
     def run_now(self, step: Callable[[Log], Any]) -> Any:
-        """Run `step` on this thread, which may not be the loop's, before what is queued: it waits for one step only."""
+        """Run `step` on this thread (not the event loop's), ahead of the queue: it waits for the running step only."""
         with self._step:
             return step(self.log)
 
     def fence(self, leader_epoch: int) -> None:
-        """Appends that come behind this, and those still queued behind it, fail when accepted under an older epoch."""
+        """Make every later append fail that was accepted in an older leader epoch."""
         if self._busy:
             self._put(lambda log: log.fence(leader_epoch), None, False)
         else:
             self.log.fence(leader_epoch)
 
-    def _put(self, item: Any, callback: Callable[[Any], None] | None, is_bulk: bool) -> None:
-        self._queue.append((item, callback, is_bulk))
+    def _put(self, item: Any, callback: Callable[[Any], None] | None, is_long: bool) -> None:
+        self._queue.append((item, callback, is_long))
         if not self._busy:
             self._busy = True
             self._have_drained()
@@ -108,21 +108,21 @@ class Strand:
     def _have_drained(self) -> None:
         try:
             if self._queue[0][2]:
-                if self._bulk is None:
-                    self._bulk = BulkSource(self._expected_s())
-                self._pool.submit_bulk(self._drain_bulk, self._bulk)
+                if self._long_work is None:
+                    self._long_work = LongWorkSource(self._expected_s())
+                self._pool.submit_long(self._drain_long, self._long_work)
             else:
                 self._pool.submit(self._drain)
         except PoolClosedError:
-            self._run_all()  # the broker stops, its logs are closed: what came last of all fails at once
+            self._run_all()  # the broker is stopping and its logs are closed: the steps fail at once
 
     def _expected_s(self) -> float:
-        """So long the first bulk takes, roughly."""
+        """Estimate how long the first step will take."""
         item = self._queue[0][0]
         return len(item.records) * _S_FOR_A_BYTE if _is_append(item) else 0.0
 
     def _drain(self) -> None:
-        """On a worker: run all that is queued up to the next bulk, then hand the strand back."""
+        """On a worker: run the queued steps up to the next long one, then hand the strand back."""
         queue = self._queue
         try:
             while queue and not queue[0][2]:
@@ -135,14 +135,14 @@ class Strand:
             self._run_next()
         self._pool.post(self._hand_back)
 
-    def _drain_bulk(self) -> None:
+    def _drain_long(self) -> None:
         try:
             self._run_next()
         finally:
             self._pool.post(self._hand_back)
 
     def _run_next(self) -> None:
-        """A step, or a group of appends."""
+        """Run one step, or a group of appends."""
         items = [self._queue.popleft()]
         if _is_append(items[0][0]):
             self._take_group(items)
@@ -154,13 +154,13 @@ class Strand:
         self._pool.post(_deliver, items, results)
 
     def _take_group(self, items: list[tuple[Any, Callable[[Any], None] | None, bool]]) -> None:
-        queue, is_bulk = self._queue, items[0][2]
-        size_bytes = len(items[0][0].records) if is_bulk else 0
-        while queue and len(items) < _MAX_GROUP and size_bytes < _MAX_BULK_BYTES:
-            if not _is_append(queue[0][0]) or queue[0][2] is not is_bulk:
+        queue, is_long = self._queue, items[0][2]
+        size_bytes = len(items[0][0].records) if is_long else 0
+        while queue and len(items) < _MAX_GROUP and size_bytes < _MAX_LONG_BYTES:
+            if not _is_append(queue[0][0]) or queue[0][2] is not is_long:
                 return
             items.append(queue.popleft())
-            if is_bulk:
+            if is_long:
                 size_bytes += len(items[-1][0].records)
 
     def _hand_back(self) -> None:
@@ -197,7 +197,7 @@ def _run(log: Log, step: Callable[[Any], Any], argument: Any) -> Any:
 
 
 def _unexpected(log: Log, error: Exception) -> Exception:
-    """A bug, or a broken invariant: whoever asked gets it, and decides what it stops."""
+    """Log a bug or a broken invariant; the caller of the step gets the exception."""
     logger.error("%s: a step failed", log.topic_partition, exc_info=error)
     return error
 
@@ -205,4 +205,4 @@ def _unexpected(log: Log, error: Exception) -> Exception:
 def _deliver(items: list[tuple[Any, Callable[[Any], None] | None, bool]], results: list[Any]) -> None:
     for (_, callback, _), result in zip(items, results, strict=True):
         if callback is not None:
-            call_apart(callback, result)
+            call_isolated(callback, result)

@@ -1,4 +1,4 @@
-"""A record set that passed all checks but those against the log's producers, and is ready to be written as it is."""
+"""A record set that is ready to be written: it passed all checks except those against the producer state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_FIRST_OFFSET = -1
 
 
 class PreparedAppend:
-    """`batches` hold the offsets they will be stored under; `data` is all of them, one behind the other."""
+    """`batches` have their final offsets. `data` is the bytes of all batches, one after the other."""
 
     __slots__ = (
         "batches",
@@ -52,7 +52,7 @@ class PreparedAppend:
 
 
 class PreparedBatch(NamedTuple):
-    """One batch of an append: `leader_epoch` is -1 for magic 0 and 1."""
+    """One batch of an append. `leader_epoch` is -1 for magic 0 and 1."""
 
     size_bytes: int
     base_offset: int
@@ -62,10 +62,10 @@ class PreparedBatch(NamedTuple):
 
 
 def producer_update(batch: RecordBatch, base_offset: int) -> DataBatch | EndMarker | None:
-    """What a batch with a producer id, stored at `base_offset`, does to the log's producers.
+    """Return how a batch with a producer id, stored at `base_offset`, changes the producer state.
 
-    None for a control batch that is empty (compacted) or no end of a transaction. Raises InvalidRecordError for a
-    control record that cannot be read.
+    None for a control batch that is empty (compacted) or not a transaction marker. Raises InvalidRecordError for an
+    unreadable control record.
     """
     last_offset = base_offset + batch.last_offset_delta
     if batch.is_control:

@@ -1,4 +1,4 @@
-"""Bringing a log's producer state to an offset: from the latest snapshot, then from the records behind it."""
+"""Rebuild of a log's producer state at an offset: from the latest snapshot and the records after it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .producer_state import DataBatch, EndMarker, ProducerState
 logger = logging.getLogger(__name__)
 
 _BYTES_UNDER_WAY = 4 << 20
-"""What clients may have sent and not seen answered when a broker dies, in one partition."""
+"""Most bytes that clients may have in flight to one partition when a broker dies."""
 
 
 def apply_batch(state: ProducerState, batch: RecordBatch) -> list[AbortedTransaction]:
-    """Note a batch of the log in the state; return the transaction it aborts, if it does, in a list."""
+    """Apply a batch of the log to the state; return a list with the transaction it aborts, if any."""
     aborted: list[AbortedTransaction] = []
     if batch.producer_id >= 0:
         update = producer_update(batch, batch.base_offset)
@@ -44,8 +44,8 @@ def rebuild_producer_state(
 ) -> None:
     """Make `state` reflect the records before `end_offset`, and snapshot it there. Raises OSError, CorruptRecordError.
 
-    Without any snapshot the whole log is read, also after a clean stop, which leaves one at its end. (Kafka then takes
-    the log for one of a version without producers, and forgets those it had.)
+    Without a snapshot the whole log is read, also after a clean stop, which should have left one at the log's end.
+    (Kafka then assumes a log from a version without producer state, and forgets the producers.)
     """
     was_empty = state.is_empty and state.end_offset >= end_offset
     snapshots.delete_outside(log_start_offset, end_offset)
@@ -54,15 +54,15 @@ def rebuild_producer_state(
         if state.end_offset < end_offset and not was_empty:
             read_producers(state, snapshots, segments, log_start_offset, end_offset)
     state.end_offset = end_offset
-    snapshots.take_if_there_is_room(state)
+    snapshots.take_if_there_is_space(state)
 
 
 def recall_last_batches(state: ProducerState, segments: Sequence[Segment]) -> None:
-    """Give producers back the batches before their last one, which a snapshot does not hold (Kafka goes without).
+    """Restore the batches of producers before their last one, which a snapshot does not hold (Kafka does not do this).
 
-    A client that had several requests under way when the broker was killed repeats them all. Of those that were stored,
-    only the last would be known as a repetition; the others would be refused with OUT_OF_ORDER_SEQUENCE_NUMBER, at
-    which an idempotent producer gives up. They are looked for in the last bytes before the state's end.
+    Why: a client with several requests in flight when the broker was killed repeats them all. Without this, only the
+    last stored batch would be known as a duplicate. The others would be refused with OUT_OF_ORDER_SEQUENCE_NUMBER, and
+    an idempotent producer then gives up. The batches are searched in the last 4 MiB before the state's end.
     """
     if not state.producers:
         return
@@ -73,21 +73,25 @@ def recall_last_batches(state: ProducerState, segments: Sequence[Segment]) -> No
                 update = producer_update(batch, batch.base_offset) if batch.producer_id >= 0 else None
                 if isinstance(update, DataBatch):
                     recent.apply_batch(update)
-    except CorruptRecordError as error:  # below the recovery point: not what a start looks for
-        logger.warning("%s: the last batches of producers are not known: %s", state.topic_partition, error)
+    except CorruptRecordError as error:  # below the recovery point, where a start does not search for damage
+        logger.warning(
+            "%s: the last batches of its producers cannot be restored, repeated batches may be refused: %s",
+            state.topic_partition,
+            error,
+        )
         return
     for producer_id, entry in state.producers.items():
         found = recent.producers.get(producer_id)
         if found is None or not entry.batches or found.producer_epoch != entry.producer_epoch:
             continue
         if found.batches[-1].last_offset == entry.batches[-1].last_offset:
-            # The last one as it is: a snapshot gives it the time of the producer's last sign of life.
+            # The last batch stays as it is: the snapshot has the time of the producer's last activity in it.
             found.batches[-1] = entry.batches[-1]
             entry.batches = found.batches
 
 
 def _last_bytes(segments: Sequence[Segment], size_bytes: int) -> list[tuple[Segment, int]]:
-    """The segments that hold them, rising, each with the position of a batch from which on they are there."""
+    """Return the segments with the last `size_bytes` of the log, each with the position of the first batch to read."""
     holders: list[tuple[Segment, int]] = []
     for segment in reversed(segments):
         if size_bytes <= 0:
@@ -106,7 +110,7 @@ def read_producers(
     log_start_offset: int,
     end_offset: int,
 ) -> None:
-    """Apply the batches from the state's end on. On the way, `snapshots` get one at each of the last two segments."""
+    """Apply the batches after the state's end. Snapshots are written at the bases of the last two segments."""
     worth_a_snapshot = {segment.base_offset for segment in segments[-2:]}
     for number, segment in enumerate(segments):
         following = segments[number + 1].base_offset if number + 1 < len(segments) else end_offset
@@ -115,7 +119,7 @@ def read_producers(
         start = max(segment.base_offset, state.end_offset, log_start_offset)
         state.end_offset = start
         if snapshots is not None and segment.base_offset in worth_a_snapshot and start == segment.base_offset:
-            snapshots.take_if_there_is_room(state)
+            snapshots.take_if_there_is_space(state)
         end_position = segment.position_of(end_offset, segment.size_bytes)
         position = segment.position_of(start, segment.size_bytes)
         for _, batch in read_batches(segment.log_ref.file(), position, end_position):

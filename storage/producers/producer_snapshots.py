@@ -1,10 +1,10 @@
-"""`<offset>.snapshot`: the state of a log's producers at an offset, so that a start need not read the log.
+"""Producer snapshots (`<offset>.snapshot`): the producer state at an offset, so that a start need not read the log.
 
     version int16 = 1, crc uint32 (CRC-32C of what follows), count int32, then per producer:
     producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
     coordinator epoch int32, first offset of its open transaction int64 (-1 for none)
 
-Only the last of a producer's five batches is kept in it.
+Of a producer's last five batches a snapshot has only the last one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from ...protocol.records.batch import NO_SEQUENCE
 from ...protocol.records.crc import crc32c
-from ..files.files import Files, is_passing
+from ..files.files import Files, is_transient
 from ..segment.segment import DELETED_SUFFIX, SNAPSHOT_SUFFIX, file_name
 from .producer_state import NO_OFFSET, BatchMetadata, ProducerEntry, ProducerState
 
@@ -29,7 +29,7 @@ _VERSION = 1
 
 
 class CorruptSnapshotError(Exception):
-    """A snapshot file cannot be read; the state is rebuilt from an older one, or from the log."""
+    """A snapshot file cannot be read. The state is rebuilt from an older snapshot or from the log."""
 
 
 def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
@@ -53,7 +53,7 @@ def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode_snapshot(data: bytes) -> list[ProducerEntry]:
-    """Raises CorruptSnapshotError."""
+    """Return the producers in a snapshot. Raises CorruptSnapshotError."""
     body = data[_HEAD.size :]
     try:
         version, crc = _HEAD.unpack_from(data)
@@ -65,7 +65,7 @@ def decode_snapshot(data: bytes) -> list[ProducerEntry]:
     if crc != crc32c(body):
         raise CorruptSnapshotError(f"stored crc {crc:#x}, computed {crc32c(body):#x}")
     if count < 0 or len(body) < _COUNT.size + count * _ENTRY.size:
-        raise CorruptSnapshotError(f"{count} entries promised in {len(data)} bytes")
+        raise CorruptSnapshotError(f"{count} entries do not fit in {len(data)} bytes")
     entries = []
     for fields in _ENTRY.iter_unpack(body[_COUNT.size : _COUNT.size + count * _ENTRY.size]):
         producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, txn_first_offset = fields
@@ -84,13 +84,13 @@ class ProducerSnapshots:
         self.directory = directory
         self.offsets: list[int] = sorted(offsets)
         self.last_offset = self.offsets[-1] if self.offsets else 0
-        """Offset of the last snapshot that was taken or loaded: no second one is taken there."""
+        """Offset of the last snapshot that was written or loaded. No second snapshot is written there."""
 
     def path(self, offset: int) -> str:
         return os.path.join(self.directory, file_name(offset, SNAPSHOT_SUFFIX))
 
     def take(self, state: ProducerState, *, sync: bool) -> str | None:
-        """Write one at the state's end offset unless one is there; return its path when it was written."""
+        """Write a snapshot at the state's end offset unless there is one; return its path if it was written."""
         offset = state.end_offset
         if offset <= self.last_offset:
             return None
@@ -98,7 +98,7 @@ class ProducerSnapshots:
         try:
             self.files.write_bytes(path, encode_snapshot(state.producers.values()), sync=sync)
         except OSError as error:
-            if is_passing(error):
+            if is_transient(error):
                 self.files.delete(path)
             raise
         if offset not in self.offsets:
@@ -108,20 +108,23 @@ class ProducerSnapshots:
         return path
 
     def retake(self, state: ProducerState) -> None:
-        """Write one at the state's end offset, durably, also in place of one that is there."""
+        """Write a durable snapshot at the state's end offset, replacing an existing one."""
         self.delete_behind(state.end_offset - 1)
         self.take(state, sync=True)
 
-    def take_if_there_is_room(self, state: ProducerState, *, sync: bool = True) -> None:
-        """`take`, where it only saves a later start some reading."""
+    def take_if_there_is_space(self, state: ProducerState, *, sync: bool = True) -> None:
+        """Write a snapshot, unless the disk is full. It only saves a later start some reading."""
         try:
             self.take(state, sync=sync)
         except OSError as error:
-            if not is_passing(error):
+            if not is_transient(error):
                 raise
 
     def load_latest(self, state: ProducerState, log_start_offset: int, now_ms: int) -> None:
-        """Load the latest readable one into `state`, an empty state at log start without any; unreadable ones go."""
+        """Load the latest readable snapshot into `state`, or an empty state at log start.
+
+        Unreadable ones are deleted.
+        """
         while self.offsets:
             offset = self.offsets[-1]
             try:
@@ -147,19 +150,19 @@ class ProducerSnapshots:
         self.last_offset = 0
 
     def delete_behind(self, end_offset: int) -> None:
-        """Delete those of greater offsets; the next one may be taken there."""
+        """Delete the snapshots above `end_offset`, so that new ones can be written there."""
         for offset in [offset for offset in self.offsets if offset > end_offset]:
             self.delete(offset)
         self.last_offset = self.offsets[-1] if self.offsets else 0
 
     def delete_outside(self, log_start_offset: int, log_end_offset: int) -> None:
-        """Delete those that are not in (log start, log end]."""
+        """Delete the snapshots outside (log start, log end]."""
         for offset in list(self.offsets):
             if offset > log_end_offset or offset <= log_start_offset:
                 self.delete(offset)
 
     def remove_stray(self, segment_offsets: Iterable[int]) -> None:
-        """Delete those that belong to no segment, but not the one that a clean stop leaves at the log's end."""
+        """Delete the snapshots without a segment, except the one that a clean stop leaves at the log's end."""
         known = set(segment_offsets)
         stray = [offset for offset in self.offsets if offset not in known]
         last_base = max(known, default=-1)
@@ -169,8 +172,10 @@ class ProducerSnapshots:
             self.delete(offset)
 
     def mark_deleted(self, offset: int) -> list[str]:
-        """Rename the one at `offset` to `.deleted`, if there is one; return the new path in a list. On a disk without
-        room for the name it is deleted."""
+        """Rename the snapshot at `offset` to `.deleted`, if there is one; return a list with the new path.
+
+        On a disk too full for the new name it is deleted at once.
+        """
         if offset not in self.offsets:
             return []
         self.offsets.remove(offset)

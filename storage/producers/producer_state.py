@@ -23,7 +23,7 @@ from ...protocol.errors import (
 )
 from ...protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, decrement_sequence
 from ..segment.transaction_index import AbortedTransaction
-from .transaction_guards import TransactionGuard, TransactionGuards
+from .verification_guards import VerificationGuard, VerificationGuards
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class ProducerState:
         self._completed: tuple[CompletedTransaction, ...] = ()
         self.unstable = UnstableOffsets()
         """Replaced, never changed: any thread may read it."""
-        self.guards = TransactionGuards()
+        self.guards = VerificationGuards()
 
     # --- checks: nothing changes --------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class ProducerState:
         self,
         updates: Iterable[DataBatch | EndMarker],
         origin: AppendOrigin,
-        guard: TransactionGuard | None = None,
+        guard: VerificationGuard | None = None,
     ) -> BatchMetadata | None:
         """Raise unless a leader may append `updates`, in one append; return the stored batch that the append repeats.
 
@@ -233,7 +233,7 @@ class ProducerState:
                 f"is older than its last one, {entry.producer_epoch}"
             )
 
-    def _check_guard(self, batch: DataBatch, guard: TransactionGuard) -> None:
+    def _check_guard(self, batch: DataBatch, guard: VerificationGuard) -> None:
         if not self.has_open_transaction(batch.producer_id) and self.guards.get(batch.producer_id) is not guard:
             raise InvalidTxnStateError(
                 f"{self.topic_partition}: the transaction of producer {batch.producer_id} is not under way any more"

@@ -1,4 +1,4 @@
-"""Producer snapshots of a log that a running broker, ours or Kafka's, may be writing to: it writes them in place."""
+"""Reads the producer snapshots of a log that a running broker may be writing to (snapshots are written in place)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from .producer_snapshots import CorruptSnapshotError, decode_snapshot
 from .producer_state import ProducerEntry
 
 _LONGEST_WRITE_S = 0.1
-"""Between the creation of a file and its last byte, on a busy machine."""
+"""Longest time between the creation of a snapshot and its last byte, on a busy machine."""
 
 
 def read_snapshot(files: Files, path: str, sleep: Callable[[float], None] = time.sleep) -> list[ProducerEntry]:
-    """What cannot be read is read again until it has stayed as it is. Raises CorruptSnapshotError; FileNotFoundError
-    when the broker has deleted it."""
+    """Read a snapshot. An unreadable one is read again until it no longer changes.
+
+    Raises CorruptSnapshotError, and FileNotFoundError when the broker has deleted the file.
+    """
     data = files.read_bytes(path)
     while True:
         try:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import CorruptRecordError
+from ..errors import NoSpaceError
 from ..files import partition_metadata
 from ..files.files import Entry, Files
-from ..files.no_space import NoSpaceError
 from ..leader_epochs import LeaderEpochs
 from ..log.log import Log, LogContents
 from ..log.log_files import LogFiles, mark_segments_deleted
@@ -140,7 +140,7 @@ class _Loader:
         if (are_incomplete or not epochs_before) and not log_files.are_epochs_written:  # to find them takes a long walk
             with suppress(NoSpaceError):
                 log_files.write_epochs(self.epochs.entries)
-        log_files.note_held_back(self.segments)
+        log_files.note_unwritten_indexes(self.segments)
         state = self._load_producers(snapshots, log_start_offset, next_offset, state)
         contents = LogContents(
             tuple(self.segments),

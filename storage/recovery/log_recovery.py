@@ -99,7 +99,7 @@ def recover_segments(
         following = unflushed[number + 1 :]
         state.end_offset = max(state.end_offset, segment.base_offset)
         if not following or number:
-            snapshots.take_if_there_is_room(state, sync=False)  # with the segment's next flush
+            snapshots.take_if_there_is_space(state, sync=False)  # with the segment's next flush
         size_bytes = segment.size_bytes
         logger.debug("%s: recovering segment %d, %d bytes", topic_partition, segment.base_offset, size_bytes)
         scan = rescan(segment, state, epochs)

@@ -16,7 +16,7 @@ from typing import TextIO
 
 from ...protocol.errors import KafkaError
 from ..files.files import Files
-from ..log.log_host import LoneHost
+from ..log.log_host import StandaloneHost
 from .log_loader import load_log
 from .recovery_job import RecoveryJob, RecoveryReport
 
@@ -28,7 +28,7 @@ def recover_log(job: RecoveryJob, files: Files, report: Callable[[RecoveryReport
     try:
         log = load_log(
             files,
-            LoneHost(files),
+            StandaloneHost(files),
             job.path,
             job.topic_partition,
             job.config,

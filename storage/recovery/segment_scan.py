@@ -90,7 +90,7 @@ def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> Segm
         file.sync()
         segment.size_bytes = valid_bytes
     segment.set_max_timestamp(largest)
-    segment.close_or_hold_back()
+    segment.close_or_keep_in_memory()
     return SegmentScan(next_offset, cut_bytes, has_gaps)
 
 

@@ -1,4 +1,4 @@
-"""Where the batches of a `.log` file lie, read from their headers alone."""
+"""Scans of a `.log` file: positions and sizes of its batches from their headers, or whole batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class BatchSpan(NamedTuple):
-    """One batch in a file. For magic 0 and 1 `base_offset` is the last offset: their header does not tell the first."""
+    """One batch in a file. For magic 0 and 1 `base_offset` is the last offset, the only one in the header."""
 
     position: int
     size_bytes: int
@@ -26,10 +26,10 @@ class BatchSpan(NamedTuple):
 
 
 def scan_spans(file: File, position: int, end_position: int, *, cached_only: bool = False) -> Iterator[BatchSpan]:
-    """The whole batches of `file` from `position`, where one begins, to `end_position`.
+    """Yield the whole batches of `file` from `position`, where one begins, to `end_position`.
 
-    Only headers are read, a page at a time. A batch cut off at the end is left out; nonsense raises CorruptRecordError.
-    With `cached_only` raises NotCachedError rather than wait for the disk.
+    Only headers are read, a page at a time. A batch cut off at the end is left out. Raises CorruptRecordError for an
+    invalid header, and with `cached_only` NotCachedError instead of waiting for the disk.
     """
     read_at = file.read_cached_at if cached_only else file.read_at
     chunk: bytes | bytearray = b""
@@ -59,10 +59,10 @@ def scan_spans(file: File, position: int, end_position: int, *, cached_only: boo
 
 
 def read_batches(file: File, position: int, end_position: int) -> Iterator[tuple[int, RecordBatch]]:
-    """The whole batches of `file` with their bytes, and where each begins in the file; read a megabyte at a time.
+    """Yield (position, batch) of the whole batches of `file`, with their bytes; read a megabyte at a time.
 
-    A batch's buffer is valid until the next one is asked for. Stops before a batch cut off at the end; nonsense raises
-    CorruptRecordError.
+    A batch's buffer is valid until the next batch is requested. Stops before a batch cut off at the end. Raises
+    CorruptRecordError for an invalid header.
     """
     while position + LOG_OVERHEAD < end_position:
         chunk = file.read_at(position, min(_CHUNK_BYTES, end_position - position))
@@ -84,6 +84,6 @@ def read_batches(file: File, position: int, end_position: int) -> Iterator[tuple
 
 
 def check_batch(batch: RecordBatch) -> None:
-    """Raise CorruptRecordError unless the batch's checksum is right."""
+    """Raise CorruptRecordError unless the checksum of the batch is valid."""
     if not batch.is_valid_crc():
         raise CorruptRecordError(f"stored crc {batch.crc:#x}, computed {batch.compute_crc():#x}")

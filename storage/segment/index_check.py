@@ -1,7 +1,7 @@
-"""Whether the indexes of a segment fit what is in its `.log`, seen from a few reads.
+"""Quick checks at a start: do a segment's indexes fit its `.log`? Each takes a few reads.
 
-A clean stop says that everything was written, not that the disk or somebody else left it so: what is wrong at the end
-of the active segment would hide records, have their offsets handed out again, and misplace every later index entry.
+Why: after a clean stop the files may still have been damaged by the disk or by hand. A fault at the end of the active
+segment would hide records, assign their offsets again, and misplace every later index entry.
 """
 
 from __future__ import annotations
@@ -12,57 +12,58 @@ from .segment import Segment
 
 
 def closed_segment_fault(segment: Segment, end_offset: int | None = None) -> str | None:
-    """Why the last entries of a closed segment's indexes cannot be, or None. Raises OSError.
+    """Return why the last index entries of a closed segment must be wrong, or None. Raises OSError.
 
-    `end_offset`: where the next segment begins.
+    `end_offset` is the base offset of the next segment.
     """
     end = segment.base_offset + MAX_RELATIVE_OFFSET + 1 if end_offset is None else end_offset
     if len(segment.offset_index):
         offset, position = segment.offset_index.last()
         if not segment.base_offset <= offset < end or not 0 <= position < segment.size_bytes:
-            return f"an index entry of offset {offset} at byte {position} of {segment.size_bytes}"
+            return f"an index entry has offset {offset} at byte {position} of {segment.size_bytes}"
     last = segment.time_index.last()
     if len(segment.time_index) and not segment.base_offset <= last.offset < end:
-        return f"a time index entry of offset {last.offset}"
+        return f"a time index entry has offset {last.offset}"
     if last.timestamp <= 0 and segment.size_bytes and _first_timestamp(segment) > max(last.timestamp, 0):
-        return "the time index has not even the timestamp of the first batch"
+        return "the time index lacks the timestamp of the first batch"
     return None
 
 
 def unclosed_segment_fault(segment: Segment) -> str | None:
-    """Why the indexes were not synced since the segment was closed, or None. Raises OSError.
+    """Return why the indexes were not synced after the segment was closed, or None. Raises OSError.
 
-    All of its records had been synced before the roll wrote the last time index entry, and no flush has come since.
+    For a segment whose records were all synced before the roll, which then wrote the last time index entry; no flush
+    has come since.
     """
     try:
         if segment.find_max_timestamp().timestamp > segment.time_index.last().timestamp:
-            return "the time index has not the greatest timestamp"
+            return "the time index lacks the greatest timestamp"
     except CorruptRecordError as error:
-        return f"no batch where the indexes point: {error}"
+        return f"an index entry points to no batch: {error}"
     return None
 
 
 def _first_timestamp(segment: Segment) -> int:
     try:
         return segment.first_timestamp
-    except CorruptRecordError:  # a start looks at what it needs; this is for who reads there
+    except CorruptRecordError:  # a start does not check all records; readers of this batch get the error
         return -1
 
 
 def transaction_index_fault(segment: Segment) -> str | None:
-    """Why the aborted transactions of a segment cannot be, or None. Raises OSError, CorruptIndexError."""
+    """Return why the transaction index of a segment must be wrong, or None. Raises OSError, CorruptIndexError."""
     last_offset = segment.base_offset - 1
     for transaction in segment.transaction_index.entries():
         if not last_offset < transaction.last_offset > transaction.first_offset:
-            return f"an aborted transaction from {transaction.first_offset} to {transaction.last_offset}"
+            return f"an aborted transaction has the offsets {transaction.first_offset} to {transaction.last_offset}"
         last_offset = transaction.last_offset
     return None
 
 
 def active_segment_fault(segment: Segment, flushed_offset: int) -> str | None:
-    """Why the active segment's indexes cannot be used or its end is not what it was, or None. Raises OSError.
+    """Return why the active segment's indexes cannot be used or its end has changed, or None. Raises OSError.
 
-    Everything before `flushed_offset` was on disk once. Reads both indexes, and the headers behind their last entries.
+    Everything before `flushed_offset` was on disk once. Reads both indexes and the headers after their last entries.
     """
     for index in (segment.offset_index, segment.time_index):
         index.activate()
@@ -74,7 +75,7 @@ def active_segment_fault(segment: Segment, flushed_offset: int) -> str | None:
     try:
         return _end_fault(segment, flushed_offset) or _time_fault(segment)
     except CorruptRecordError as error:
-        return f"no batch where the indexes point: {error}"
+        return f"an index entry points to no batch: {error}"
 
 
 def _end_fault(segment: Segment, flushed_offset: int) -> str | None:
@@ -84,32 +85,35 @@ def _end_fault(segment: Segment, flushed_offset: int) -> str | None:
     next_offset, end = segment.base_offset, entry.position
     for span in segment.spans(entry.position, segment.size_bytes):
         if not next_offset <= span.last_offset <= segment.base_offset + MAX_RELATIVE_OFFSET:
-            return f"offset {span.last_offset} at byte {span.position}"
+            return f"offset {span.last_offset} at byte {span.position} is out of order"
         is_indexed = is_indexed or span.last_offset == entry.offset
         next_offset, end = span.last_offset + 1, span.position + span.size_bytes
     if end != segment.size_bytes:
-        return f"{segment.size_bytes - end} bytes behind the last whole batch"
+        return f"{segment.size_bytes - end} bytes after the last whole batch"
     if not is_indexed:
-        return f"no batch that ends with offset {entry.offset} behind byte {entry.position}"
+        return f"no batch after byte {entry.position} ends with offset {entry.offset}"
     if next_offset < flushed_offset:
-        return f"it ends before offset {next_offset}, and had records before {flushed_offset}"
+        return f"it ends before offset {next_offset}, but the records before {flushed_offset} were flushed"
     if len(segment.time_index) and segment.time_index.last().offset >= next_offset:
-        return f"a time index entry of offset {segment.time_index.last().offset}, it ends before {next_offset}"
+        return (
+            f"a time index entry has offset {segment.time_index.last().offset}, the segment ends before {next_offset}"
+        )
     return None
 
 
 def _time_fault(segment: Segment) -> str | None:
-    """The last time index entry is of the batch that holds its offset, and no batch before has a greater timestamp.
+    """Return why the last time index entry is wrong, or None. A crash may have torn it.
 
-    It may be what a crash left of an entry.
+    The batch at its offset must have its timestamp, and no earlier batch may have a greater one.
     """
     if len(segment.time_index):
         last = segment.time_index.last()
         for span in segment.spans(segment.offset_index.lookup(last.offset).position, segment.size_bytes):
             if span.max_timestamp > last.timestamp:
-                return f"timestamp {span.max_timestamp} at offset {span.last_offset}, the time index has less"
+                return f"offset {span.last_offset} has timestamp {span.max_timestamp}, the time index has a smaller one"
             if span.last_offset >= last.offset:
                 if span.max_timestamp < last.timestamp:
-                    return f"timestamp {last.timestamp} in the time index, {span.max_timestamp} at offset {last.offset}"
+                    found = f"{last.timestamp} for offset {last.offset}, whose batch has {span.max_timestamp}"
+                    return f"the time index has timestamp {found}"
                 break
     return None

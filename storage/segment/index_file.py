@@ -1,9 +1,9 @@
-"""What the offset index and the time index share: a file of fixed-size entries, sorted by both of their columns.
+"""The base of the offset index and the time index: a file of fixed-size entries, sorted by both columns.
 
-While its segment is active, an index is two arrays in memory, and entries go to the file in small writes, at the latest
-when the segment is flushed, rolled or closed (what a crash leaves out is rebuilt: the active segment is always behind
-the recovery point). The file is never mapped, and never larger than its entries: unlike Kafka, which preallocates
-it, there is nothing to trim. Once the segment is closed the arrays go, and look-ups read pages of the file.
+How: the index of an active segment is two arrays in memory. Entries are written to the file a few at a time, and at the
+latest when the segment is flushed, rolled or closed. A crash may lose entries; recovery rebuilds them, because the
+active segment is always after the recovery point. Closed indexes are searched in pages of the file.
+The file is neither memory-mapped nor preallocated (Kafka does both), so it never needs trimming.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from array import array
 from bisect import bisect_right
 from operator import le, lt
 
-from ..files.files import FileRef, Files, is_passing
+from ..files.files import FileRef, Files, is_transient
 
 _PAGE_BYTES = 4096
 _WRITE_AFTER_ENTRIES = 32
 
 
 class IndexFile:
-    """Entries (key, value), both never falling. The subclass gives their layout; numbers are kept as stored."""
+    """Entries (key, value) in which neither column ever falls. The subclass defines the layout."""
 
     layout: struct.Struct
     kept_free = 0
-    """Entries that there is to be room for when it is full."""
+    """How many more entries must fit after `is_full` becomes true."""
 
     def __init__(self, files: Files, path: str, base_offset: int, max_bytes: int) -> None:
-        """A closed index over the file at `path`, which need not exist yet."""
+        """Open a closed index over the file at `path`, which need not exist yet."""
         self._files = files
         self._ref = files.ref(path)
         self.base_offset = base_offset
@@ -35,12 +35,12 @@ class IndexFile:
         self._full_at = max_bytes // self.entry_bytes - self.kept_free
         self._keys: array[int] | None = None
         self._values: array[int] | None = None
-        self._count = -1  # of a closed index; -1: not yet looked at
+        self._count = -1  # of a closed index; -1 when not known yet
         self._last_key = -1  # likewise
         self._written = 0
-        self._is_held_back = False
+        self._is_only_in_memory = False
 
-    # --- life ---------------------------------------------------------------------------------------------------
+    # --- lifecycle -------------------------------------------------------------------------------------------------
 
     @property
     def path(self) -> str:
@@ -55,29 +55,31 @@ class IndexFile:
         return self._ref
 
     def create(self) -> None:
-        """Begin an empty, active index."""
+        """Create an empty, active index."""
         self._files.create_empty(self.path)
         self._set_entries([])
         self._written = 0
-        self._is_held_back = False
+        self._is_only_in_memory = False
 
     @property
-    def is_held_back(self) -> bool:
-        """There is no file, for want of room, but all of it in memory."""
-        return self._is_held_back
+    def is_only_in_memory(self) -> bool:
+        """All entries are in memory and there is no file, because the disk was full."""
+        return self._is_only_in_memory
 
-    def hold_back(self) -> None:
-        """There is no room for it: an active index is in memory alone until `write_pending` finds some. The file goes:
-        a start that finds none builds it anew, and would not see that one lacks entries."""
+    def keep_in_memory(self) -> None:
+        """Keep an active index only in memory, on a full disk, until `write_pending` succeeds.
+
+        The file is deleted: a start rebuilds a missing index, but would not notice one that lacks entries.
+        """
         if self._keys is None:
             return
         self.close()
         self._files.delete(self.path)
         self._written = 0
-        self._is_held_back = True
+        self._is_only_in_memory = True
 
     def activate(self) -> None:
-        """Read the entries into memory, so that more can be appended. The file stays closed until some are written."""
+        """Read the entries into memory, so that more can be appended. The file is opened when entries are written."""
         if self._keys is None:
             data = self._files.read_bytes(self.path)
             whole = len(data) - len(data) % self.entry_bytes
@@ -86,7 +88,7 @@ class IndexFile:
             self._written = len(entries)
 
     def deactivate(self) -> None:
-        """Write what is missing, cut the file to its entries, and answer from the file from now on."""
+        """Write pending entries, truncate the file to its entries, and answer look-ups from the file from now on."""
         if self._keys is not None:
             self.write_pending()
             file = self._ref.file()
@@ -97,28 +99,28 @@ class IndexFile:
             self._keys = self._values = None
 
     def reset(self) -> None:
-        """Become active and empty. The file is made later when there is no room for it now."""
+        """Become active and empty. On a full disk the file is created later."""
         try:
             self.create()
         except OSError as error:
-            if not is_passing(error):
+            if not is_transient(error):
                 raise
             self._set_entries([])
-            self.hold_back()
+            self.keep_in_memory()
 
     def write_pending(self) -> None:
-        """Write the entries that are only in memory; on an OSError they stay pending."""
-        if not self._is_held_back:
+        """Write the entries that are only in memory. After an OSError they stay pending."""
+        if not self._is_only_in_memory:
             self._write_entries()
             return
         try:
             self._files.create_empty(self.path)
             self._write_entries()
         except OSError as error:
-            if is_passing(error):
-                self.hold_back()
+            if is_transient(error):
+                self.keep_in_memory()
             raise
-        self._is_held_back = False
+        self._is_only_in_memory = False
 
     def _write_entries(self) -> None:
         keys, values = self._keys, self._values
@@ -148,18 +150,18 @@ class IndexFile:
 
     @property
     def entries_left(self) -> int:
-        """How many more there may be until it is full."""
+        """How many more entries fit."""
         return max(0, self._full_at - len(self))
 
     def is_sorted(self) -> bool:
-        """Whether an active index has rising keys and values that do not fall, none below 0: files hold anything."""
+        """Whether an active index has rising keys and non-falling values, none below 0. A damaged file may not."""
         keys, values = self._keys, self._values
         if not keys or not values:
             return True
         return keys[0] >= 0 <= values[0] and all(map(lt, keys, keys[1:])) and all(map(le, values, values[1:]))
 
     def entry(self, slot: int) -> tuple[int, int]:
-        """Entry number `slot` as it is stored."""
+        """Return entry number `slot` as it is stored."""
         keys, values = self._keys, self._values
         if keys is None or values is None:
             size = self.entry_bytes
@@ -171,9 +173,9 @@ class IndexFile:
         return keys[slot], values[slot]
 
     def slot_at_or_below(self, key: int, *, cached_only: bool = False) -> int:
-        """The last slot whose key is not above `key`, or -1. Its entry is in the page cache then.
+        """Return the last slot whose key is not above `key`, or -1. Its entry is then in the page cache.
 
-        With `cached_only` raises NotCachedError rather than wait for the disk.
+        With `cached_only` raises NotCachedError instead of waiting for the disk.
         """
         keys = self._keys
         if keys is not None:
@@ -184,9 +186,9 @@ class IndexFile:
         keys, values = self._keys, self._values
         if keys is None or values is None:
             raise ValueError(f"{self.path} is closed for appends")
-        values.append(value)  # the value first: a reader on another thread finds entries by key
+        values.append(value)  # the value first, because readers on other threads find entries by key
         keys.append(key)
-        if len(keys) - self._written >= _WRITE_AFTER_ENTRIES and not self._is_held_back:
+        if len(keys) - self._written >= _WRITE_AFTER_ENTRIES and not self._is_only_in_memory:
             self.write_pending()
 
     def _truncate_entries(self, count: int) -> None:
@@ -194,10 +196,10 @@ class IndexFile:
         keys, values = self._keys, self._values
         if keys is None or values is None or count >= len(keys):
             return
-        # New arrays: a reader that works on the old ones keeps a whole pair.
+        # New arrays, so that concurrent readers keep a consistent pair.
         self._keys, self._values = keys[:count], values[:count]
         self._written = min(self._written, count)
-        if not self._is_held_back:
+        if not self._is_only_in_memory:
             self._ref.file().truncate(self._written * self.entry_bytes)
 
     def _set_entries(self, entries: list[tuple[int, ...]]) -> None:
@@ -210,14 +212,16 @@ class IndexFile:
         return self._count
 
     def _closed_slot_at_or_below(self, key: int, cached_only: bool) -> int:
-        """Binary search over the file's pages. It begins where the key would be if keys rose evenly, as they mostly do:
-        then it is over after one page, however long the index is."""
+        """Search the file's pages. The first guess assumes evenly rising keys, so mostly one page is read."""
         size, file = self.entry_bytes, self._ref.file()
         read_at = file.read_cached_at if cached_only else file.read_at
         unpack_from = self.layout.unpack_from
         count = self._file_entries()
         per_page = _PAGE_BYTES // size
-        low, high = 0, (count + per_page - 1) // per_page  # the page is among these, or the slot ends the one before
+        low, high = (
+            0,
+            (count + per_page - 1) // per_page,
+        )  # the slot is in one of these pages, or the last of the page before
         if low == high:
             return -1
         if self._last_key < 0:

@@ -1,6 +1,6 @@
-"""The entries of index files, for whoever only looks at them; read in pieces, the right to write is not needed.
+"""Read-only access to the entries of index files, for tools. The file is read in pieces.
 
-Kafka preallocates the indexes of the active segment: one that was not closed in good order ends in zeros.
+Kafka preallocates the indexes of the active segment, so an index that was not closed properly ends in zeros.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ENTRIES_AT_ONCE = 4096
 
 
 class IndexReader:
-    """One `.index` or `.timeindex`, as large as it is when this is made. Raises OSError, also while reading."""
+    """One `.index` or `.timeindex`, of the size it has when it is opened. Raises OSError, also while reading."""
 
     def __init__(self, files: Files, path: str, base_offset: int) -> None:
         self._file = files.open_to_read(path)
@@ -25,16 +25,16 @@ class IndexReader:
         self.size_bytes = self._file.size()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def offset_positions(self) -> Iterator[OffsetPosition]:
-        """The entries of an `.index`, zeros at the end among them."""
+        """Yield the entries of an `.index`, including zeros at the end."""
         for relative, position in self._entries(OffsetIndex.layout):
             yield OffsetPosition(self.base_offset + relative, position)
 
     def timestamp_offsets(self) -> Iterator[TimestampOffset]:
-        """The entries of a `.timeindex`, zeros at the end among them."""
+        """Yield the entries of a `.timeindex`, including zeros at the end."""
         for timestamp, relative in self._entries(TimeIndex.layout):
             yield TimestampOffset(timestamp, self.base_offset + relative)
 

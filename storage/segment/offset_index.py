@@ -1,4 +1,4 @@
-"""`.index`: every so many bytes, the last offset of an append and the position in the `.log` where it begins."""
+"""The offset index (`.index`): every `index.interval.bytes`, an append's last offset and its position in the `.log`."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class OffsetIndex(IndexFile):
         self._append(relative, position)
 
     def lookup(self, offset: int, *, cached_only: bool = False) -> OffsetPosition:
-        """The entry with the greatest offset not above `offset`; the segment's begin when there is none.
+        """Return the entry with the greatest offset not above `offset`, or the segment's start without one.
 
-        With `cached_only` raises NotCachedError rather than wait for the disk.
+        With `cached_only` raises NotCachedError instead of waiting for the disk.
         """
         slot = self.slot_at_or_below(offset - self.base_offset, cached_only=cached_only)
         return self._at(slot) if slot >= 0 else OffsetPosition(self.base_offset, 0)
 
     def upper_bound(self, position: int) -> OffsetPosition | None:
-        """The first entry at or behind `position`, or None (Kafka's fetchUpperBoundOffset)."""
+        """Return the first entry at or after `position`, or None (Kafka's fetchUpperBoundOffset)."""
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -48,12 +48,12 @@ class OffsetIndex(IndexFile):
         return self._at(low) if low < len(self) else None
 
     def last(self) -> OffsetPosition:
-        """The last entry; the segment's begin when there is none."""
+        """Return the last entry, or the segment's start without one."""
         count = len(self)
         return self._at(count - 1) if count else OffsetPosition(self.base_offset, 0)
 
     def truncate_to(self, offset: int) -> None:
-        """Remove the entries at and behind `offset`."""
+        """Remove the entries at and above `offset`."""
         self._truncate_entries(self.slot_at_or_below(offset - self.base_offset - 1) + 1)
 
     def _at(self, slot: int) -> OffsetPosition:

@@ -1,4 +1,4 @@
-"""What lies in a partition's directory and in a log directory, by name."""
+"""Listing of the files of a partition directory, and of the partition directories in a log directory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 
 class NoLogError(Exception):
-    """A directory holds neither a partition's files nor partitions."""
+    """A directory is neither a partition directory nor a log directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class PartitionFiles:
 
     Attributes:
         path: the directory.
-        name: whose it is, None when its name does not say.
-        segments: by rising base offset.
-        snapshots: paths by the offset in their names, rising.
+        name: the parsed directory name, None when it names no partition.
+        segments: sorted by base offset.
+        snapshots: paths by the offset in their names, sorted.
         stray_indexes: paths of index files that belong to no segment.
     """
 
@@ -53,12 +53,12 @@ class PartitionFiles:
 
 
 def directory_name_of(path: str) -> DirectoryName | None:
-    """What the name of the partition directory at `path` says."""
+    """Return the parsed name of the partition directory at `path`, or None."""
     return parse_directory_name(os.path.basename(os.path.abspath(path)))
 
 
 def read_partition_files(files: Files, path: str) -> PartitionFiles:
-    """What is in the partition directory at `path`. Raises OSError."""
+    """Return the files in the partition directory at `path`. Raises OSError."""
     sizes = {entry.name: entry.size_bytes for entry in files.list_directory(path) if not entry.is_directory}
     numbered = {name: offset for name in sorted(sizes) if (offset := base_offset_of(name)) is not None}
 
@@ -89,12 +89,12 @@ def read_partition_files(files: Files, path: str) -> PartitionFiles:
 
 
 def is_partition_directory(entries: Sequence[Entry]) -> bool:
-    """Whether what is in a directory are the files of one partition."""
+    """Whether these entries are the files of a partition directory."""
     return any(entry.name.endswith(LOG_SUFFIX) and base_offset_of(entry.name) is not None for entry in entries)
 
 
 def partition_directories(files: Files, log_directory: str) -> list[str]:
-    """The directories of partitions in a log directory, by topic and partition. Raises OSError."""
+    """Return the paths of the partition directories in a log directory, sorted by partition. Raises OSError."""
     found = [
         (name.topic_partition, entry.name)
         for entry in files.list_directory(log_directory)
@@ -104,7 +104,7 @@ def partition_directories(files: Files, log_directory: str) -> list[str]:
 
 
 def live_partitions(files: Files, path: str) -> list[str]:
-    """The partition directories at `path`: itself, or those in it that are not being deleted.
+    """Return the partition directories at `path`: `path` itself, or those in it that are not being deleted.
 
     Raises NoLogError, OSError.
     """

@@ -1,19 +1,20 @@
-"""Looking for a record by its time inside a batch."""
+"""Search for a record by its timestamp inside a batch."""
 
 from __future__ import annotations
 
 from ...protocol.records.batch import RecordBatch
-from ..workers.big_batches import run_apart
-from ..workers.unpacking import BigBatchError, InlineBounds, unpack_records
+from ..inline_limits import InlineLimits
+from ..workers.big_batches import run_big_batch
+from ..workers.unpacking import BigBatchError, unpack_records
 from .segment import FoundTimestamp
 
 __all__ = ["first_between"]
 
 
 def first_between(
-    batch: RecordBatch, earliest: int, latest: int, least_offset: int, max_decompressed_bytes: int, inline: InlineBounds
+    batch: RecordBatch, earliest: int, latest: int, least_offset: int, max_decompressed_bytes: int, inline: InlineLimits
 ) -> FoundTimestamp | None:
-    """The first record with a timestamp in [earliest, latest] at or above an offset; None when there is none.
+    """Return the first record with a timestamp in [earliest, latest] and an offset >= `least_offset`, or None.
 
     Raises InvalidRecordError, CorruptRecordError, and RequestTimedOutError for a big batch.
     """
@@ -21,17 +22,19 @@ def first_between(
         return _first_between(batch, earliest, latest, least_offset, max_decompressed_bytes, inline)
     except BigBatchError:
         plain = bytes(batch.view())
-        return run_apart(_first_between_apart, plain, earliest, latest, least_offset, max_decompressed_bytes, inline)
+        return run_big_batch(
+            _first_between_in_child, plain, earliest, latest, least_offset, max_decompressed_bytes, inline
+        )
 
 
-def _first_between_apart(
-    data: bytes, earliest: int, latest: int, least_offset: int, max_decompressed_bytes: int, inline: InlineBounds
+def _first_between_in_child(
+    data: bytes, earliest: int, latest: int, least_offset: int, max_decompressed_bytes: int, inline: InlineLimits
 ) -> FoundTimestamp | None:
     return _first_between(RecordBatch(data, 0), earliest, latest, least_offset, max_decompressed_bytes, inline)
 
 
 def _first_between(
-    batch: RecordBatch, earliest: int, latest: int, least_offset: int, max_decompressed_bytes: int, inline: InlineBounds
+    batch: RecordBatch, earliest: int, latest: int, least_offset: int, max_decompressed_bytes: int, inline: InlineLimits
 ) -> FoundTimestamp | None:
     for record in unpack_records(batch, max_decompressed_bytes, inline):
         if earliest <= record.timestamp_ms <= latest and record.offset >= least_offset:

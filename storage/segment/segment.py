@@ -1,7 +1,7 @@
 """One segment of a log: `<base offset>.log` and its indexes.
 
-The last segment of a log is active: it takes appends, and its indexes are in memory. The others never change but for
-compaction and deletion. All that changes a segment runs on its log's strand; look-ups may run on any thread.
+The last segment of a log is active: it takes appends, and its indexes are in memory. Only compaction and deletion
+change the other segments. Every change runs on the log's strand; look-ups may run on any thread.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...protocol.errors import CorruptRecordError
 from ...protocol.records.batch import NO_TIMESTAMP
-from ..files.files import Buffer, File, Files, is_passing
+from ..files.files import Buffer, File, Files, is_transient
 from ..log_config import LogConfig
 from .batch_span import BatchSpan, scan_spans
 from .offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
@@ -34,12 +34,12 @@ SWAP_SUFFIX = ".swap"
 
 
 def file_name(offset: int, suffix: str) -> str:
-    """Kafka's name of a segment's file: 20 digits and a suffix."""
+    """Return Kafka's name of a segment file: the offset as 20 digits and a suffix."""
     return f"{offset:020d}{suffix}"
 
 
 class FoundTimestamp(NamedTuple):
-    """The first record at or above a timestamp, or the one with the greatest."""
+    """A record found by its timestamp."""
 
     timestamp: int
     offset: int
@@ -47,7 +47,7 @@ class FoundTimestamp(NamedTuple):
 
 
 class Segment:
-    """See the module's text. Sizes are in bytes, timestamps in ms."""
+    """One segment and its files. Sizes are in bytes, timestamps in ms."""
 
     __slots__ = (
         "_bytes_since_index_entry",
@@ -82,8 +82,10 @@ class Segment:
         has_transaction_index: bool = False,
         name_suffix: str = "",
     ) -> None:
-        """A closed segment over existing files; `create` makes a new one. `name_suffix` ends the names of its files:
-        `.cleaned` while compaction writes them."""
+        """Open a closed segment over existing files; `create` makes a new one.
+
+        `name_suffix` is appended to the names of its files: `.cleaned` while compaction writes them.
+        """
         self._files = files
         self.name_suffix = name_suffix
         self.directory = directory
@@ -114,7 +116,7 @@ class Segment:
         now_ms: int,
         name_suffix: str = "",
     ) -> Segment:
-        """Make the files of a new, active segment; older ones of that name are emptied."""
+        """Create the files of a new, active segment. Existing files of these names are emptied."""
         segment = cls(files, directory, base_offset, config, created_ms=now_ms, name_suffix=name_suffix)
         try:
             files.create_empty(segment.log_ref.path)
@@ -124,7 +126,7 @@ class Segment:
             segment.offset_index.create()
             segment.time_index.create()
         except OSError as error:
-            if is_passing(error):  # the log goes on without it; a start must not find a segment that holds nothing
+            if is_transient(error):  # the log continues without it; a start must not find an empty segment
                 for ref in (segment.offset_index.ref, segment.time_index.ref, segment.log_ref):
                     files.delete(ref.path)
             raise
@@ -139,14 +141,14 @@ class Segment:
     # --- appending ----------------------------------------------------------------------------------------------
 
     def write(self, buffers: Sequence[Buffer]) -> None:
-        """Write behind the last known byte. On an OSError the file may hold more than `size_bytes`."""
+        """Write after the last known byte. After an OSError the file may be longer than `size_bytes`."""
         if len(buffers) == 1:
             self.log_ref.file().write_at(self.size_bytes, buffers[0])
         else:
             self.log_ref.file().write_vector_at(self.size_bytes, buffers)
 
     def note_append(self, size_bytes: int, last_offset: int, max_timestamp: int, offset_of_max: int) -> None:
-        """Account for one append that was written at `size_bytes`, and index it when it is time to.
+        """Update sizes and timestamps for an append written at `size_bytes`; index it every `index.interval.bytes`.
 
         `offset_of_max` is the last offset of the batch that carries `max_timestamp`.
         """
@@ -165,26 +167,26 @@ class Segment:
             self._bytes_since_index_entry = pending + size_bytes
 
     def add_index_entries(self, last_offset: int, position: int, max_timestamp: TimestampOffset) -> None:
-        """For the append at `position`; `max_timestamp` is the greatest up to it."""
+        """Add index entries for the append at `position`. `max_timestamp` is the greatest one up to it."""
         for add, first, second in (
             (self.offset_index.append, last_offset, position),
             (self.time_index.maybe_append, max_timestamp.timestamp, max_timestamp.offset),
         ):
             try:
                 add(first, second)
-            except OSError as error:  # the entry is in memory and is written with a later one
-                if not is_passing(error):
+            except OSError as error:  # the entry stays in memory and is written with a later one
+                if not is_transient(error):
                     raise
 
     def should_roll(
         self, config: LogConfig, size_bytes: int, max_timestamp: int, last_offset: int, now_ms: int
     ) -> bool:
-        """Whether an append of that size, timestamp and offset belongs into a new segment."""
+        """Whether an append of that size, timestamp and last offset needs a new segment."""
         size = self.size_bytes
         if size > config.segment_bytes - size_bytes:
             return True
         if size:
-            # How old the segment is: by its records' timestamps where they have one, else by the clock.
+            # The segment's age goes by its records' timestamps if they have any, else by the clock.
             first = self.first_timestamp
             age_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
             if age_ms > config.max_segment_ms - self.roll_jitter_ms:
@@ -195,11 +197,11 @@ class Segment:
 
     @property
     def appends_left(self) -> int:
-        """How many more there may be, each with an entry in the indexes, until one of these is full."""
+        """How many more appends fit if each adds an index entry."""
         return min(self.offset_index.entries_left, self.time_index.entries_left)
 
     def deactivate(self) -> None:
-        """Become a closed segment: the last time index entry is written, the files are cut to what is in them."""
+        """Close the segment for appends: write the last time index entry, truncate the files to their contents."""
         if self._is_preallocated:
             self.log_ref.file().truncate(self.size_bytes)
             self._is_preallocated = False
@@ -209,7 +211,7 @@ class Segment:
         self.time_index.deactivate()
 
     def activate(self, *, now_ms: int) -> None:
-        """Become the segment that takes appends again (at start, or when the later ones were truncated)."""
+        """Make this the active segment again (at a start, or after later segments were truncated)."""
         self.offset_index.activate()
         self.time_index.activate()
         self.recent = RecentBatches()
@@ -234,8 +236,10 @@ class Segment:
 
     @property
     def first_timestamp(self) -> int:
-        """The max timestamp of what was appended first, as in Kafka; for a segment that was there at the start that is
-        its first batch. -1 for none."""
+        """The max timestamp of the first append, as in Kafka; -1 for none.
+
+        In a segment that existed at the start it is the max timestamp of the first batch.
+        """
         first = self._first_timestamp
         if first is None:
             first = NO_TIMESTAMP
@@ -245,15 +249,15 @@ class Segment:
         return first
 
     def largest_timestamp(self) -> int:
-        """What time-based retention goes by: the greatest timestamp or, without one, when the file was last written."""
+        """Return the timestamp that retention uses: the greatest one, or without any the file's modification time."""
         timestamp = self.max_timestamp.timestamp
         return timestamp if timestamp >= 0 else self.modified_ms()
 
     def confirm_max_timestamp(self) -> bool:
-        """Whether the batches say so, too; if not, what they say is taken from now on.
+        """Whether the batches confirm `max_timestamp`; if not, it is corrected from the batches.
 
-        For what cannot be undone: a crash may have torn the last entry of the time index. One read, else all batches'
-        headers. Raises OSError, CorruptRecordError.
+        Called before deletions, because a crash may have torn the last entry of the time index. Costs one read when the
+        entry is right, else a scan of all headers. Raises OSError, CorruptRecordError.
         """
         told = self.max_timestamp
         if told.timestamp >= 0 and self._position_of_time(told.offset, told.timestamp, self.size_bytes) is not None:
@@ -269,13 +273,13 @@ class Segment:
         return self._files.modified_ms(self.log_ref.path)
 
     def spans(self, position: int, end_position: int, *, cached_only: bool = False) -> Iterator[BatchSpan]:
-        """The batches from `position`, where one begins."""
+        """Yield the batches from `position`, where a batch begins."""
         return scan_spans(self.log_ref.file(), position, end_position, cached_only=cached_only)
 
     def locate(self, offset: int, end_position: int, *, cached_only: bool = False) -> tuple[int, int] | None:
-        """(position, size) of the first batch whose last offset is at or above `offset`; None when there is none.
+        """Return (position, size) of the first batch whose last offset is at or above `offset`, or None.
 
-        With `cached_only` raises NotCachedError rather than wait for the disk.
+        With `cached_only` raises NotCachedError instead of waiting for the disk.
         """
         recent = self.recent
         if recent is not None:
@@ -291,13 +295,13 @@ class Segment:
         return self._reach_from_earlier(offset, end_position, cached_only)
 
     def _reach(self, offset: int, position: int, end_position: int, cached_only: bool) -> tuple[int, int] | None:
-        """`locate` by a walk from `position`; raises CorruptRecordError when no index entry can have led there.
+        """Do `locate` by a walk from `position`. Raises CorruptRecordError when that position must be wrong.
 
-        The batch that an entry of an offset at or below `offset` points to never begins behind `offset`, whatever
-        compaction has left out: where it does, the walk has jumped over what is looked for.
+        An index entry for an offset at or below `offset` points to a batch that begins at or before `offset`, also
+        after compaction. If the batch begins after `offset`, the walk has skipped the wanted batch.
         """
         if position < 0 or position >= self.size_bytes > 0:
-            raise CorruptRecordError(f"byte {position} of {self.size_bytes}")
+            raise CorruptRecordError(f"position {position} is outside the file of {self.size_bytes} bytes")
         span = None
         for span in self.spans(position, end_position, cached_only=cached_only):
             if span.last_offset >= offset:
@@ -310,9 +314,10 @@ class Segment:
         raise CorruptRecordError(f"no batch of an offset up to {offset} at byte {position}")
 
     def _reach_from_earlier(self, offset: int, end_position: int, cached_only: bool) -> tuple[int, int] | None:
-        """An index entry is wrong, the log may well be right: walk from the entries before it, at last from the begin.
+        """Locate `offset` although an index entry is wrong: walk from earlier entries, finally from the file's start.
 
-        Each try goes twice as far back, so an index full of nonsense costs a few."""
+        Each attempt goes back twice as far, so even a wholly wrong index costs few attempts.
+        """
         slot = self.offset_index.slot_at_or_below(offset - self.base_offset, cached_only=cached_only)
         step = 1
         while True:
@@ -333,11 +338,13 @@ class Segment:
         if not self._has_wrong_entry:
             self._has_wrong_entry = True
             logger.warning(
-                "%s has a wrong entry for offset %d: read without it, and built anew behind a clean stop", path, offset
+                "%s has a wrong entry for offset %d: reading without it, to be rebuilt after the next clean stop",
+                path,
+                offset,
             )
 
     def position_for_time(self, timestamp: int, least_offset: int, end_position: int) -> int:
-        """Where a search begins for the first record at or above `timestamp`, of those at or above `least_offset`."""
+        """Return the position from which to search for the first record >= `timestamp` and >= `least_offset`."""
         index = self.time_index
         slot, step = index.slot_at_or_below(timestamp), 1
         while slot >= 0:
@@ -354,18 +361,18 @@ class Segment:
         return self.position_of(least_offset, end_position)
 
     def _position_of_time(self, offset: int, timestamp: int, end_position: int) -> int | None:
-        """Where the offset index leads for `offset`; None when the batch that holds it has another timestamp."""
+        """Return the indexed position for `offset`; None when the batch with `offset` has another timestamp."""
         found = self.locate(offset, end_position)
         span = None if found is None else self._span_at(found[0], end_position)
         if span is None or span.max_timestamp != timestamp or (span.magic >= 2 and span.base_offset > offset):
             return None
-        # Earlier batches of one append may have the same timestamp: begin where the append does.
+        # Earlier batches of the same append may have the same timestamp: begin where the append begins.
         start = self.offset_index.lookup(offset).position
         first = self._span_at(start, end_position)
         return start if first is not None and first.base_offset <= offset else span.position
 
     def _span_at(self, position: int, end_position: int) -> BatchSpan | None:
-        """The batch that begins at `position`, or None when none does."""
+        """Return the batch that begins at `position`, or None."""
         if position < 0:
             return None
         try:
@@ -374,21 +381,21 @@ class Segment:
             return None
 
     def position_of(self, offset: int, end_position: int, *, cached_only: bool = False) -> int:
-        """Where the first batch begins that does not lie wholly before `offset`; `end_position` when there is none."""
+        """Return the position of the first batch that does not end before `offset`, or `end_position`."""
         found = self.locate(offset, end_position, cached_only=cached_only)
         return end_position if found is None else found[0]
 
     def next_offset(self) -> int:
-        """The offset behind the last record, read from the file."""
+        """Return the offset after the last record, read from the file."""
         offset = self.base_offset
         for span in self.spans(self.offset_index.last().position, self.size_bytes):
             offset = span.last_offset + 1
         return offset
 
-    # --- cutting and closing ------------------------------------------------------------------------------------
+    # --- truncating and closing ------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int, *, now_ms: int) -> int:
-        """Remove the batches that hold `offset` and what is behind it, and become active; return the bytes removed."""
+        """Remove the batch that holds `offset` and all after it, and become active; return the removed bytes."""
         position = self.position_of(offset, self.size_bytes)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -405,27 +412,27 @@ class Segment:
         return removed
 
     def find_max_timestamp(self) -> TimestampOffset:
-        """By the time index and what lies behind its last entry."""
+        """Find the greatest timestamp from the time index and the batches after its last entry."""
         largest = self.time_index.last()
         return self._largest_from(self.offset_index.lookup(largest.offset).position, largest)
 
     def _largest_from(self, position: int, largest: TimestampOffset) -> TimestampOffset:
-        """`largest`, or what the batches from `position` on have above it."""
+        """Return `largest`, or a greater timestamp among the batches from `position` on."""
         for span in self.spans(position, self.size_bytes):
             if span.max_timestamp > largest.timestamp:
                 largest = TimestampOffset(span.max_timestamp, span.last_offset)
         return largest
 
     def restore_max_timestamp(self) -> None:
-        """After a start: look behind the time index's last entry too (Kafka writes one when it closes a segment)."""
+        """After a start, also read the batches after the last time index entry (Kafka adds one on closing)."""
         self._max_timestamp = self.find_max_timestamp()
 
     def set_max_timestamp(self, largest: TimestampOffset) -> None:
-        """What a scan of all batches has found."""
+        """Set the greatest timestamp that a scan of all batches has found."""
         self._max_timestamp = largest
 
     def sync_targets(self) -> list[str | File]:
-        """What has to be synced for the segment to be durable: open files, and the name of the transaction index."""
+        """Return what to sync to make the segment durable: open files, and the path of the transaction index."""
         self.write_pending()
         targets: list[str | File] = [self.log_ref.file(), self.offset_index.ref.file(), self.time_index.ref.file()]
         if self.transaction_index.exists:
@@ -433,57 +440,62 @@ class Segment:
         return targets
 
     def write_pending(self) -> None:
-        """Write what of the indexes is only in memory; on an OSError it stays so. That of the transactions comes first:
-        of the others a start sees that they are missing, and then builds all of them."""
+        """Write index entries that are only in memory. After an OSError they stay in memory.
+
+        The transaction index comes first: a start notices when one of the other indexes is missing, and then rebuilds
+        all of them.
+        """
         self.transaction_index.write_pending()
         self.offset_index.write_pending()
         self.time_index.write_pending()
 
     @property
-    def is_held_back(self) -> bool:
-        """An index is in memory alone, for want of room (see `close_or_hold_back`)."""
-        return any(index.is_held_back for index in (self.transaction_index, self.offset_index, self.time_index))
+    def is_only_in_memory(self) -> bool:
+        """An index is only in memory, because the disk is full (see `close_or_keep_in_memory`)."""
+        return any(index.is_only_in_memory for index in (self.transaction_index, self.offset_index, self.time_index))
 
-    def close_or_hold_back(self) -> None:
-        """`close`, at a start. Indexes for which there is no room stay in memory, until `write_pending` or `deactivate`
-        finds some; whoever starts without having written them builds them again."""
+    def close_or_keep_in_memory(self) -> None:
+        """Close the segment at a start. On a full disk its indexes stay in memory until they can be written.
+
+        `write_pending` and `deactivate` try again. The next start rebuilds indexes that were never written.
+        """
         try:
             self.deactivate()
         except OSError as error:
-            if not is_passing(error):
+            if not is_transient(error):
                 raise
-            self.hold_back()
+            self.keep_in_memory()
         self.close_files()
 
-    def hold_back(self) -> None:
-        """Keep in memory alone what of the indexes cannot be written now."""
-        self.offset_index.hold_back()
-        self.time_index.hold_back()
+    def keep_in_memory(self) -> None:
+        """Keep the indexes only in memory, because they cannot be written now."""
+        self.offset_index.keep_in_memory()
+        self.time_index.keep_in_memory()
 
     def close(self) -> None:
-        """Write the last index entries and let the descriptors go."""
+        """Write the last index entries and close the files."""
         self.deactivate()
         self.close_files()
 
     def delete_wrong_indexes(self) -> None:
-        """When the segment is closed for good: the next start builds anew what is missing."""
+        """Delete indexes with a wrong entry, at a clean stop. The next start rebuilds missing indexes."""
         if self._has_wrong_entry:
             for index in (self.offset_index, self.time_index):
                 self._files.delete(index.path)
 
     def reset_indexes(self) -> None:
-        """Begin them anew."""
+        """Empty all indexes."""
         for index in (self.offset_index, self.time_index, self.transaction_index):
             index.reset()
         self._has_wrong_entry = False
 
     def close_files(self) -> None:
-        """Let the descriptors go without writing anything."""
+        """Close the files without writing anything."""
         for ref in (self.log_ref, self.offset_index.ref, self.time_index.ref):
             self._files.forget(ref)
 
     def move_to(self, directory: str) -> None:
-        """The directory was renamed."""
+        """Adjust all paths after the directory was renamed."""
         self.directory = directory
         for ref in (self.log_ref, self.offset_index.ref, self.time_index.ref):
             ref.path = os.path.join(directory, os.path.basename(ref.path))
@@ -491,12 +503,12 @@ class Segment:
 
     @property
     def paths(self) -> list[str]:
-        """Its files, as they are called now."""
+        """The current paths of its files."""
         paths = [self.log_ref.path, self.offset_index.path, self.time_index.path]
         return [*paths, self.transaction_index.path] if self.transaction_index.exists else paths
 
     def drop_swap_suffix(self) -> None:
-        """Rename the files from `.swap` to their own names. On an OSError some may be left; another call goes on."""
+        """Remove `.swap` from the file names. After an OSError some names may be unchanged; call again to continue."""
         for named in (self.log_ref, self.offset_index, self.time_index, self.transaction_index):
             path = named.path.removesuffix(SWAP_SUFFIX)
             if path == named.path:
@@ -506,8 +518,10 @@ class Segment:
             named.path = path
 
     def mark_deleted(self) -> list[str]:
-        """Rename the files to `.deleted`; return the new paths. Readers that hold the segment go on reading, but on a
-        disk without room for the names: there the files are deleted."""
+        """Rename the files to `.deleted`; return the new paths. Readers that use the segment can go on reading.
+
+        On a disk too full for the new names the files are deleted at once.
+        """
         renamed = []
         for ref in (self.log_ref, self.offset_index.ref, self.time_index.ref):
             path = ref.path + DELETED_SUFFIX
@@ -516,7 +530,7 @@ class Segment:
             except FileNotFoundError:
                 if ref is self.log_ref:
                     raise
-                continue  # an index that a power cut took
+                continue  # an index lost in a power failure
             if is_there:
                 ref.path = path
                 renamed.append(path)
@@ -525,7 +539,7 @@ class Segment:
             try:
                 is_there = self._files.set_aside(self.transaction_index.path, path)
             except FileNotFoundError:
-                if not self.transaction_index.is_held_back:
+                if not self.transaction_index.is_only_in_memory:
                     raise
                 is_there = False
             if is_there:

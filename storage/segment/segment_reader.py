@@ -1,7 +1,7 @@
-"""The batches of a `.log` file for whoever only looks at it: tools, and jobs that read log directories.
+"""Read-only access to the batches of a `.log` file, for tools and for jobs that read log directories.
 
-The file may belong to a stopped broker or to a running one, of Kafka's or of ours: nothing is locked or written, what
-is appended meanwhile is left for the next time, and memory is bounded by a megabyte or the largest batch.
+The file may belong to a stopped or a running broker, pybroker or Kafka: nothing is locked or written. Records appended
+during the read are ignored. Memory is bounded by one megabyte or the largest batch.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _HEADER_PAGE_BYTES = 4 << 10
 
 
 class StoredBatch(NamedTuple):
-    """A batch and where it begins in its file. Its buffer is not used again."""
+    """A batch and its position in the file. Its buffer is not reused."""
 
     position: int
     batch: RecordBatch
 
 
 class Tail(NamedTuple):
-    """What lies behind the last whole batch of a file.
+    """The bytes after the last whole batch of a file.
 
     Attributes:
-        position: where it begins.
-        size_bytes: how much it is.
+        position: where they begin.
+        size_bytes: how many they are.
         reason: why no batch begins there.
-        is_unfinished: it may be what a crash in an append leaves: a batch cut off, or nothing but zeros.
+        is_unfinished: a crash during an append may have left them: a batch that is cut off, or only zeros.
     """
 
     position: int
@@ -43,10 +43,13 @@ class Tail(NamedTuple):
 
 
 class SegmentReader:
-    """One `.log` file, read from the front. `tail` tells, behind a walk to the end, what is there beyond batches."""
+    """One `.log` file, read from the front.
+
+    After a walk to the end, `tail` describes the bytes after the last batch.
+    """
 
     def __init__(self, files: Files, path: str, *, max_bytes: int | None = None) -> None:
-        """Looks at the first `max_bytes` of the file, or at as many as it has now. Raises OSError."""
+        """Open the file to read its first `max_bytes`, or its current size. Raises OSError."""
         self._file = files.open_to_read(path)
         self.path = path
         size = self._file.size()
@@ -54,7 +57,7 @@ class SegmentReader:
         self.tail: Tail | None = None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> SegmentReader:
@@ -64,7 +67,7 @@ class SegmentReader:
         self.close()
 
     def batches(self) -> Iterator[StoredBatch]:
-        """The whole batches, of any magic, neither their checksums nor their records looked at. Raises OSError."""
+        """Yield the whole batches of any magic. Checksums and records are not checked. Raises OSError."""
         position, end = 0, self.size_bytes
         self.tail = None
         while position < end:
@@ -79,12 +82,12 @@ class SegmentReader:
             while (batch := _header_at(chunk, index)) is not None and batch.end <= len(chunk):
                 yield StoredBatch(position + index, batch)
                 index = batch.end
-            if index == 0:  # the file was cut meanwhile
+            if index == 0:  # the file was truncated meanwhile
                 return
             position += index
 
     def headers(self) -> Iterator[StoredBatch]:
-        """Like `batches`, of which only the headers are read: what lies behind them is not in the buffers."""
+        """Like `batches`, but only the headers are read: the buffers do not contain the records."""
         position, end = 0, self.size_bytes
         chunk, chunk_start = b"", 0
         previous_bytes = 0
@@ -103,7 +106,7 @@ class SegmentReader:
             position += previous_bytes
 
     def read(self, position: int, size_bytes: int) -> bytes:
-        """Some bytes of the file; fewer at its end. Raises OSError."""
+        """Return some bytes of the file, fewer at its end. Raises OSError."""
         return self._file.read_at(position, size_bytes)
 
     def _tail(self, position: int, chunk: bytes, header: RecordBatch | None) -> Tail:
@@ -120,7 +123,7 @@ class SegmentReader:
 
 
 def base_offset_of(path: str) -> int | None:
-    """The offset that a segment's or a snapshot's file is named for, or None when its name has none."""
+    """Return the offset in the name of a segment or snapshot file, or None."""
     digits = os.path.basename(path).partition(".")[0]
     return int(digits) if digits.isascii() and digits.isdigit() else None
 
@@ -133,7 +136,7 @@ def _header_at(chunk: bytes, index: int) -> RecordBatch | None:
 
 
 def _why_no_header(chunk: bytes) -> str | None:
-    """Why no header can begin like this; None when it is cut off before that can be told."""
+    """Return why `chunk` is no batch header; None when it is too short to tell."""
     try:
         read_header(chunk, 0, len(chunk))
     except CorruptRecordError:

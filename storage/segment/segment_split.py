@@ -1,8 +1,9 @@
-"""Splitting a segment whose offsets go further than its indexes can say (KAFKA-6264).
+"""Split of a segment whose offsets are too far from its base for its indexes (KAFKA-6264).
 
-Old cleaners and followers left such segments. The parts are written aside as `.cleaned`, synced, and become `.swap`
-from the last to the first; only then does the first part replace the segment. A start that finds `.cleaned` files
-deletes them with the `.swap` ones behind them; one that finds only `.swap` files finishes (`log_loader`).
+Why: old cleaners and followers of Kafka left such segments.
+How: the parts are written as `.cleaned` files, synced, and renamed to `.swap` from the last to the first. Only then
+does the first part replace the segment. A start that finds `.cleaned` files deletes them and the `.swap` files after
+them; a start that finds only `.swap` files finishes the split (`log_loader`).
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ _CHUNK_BYTES = 1 << 20
 
 
 def split_segment(files: Files, segment: Segment) -> list[int]:
-    """Leave the parts as `.swap` files, durable; return their base offsets. Raises OSError, CorruptRecordError.
+    """Write the parts as durable `.swap` files; return their base offsets. Raises OSError, CorruptRecordError.
 
-    What stands behind the last whole batch goes with the last part.
+    Bytes after the last whole batch go to the last part.
     """
     source = segment.log_ref.file()
     parts = list(_parts(segment, source))
@@ -40,7 +41,7 @@ def split_segment(files: Files, segment: Segment) -> list[int]:
 
 
 def _parts(segment: Segment, source: File) -> Iterator[tuple[int, int]]:
-    """(base offset, where it begins in the file) of each part; the first is the segment's own."""
+    """Yield (base offset, position in the file) of each part. The first part keeps the segment's base offset."""
     base_offset = segment.base_offset
     yield base_offset, 0
     for span in scan_spans(source, 0, segment.size_bytes):

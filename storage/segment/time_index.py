@@ -1,4 +1,4 @@
-"""`.timeindex`: the greatest timestamp so far and the offset of the batch that carries it, at growing timestamps."""
+"""The time index (`.timeindex`): the greatest timestamp so far and the offset of the batch that has it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TimeIndex(IndexFile):
     """Entries of 12 bytes: timestamp in ms (int64), offset relative to the segment's base (int32)."""
 
     layout = struct.Struct(">qi")
-    kept_free = 1  # for the entry that closes the segment
+    kept_free = 1  # for the entry that is added on closing the segment
 
     def maybe_append(self, timestamp: int, offset: int) -> bool:
         """Append when `timestamp` is above the last one; return whether it was."""
@@ -36,17 +36,17 @@ class TimeIndex(IndexFile):
         return True
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """The entry with the greatest timestamp not above `timestamp`; (-1, base offset) when there is none."""
+        """Return the entry with the greatest timestamp not above `timestamp`, or (-1, base offset)."""
         slot = self.slot_at_or_below(timestamp)
         return self._at(slot) if slot >= 0 else TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
     def last(self) -> TimestampOffset:
-        """The last entry; (-1, base offset) when there is none."""
+        """Return the last entry, or (-1, base offset)."""
         count = len(self)
         return self._at(count - 1) if count else TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
     def truncate_to(self, offset: int) -> None:
-        """Remove the entries of `offset` and behind."""
+        """Remove the entries at and above `offset`."""
         relative = offset - self.base_offset
         low, high = 0, len(self)
         while low < high:

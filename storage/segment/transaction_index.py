@@ -1,11 +1,14 @@
-"""`.txnindex`: the aborted transactions whose marker stands in the segment. The file exists only if there was one."""
+"""The transaction index (`.txnindex`): the aborted transactions whose marker is in the segment.
+
+The file exists only if there is such a transaction.
+"""
 
 from __future__ import annotations
 
 import struct
 from typing import NamedTuple
 
-from ..files.files import Files, is_passing
+from ..files.files import Files, is_transient
 
 _ENTRY = struct.Struct(">hqqqq")
 _VERSION = 0
@@ -47,29 +50,29 @@ class TransactionIndex:
         return entries
 
     @property
-    def is_held_back(self) -> bool:
-        """Some of it is only in memory: there was no room."""
+    def is_only_in_memory(self) -> bool:
+        """Some entries are only in memory, because the disk was full."""
         return self._entries is not None and self._written < len(self._entries)
 
     def append(self, transaction: AbortedTransaction) -> None:
-        """Write it. On an OSError it is not in the index."""
+        """Add an entry and write it. After an OSError it is not in the index."""
         entries = self._with(transaction)
         self._write(entries)
         self._entries = entries
         self._exists = True
 
     def note(self, transaction: AbortedTransaction) -> None:
-        """`append`, of what is in the log already: without room it is in memory until `write_pending` finds some."""
+        """Add an entry whose marker is in the log already. On a full disk it stays in memory until `write_pending`."""
         self._entries = self._with(transaction)
         self._exists = True
         try:
             self.write_pending()
         except OSError as error:
-            if not is_passing(error):
+            if not is_transient(error):
                 raise
 
     def write_pending(self) -> None:
-        """Write the entries that are only in memory; on an OSError they stay so."""
+        """Write the entries that are only in memory. After an OSError they stay pending."""
         entries = self._entries
         if entries is not None and self._written < len(entries):
             self._write(entries)
@@ -81,7 +84,7 @@ class TransactionIndex:
         return (*entries, transaction)
 
     def _write(self, entries: tuple[AbortedTransaction, ...]) -> None:
-        """Have the file hold all of `entries`."""
+        """Append the unwritten part of `entries` to the file."""
         data = b"".join(_ENTRY.pack(_VERSION, *entry) for entry in entries[self._written :])
         file = self._files.open(self.path, create=True)
         try:
@@ -91,12 +94,12 @@ class TransactionIndex:
         self._written = len(entries)
 
     def begins_at(self, offset: int) -> bool:
-        """Whether all that is in it, and so the file itself, may be new since the log ended at `offset`."""
+        """Whether all entries, and so the file itself, may be newer than the time when the log ended at `offset`."""
         entries = self.entries() if self._exists else ()
         return bool(entries) and entries[0].last_offset >= offset
 
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
-        """Those that touch [fetch_offset, upper_bound), and whether no later segment can hold more of them."""
+        """Return the transactions that overlap [fetch_offset, upper_bound), and whether later segments have none."""
         found = []
         for transaction in self.entries():
             if transaction.last_offset >= fetch_offset and transaction.first_offset < upper_bound:
@@ -106,7 +109,7 @@ class TransactionIndex:
         return found, False
 
     def truncate_to(self, offset: int) -> None:
-        """Remove the transactions whose marker is at or behind `offset`."""
+        """Remove the transactions whose marker is at or above `offset`."""
         kept = tuple(entry for entry in self.entries() if entry.last_offset < offset)
         if len(kept) < len(self.entries()):
             if kept:
@@ -118,7 +121,7 @@ class TransactionIndex:
                 self.reset()
 
     def reset(self) -> None:
-        """Remove all of them, and the file: one that is there and empty has lost what was in it."""
+        """Remove all entries and delete the file. (A start takes an empty file for a damaged one.)"""
         if self._exists:
             self._files.delete(self.path)
         self._exists = False

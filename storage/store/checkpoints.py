@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 
 from ...base.topic_partition import TopicPartition
-from ..files.files import is_passing
+from ..files.files import is_transient
 from ..log.log import Log
 from .log_directories import LogDirectories
 from .log_directory import CLEANER_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, LogDirectory
@@ -139,7 +139,7 @@ class Checkpoints:
             directory.write_checkpoint(name, offsets)
             return True
         except OSError as error:
-            if is_passing(error):
+            if is_transient(error):
                 logger.error("%s: cannot write %s, the old one stays: %s", directory.path, name, error.strerror)
             else:
                 self._directories.failed(directory, f"cannot write {name}", error)

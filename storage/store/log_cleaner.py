@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...protocol.errors import KafkaError
-from ..compaction.compaction_choice import Candidate, DirtySegment, assess, filthiest_last
+from ..compaction.compaction_choice import Candidate, DirtySegment, assess, dirtiest_last
 from ..compaction.compaction_swap import discard, finish, swap_in
-from ..files.files import is_passing
-from ..files.no_space import NoSpaceError
+from ..errors import NoSpaceError
+from ..files.files import is_transient
 from ..log.log import Log
 from ..log.strand import Strand
 from ..workers.worker_pool import Pool
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 _CRASHES_TO_GIVE_UP = 3
 _UNBOUNDED_MS = 1 << 62
-_LOOKS_APART = 9
+_MIN_IDLE_TO_LOOK = 9
 """Times as long as a look over all logs took no other one begins: there may be thousands, each due at once."""
 
 
@@ -159,7 +159,7 @@ class LogCleaner:
         if len(self._runs) >= self._config().int("log.cleaner.threads"):
             return  # the end of a run looks again
         now_ms = self._clock()
-        age_ms, apart_ms = now_ms - self._looked_ms, self._look_took_ms * _LOOKS_APART
+        age_ms, apart_ms = now_ms - self._looked_ms, self._look_took_ms * _MIN_IDLE_TO_LOOK
         if not 0 <= age_ms < apart_ms:
             self._look_at_all(now_ms)
         elif (log := self._next_due()) is not None:
@@ -224,7 +224,7 @@ class LogCleaner:
                     logger.warning("%s: not looked at by compaction: %s", log.topic_partition, error)
                     if isinstance(error, OSError):
                         self._maybe_lose_directory(log, str(error), error)
-            due = filthiest_last(candidates)
+            due = dirtiest_last(candidates)
         finally:
             self._pool.post(looked, due)
 
@@ -377,7 +377,7 @@ class LogCleaner:
             self.abort(tp)
             return
         error = OSError(errno, os.strerror(errno)) if errno > 0 else None
-        if error is not None and is_passing(error):
+        if error is not None and is_transient(error):
             logger.error("%s: not compacted, to be tried again: %s", tp, reason)
         elif error is not None and not isinstance(error, FileNotFoundError):
             self._maybe_lose_directory(log, reason, error)
@@ -394,7 +394,7 @@ class LogCleaner:
         """Of a log that is still there, a disk that does not read is lost. From any thread."""
         directory = self._table.directory_of(log.topic_partition)
         is_there = self._table.get(log.topic_partition) is log and not log.is_offline
-        if directory is not None and is_there and not is_passing(error) and not isinstance(error, FileNotFoundError):
+        if directory is not None and is_there and not is_transient(error) and not isinstance(error, FileNotFoundError):
             self._directories.failed(directory, f"{log.topic_partition}: cannot compact: {reason}", error)
 
     def _end_run(self, run: _Run) -> None:

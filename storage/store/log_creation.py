@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaStorageError
+from ..errors import NoDescriptorsError, NoSpaceError
 from ..files.files import Files, is_out_of_descriptors, is_out_of_space
-from ..files.no_space import NoDescriptorsError, NoSpaceError
 from ..log.log import Log
 from ..recovery.log_recovery import StartingPoint
 from .checkpoints import Checkpoints

@@ -11,10 +11,10 @@ from typing import Any
 
 from ...base.topic_partition import TopicPartition, deleted_directory_name, parse_directory_name
 from ...protocol.errors import KafkaStorageError
-from ..files.files import Files, is_passing
-from ..files.no_space import NoSpaceError
+from ..errors import NoSpaceError
+from ..files.files import Files, is_transient
 from ..log.log import Log
-from ..workers.bulk_queue import BulkSource
+from ..workers.fair_queue import LongWorkSource
 from ..workers.worker_pool import Pool
 from .checkpoints import Checkpoints
 from .log_directories import LogDirectories
@@ -42,7 +42,7 @@ class LogDeletion:
     ) -> None:
         self._files = files
         self._pool = pool
-        self._bulk = BulkSource()
+        self._long_work = LongWorkSource()
         self._table = table
         self._directories = directories
         self._checkpoints = checkpoints
@@ -111,7 +111,7 @@ class LogDeletion:
             strand.run_now(rename)
 
         self._renames[tp] = rename_now
-        strand.submit(rename, renamed, is_bulk=True)
+        strand.submit(rename, renamed, is_long=True)
 
     def _delete_waiting(self, tp: TopicPartition, waiting: WaitingLog, renamed: Callable[[Any], None] | None) -> None:
         """`delete_log` for one that waits for room to be opened."""
@@ -135,7 +135,7 @@ class LogDeletion:
             if renamed is not None:
                 self._pool.post(renamed, outcome)
 
-        self._pool.submit_bulk(rename, self._bulk)
+        self._pool.submit_long(rename, self._long_work)
 
     def discard_copy(self, move: LogMove) -> None:
         """Delete the copy of a log that does not move after all; nobody works on it any more. Blocks."""
@@ -194,7 +194,7 @@ class LogDeletion:
                 try:
                     self._files.delete(path)
                 except OSError as error:
-                    if not is_passing(error):
+                    if not is_transient(error):
                         self._directories.failed(directory, "cannot delete segments", error)
                         return
                     logger.warning("cannot delete %s, the next start will: %s", path, error)  # btrfs needs room for it

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
-from ..files.files import Files, is_passing
+from ..files.files import Files, is_transient
 from ..files.meta_properties import (
     MetaProperties,
     agree,
@@ -82,7 +82,7 @@ class LogDirectories:
                 directory_id = None if found is None else found.directory_id
                 write_meta_properties(self._files, directory.path, MetaProperties(broker_id, cluster_id, directory_id))
             except OSError as error:
-                if is_passing(error):
+                if is_transient(error):
                     logger.error("%s: its meta.properties is written at the next start: %s", directory.path, error)
                 else:
                     self.failed_at_start(directory, "cannot be used", error)

@@ -21,8 +21,8 @@ from typing import Protocol
 from ...base.topic_partition import TopicPartition, future_directory_name
 from ...config.config import Config
 from ...protocol.errors import KafkaError, KafkaStorageError
-from ..files.files import is_passing
-from ..files.no_space import NoSpaceError
+from ..errors import NoSpaceError
+from ..files.files import is_transient
 from ..log.log import Log
 from ..recovery.log_recovery import ProgressCallback, StartingPoint
 from ..workers.worker_pool import Pool
@@ -42,7 +42,7 @@ _STEP_BYTES = 8 << 20
 _RETRY_MS = 2_000
 
 
-def _untold(size_bytes: int) -> None:
+def _no_progress(size_bytes: int) -> None:
     """Of the progress of what takes no time."""
 
 
@@ -64,7 +64,7 @@ class MoveRunner(Protocol):
         """Run `callback` on the loop in so many ms. From the loop."""
 
 
-class LogMoves:
+class LogMover:
     """See the module's text. `runner` is set by the schedule; without one a move is carried out where it is begun."""
 
     def __init__(
@@ -129,9 +129,9 @@ class LogMoves:
         unique = self._new_uuid()
         name = future_directory_name(tp, unique)
         try:
-            future = self._open_copy(destination, name, tp, StartingPoint(clean_stop=True), _untold)
+            future = self._open_copy(destination, name, tp, StartingPoint(clean_stop=True), _no_progress)
         except OSError as error:
-            if is_passing(error):
+            if is_transient(error):
                 self._deletion.delete_directory(destination, os.path.join(destination.path, name))
                 raise NoSpaceError(f"{tp}: not moved to {destination.path}: {error}") from error
             self._directories.failed(destination, f"cannot make a copy of the log of {tp}", error)
@@ -166,7 +166,7 @@ class LogMoves:
     # --- at start and stop ----------------------------------------------------------------------------------------
 
     def resume(
-        self, directory: LogDirectory, found: FoundCopy, start: StartingPoint, progress: ProgressCallback = _untold
+        self, directory: LogDirectory, found: FoundCopy, start: StartingPoint, progress: ProgressCallback = _no_progress
     ) -> None:
         """Open a copy that the last stop left behind in `directory`; one that is of no use is deleted. Blocks, before
         `start`. Raises OSError."""

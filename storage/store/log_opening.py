@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import CorruptRecordError, KafkaStorageError
+from ..errors import NoDescriptorsError, NoSpaceError
 from ..files.files import Files
-from ..files.no_space import NoDescriptorsError, NoSpaceError
 from ..log.log import Log
 from ..log.log_host import LogHost
 from ..log.strand import Strand
@@ -76,7 +76,7 @@ class LogOpening:
         log.close_files()
         return False
 
-    def wait_for_room(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint, error: OSError) -> None:
+    def wait_for_space(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint, error: OSError) -> None:
         """Have it opened once it is asked for and there is room: a full disk takes nothing offline."""
         with self._table.lock:
             self._check_is_only_one(tp, directory)

@@ -22,7 +22,7 @@ from ...base.topic_partition import DELETE_SUFFIX, FUTURE_SUFFIX, TopicPartition
 from ...config.config import Config
 from ...config.topic_config import TopicConfig
 from ...protocol.errors import KafkaError
-from ..files.files import Files, is_passing
+from ..files.files import Files, is_transient
 from ..log.log import Log
 from ..log.log_files import MARK_FILE
 from ..log.strand import Strand
@@ -38,7 +38,7 @@ from .log_deletion import LogDeletion
 from .log_directories import LogDirectories, LogDirectoriesError
 from .log_directory import LOG_START_FILE, LogDirectory
 from .log_move import LogMove
-from .log_mover import LogMoves
+from .log_mover import LogMover
 from .log_opening import LogOpening
 from .log_table import LogTable
 from .log_upkeep import LogUpkeep
@@ -82,7 +82,7 @@ class LogStore:
         self._loading_is_given_up = threading.Event()
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
-        self.moves = LogMoves(
+        self.moves = LogMover(
             config,
             pool,
             clock,
@@ -217,9 +217,9 @@ class LogStore:
         try:
             log = self._opening.open(directory, name, tp, start, progress.read)
         except OSError as error:
-            if not is_passing(error):
+            if not is_transient(error):
                 raise
-            self._opening.wait_for_room(directory, tp, start, error)
+            self._opening.wait_for_space(directory, tp, start, error)
             return None
         if start.needs_recovery:
             progress.log_is_done()
@@ -261,7 +261,7 @@ class LogStore:
                 try:
                     self._load_copy(logs, copy, recovered, progress)
                 except OSError as error:
-                    if is_passing(error):
+                    if is_transient(error):
                         logger.error("%s: left for the next start: %s", directory.path_of(copy.name), error)
                         continue
                     self.directories.failed_at_start(directory, "cannot be read", error)

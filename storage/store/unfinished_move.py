@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Sequence
 
-from ..files.files import Files, is_passing
+from ..files.files import Files, is_transient
 from ..log.log_files import MARK_FILE
 from .log_deletion import LogDeletion
 from .log_directories import LogDirectories
@@ -53,5 +53,5 @@ def settle_unfinished_moves(
                 files.delete(os.path.join(path, MARK_FILE))
                 files.sync_directory(path)
         except OSError as error:
-            if not is_passing(error):
+            if not is_transient(error):
                 directories.failed_at_start(directory, "cannot be used", error)

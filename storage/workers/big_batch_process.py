@@ -1,6 +1,6 @@
-"""The process that reads large batches: jobs come in on stdin, what became of them goes out on stdout, both pickled.
+"""The main function of the big-batch process: reads pickled jobs from stdin, writes pickled results to stdout.
 
-It ends with its stdin, so with the broker, whatever that dies of; and when it had nothing to do for a while.
+The process ends when its stdin closes, so with the broker however that dies, and when it is idle for a while.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import BinaryIO
 
 from ...protocol.errors import KafkaError
 from .big_batches import describe_error
-from .unpacking import read_all_here
+from .unpacking import read_all_in_this_process
 
 _NICENESS = 5
-"""Producers wait for it; but those whose batches are small come first."""
+"""Producers wait for this process, but producers of small batches come first."""
 _IDLE_S = 10.0
 
 
 def main() -> None:
-    """Do jobs until there are no more."""
+    """Run jobs until stdin closes or the process is idle."""
     os.nice(_NICENESS)
-    read_all_here()
+    read_all_in_this_process()
     with open(os.dup(sys.stdout.fileno()), "wb") as results:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints something does not print among the results
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # so that a stray print does not end up among the results
         while _is_there_more(sys.stdin.buffer):
             do_job(sys.stdin.buffer, results)
 
@@ -36,7 +36,7 @@ def _is_there_more(jobs: BinaryIO) -> bool:
 
 
 def do_job(jobs: BinaryIO, results: BinaryIO) -> None:
-    """Do one job; the KafkaError that it raises is its result, any other error ends this process."""
+    """Run one job. A KafkaError is its result; any other error ends this process."""
     function, arguments = pickle.load(jobs)
     try:
         result = (True, function(*arguments))

@@ -1,9 +1,8 @@
-"""Work on batches that are large when unpacked, in another process: one at a time, so that the memory it takes is that
-of one batch, and so that neither the interpreter lock nor the processor is taken from those whose batches are small.
+"""The broker's side of the big-batch process, a child process that works on batches with many or large records.
 
-The process comes with the first such batch and ends itself when there was none for a while, or with the broker. What is
-done is a function of this package, by name, with plain arguments; function, arguments and result are pickled, for both
-ends are the same program.
+Why: one batch at a time bounds the memory, and requests with small batches keep the interpreter lock and the processor.
+How: the process is started for the first big batch. It ends when it is idle for a while, or with the broker. A job is a
+function of this package with plain arguments; function, arguments and result are pickled.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 from ...protocol.errors import KafkaError, RequestTimedOutError
 from ..files.child_program import command_of, end_process
 
-__all__ = ["MAX_WAITING", "Apart", "describe_error", "rebuild_error", "run_apart"]
+__all__ = ["MAX_WAITING", "BigBatchProcess", "describe_error", "rebuild_error", "run_big_batch"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +27,8 @@ MAX_WAITING = 2
 ResultT = TypeVar("ResultT")
 
 
-class Apart:
-    """The process, and the turn to use it: one has it, ``max_waiting`` may wait for it, each in a thread of its own."""
+class BigBatchProcess:
+    """The process. One thread uses it at a time, and at most ``max_waiting`` threads wait for it."""
 
     def __init__(self, max_waiting: int = MAX_WAITING) -> None:
         self._max_waiting = max_waiting
@@ -37,24 +36,24 @@ class Apart:
         self._turn = threading.Lock()
         self._counting = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
-        """To look at only; None while there is none."""
+        """The running process, for tests and tools; None while there is none."""
 
     def run(self, function: Callable[..., ResultT], *arguments: Any) -> ResultT:
-        """What ``function(*arguments)`` returns, or the KafkaError that it raises. Blocks.
+        """Run ``function(*arguments)`` in the process; return its result or raise its KafkaError. Blocks.
 
-        Raises RequestTimedOutError, which producers try again after, when enough wait already, and when the process
-        ends meanwhile.
+        Raises RequestTimedOutError, after which producers retry, when too many threads wait already or the process ends
+        during the job.
         """
-        with self.turn():
-            attempts = 1 if self.process is None else 2  # it may be about to end for want of work
+        with self.reserved():
+            attempts = 1 if self.process is None else 2  # an idle process may just be ending
             for _ in range(attempts):
                 try:
                     return self._ask(function, arguments)  # type: ignore[no-any-return]
                 except (EOFError, OSError, pickle.UnpicklingError) as error:
                     self._end()
                     reason = error
-            logger.warning("The process that reads large batches ended in the middle of one: %r", reason)
-            raise RequestTimedOutError("The process that reads large batches ended in the middle of one.")
+            logger.warning("the big-batch process ended during a job: %r", reason)
+            raise RequestTimedOutError("The process for large record batches ended during this request, please retry.")
 
     def close(self) -> None:
         """End the process; the next batch starts another one."""
@@ -62,11 +61,12 @@ class Apart:
             self._end()
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def reserved(self) -> Iterator[None]:
+        """Hold the process for one job. Raises RequestTimedOutError when too many threads wait already."""
         with self._counting:
             if self._waiting > self._max_waiting:
-                raise RequestTimedOutError("Too many batches that are large when unpacked came at the same time.")
-            self._waiting += 1  # who has the turn counts, too
+                raise RequestTimedOutError("Too many large record batches at the same time, please retry.")
+            self._waiting += 1  # the thread that uses the process counts, too
         try:
             with self._turn:
                 yield
@@ -90,9 +90,9 @@ class Apart:
             command_of(f"{__package__}.big_batch_process"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C in a terminal is for the broker, which ends this with itself
+            start_new_session=True,  # so that Ctrl-C in a terminal reaches the broker only, which ends the process
         )
-        threading.Thread(target=self._await_end, args=(process,), name="pybroker-apart", daemon=True).start()
+        threading.Thread(target=self._await_end, args=(process,), name="pybroker-big-batches", daemon=True).start()
         return process
 
     def _await_end(self, process: subprocess.Popen[bytes]) -> None:
@@ -107,21 +107,21 @@ class Apart:
             end_process(process)
 
 
-_APART = Apart()  # memory is the machine's, and so is the turn
+_SHARED = BigBatchProcess()  # one for all brokers in this process, because they share the machine's memory
 
 
-def run_apart(function: Callable[..., ResultT], *arguments: Any) -> ResultT:
-    """`Apart.run`, of the one that all brokers in this process share."""
-    return _APART.run(function, *arguments)
+def run_big_batch(function: Callable[..., ResultT], *arguments: Any) -> ResultT:
+    """Run a function in the big-batch process that all brokers of this process share (`BigBatchProcess.run`)."""
+    return _SHARED.run(function, *arguments)
 
 
 def describe_error(error: KafkaError) -> tuple[type[KafkaError], tuple[Any, ...], dict[str, Any]]:
-    """An error as something that can be pickled, whatever its class wants to be made from."""
+    """Describe an error by values that can be pickled, whatever arguments its class takes."""
     return type(error), error.args, dict(error.__dict__)
 
 
 def rebuild_error(described: tuple[type[KafkaError], tuple[Any, ...], dict[str, Any]]) -> KafkaError:
-    """The error again."""
+    """Return the error that `describe_error` described."""
     error_class, arguments, fields = described
     error = error_class.__new__(error_class, *arguments)
     error.args = arguments

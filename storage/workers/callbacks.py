@@ -1,17 +1,16 @@
-"""Callbacks of several who wait for the same thing: where one fails, the others are called all the same."""
+"""Calls callbacks so that the failure of one does not keep the others from being called."""
 
 import asyncio
 from collections.abc import Callable
 from typing import ParamSpec
 
-__all__ = ["call_apart"]
+__all__ = ["call_isolated"]
 
 Arguments = ParamSpec("Arguments")
 
 
-def call_apart(callback: Callable[Arguments, object], *arguments: Arguments.args, **named: Arguments.kwargs) -> None:
-    """Call it on the running loop. What it raises goes where the loop's own callbacks' errors go, and no further: it is
-    a bug, of one who waits and not of those behind."""
+def call_isolated(callback: Callable[Arguments, object], *arguments: Arguments.args, **named: Arguments.kwargs) -> None:
+    """Call `callback` on the running event loop. An exception goes to the loop's exception handler, as a bug."""
     try:
         callback(*arguments, **named)
     except Exception as error:

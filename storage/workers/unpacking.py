@@ -1,15 +1,15 @@
-"""Reading the records of batches that may be bombs: a megabyte that unpacks to gigabytes, or to millions of records.
+"""Bounded reading of records: a batch of one megabyte may unpack to gigabytes, or to millions of records.
 
-A batch that unpacks to no more bytes than ``InlineBounds`` say, and has no more records, is read where it stands;
-whoever walks records gives the interpreter away now and then, for the loop must not wait. Any other batch is read by
-another process, with all that is to be done with its records, in a function that is given to `apart.run_apart`:
+How: a batch within `InlineLimits` is read in the calling thread, which regularly yields the interpreter to the event
+loop. For a larger batch BigBatchError is raised before its first record. The caller then repeats all of its work on the
+batch in the big-batch process (`big_batches.py`):
 
     try:
         return do(batch, …)
     except BigBatchError:
-        return run_apart(do, bytes(batch.view()), …)
+        return run_big_batch(do, bytes(batch.view()), …)
 
-None of this is for the event loop's thread.
+Limits: not for the event loop's thread.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NoReturn
 
 from ...protocol.errors import CorruptRecordError
@@ -27,94 +26,83 @@ from ...protocol.records.message_set import check_inner_crcs
 from ...protocol.records.output_buffer import PayloadTooLargeError
 from ...protocol.records.record import plain_payload, read_records
 from ...protocol.records.walk import Record
+from ..inline_limits import InlineLimits
 
 __all__ = [
-    "MANY_RECORDS",
-    "SMALL_BYTES",
     "BigBatchError",
-    "InlineBounds",
-    "all_read_here",
+    "all_read_in_this_process",
     "check_count",
     "check_wrapped",
-    "give_way",
-    "read_all_here",
+    "read_all_in_this_process",
     "unpack_payload",
     "unpack_records",
+    "yield_interpreter",
 ]
 
-SMALL_BYTES = 2 * 1024 * 1024
-"""Default of ``pybroker.batch.inline.max.bytes``."""
-MANY_RECORDS = 100_000
-"""Default of ``pybroker.batch.inline.max.records``."""
-_RECORDS_A_TURN = 1024
+_RECORDS_BETWEEN_YIELDS = 1024
 
-_is_apart = False
-"""This process is there to read big batches."""
+_reads_every_batch = False
+"""Batches of any size are read in this process: it is the big-batch process, or a simulation."""
 
 
-@dataclass(frozen=True, slots=True)
-class InlineBounds:
-    """Up to which size, unpacked, and up to how many records a batch is read in the broker's own process."""
-
-    max_bytes: int = SMALL_BYTES
-    max_records: int = MANY_RECORDS
-
-
-_INLINE = InlineBounds()
+_INLINE = InlineLimits()
 
 
 class BigBatchError(Exception):
-    """This batch is not to be read in this process."""
+    """The batch is too large to be read in this process."""
 
 
-def read_all_here() -> None:
-    """This is a process in which nobody waits."""
-    global _is_apart
-    _is_apart = True
+def read_all_in_this_process() -> None:
+    """Read batches of any size in this process from now on, because it has no event loop that would wait."""
+    global _reads_every_batch
+    _reads_every_batch = True
 
 
 @contextmanager
-def all_read_here() -> Iterator[None]:
-    """`read_all_here` for as long as this lasts: in a simulation nobody waits either, and there is no other process."""
-    global _is_apart
-    before, _is_apart = _is_apart, True
+def all_read_in_this_process() -> Iterator[None]:
+    """Read batches of any size in this process inside the `with` block. For simulations, which have one process."""
+    global _reads_every_batch
+    before, _reads_every_batch = _reads_every_batch, True
     try:
         yield
     finally:
-        _is_apart = before
+        _reads_every_batch = before
 
 
 def unpack_records(
-    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, inline: InlineBounds = _INLINE
+    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, inline: InlineLimits = _INLINE
 ) -> Iterator[Record]:
-    """`read_records` within the bounds above.
+    """Yield the records of a batch within the limits.
 
-    Raises what that raises, and BigBatchError before the first record comes.
+    Raises the errors of `read_records`, and BigBatchError before the first record.
     """
-    if _is_apart:
+    if _reads_every_batch:
         yield from read_records(batch, max_bytes)
         return
     if batch.magic >= 2 and batch.record_count > inline.max_records:
         _check_size(batch, max_bytes)
         raise BigBatchError
     if not batch.is_compressed:
-        yield from _in_turns(read_records(batch, max(max_bytes, batch.size_bytes)))
+        yield from _with_yields(read_records(batch, max(max_bytes, batch.size_bytes)))
         return
     records = read_records(batch, min(inline.max_bytes, max_bytes))
     try:
-        first = next(records, None)  # all of the batch is decompressed for it
+        first = next(records, None)  # decompresses the whole batch
     except PayloadTooLargeError:
-        _refuse_or_send_away(batch, max_bytes, inline)
+        _refuse_or_delegate(batch, max_bytes, inline)
     if first is not None:
         yield first
-        yield from _in_turns(records)
+        yield from _with_yields(records)
 
 
 def unpack_payload(
-    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, inline: InlineBounds = _INLINE
+    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, inline: InlineLimits = _INLINE
 ) -> bytes:
-    """`plain_payload` of a magic 2 batch within the bounds above. Raises what that raises, and BigBatchError."""
-    if _is_apart:
+    """Return the decompressed records of a magic 2 batch within the limits.
+
+    Raises the errors of `plain_payload`, and BigBatchError.
+    """
+    if _reads_every_batch:
         return plain_payload(batch, max_bytes)
     if batch.record_count > inline.max_records:
         _check_size(batch, max_bytes)
@@ -124,35 +112,38 @@ def unpack_payload(
     try:
         return plain_payload(batch, min(inline.max_bytes, max_bytes))
     except PayloadTooLargeError:
-        _refuse_or_send_away(batch, max_bytes, inline)
+        _refuse_or_delegate(batch, max_bytes, inline)
 
 
-def give_way() -> None:
-    """The interpreter, to whoever waits for it."""
+def yield_interpreter() -> None:
+    """Let another thread run, if one waits for the interpreter lock."""
     time.sleep(0)
 
 
-def check_count(count: int, inline: InlineBounds) -> None:
-    """Of messages of an old format that were met so far. Raises BigBatchError."""
-    if count > inline.max_records and not _is_apart:
+def check_count(count: int, inline: InlineLimits) -> None:
+    """Raise BigBatchError when an old message set has more messages than the limit. `count`: messages so far."""
+    if count > inline.max_records and not _reads_every_batch:
         raise BigBatchError
 
 
 def check_wrapped(
-    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, inline: InlineBounds = _INLINE
+    batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES, inline: InlineLimits = _INLINE
 ) -> None:
-    """`check_inner_crcs` within the bounds above. Raises what that raises, and BigBatchError."""
-    if _is_apart:
+    """Check the checksums inside a compressed message within the limits.
+
+    Raises the errors of `check_inner_crcs`, and BigBatchError.
+    """
+    if _reads_every_batch:
         check_inner_crcs(batch, max_bytes)
         return
     try:
         check_inner_crcs(batch, min(inline.max_bytes, max_bytes))
     except PayloadTooLargeError:
-        _refuse_or_send_away(batch, max_bytes, inline)
+        _refuse_or_delegate(batch, max_bytes, inline)
 
 
-def _refuse_or_send_away(batch: RecordBatch, max_bytes: int, inline: InlineBounds) -> NoReturn:
-    """Of a batch that is too large to be read here. One too large for any place needs no other process to say so."""
+def _refuse_or_delegate(batch: RecordBatch, max_bytes: int, inline: InlineLimits) -> NoReturn:
+    """Raise CorruptRecordError for a batch over `max_bytes`, BigBatchError for one too large for this process."""
     _check_size(batch, max_bytes)
     if max_bytes <= inline.max_bytes:
         raise CorruptRecordError(f"Batch of {batch.size_bytes} bytes unpacks to more than {max_bytes}")
@@ -164,8 +155,8 @@ def _check_size(batch: RecordBatch, max_bytes: int) -> None:
         check_claims(batch.compression, batch.payload(), max_bytes)
 
 
-def _in_turns(records: Iterator[Record]) -> Iterator[Record]:
+def _with_yields(records: Iterator[Record]) -> Iterator[Record]:
     for number, record in enumerate(records, 1):
-        if not number % _RECORDS_A_TURN:
-            give_way()
+        if not number % _RECORDS_BETWEEN_YIELDS:
+            yield_interpreter()
         yield record

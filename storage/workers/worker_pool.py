@@ -1,10 +1,9 @@
-"""Threads that do what may block, and the way back to the event loop.
+"""Worker threads for blocking steps, and the way of their results back to the event loop.
 
-Bulk is what may keep a thread for long, or come by the thousand: a quarter of the threads do it at most, one step after
-the other with what else is queued in between, and those who have it done take turns (see `bulk_queue`). So nothing that
-a client asks for keeps others' appends waiting for long.
-
-Results of several steps go back in one wake-up: a `call_soon_threadsafe` costs more than a small write does.
+How: long work (steps that may occupy a thread for long, or come by the thousand) gets at most a quarter of the threads.
+Other queued steps run between two long ones, and the sources of long work share its time evenly (`fair_queue.py`). So
+no request makes other clients' appends wait for long. Results of several steps return in one wake-up, because
+`call_soon_threadsafe` costs more than a small write.
 """
 
 from __future__ import annotations
@@ -19,33 +18,32 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-from .bulk_queue import BulkQueue, BulkSource
+from .fair_queue import FairQueue, LongWorkSource
 
 logger = logging.getLogger(__name__)
 
-_THREADS_FOR_ONE_OF_BULK = 4
+_THREADS_PER_LONG_RUNNER = 4
 
 
 class PoolClosedError(RuntimeError):
-    """No worker is left that would take the step."""
+    """The pool is closed and takes no more steps."""
 
 
 class Pool(Protocol):
-    """Where steps run, and how their results come back. A simulation passes one that has no threads."""
+    """Runs steps and returns their results to the event loop. A simulation passes a pool without threads."""
 
     def submit(self, step: Callable[[], None]) -> None:
         """Run `step` on some worker, soon. Steps handle their own errors. Raises PoolClosedError."""
 
-    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
-        """Likewise, when few such steps are under way, and it is the turn of `source`."""
+    def submit_long(self, step: Callable[[], None], source: LongWorkSource) -> None:
+        """Run a long `step` once the limit on long work and the fair share of `source` allow it."""
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
         """Run `callback` on the loop, from any thread; callbacks run in the order they were posted."""
 
 
 class WorkerPool:
-    """`thread_count` daemon threads. Made on the loop's thread; `close` waits for what is queued. `now_s`: a
-    stopwatch."""
+    """A pool of `thread_count` daemon threads, created on the event loop's thread. `now_s` is a monotonic clock."""
 
     def __init__(
         self,
@@ -58,11 +56,11 @@ class WorkerPool:
         self._name = name
         self._now_s = now_s
         self._steps: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._bulk = BulkQueue()
-        self._bulk_runners = 0
-        self._bulk_lock = threading.Lock()
+        self._long_work = FairQueue()
+        self._long_runners = 0
+        self._long_lock = threading.Lock()
         self._threads: list[threading.Thread] = []
-        self._surplus: list[threading.Thread] = []  # any of the threads may end in place of one of these
+        self._surplus: list[threading.Thread] = []  # threads that end soon; any thread may end in their place
         self._posted: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._wake_up_is_due = False
         self._closed = False
@@ -77,14 +75,14 @@ class WorkerPool:
         if self._takes_steps():
             self._steps.put(step)
 
-    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
-        with self._bulk_lock:
+    def submit_long(self, step: Callable[[], None], source: LongWorkSource) -> None:
+        with self._long_lock:
             if not self._takes_steps():
                 return
-            self._bulk.put(step, source)
-            if self._bulk_runners < self._most_bulk_runners:
-                self._bulk_runners += 1
-                self._steps.put(self._run_bulk)
+            self._long_work.put(step, source)
+            if self._long_runners < self._max_long_runners:
+                self._long_runners += 1
+                self._steps.put(self._run_long)
 
     def _takes_steps(self) -> bool:
         """Raises PoolClosedError."""
@@ -93,34 +91,37 @@ class WorkerPool:
         return not self._killed
 
     @property
-    def _most_bulk_runners(self) -> int:
-        return max(1, len(self._threads) // _THREADS_FOR_ONE_OF_BULK)
+    def _max_long_runners(self) -> int:
+        return max(1, len(self._threads) // _THREADS_PER_LONG_RUNNER)
 
-    def _run_bulk(self) -> None:
-        """One step of bulk; the next one behind what came meanwhile, or at once when nothing comes any more."""
+    def _run_long(self) -> None:
+        """Run one step of long work, then queue again behind the other steps.
+
+        A closed pool runs all the rest at once.
+        """
         is_last = False
         while not is_last:
-            with self._bulk_lock:
-                turn = self._bulk.take() if self._bulk else None  # none: killed
+            with self._long_lock:
+                due = self._long_work.take() if self._long_work else None  # None after `kill`
             started_s = self._now_s()
-            if turn is not None:
-                self._run(turn.step)
-            with self._bulk_lock:
-                if turn is not None:
-                    self._bulk.note(turn, self._now_s() - started_s)
-                is_last = not self._bulk or self._bulk_runners > self._most_bulk_runners
+            if due is not None:
+                self._run(due.step)
+            with self._long_lock:
+                if due is not None:
+                    self._long_work.note(due, self._now_s() - started_s)
+                is_last = not self._long_work or self._long_runners > self._max_long_runners
                 if is_last:
-                    self._bulk_runners -= 1
+                    self._long_runners -= 1
                 elif not self._closed:
-                    self._steps.put(self._run_bulk)
+                    self._steps.put(self._run_long)
                     return
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
         if self._killed:
             return
         self._posted.append((callback, arguments))
-        # Two threads may both see False and wake the loop twice, which is harmless. None is lost: the loop clears the
-        # flag before it looks at what is there.
+        # Two threads may both see False and wake the loop twice, which is harmless. No callback is lost, because the
+        # loop clears the flag before it looks at the queue.
         if not self._wake_up_is_due:
             self._wake_up_is_due = True
             try:
@@ -137,12 +138,14 @@ class WorkerPool:
             callback, arguments = posted.popleft()
             try:
                 callback(*arguments)
-            except Exception as error:  # like a callback of the loop itself: the others must run
+            except Exception as error:  # as for a callback of the loop itself: the other callbacks must run
                 self._loop.call_exception_handler({"message": f"{self._name}: a callback failed", "exception": error})
 
     def resize(self, thread_count: int) -> None:
-        """Have that many threads (dynamic `num.io.threads`), or as many as the system gives; surplus ones end after
-        their step. RuntimeError: it gives none at all."""
+        """Change the number of threads (dynamic `num.io.threads`). Surplus threads end after their current step.
+
+        When the system refuses more threads the pool goes on with fewer; raises RuntimeError when it has none.
+        """
         while len(self._threads) < thread_count:
             number = len(self._threads)
             thread = threading.Thread(target=self._work, name=f"{self._name}-{number}", daemon=True)
@@ -151,7 +154,7 @@ class WorkerPool:
             except RuntimeError as error:
                 if not self._threads:
                     raise
-                logger.error("%s: %d threads in place of %d: %s", self._name, number, thread_count, error)
+                logger.error("%s: only %d of %d threads could be started: %s", self._name, number, thread_count, error)
                 break
             self._threads.append(thread)
         self._surplus = [thread for thread in self._surplus if thread.is_alive()]
@@ -160,8 +163,8 @@ class WorkerPool:
             self._steps.put(None)
 
     def close(self) -> None:
-        """Finish what is queued and end the threads. Their results are still posted."""
-        with self._bulk_lock:  # whatever runs bulk is queued before this, or goes on to the last
+        """Run all queued steps and end the threads. The results are still posted. Blocks."""
+        with self._long_lock:  # long work is queued before this, or its runner goes on to the end
             if self._closed:
                 return
             self._closed = True
@@ -170,17 +173,17 @@ class WorkerPool:
             thread.join()
 
     def kill(self) -> None:
-        """End the threads as a crash does: what is queued never runs, and nothing is posted any more.
+        """End the threads as a crash does: queued steps never run, and nothing more is posted.
 
-        Waits for the steps that run just now.
+        Waits for running steps.
         """
         self._killed = True
-        with self._bulk_lock:
-            self._bulk.clear()
+        with self._long_lock:
+            self._long_work.clear()
         with contextlib.suppress(Empty):
             while True:
                 self._steps.get_nowait()
-        for _ in self._surplus:  # what tells them to end was among it
+        for _ in self._surplus:  # their signal to end was dropped with the queued steps
             self._steps.put(None)
         self.close()
         self._posted.clear()
@@ -191,7 +194,7 @@ class WorkerPool:
             if step is None:
                 return
             self._run(step)
-            del step  # it holds what it worked on
+            del step  # so that the objects it refers to are freed
 
     def _run(self, step: Callable[[], None]) -> None:
         try:

@@ -60,9 +60,9 @@ def run(request: pytest.FixtureRequest) -> Callable[[Callable[[], Coroutine[Any,
 @pytest.fixture(autouse=True)
 def nobody_works_apart() -> None:
     """The process that reads large batches for tests before would end in the middle of one here."""
-    apart._APART.close()
+    apart._SHARED.close()
     for thread in threading.enumerate():
-        if thread.name == "pybroker-apart":
+        if thread.name == "pybroker-big-batches":
             thread.join()
 
 

@@ -9,7 +9,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.offsets_topic import OffsetsTopic
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.config.load import unchecked_config
-from pybroker.storage.producers.transaction_guards import TransactionGuards
+from pybroker.storage.producers.verification_guards import VerificationGuards
 
 NOW_MS = 5
 
@@ -43,7 +43,7 @@ async def test_commits_use_offsets_commit_required_acks_and_deletions_wait_for_t
 ) -> None:
     partitions = Partitions()
     topic = topic_with(partitions, offsets_commit_required_acks=setting, offsets_commit_timeout_ms="70")
-    guard = TransactionGuards().begin(7, 0, -1, NOW_MS, most=1)
+    guard = VerificationGuards().begin(7, 0, -1, NOW_MS, most=1)
     topic.append(3, b"commit", awaits_replicas=True, guard=guard)
     topic.append(3, b"deletion", awaits_replicas=False)
     place = TopicPartition("__consumer_offsets", 3)

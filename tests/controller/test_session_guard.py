@@ -24,7 +24,7 @@ from pybroker.controller.tree.session_guard import SessionGuard
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from pybroker.storage.compaction.cleaner_child import CleanerChild
-from pybroker.storage.workers.big_batches import run_apart
+from pybroker.storage.workers.big_batches import run_big_batch
 from support.processes.kafka_process import ZooKeeperProcess
 from support.time.patience import BETWEEN_LOOKS_S, HANGS_AFTER_S, LOOKS, await_that
 
@@ -303,7 +303,7 @@ async def test_other_child_processes_do_not_inherit_the_guards_pipe(zookeeper: Z
     assert guard._process.stdin is not None
     pipe = os.readlink(f"/proc/self/fd/{guard._process.stdin.fileno()}")
     cleaner = CleanerChild()
-    assert run_apart(len, b"abc") == 3
+    assert run_big_batch(len, b"abc") == 3
     children = [cleaner._started().pid, *(child.pid for child in psutil.Process().children())]
     assert len(set(children)) >= 4, "the guard, ZooKeeper, who compacts, who works apart"
     holders = [pid for pid in {*children, os.getpid()} if pipe in open_files(pid)]

@@ -25,7 +25,7 @@ from support.in_process.replica_cluster import (
     ReplicaCluster,
 )
 from support.in_process.replicas import TP, batch_of
-from support.logs.storage_pools import HeldPool
+from support.logs.storage_pools import ManualPool
 
 NewCluster = Callable[..., ReplicaCluster]
 
@@ -388,7 +388,7 @@ async def test_a_topic_that_gets_its_id_while_it_is_followed_is_fetched_by_it(ne
 
 async def test_what_the_old_leader_sent_is_refused_behind_the_fence_of_the_new_epoch(new_cluster: NewCluster) -> None:
     """It waits in the queue of a busy log while this broker is told to follow another leader."""
-    pool = HeldPool()
+    pool = ManualPool()
     cluster = new_cluster(3)
     await cluster.order(1, 0)
     await cluster[3].fetch_from(1)
@@ -413,9 +413,9 @@ async def test_what_the_old_leader_sent_is_refused_behind_the_fence_of_the_new_e
     assert isinstance(late[0], NotLeaderOrFollowerError)
 
 
-async def give_up_an_order(hosted: HostedPartition, ordered: Coroutine[object, object, object]) -> HeldPool:
+async def give_up_an_order(hosted: HostedPartition, ordered: Coroutine[object, object, object]) -> ManualPool:
     """An order to ``hosted`` that nobody waits for any more while its fence is queued; the pool that is to run that."""
-    pool = HeldPool()
+    pool = ManualPool()
     hosted.strand._pool = pool
     hosted.strand.submit(lambda log: None)  # whatever keeps it busy
     order = asyncio.create_task(ordered)
@@ -459,7 +459,7 @@ async def test_an_order_that_is_waited_for_no_more_does_not_undo_the_next_one(ne
 async def test_what_a_fetcher_must_not_believe_is_told_and_keeps_nothing_waiting(
     new_cluster: NewCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = HeldPool()
+    pool = ManualPool()
     cluster = new_cluster()
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"a"))

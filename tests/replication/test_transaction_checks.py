@@ -12,7 +12,7 @@ from pybroker.replication.transaction_checks import ProducerBatch, TransactionCh
 from pybroker.storage.producers.producer_state import AppendOrigin
 from support.in_process.replicas import BROKER, NOW_MS, TP, Replicas, batch_of, values_in
 from support.in_process.transaction_coordinator import TransactionCoordinator
-from support.logs.storage_pools import HeldPool
+from support.logs.storage_pools import ManualPool
 from support.time.loop_errors import loop_errors, on_purpose
 
 ABORTABLE_VERSION = 11
@@ -125,7 +125,7 @@ async def test_no_batch_overtakes_one_that_came_when_the_first_was_verified_and_
     leader: Leader, is_enabled: bool
 ) -> None:
     strand = leader.replicas.hosted().strand
-    strand._pool = pool = HeldPool()
+    strand._pool = pool = ManualPool()
     first = leader.send(b"0")
     strand.submit(lambda log: None)  # the strand is busy
     leader.coordinator.answer()

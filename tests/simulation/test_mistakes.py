@@ -17,7 +17,7 @@ CAUGHT_BY = {
     "the high watermark moves below min.insync.replicas": (113, "the minimum is 2"),
     "leaders are elected outside of the ISR": (49, "is elected, the ISR was"),
     "the controller forgets broker epochs": (33, "at offset"),
-    "an append that was queued as leader runs as follower": (16, "replicated batches from offset"),
+    "an append that was queued as leader runs as follower": (16, "replicated batches have offsets"),
     "consumers see what is not committed": (1, "where it may see what is before"),
     "who reads committed records sees open transactions": (1, "of a transaction that is not committed"),
     "a log forgets the sequences of producers": (5, "is there more than once"),

@@ -21,8 +21,9 @@ from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequ
 from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.walk import Record
+from pybroker.storage.inline_limits import DEFAULT_INLINE_BYTES
 from pybroker.storage.log import append_validation
-from pybroker.storage.workers.unpacking import SMALL_BYTES, all_read_here
+from pybroker.storage.workers.unpacking import all_read_in_this_process
 from simulation.clients.admin import Admin
 from simulation.machines.cluster_shape import ClusterShape
 from simulation.machines.held_parts import foreign_parts, shadowed_methods
@@ -110,7 +111,7 @@ REPLACED_MODULES = {
     "storage/compaction/cleaner_child.py",
     "storage/workers/worker_pool.py",
     "broker/network/work_time.py",
-    # where somebody waits: `all_read_here`
+    # where somebody waits: `all_read_in_this_process`
     "storage/workers/big_batches.py",
     # for that, and for the recovery of 64 MiB and more of real files (`recover_ahead`), of which a simulation has none
     "storage/files/child_program.py",
@@ -229,9 +230,9 @@ def f(random: Random):
 
 
 def test_a_batch_that_is_large_when_unpacked_is_read_where_the_simulation_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(append_validation, "run_apart", _no_other_process)
+    monkeypatch.setattr(append_validation, "run_big_batch", _no_other_process)
     cluster = SimulatedCluster(1, Random(1), {"pybroker.record.validation": "full"})
-    value = bytes(SMALL_BYTES + 1)
+    value = bytes(DEFAULT_INLINE_BYTES + 1)
     records = build_batch([Record(0, 1_700_000_000_000, None, value)], codec=Codec.GZIP)
 
     async def work() -> int:
@@ -239,13 +240,13 @@ def test_a_batch_that_is_large_when_unpacked_is_read_where_the_simulation_runs(m
         assert await cluster.until(lambda: len(cluster.running()) == 1, 30)
         client = cluster.client("client")
         await client.refresh()
-        assert await Admin(client).create("t", [[1]], {"max.message.bytes": str(2 * SMALL_BYTES)})
+        assert await Admin(client).create("t", [[1]], {"max.message.bytes": str(2 * DEFAULT_INLINE_BYTES)})
         assert await cluster.until(lambda: len(cluster.brokers[1].partitions()) == 1, 10)
         data = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=records)])]
         answer = await client.ask(1, ProduceRequest(acks=1, timeout_ms=1000, topic_data=data), 9)
         return int(answer.responses[0].partition_responses[0].error_code)
 
-    with all_read_here():
+    with all_read_in_this_process():
         assert cluster.loop.run_until_complete(cluster.spawn("client", work())) == 0
     cluster.end()
 
@@ -368,7 +369,7 @@ def test_no_name_of_the_broker_stands_for_another_thing_while_a_simulation_runs(
     assert {name for name, value in before.items() if during[name] != value} <= SWITCHES
 
 
-SWITCHES = {"pybroker.storage.workers.unpacking._is_apart"}
+SWITCHES = {"pybroker.storage.workers.unpacking._reads_every_batch"}
 
 
 def test_only_deliberate_mistakes_patch_the_broker() -> None:

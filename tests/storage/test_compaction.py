@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pybroker.protocol.errors import CorruptRecordError
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.compaction.compaction_choice import Candidate, filthiest_last
+from pybroker.storage.compaction.compaction_choice import Candidate, dirtiest_last
 from pybroker.storage.compaction.compaction_job import (
     CleanedGroup,
     CompactionDone,
@@ -26,11 +26,11 @@ from pybroker.storage.compaction.key_table import SLOT_BYTES
 from pybroker.storage.compaction.offset_map import ENTRY_BYTES
 from pybroker.storage.compaction.segment_cleaner import compact
 from pybroker.storage.compaction.segment_groups import SegmentSizes, group_segments
+from pybroker.storage.errors import NoDescriptorsError
 from pybroker.storage.files.files import File, Files
 from pybroker.storage.files.io_throttle import IoThrottle
-from pybroker.storage.files.no_space import NoDescriptorsError
 from pybroker.storage.log.log import Log
-from pybroker.storage.log.log_host import LoneHost
+from pybroker.storage.log.log_host import StandaloneHost
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log_config import LogConfig
 from support.logs.compaction import assessed, batches_of, compact_log, records_of, stored_batches
@@ -39,7 +39,7 @@ from support.logs.storage_logs import CRASHED, NOW_MS, TP, append_as_leader, bat
 CONFIG = LogConfig(segment_bytes=1200, index_interval_bytes=200, cleanup_policy=("compact",), delete_retention_ms=1000)
 
 
-class LaterHost(LoneHost):
+class LaterHost(StandaloneHost):
     """Deletes nothing yet, as in the minute of `file.delete.delay.ms`."""
 
     def delete_later(self, paths: list[str], delay_ms: int) -> None:
@@ -383,11 +383,11 @@ def candidate(clean: int, cleanable: int, overdue: int = 0) -> Candidate:
 
 
 def test_the_filthiest_log_goes_first_and_only_if_it_is_filthy_enough() -> None:
-    assert filthiest_last([candidate(50, 50)]) == []
+    assert dirtiest_last([candidate(50, 50)]) == []
     found = [candidate(10, 90), candidate(0, 0), candidate(49, 51)]
-    assert filthiest_last(found) == [candidate(49, 51), candidate(10, 90)]
-    assert filthiest_last([candidate(99, 1, overdue=1)]) == [candidate(99, 1, overdue=1)]
-    assert filthiest_last([candidate(99, 0, overdue=1)]) == []
+    assert dirtiest_last(found) == [candidate(49, 51), candidate(10, 90)]
+    assert dirtiest_last([candidate(99, 1, overdue=1)]) == [candidate(99, 1, overdue=1)]
+    assert dirtiest_last([candidate(99, 0, overdue=1)]) == []
 
 
 def test_a_record_that_waited_too_long_makes_a_log_due_and_a_young_one_protects_it(tmp_path: Path) -> None:

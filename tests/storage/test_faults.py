@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files.no_space import NoSpaceError
+from pybroker.storage.errors import NoSpaceError
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
-from pybroker.storage.log.log_host import LoneHost
+from pybroker.storage.log.log_host import StandaloneHost
 from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.log.log_truncation import truncate_fully_and_start_at, truncate_to
 from pybroker.storage.log_config import LogConfig
@@ -17,7 +17,7 @@ from support.logs.storage_faults import FaultyFiles, no_more_descriptors
 from support.logs.storage_logs import NOW_MS, TP, append_as_leader, batch_of, close_cleanly, open_log, records_from
 
 
-class RecordingHost(LoneHost):
+class RecordingHost(StandaloneHost):
     def __init__(self, files: FaultyFiles) -> None:
         super().__init__(files)
         self.failures: list[str] = []
@@ -176,13 +176,13 @@ def test_without_a_descriptor_appends_and_reads_are_refused_and_the_log_stays_on
     forget_descriptors(log)
     with no_more_descriptors():
         for _ in range(2):
-            with pytest.raises(KafkaStorageError, match="no file descriptor left"):
+            with pytest.raises(KafkaStorageError, match="no file descriptor is left"):
                 append_as_leader(log, batch_of("lost"), 0, NOW_MS)
-            with pytest.raises(KafkaStorageError, match="no file descriptor left"):
+            with pytest.raises(KafkaStorageError, match="no file descriptor is left"):
                 log.read(0, 100, 5, min_one_batch=True)
-            with pytest.raises(KafkaStorageError, match="no file descriptor left"):
+            with pytest.raises(KafkaStorageError, match="no file descriptor is left"):
                 log.flush(NOW_MS)
-            with pytest.raises(KafkaStorageError, match="no file descriptor left"):
+            with pytest.raises(KafkaStorageError, match="no file descriptor is left"):
                 append_as_leader(log, batch_of("another epoch"), 1, NOW_MS)
     assert (host.failures, log.is_offline, log.is_full) == ([], False, False)
     assert append_as_leader(log, batch_of("found"), 1, NOW_MS).first_offset == 5

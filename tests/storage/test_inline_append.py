@@ -10,7 +10,7 @@ from pybroker.storage.log.inline_append import (
     FEW_BATCHES,
     LARGE_APPEND_BYTES,
     SMALL_APPEND_BYTES,
-    is_little_work,
+    is_quick_append,
 )
 from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend
 from pybroker.storage.log_config import LogConfig
@@ -29,7 +29,7 @@ def batch(value_size: int, codec: Codec = Codec.NONE, timestamp_ms: int = NOW_MS
 
 
 def little(records: bytearray, config: LogConfig = PLAIN) -> bool:
-    return is_little_work(LeaderAppend(records, 0, NOW_MS), config)
+    return is_quick_append(LeaderAppend(records, 0, NOW_MS), config)
 
 
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])
@@ -85,7 +85,7 @@ def test_nonsense_is_refused_at_once() -> None:
 
 
 def replicated(records: bytes | bytearray) -> bool:
-    return is_little_work(FollowerAppend(records, NOW_MS), PLAIN)
+    return is_quick_append(FollowerAppend(records, NOW_MS), PLAIN)
 
 
 def test_what_a_leader_sent_in_few_batches_is_written_on_the_loop() -> None:

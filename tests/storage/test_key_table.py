@@ -49,7 +49,7 @@ def test_a_map_that_begins_again_takes_more_keys() -> None:
     offset_map = OffsetMap(10 * ENTRY_BYTES, 1.0)
     assert not offset_map.add(batch, 0)
     assert (len(offset_map.offsets), offset_map.latest_offset) == (10, 9)
-    offset_map.begin_again_denser()
+    offset_map.restart_as_table()
     assert (len(offset_map.offsets), offset_map.latest_offset) == (0, -1)
     assert offset_map.add(batch, 0)
     assert [offset_map.offsets.get(b"%d" % number, -1) for number in range(30)] == list(range(30))

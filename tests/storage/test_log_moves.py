@@ -17,8 +17,8 @@ from pybroker.protocol.errors import KafkaStorageError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.errors import NoSpaceError
 from pybroker.storage.files.files import Buffer, Files
-from pybroker.storage.files.no_space import NoSpaceError
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log.log_retention import apply_retention

@@ -28,7 +28,7 @@ from pybroker.storage.store.store_schedule import StoreSchedule
 from pybroker.storage.workers.worker_pool import WorkerPool
 from support.logs.storage_faults import FaultyFiles
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
-from support.logs.storage_pools import HeldPool, InlinePool
+from support.logs.storage_pools import InlinePool, ManualPool
 from support.time.virtual_timers import VirtualTimers
 
 TP = TopicPartition("topic", 0)
@@ -75,7 +75,7 @@ class TestStart:
         again.release()
 
     def test_what_is_still_queued_at_the_stop_changes_nothing(self, tmp_path: Path) -> None:
-        pool = HeldPool()
+        pool = ManualPool()
         store = LogStore.open(config(tmp_path), Files(), pool, lambda: NOW_MS)
         append(store.get_or_create(TP, is_new=True))
         strand = store.strand(TP)
@@ -259,7 +259,7 @@ class TestDeletion:
     def test_logs_that_go_together_have_the_offsets_of_all_others_written_once(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        pool = HeldPool()
+        pool = ManualPool()
         store = LogStore.open(config(tmp_path), Files(), pool, lambda: NOW_MS)
         partitions = [TopicPartition("topic", number) for number in range(20)]
         for each in partitions:
@@ -327,7 +327,7 @@ class TestDeletion:
         again.release()
 
     def test_a_log_made_while_the_old_one_still_has_its_name_is_another(self, tmp_path: Path) -> None:
-        pool = HeldPool()
+        pool = ManualPool()
         store = LogStore.open(config(tmp_path), Files(), pool, lambda: NOW_MS)
         old = store.get_or_create(TP, is_new=True)
         append(old)

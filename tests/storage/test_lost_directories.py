@@ -9,8 +9,8 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.load import load_config
 from pybroker.protocol.errors import KafkaStorageError
+from pybroker.storage.errors import NoDescriptorsError
 from pybroker.storage.files.files import Files
-from pybroker.storage.files.no_space import NoDescriptorsError
 from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore

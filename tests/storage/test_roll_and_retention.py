@@ -11,7 +11,7 @@ from pybroker.storage.files.files import Files
 from pybroker.storage.log import retention_rules as retention
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend
-from pybroker.storage.log.log_host import LoneHost
+from pybroker.storage.log.log_host import StandaloneHost
 from pybroker.storage.log.log_retention import apply_retention
 from pybroker.storage.log.log_truncation import truncate_to
 from pybroker.storage.log.retention_rules import SegmentFacts
@@ -56,7 +56,7 @@ def test_a_segment_ends_when_its_first_record_is_older_than_segment_ms(tmp_path:
 
 
 def test_jitter_ends_it_earlier(tmp_path: Path) -> None:
-    class Jitter(LoneHost):
+    class Jitter(StandaloneHost):
         def roll_jitter_ms(self, bound_ms: int) -> int:
             assert bound_ms == 400
             return 399
@@ -197,7 +197,7 @@ class TestRetention:
         assert apply_retention(log, NOW_MS + 99 * DAY_MS, log.log_end_offset) == [0, 1]
 
     def test_files_are_renamed_first_and_readers_go_on(self, tmp_path: Path) -> None:
-        class Patient(LoneHost):
+        class Patient(StandaloneHost):
             paths: list[str] = []  # noqa: RUF012
 
             def delete_later(self, paths: list[str], delay_ms: int) -> None:
@@ -267,7 +267,9 @@ class TestFuture:
         for _ in range(3):
             assert apply_retention(log, NOW_MS, 2) == []
         (line,) = (record.getMessage() for record in caplog.records if "in the future" in record.getMessage())
-        assert line.startswith("topic-0: the segment at offset 0 has a record of 2100-01-01T00:00:00+00:00")
+        assert line.startswith(
+            "topic-0: the segment at offset 0 has a record with the timestamp 2100-01-01T00:00:00+00:00"
+        )
 
     def test_is_told_of_each_segment(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=DAY_MS))

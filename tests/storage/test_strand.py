@@ -19,7 +19,7 @@ from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.workers.worker_pool import PoolClosedError, WorkerPool
 from support.logs.storage_logs import NOW_MS, batch_of, open_log, records_from
-from support.logs.storage_pools import HeldPool
+from support.logs.storage_pools import ManualPool
 from support.time.loop_errors import loop_errors, on_purpose
 
 
@@ -42,8 +42,8 @@ def log(tmp_path: Path) -> Log:
 
 
 @pytest.fixture
-def pool() -> HeldPool:
-    return HeldPool()
+def pool() -> ManualPool:
+    return ManualPool()
 
 
 def offset_of(result: LogAppendInfo | Exception) -> int:
@@ -55,14 +55,14 @@ def append(value: str, leader_epoch: int = 0) -> LeaderAppend:
     return LeaderAppend(batch_of(value), leader_epoch, NOW_MS)
 
 
-def test_a_small_append_to_an_idle_strand_is_done_at_once(log: Log, pool: HeldPool) -> None:
+def test_a_small_append_to_an_idle_strand_is_done_at_once(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     Strand(log, pool).append(append("a"), results.append)
     assert isinstance(results[0], LogAppendInfo)
     assert not pool.steps
 
 
-def test_one_that_begins_a_segment_goes_to_the_pool(tmp_path: Path, pool: HeldPool) -> None:
+def test_one_that_begins_a_segment_goes_to_the_pool(tmp_path: Path, pool: ManualPool) -> None:
     one = len(append("a").records)
     log = open_log(tmp_path, LogConfig(segment_bytes=2 * one, segment_ms=1000))
     results: list[Any] = []
@@ -88,7 +88,7 @@ def full_log(tmp_path: Path) -> Log:
     return log
 
 
-def test_what_is_asked_for_behind_the_begin_of_a_segment_waits_for_it(tmp_path: Path, pool: HeldPool) -> None:
+def test_what_is_asked_for_behind_the_begin_of_a_segment_waits_for_it(tmp_path: Path, pool: ManualPool) -> None:
     order: list[Any] = []
     strand = Strand(full_log(tmp_path), pool)
     strand.append(append("b"), lambda result: order.append(offset_of(result)))
@@ -99,7 +99,7 @@ def test_what_is_asked_for_behind_the_begin_of_a_segment_waits_for_it(tmp_path: 
     assert [value for _, value in records_from(strand.log)] == [b"a", b"b", b"c"]
 
 
-def test_a_log_closed_before_the_begin_of_a_segment_takes_no_append(tmp_path: Path, pool: HeldPool) -> None:
+def test_a_log_closed_before_the_begin_of_a_segment_takes_no_append(tmp_path: Path, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(full_log(tmp_path), pool)
     strand.append(append("b"), results.append)
@@ -109,7 +109,7 @@ def test_a_log_closed_before_the_begin_of_a_segment_takes_no_append(tmp_path: Pa
     assert len(strand.log.segments) == 1
 
 
-def test_a_big_one_goes_to_the_pool_and_small_ones_wait_behind_it(log: Log, pool: HeldPool) -> None:
+def test_a_big_one_goes_to_the_pool_and_small_ones_wait_behind_it(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
     for value in (BIG, "b", "c"):
@@ -120,7 +120,7 @@ def test_a_big_one_goes_to_the_pool_and_small_ones_wait_behind_it(log: Log, pool
     assert [value for _, value in records_from(log)][1:] == [b"b", b"c"]
 
 
-def test_steps_keep_their_order_among_appends(log: Log, pool: HeldPool) -> None:
+def test_steps_keep_their_order_among_appends(log: Log, pool: ManualPool) -> None:
     order: list[Any] = []
     strand = Strand(log, pool)
     strand.append(append(BIG), lambda result: order.append(offset_of(result)))
@@ -131,7 +131,7 @@ def test_steps_keep_their_order_among_appends(log: Log, pool: HeldPool) -> None:
     assert order == [0, ("end", 1), 1, ("end", 2)]
 
 
-def test_a_fence_counts_from_its_place_in_the_queue(log: Log, pool: HeldPool) -> None:
+def test_a_fence_counts_from_its_place_in_the_queue(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
     strand.append(append(BIG, 1), results.append)
@@ -147,7 +147,7 @@ def test_a_fence_counts_from_its_place_in_the_queue(log: Log, pool: HeldPool) ->
     assert isinstance(results[3], NotLeaderOrFollowerError)
 
 
-def test_a_refused_append_harms_no_other(log: Log, pool: HeldPool) -> None:
+def test_a_refused_append_harms_no_other(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
     broken = append("b")
@@ -159,7 +159,7 @@ def test_a_refused_append_harms_no_other(log: Log, pool: HeldPool) -> None:
     assert (results[0].first_offset, results[2].first_offset) == (0, 1)
 
 
-async def test_who_fails_at_its_result_keeps_none_behind_it_waiting(log: Log, pool: HeldPool) -> None:
+async def test_who_fails_at_its_result_keeps_none_behind_it_waiting(log: Log, pool: ManualPool) -> None:
     """They are written together."""
     errors = loop_errors()
     results: list[Any] = []
@@ -175,7 +175,7 @@ def packed(size: int) -> LeaderAppend:
     return LeaderAppend(batch_of("x" * size, codec=Codec.GZIP), 0, NOW_MS)
 
 
-def test_records_that_are_packed_anew_are_bulk_a_group_at_a_time(tmp_path: Path, pool: HeldPool) -> None:
+def test_records_that_are_packed_anew_are_bulk_a_group_at_a_time(tmp_path: Path, pool: ManualPool) -> None:
     log = open_log(tmp_path, LogConfig(compression_type="lz4"))
     results: list[Any] = []
     strand = Strand(log, pool)
@@ -190,19 +190,19 @@ def test_records_that_are_packed_anew_are_bulk_a_group_at_a_time(tmp_path: Path,
         step()
         pool.run_posted()
         assert results == expected
-    assert (pool.bulk, strand.is_idle) == (2, True)
+    assert (pool.long_count, strand.is_idle) == (2, True)
 
 
-def test_what_the_broker_itself_writes_is_never_bulk(tmp_path: Path, pool: HeldPool) -> None:
+def test_what_the_broker_itself_writes_is_never_bulk(tmp_path: Path, pool: ManualPool) -> None:
     """Whole groups wait for it."""
     log = open_log(tmp_path, LogConfig(compression_type="lz4"))
     results: list[Any] = []
     Strand(log, pool).append(packed(1 << 16)._replace(origin=AppendOrigin.COORDINATOR), results.append)
     pool.run()
-    assert (pool.bulk, offset_of(results[0])) == (0, 0)
+    assert (pool.long_count, offset_of(results[0])) == (0, 0)
 
 
-class Ending(HeldPool):
+class Ending(ManualPool):
     is_closed = False
 
     def submit(self, step: Callable[[], None]) -> None:
@@ -235,7 +235,7 @@ def test_what_comes_when_log_and_pool_are_closed_fails(log: Log) -> None:
     assert (str(results[0]), strand.is_idle) == ("topic-0: the log is closed", True)
 
 
-def test_what_a_step_raises_comes_to_its_callback(log: Log, pool: HeldPool, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_a_step_raises_comes_to_its_callback(log: Log, pool: ManualPool, caplog: pytest.LogCaptureFixture) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
     strand.submit(lambda log: 1 // 0, results.append)
@@ -246,7 +246,7 @@ def test_what_a_step_raises_comes_to_its_callback(log: Log, pool: HeldPool, capl
     assert isinstance(results[1], LogAppendInfo)
 
 
-def test_a_slow_disk_sends_appends_to_the_pool_for_a_while(log: Log, pool: HeldPool) -> None:
+def test_a_slow_disk_sends_appends_to_the_pool_for_a_while(log: Log, pool: ManualPool) -> None:
     clock = Clock()
     budget = InlineBudget(clock)
     strand = Strand(log, pool, budget)
@@ -290,7 +290,7 @@ def test_slow_ones_in_a_row_make_the_while_longer_up_to_a_bound_and_fast_ones_fo
     assert pause_of(budget, clock) == pytest.approx(pauses[0], abs=0.002)
 
 
-def test_an_append_asked_for_by_a_callback_is_no_nested_step(log: Log, pool: HeldPool) -> None:
+def test_an_append_asked_for_by_a_callback_is_no_nested_step(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
 

@@ -6,7 +6,8 @@ from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch
-from pybroker.storage.workers.unpacking import MANY_RECORDS, SMALL_BYTES, BigBatchError, check_wrapped, unpack_records
+from pybroker.storage.inline_limits import DEFAULT_INLINE_BYTES, DEFAULT_INLINE_RECORDS
+from pybroker.storage.workers.unpacking import BigBatchError, check_wrapped, unpack_records
 from support.logs.bombs import packed_batch, zstd_bomb
 
 PACKING = [Codec.GZIP, Codec.LZ4, Codec.ZSTD, Codec.SNAPPY]
@@ -22,30 +23,34 @@ def batch_of(size_bytes: int, codec: Codec = Codec.ZSTD) -> RecordBatch:
 
 @pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)
 def test_a_small_batch_is_read_here_and_a_big_one_is_not(codec: Codec) -> None:
-    assert list(unpack_records(batch_of(SMALL_BYTES // 2, codec))) == records_of(SMALL_BYTES // 2)
+    assert list(unpack_records(batch_of(DEFAULT_INLINE_BYTES // 2, codec))) == records_of(DEFAULT_INLINE_BYTES // 2)
     with pytest.raises(BigBatchError):
-        next(unpack_records(batch_of(2 * SMALL_BYTES, codec)))
+        next(unpack_records(batch_of(2 * DEFAULT_INLINE_BYTES, codec)))
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, *PACKING], ids=lambda codec: codec.name)
 def test_many_records_are_not_read_here(codec: Codec) -> None:
-    some = [Record(number, 0, None, None) for number in range(MANY_RECORDS)]
-    assert sum(1 for _ in unpack_records(RecordBatch(build_batch(some, codec=codec), 0))) == MANY_RECORDS
+    some = [Record(number, 0, None, None) for number in range(DEFAULT_INLINE_RECORDS)]
+    assert sum(1 for _ in unpack_records(RecordBatch(build_batch(some, codec=codec), 0))) == DEFAULT_INLINE_RECORDS
     with pytest.raises(BigBatchError):
-        next(unpack_records(RecordBatch(build_batch([*some, Record(MANY_RECORDS, 0, None, None)], codec=codec), 0)))
+        next(
+            unpack_records(
+                RecordBatch(build_batch([*some, Record(DEFAULT_INLINE_RECORDS, 0, None, None)], codec=codec), 0)
+            )
+        )
 
 
 def test_a_large_batch_that_is_not_packed_is_read_here() -> None:
-    assert list(unpack_records(batch_of(2 * SMALL_BYTES, Codec.NONE))) == records_of(2 * SMALL_BYTES)
+    assert list(unpack_records(batch_of(2 * DEFAULT_INLINE_BYTES, Codec.NONE))) == records_of(2 * DEFAULT_INLINE_BYTES)
 
 
 @pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)
 def test_a_batch_over_the_limit_is_corrupt(codec: Codec) -> None:
     with pytest.raises(CorruptRecordError):
-        next(unpack_records(batch_of(SMALL_BYTES, codec), SMALL_BYTES // 2))
+        next(unpack_records(batch_of(DEFAULT_INLINE_BYTES, codec), DEFAULT_INLINE_BYTES // 2))
 
 
-@pytest.mark.parametrize("count", [1000, MANY_RECORDS + 1])
+@pytest.mark.parametrize("count", [1000, DEFAULT_INLINE_RECORDS + 1])
 def test_what_is_too_large_by_its_own_account_needs_no_other_process_to_be_refused(count: int) -> None:
     bomb = RecordBatch(packed_batch(Codec.ZSTD, zstd_bomb(1 << 30), count), 0)
     with pytest.raises(CorruptRecordError):
@@ -61,7 +66,7 @@ def test_a_broken_batch_needs_no_other_process_to_be_refused() -> None:
 
 
 def test_checksums_inside_a_wrapper_are_checked_here_unless_it_is_big() -> None:
-    for size, is_big in ((SMALL_BYTES // 2, False), (SMALL_BYTES * 2, True)):
+    for size, is_big in ((DEFAULT_INLINE_BYTES // 2, False), (DEFAULT_INLINE_BYTES * 2, True)):
         wrapper = RecordBatch(build_message_set(records_of(size), 1, Codec.GZIP), 0)
         if is_big:
             with pytest.raises(BigBatchError):

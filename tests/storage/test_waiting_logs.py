@@ -8,8 +8,8 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.load import load_config
 from pybroker.protocol.errors import KafkaStorageError
+from pybroker.storage.errors import NoSpaceError
 from pybroker.storage.files.files import Files
-from pybroker.storage.files.no_space import NoSpaceError
 from pybroker.storage.log.log import Log
 from pybroker.storage.segment.offset_index import MAX_RELATIVE_OFFSET
 from pybroker.storage.store.log_directories import LogDirectoriesError

@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
-from pybroker.storage.workers.bulk_queue import BulkSource
+from pybroker.storage.workers.fair_queue import LongWorkSource
 from pybroker.storage.workers.worker_pool import PoolClosedError, WorkerPool
 from support.time.patience import HANGS_AFTER_S, await_that, await_thread
 
@@ -36,7 +36,7 @@ async def pool() -> AsyncIterator[WorkerPool]:
 async def test_other_steps_run_beside_bulk_that_takes_long(pool: WorkerPool) -> None:
     gate, ran = Gate(), threading.Event()
     for _ in range(100):
-        pool.submit_bulk(gate.step, BulkSource())
+        pool.submit_long(gate.step, LongWorkSource())
     gate.await_entered(2)  # a quarter of eight threads
     for _ in range(6):  # as many as would be left at least
         pool.submit(gate.step)
@@ -54,11 +54,11 @@ async def test_of_one_thread_bulk_takes_every_second_turn() -> None:
     gate.await_entered(1)
     order: list[str] = []
     for _ in range(3):
-        pool.submit_bulk(lambda: order.append("bulk"), BulkSource())
+        pool.submit_long(lambda: order.append("bulk"), LongWorkSource())
     for _ in range(2):
         pool.submit(lambda: order.append("other"))
     done = threading.Event()
-    pool.submit_bulk(done.set, BulkSource())
+    pool.submit_long(done.set, LongWorkSource())
     gate.opened.set()
     assert done.wait(HANGS_AFTER_S)
     pool.close()
@@ -72,7 +72,7 @@ async def test_who_has_little_done_waits_for_nobody_who_has_much() -> None:
     order: list[str] = []
     done = threading.Event()
 
-    def add(name: str, source: BulkSource, took_s: float, times: int) -> None:
+    def add(name: str, source: LongWorkSource, took_s: float, times: int) -> None:
         def step() -> None:
             clock_s[0] += took_s
             order.append(name)
@@ -81,14 +81,14 @@ async def test_who_has_little_done_waits_for_nobody_who_has_much() -> None:
             elif name == "little":
                 done.set()
 
-        pool.submit_bulk(step, source)
+        pool.submit_long(step, source)
 
     gate = Gate()
     pool.submit(gate.step)
     gate.await_entered(1)
     for _ in range(3):
-        add("much", BulkSource(), 1.0, 10)
-    add("little", BulkSource(), 0.01, 10)
+        add("much", LongWorkSource(), 1.0, 10)
+    add("little", LongWorkSource(), 0.01, 10)
     gate.opened.set()
     assert done.wait(HANGS_AFTER_S)
     pool.close()
@@ -99,23 +99,23 @@ async def test_closing_finishes_bulk_and_takes_no_more() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 4)
     gate = Gate()
     for _ in range(50):
-        pool.submit_bulk(gate.entered.release, BulkSource())
+        pool.submit_long(gate.entered.release, LongWorkSource())
     pool.close()
     gate.await_entered(50)
     with pytest.raises(PoolClosedError):
-        pool.submit_bulk(gate.step, BulkSource())
+        pool.submit_long(gate.step, LongWorkSource())
 
 
 async def test_bulk_that_comes_while_the_last_is_done_is_refused_and_never_run() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 8)
     gate, ran = Gate(), threading.Event()
-    pool.submit_bulk(gate.step, BulkSource())
+    pool.submit_long(gate.step, LongWorkSource())
     gate.await_entered(1)
     closing = threading.Thread(target=pool.close)
     closing.start()
     await_that(lambda: not pool.thread_count, "the pool takes nothing")
     with pytest.raises(PoolClosedError):
-        pool.submit_bulk(ran.set, BulkSource())
+        pool.submit_long(ran.set, LongWorkSource())
     gate.opened.set()
     await_thread(closing, "closing the pool")
     assert not ran.is_set()
@@ -128,8 +128,8 @@ async def test_a_failing_step_of_bulk_ends_nothing(caplog: pytest.LogCaptureFixt
     def fail() -> None:
         raise RuntimeError("on purpose")
 
-    pool.submit_bulk(fail, BulkSource())
-    pool.submit_bulk(ran.set, BulkSource())
+    pool.submit_long(fail, LongWorkSource())
+    pool.submit_long(ran.set, LongWorkSource())
     assert ran.wait(HANGS_AFTER_S)
     pool.close()
     assert "a step failed" in caplog.text
@@ -138,9 +138,9 @@ async def test_a_failing_step_of_bulk_ends_nothing(caplog: pytest.LogCaptureFixt
 async def test_killing_drops_the_bulk_that_waits() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 1)
     gate, ran = Gate(), threading.Event()
-    pool.submit_bulk(gate.step, BulkSource())
+    pool.submit_long(gate.step, LongWorkSource())
     gate.await_entered(1)
-    pool.submit_bulk(ran.set, BulkSource())
+    pool.submit_long(ran.set, LongWorkSource())
     killing = threading.Thread(target=pool.kill)  # it waits for the step that runs
     killing.start()
     await_that(lambda: not pool.thread_count, "what waits is dropped")
@@ -165,7 +165,7 @@ async def test_there_are_as_many_threads_as_the_system_gives(
     pool = WorkerPool(asyncio.get_running_loop(), 2)
     pool.resize(100)
     assert pool.thread_count == 3
-    assert "3 threads in place of 100" in caplog.text
+    assert "only 3 of 100 threads" in caplog.text
     done = threading.Event()
     pool.submit(done.set)
     pool.close()

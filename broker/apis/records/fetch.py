@@ -41,9 +41,10 @@ from ....replication.partition.isolation import Isolation
 from ....replication.partition.nearest_replica import ReplicaChoice
 from ....replication.partition_set import PartitionSet
 from ....storage.files.files import FileRegion
-from ....storage.workers.big_batches import run_apart
-from ....storage.workers.bulk_queue import BulkSource
-from ....storage.workers.unpacking import BigBatchError, InlineBounds, unpack_records
+from ....storage.inline_limits import InlineLimits
+from ....storage.workers.big_batches import run_big_batch
+from ....storage.workers.fair_queue import LongWorkSource
+from ....storage.workers.unpacking import BigBatchError, unpack_records
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...network.request import ConnectionInfo
 from ...requests.context import EncodedAnswer, RequestContext
@@ -85,10 +86,10 @@ class Fetch:
         *,
         max_bytes: int,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-        inline: InlineBounds | None = None,
+        inline: InlineLimits | None = None,
         max_waiting_bytes: int = MAX_WAITING_BYTES,
         near_consumers: NearConsumers | None = None,
-        offload: Callable[[Callable[[], FetchResponse], BulkSource], Awaitable[FetchResponse]],
+        offload: Callable[[Callable[[], FetchResponse], LongWorkSource], Awaitable[FetchResponse]],
     ) -> None:
         self.parked = ParkedFetches(max_waiting_bytes)
         self._near_consumers = near_consumers
@@ -98,9 +99,9 @@ class Fetch:
         self._hints = hints
         self._max_bytes = max_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
-        self._inline = inline or InlineBounds()
+        self._inline = inline or InlineLimits()
         self._offload = offload
-        self._conversions: WeakKeyDictionary[ConnectionInfo, BulkSource] = WeakKeyDictionary()
+        self._conversions: WeakKeyDictionary[ConnectionInfo, LongWorkSource] = WeakKeyDictionary()
 
     def __call__(
         self, context: RequestContext, request: FetchRequest
@@ -270,7 +271,7 @@ class Fetch:
         magic = 0 if version <= 1 else 1
         conversion = _Conversion(response, conversions, magic, self._max_decompressed_bytes, self._inline)
         context.abandon = conversion.abandon
-        source = self._conversions.setdefault(context.address, BulkSource(conversion.expected_s))
+        source = self._conversions.setdefault(context.address, LongWorkSource(conversion.expected_s))
         return self._offload(conversion, source)  # every record is rebuilt, and few bytes may hold many
 
     def _refusal(self, topic_partition: TopicPartition | None, version: int) -> ErrorCode | None:
@@ -349,7 +350,7 @@ class _Conversion:
         parts: list[tuple[PartitionData, FileRegion, int]],
         magic: int,
         max_bytes: int,
-        inline: InlineBounds,
+        inline: InlineLimits,
     ) -> None:
         """``parts``: where the records go, what is converted, and from which offset on."""
         self._response = response
@@ -414,17 +415,17 @@ def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:
 
 
 def _converted(
-    data: bytes, magic: int, fetch_offset: int, size_bytes: int, max_bytes: int, inline: InlineBounds
+    data: bytes, magic: int, fetch_offset: int, size_bytes: int, max_bytes: int, inline: InlineLimits
 ) -> bytes:
     arguments = (data, magic, fetch_offset, size_bytes, max_bytes, partial(unpack_records, inline=inline))
     try:
         return down_convert(*arguments)
     except BigBatchError:
-        return run_apart(down_convert, *arguments)
+        return run_big_batch(down_convert, *arguments)
 
 
 def _down_convert(
-    data: PartitionData, region: FileRegion, magic: int, fetch_offset: int, max_bytes: int, inline: InlineBounds
+    data: PartitionData, region: FileRegion, magic: int, fetch_offset: int, max_bytes: int, inline: InlineLimits
 ) -> None:
     try:
         converted = _converted(region.read(), magic, fetch_offset, region.size_bytes, max_bytes, inline)

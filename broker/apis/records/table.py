@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ....protocol.apis import ApiKey
 from ....replication.leader.fetch_session import FetchSessions
 from ....replication.record_deletion import RecordDeletion
-from ....storage.workers.unpacking import InlineBounds
+from ....storage.inline_limits import InlineLimits
 from ...requests.context import Handler
 from ..broker_parts import BrokerParts
 from .delete_records import DeleteRecords
@@ -45,7 +45,7 @@ def _fetch(parts: BrokerParts) -> Fetch:
         parts.cache,
         max_bytes=config.int("fetch.max.bytes"),
         max_decompressed_bytes=config.int("pybroker.batch.max.decompressed.bytes"),
-        inline=InlineBounds(
+        inline=InlineLimits(
             config.int("pybroker.batch.inline.max.bytes"), config.int("pybroker.batch.inline.max.records")
         ),
         max_waiting_bytes=config.int("pybroker.fetch.waiting.max.bytes"),

@@ -21,7 +21,7 @@ from ....protocol.messages.txn_offset_commit import (
 )
 from ....protocol.records.batch import NO_SEQUENCE
 from ....replication.transaction_checks import ProducerBatch, TransactionChecks
-from ....storage.producers.transaction_guards import TransactionGuard
+from ....storage.producers.verification_guards import VerificationGuard
 from ...coordinator.group.commits import CommitReply, CommitRequest
 from ...coordinator.group.coordinator import GroupCoordinator
 from ...coordinator.group.group_log import commit_error
@@ -91,7 +91,7 @@ class TxnOffsetCommit:
             reply(dict.fromkeys(commit.offsets, error))
             return
 
-        def checked(error: ErrorCode, guard: TransactionGuard | None) -> None:
+        def checked(error: ErrorCode, guard: VerificationGuard | None) -> None:
             if error is ErrorCode.NONE:
                 commits.commit_in_transaction(commit, TransactionalProducer(producer_id, epoch, guard), reply)
             else:

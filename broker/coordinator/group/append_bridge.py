@@ -10,7 +10,7 @@ from ....protocol.errors import (
     NotLeaderOrFollowerError,
     UnknownServerError,
 )
-from ....storage.producers.transaction_guards import TransactionGuard
+from ....storage.producers.verification_guards import VerificationGuard
 from .ports import AppendDone, AppendOutcome, OffsetsLog
 
 __all__ = ["AppendBridge"]
@@ -34,7 +34,7 @@ class AppendBridge:
         done: AppendDone,
         *,
         awaits_replicas: bool = True,
-        guard: TransactionGuard | None = None,
+        guard: VerificationGuard | None = None,
     ) -> None:
         """Start the append; ``done`` is called with its outcome."""
         if not self._log.is_leader(partition):

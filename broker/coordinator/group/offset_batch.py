@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ....protocol.records.builder import build_batch
 from ....protocol.records.compression import Codec
 from ....protocol.records.walk import Record
-from ....storage.producers.transaction_guards import TransactionGuard
+from ....storage.producers.verification_guards import VerificationGuard
 
 __all__ = ["TransactionalProducer", "build_records"]
 
@@ -16,7 +16,7 @@ class TransactionalProducer(NamedTuple):
 
     producer_id: int
     producer_epoch: int
-    guard: TransactionGuard | None = None
+    guard: VerificationGuard | None = None
 
 
 def build_records(

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
 from ....protocol.errors import KafkaError
-from ....storage.producers.transaction_guards import TransactionGuard
+from ....storage.producers.verification_guards import VerificationGuard
 from .member import Timer
 
 __all__ = ["AppendDone", "AppendOutcome", "OffsetsLog", "RecordSink", "Scheduler"]
@@ -27,7 +27,7 @@ class OffsetsLog(Protocol):
         ...
 
     def append(
-        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: TransactionGuard | None = None
+        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: VerificationGuard | None = None
     ) -> Awaitable[int]:
         """Write a batch and wait until it is committed (``offsets.commit.required.acks``). Returns its base offset.
 
@@ -62,5 +62,5 @@ class RecordSink(Protocol):
         done: AppendDone,
         *,
         awaits_replicas: bool = True,
-        guard: TransactionGuard | None = None,
+        guard: VerificationGuard | None = None,
     ) -> None: ...

@@ -36,7 +36,7 @@ from pybroker.replication.partition.answer_pace import AnswerPace
 from pybroker.replication.partition.fetch import FetchParams, FetchResult
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.files.files import FileRegion
-from pybroker.storage.workers.bulk_queue import BulkSource
+from pybroker.storage.workers.fair_queue import LongWorkSource
 from support.in_process.replicas import (
     TOPIC,
     TOPIC_ID,
@@ -496,10 +496,10 @@ class Queue:
     """Conversions that wait for their turn in the pool."""
 
     def __init__(self, consumer: Consumer) -> None:
-        self.waiting: list[tuple[Callable[[], FetchResponse], BulkSource, asyncio.Future[FetchResponse]]] = []
+        self.waiting: list[tuple[Callable[[], FetchResponse], LongWorkSource, asyncio.Future[FetchResponse]]] = []
         consumer.handler._offload = self._put
 
-    def _put(self, convert: Callable[[], FetchResponse], source: BulkSource) -> "asyncio.Future[FetchResponse]":
+    def _put(self, convert: Callable[[], FetchResponse], source: LongWorkSource) -> "asyncio.Future[FetchResponse]":
         future: asyncio.Future[FetchResponse] = asyncio.get_running_loop().create_future()
         self.waiting.append((convert, source, future))
         return future

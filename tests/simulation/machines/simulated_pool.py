@@ -13,7 +13,7 @@ from pybroker.protocol.errors import KafkaError
 from pybroker.storage.compaction.cleaner_child import ReportCallback
 from pybroker.storage.compaction.compaction_job import CompactionFailed, CompactionJob
 from pybroker.storage.compaction.segment_cleaner import compact
-from pybroker.storage.workers.bulk_queue import BulkSource
+from pybroker.storage.workers.fair_queue import LongWorkSource
 from pybroker.storage.workers.worker_pool import PoolClosedError
 from simulation.machines.simulated_files import SimulatedFiles
 from simulation.machines.virtual_loop import VirtualLoop
@@ -67,7 +67,7 @@ class SimulatedPool:
         self._queue.append(step)
         self._start()
 
-    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
+    def submit_long(self, step: Callable[[], None], source: LongWorkSource) -> None:
         self.submit(step)
 
     def _start(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from pybroker.storage.log.log import Log
-from pybroker.storage.workers.unpacking import all_read_here
+from pybroker.storage.workers.unpacking import all_read_in_this_process
 from simulation.checkers.final_checker import EXCUSED, FinalChecker, replica_of
 from simulation.checkers.history import Guarantee, Place, ViolationError
 from simulation.clients.admin import Admin
@@ -103,7 +103,7 @@ def run_seed(
     prepare(cluster)
     run = _Run(cluster, plan)
     result = Result(seed, plan=plan)
-    with _told_lines(cluster), all_read_here():
+    with _told_lines(cluster), all_read_in_this_process():
         try:
             cluster.loop.run_until_complete(run.run())
         except ViolationError as violation:

@@ -7,7 +7,7 @@ from pybroker.broker.coordinator.group.ports import AppendDone, AppendOutcome
 from pybroker.protocol.errors import KafkaError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import Record, read_records
-from pybroker.storage.producers.transaction_guards import TransactionGuard
+from pybroker.storage.producers.verification_guards import VerificationGuard
 from support.record_bytes import set_base_offset
 
 
@@ -28,7 +28,7 @@ class OffsetsTopic:
         done: AppendDone,
         *,
         awaits_replicas: bool = True,
-        guard: TransactionGuard | None = None,
+        guard: VerificationGuard | None = None,
     ) -> None:
         if self._held is None:
             done(self._write(partition, records))
@@ -105,7 +105,7 @@ class AwaitedOffsetsTopic:
         return self.led is None or partition in self.led
 
     async def append(
-        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: TransactionGuard | None = None
+        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: VerificationGuard | None = None
     ) -> int:
         if self.append_error is not None:
             raise self.append_error

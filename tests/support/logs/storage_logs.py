@@ -13,7 +13,7 @@ from pybroker.storage.files.files import Buffer, Files
 from pybroker.storage.log.append_validation import prepare_leader_append
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
-from pybroker.storage.log.log_host import LogHost, LoneHost
+from pybroker.storage.log.log_host import LogHost, StandaloneHost
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.recovery.log_loader import load_log
@@ -47,7 +47,7 @@ def open_log(
     now_ms: int = NOW_MS,
 ) -> Log:
     files = files if files is not None else Files()
-    host = host if host is not None else LoneHost(files)
+    host = host if host is not None else StandaloneHost(files)
     path = directory / str(topic_partition)
     return load_log(files, host, str(path), topic_partition, config or LogConfig(), now_ms, start)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pybroker.storage.workers.bulk_queue import BulkSource
+from pybroker.storage.workers.fair_queue import LongWorkSource
 
 
 class InlinePool:
@@ -12,26 +12,26 @@ class InlinePool:
     def submit(self, step: Callable[[], None]) -> None:
         step()
 
-    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
+    def submit_long(self, step: Callable[[], None], source: LongWorkSource) -> None:
         self.submit(step)
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:
         callback(*arguments)
 
 
-class HeldPool:
+class ManualPool:
     """Steps wait until they are let go; posted callbacks run when asked for. `bulk`: how many steps came as that."""
 
     def __init__(self) -> None:
         self.steps: list[Callable[[], None]] = []
-        self.bulk = 0
+        self.long_count = 0
         self.posted: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
 
     def submit(self, step: Callable[[], None]) -> None:
         self.steps.append(step)
 
-    def submit_bulk(self, step: Callable[[], None], source: BulkSource) -> None:
-        self.bulk += 1
+    def submit_long(self, step: Callable[[], None], source: LongWorkSource) -> None:
+        self.long_count += 1
         self.submit(step)
 
     def post(self, callback: Callable[..., None], *arguments: Any) -> None:

@@ -1,13 +1,13 @@
 """Guards of transactions that are about to begin."""
 
-from pybroker.storage.producers.transaction_guards import OPEN_TRANSACTION, TransactionGuards
+from pybroker.storage.producers.verification_guards import OPEN_TRANSACTION, VerificationGuards
 
 NOW_MS = 1_700_000_000_000
 MOST = 20
 
 
 def test_a_producer_has_one_guard_until_its_transaction_is_in_the_log() -> None:
-    guards = TransactionGuards()
+    guards = VerificationGuards()
     assert not guards
     guard = guards.begin(7, 0, 5, NOW_MS, MOST)
     assert guards.begin(7, 0, 6, NOW_MS, MOST) is guard
@@ -18,20 +18,20 @@ def test_a_producer_has_one_guard_until_its_transaction_is_in_the_log() -> None:
 
 
 def test_the_lowest_sequence_is_that_of_the_newest_epoch() -> None:
-    guards = TransactionGuards()
+    guards = VerificationGuards()
     for epoch, sequence, lowest in (1, 5, 5), (1, 3, 3), (1, 4, 3), (2, 9, 9), (1, 0, 9), (2, 8, 8):
         assert guards.begin(7, epoch, sequence, NOW_MS, MOST).lowest_sequence == lowest
 
 
 def test_no_log_has_the_guard_of_those_that_need_none() -> None:
-    guards = TransactionGuards()
+    guards = VerificationGuards()
     guards.begin(7, 0, 0, NOW_MS, MOST)
     assert guards.get(7) is not OPEN_TRANSACTION
     assert guards.get(8) is not OPEN_TRANSACTION
 
 
 def test_there_are_never_more_than_a_log_can_bear() -> None:
-    guards = TransactionGuards()
+    guards = VerificationGuards()
     for producer_id in range(MOST + 1):
         guards.begin(producer_id, 0, 0, NOW_MS, MOST)
     assert len(guards) <= MOST

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.storage.workers.bulk_queue import BulkQueue, BulkSource
+from pybroker.storage.workers.fair_queue import FairQueue, LongWorkSource
 
 
 def nothing() -> None:
@@ -14,31 +14,31 @@ def nothing() -> None:
 @given(st.lists(st.lists(st.floats(0.001, 1.0), min_size=30, max_size=30), min_size=2, max_size=5))
 def test_who_always_has_something_waiting_gets_as_much_time_as_others(costs: list[list[float]]) -> None:
     """But for three of the longest steps: of each of the two one that is under way, and one longer than expected."""
-    queue = BulkQueue()
-    sources = {BulkSource(): iter(each) for each in costs}
+    queue = FairQueue()
+    sources = {LongWorkSource(): iter(each) for each in costs}
     longest_s = max(map(max, costs))
-    had_s: dict[BulkSource, float] = defaultdict(float)
+    had_s: dict[LongWorkSource, float] = defaultdict(float)
     for source in sources:
         queue.put(nothing, source)
     while True:
-        turn = queue.take()
-        took_s = next(sources[turn.source], None)
+        due = queue.take()
+        took_s = next(sources[due.source], None)
         if took_s is None:
             return
-        had_s[turn.source] += took_s
-        queue.note(turn, took_s)
-        queue.put(nothing, turn.source)
+        had_s[due.source] += took_s
+        queue.note(due, took_s)
+        queue.put(nothing, due.source)
         assert max(had_s[each] for each in sources) - min(had_s[each] for each in sources) <= 3 * longest_s
 
 
 @given(st.integers(1, 50), st.integers(1, 50))
 def test_many_steps_of_one_source_are_one_turn_after_another(many: int, others: int) -> None:
-    queue, busy = BulkQueue(), BulkSource()
+    queue, busy = FairQueue(), LongWorkSource()
     for _ in range(many):
         queue.put(nothing, busy)
     first = queue.take()
     queue.note(first, 1.0)
-    new = [BulkSource() for _ in range(others)]
+    new = [LongWorkSource() for _ in range(others)]
     for source in new:
         queue.put(nothing, source)
     order = [queue.take().source for _ in range(many - 1 + others)]
@@ -48,7 +48,7 @@ def test_many_steps_of_one_source_are_one_turn_after_another(many: int, others: 
 
 
 def test_who_was_idle_has_saved_nothing_up() -> None:
-    queue, early, late = BulkQueue(), BulkSource(), BulkSource()
+    queue, early, late = FairQueue(), LongWorkSource(), LongWorkSource()
     for _ in range(10):
         queue.put(nothing, early)
         queue.note(queue.take(), 1.0)
@@ -56,29 +56,29 @@ def test_who_was_idle_has_saved_nothing_up() -> None:
     for source in (late, early):
         queue.put(nothing, source)
     for _ in range(4):
-        turn = queue.take()
-        order.append(turn.source)
-        queue.note(turn, 1.0)
-        queue.put(nothing, turn.source)
+        due = queue.take()
+        order.append(due.source)
+        queue.note(due, 1.0)
+        queue.put(nothing, due.source)
     assert order == [late, early, late, early]
 
 
 def test_a_short_step_waits_for_no_long_one_and_a_long_one_not_for_ever() -> None:
-    queue, short = BulkQueue(), BulkSource(0.1)
+    queue, short = FairQueue(), LongWorkSource(0.1)
     for _ in range(100):
-        queue.put(nothing, BulkSource(1.0))
+        queue.put(nothing, LongWorkSource(1.0))
     order = []
     for _ in range(20):
         queue.put(nothing, short)
-        turn = queue.take()
-        order.append(turn.source is short)
-        queue.note(turn, 0.1 if turn.source is short else 1.0)
+        due = queue.take()
+        order.append(due.source is short)
+        queue.note(due, 0.1 if due.source is short else 1.0)
     assert order[:9] == [True] * 9
     assert not all(order)
 
 
 def test_what_is_cleared_never_comes() -> None:
-    queue, source = BulkQueue(), BulkSource()
+    queue, source = FairQueue(), LongWorkSource()
     queue.put(nothing, source)
     queue.put(nothing, source)
     queue.clear()

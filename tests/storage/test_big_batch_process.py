@@ -16,13 +16,19 @@ from pybroker.protocol.records.conversion import down_convert
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch, read_records
 from pybroker.storage.errors import InvalidRecordsError, RecordError
+from pybroker.storage.inline_limits import DEFAULT_INLINE_BYTES, InlineLimits
 from pybroker.storage.log.append_validation import prepare_leader_append
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
 from pybroker.storage.segment.record_search import first_between
 from pybroker.storage.segment.segment import FoundTimestamp
-from pybroker.storage.workers.big_batches import Apart, describe_error, rebuild_error, run_apart
-from pybroker.storage.workers.unpacking import SMALL_BYTES, BigBatchError, InlineBounds, unpack_records
+from pybroker.storage.workers.big_batches import (
+    BigBatchProcess,
+    describe_error,
+    rebuild_error,
+    run_big_batch,
+)
+from pybroker.storage.workers.unpacking import BigBatchError, unpack_records
 from support.logs.bombs import lz4_bomb, packed_batch
 from support.processes.process_state import peak_mib
 
@@ -31,15 +37,15 @@ NOW_MS = 1_700_000_000_000
 
 
 @pytest.fixture
-def apart() -> Iterator[Apart]:
-    one = Apart()
+def apart() -> Iterator[BigBatchProcess]:
+    one = BigBatchProcess()
     yield one
     one.close()
 
 
 def big_batch(keys: bool = True, codec: Codec = Codec.LZ4) -> bytes:
     key = b"k" if keys else None
-    return build_batch([Record(n, NOW_MS + n, key, bytes(SMALL_BYTES)) for n in range(4)], codec=codec)
+    return build_batch([Record(n, NOW_MS + n, key, bytes(DEFAULT_INLINE_BYTES)) for n in range(4)], codec=codec)
 
 
 def prepare(records: bytes, config: LogConfig) -> bytes:
@@ -60,7 +66,7 @@ def test_a_big_batch_is_converted() -> None:
     stored = RecordBatch(prepare(big_batch(), LogConfig(compression_type="zstd")), 0)
     assert stored.compression is Codec.ZSTD
     found = {record.offset: record.value for record in read_records(stored)}
-    assert found == {offset: bytes(SMALL_BYTES) for offset in range(100, 104)}
+    assert found == {offset: bytes(DEFAULT_INLINE_BYTES) for offset in range(100, 104)}
 
 
 def messages(count: int, value: bytes = b"v") -> bytes:
@@ -93,11 +99,11 @@ def test_records_at_fault_in_a_big_batch_are_named() -> None:
 
 def test_a_record_in_a_big_batch_is_found_by_its_time() -> None:
     batch = RecordBatch(big_batch(), 0)
-    assert first_between(batch, NOW_MS + 2, NOW_MS + 9, 0, 1 << 28, InlineBounds()) == FoundTimestamp(NOW_MS + 2, 2, -1)
-    assert first_between(batch, NOW_MS + 4, NOW_MS + 9, 0, 1 << 28, InlineBounds()) is None
+    assert first_between(batch, NOW_MS + 2, NOW_MS + 9, 0, 1 << 28, InlineLimits()) == FoundTimestamp(NOW_MS + 2, 2, -1)
+    assert first_between(batch, NOW_MS + 4, NOW_MS + 9, 0, 1 << 28, InlineLimits()) is None
 
 
-def test_a_big_batch_is_converted_for_an_old_client(apart: Apart) -> None:
+def test_a_big_batch_is_converted_for_an_old_client(apart: BigBatchProcess) -> None:
     arguments = (big_batch(), 1, 0, None, 1 << 28, unpack_records)
     with pytest.raises(BigBatchError):
         down_convert(*arguments)
@@ -111,37 +117,37 @@ def test_an_error_comes_back_as_it_was() -> None:
 
 
 def test_who_comes_while_enough_wait_is_told_to_try_again() -> None:
-    apart = Apart(max_waiting=0)
-    with apart.turn(), pytest.raises(RequestTimedOutError):
+    apart = BigBatchProcess(max_waiting=0)
+    with apart.reserved(), pytest.raises(RequestTimedOutError):
         apart.run(len, b"12345")
     assert apart.run(len, b"12345") == 5
     apart.close()
 
 
-def test_the_process_stays_for_the_next_batch(apart: Apart) -> None:
+def test_the_process_stays_for_the_next_batch(apart: BigBatchProcess) -> None:
     # It ends when there was none for ten seconds, which can happen between two steps of a busy machine, but not always.
     assert any(apart.run(os.getpid) == apart.run(os.getpid) != os.getpid() for _ in range(20))
 
 
-def test_another_process_follows_one_that_ended(apart: Apart) -> None:
+def test_another_process_follows_one_that_ended(apart: BigBatchProcess) -> None:
     first = apart.run(os.getpid)
     with suppress(ProcessLookupError):
         os.kill(first, signal.SIGKILL)
     assert apart.run(os.getpid) != first
 
 
-def test_a_batch_that_ends_the_process_is_to_be_tried_again(apart: Apart) -> None:
+def test_a_batch_that_ends_the_process_is_to_be_tried_again(apart: BigBatchProcess) -> None:
     with pytest.raises(RequestTimedOutError):
         apart.run(os._exit, 1)
     assert apart.run(len, b"12345") == 5
 
 
-def test_the_process_is_of_low_priority(apart: Apart) -> None:
+def test_the_process_is_of_low_priority(apart: BigBatchProcess) -> None:
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert apart.run(os.getpriority, os.PRIO_PROCESS, 0) == min(own + 5, 19)
 
 
-def test_the_process_ends_with_the_one_that_started_it(apart: Apart) -> None:
+def test_the_process_ends_with_the_one_that_started_it(apart: BigBatchProcess) -> None:
     while (process := apart.process) is None:
         apart.run(len, b"")
     assert process.stdin is not None
@@ -150,7 +156,7 @@ def test_the_process_ends_with_the_one_that_started_it(apart: Apart) -> None:
 
 
 def test_several_threads_get_their_own_results() -> None:
-    apart = Apart(max_waiting=8)
+    apart = BigBatchProcess(max_waiting=8)
     found: dict[int, int] = {}
     threads = [threading.Thread(target=lambda n=n: found.update({n: apart.run(len, bytes(n))})) for n in range(8)]
     for thread in threads:
@@ -172,4 +178,4 @@ def test_a_big_batch_takes_four_times_its_size_at_most() -> None:
     batch = build_batch([Record(0, NOW_MS, b"k", bytes(size_mib << 20))], codec=Codec.ZSTD)
     arguments = (batch, TOPIC, LogConfig(compression_type="gzip"), 100, 7, NOW_MS, AppendOrigin.CLIENT)
     prepare_leader_append(*arguments)
-    assert run_apart(peak_mib, "self") <= 40 + 4 * size_mib
+    assert run_big_batch(peak_mib, "self") <= 40 + 4 * size_mib
