@@ -11,7 +11,7 @@ __all__ = ["AllocateProducerIds", "ProducerIdAllocator"]
 
 
 class ProducerIdAllocator(Protocol):
-    """`Controller`, as far as this handler needs it."""
+    """The part of `Controller` that this handler uses."""
 
     def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> Awaitable[ProducerIdBlock]: ...
 

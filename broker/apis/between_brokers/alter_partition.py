@@ -26,7 +26,7 @@ __all__ = ["AlterPartition", "PartitionAlterer"]
 
 
 class PartitionAlterer(Protocol):
-    """`Controller`, as far as this handler needs it."""
+    """The part of `Controller` that this handler uses."""
 
     @property
     def is_active(self) -> bool: ...

@@ -18,7 +18,7 @@ __all__ = ["ControlledShutdown", "ShutdownController"]
 
 
 class ShutdownController(Protocol):
-    """`Controller`, as far as this handler needs it."""
+    """The part of `Controller` that this handler uses."""
 
     def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Awaitable[Sequence[TopicPartition]]: ...
 

@@ -18,7 +18,7 @@ __all__ = ["LeaderAndIsr", "LeaderAndIsrOrders"]
 
 
 class LeaderAndIsrOrders(Protocol):
-    """`ControllerOrders`, as far as this handler needs it."""
+    """The part of `ControllerOrders` that this handler uses."""
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> Awaitable[LeaderAndIsrResponse]: ...
 

@@ -18,7 +18,7 @@ __all__ = ["StopReplica", "StopReplicaOrders"]
 
 
 class StopReplicaOrders(Protocol):
-    """`ControllerOrders`, as far as this handler needs it."""
+    """The part of `ControllerOrders` that this handler uses."""
 
     def stop_replica(self, request: StopReplicaRequest) -> Awaitable[StopReplicaResponse]: ...
 

@@ -16,7 +16,7 @@ __all__ = ["MetadataOrders", "UpdateMetadata"]
 
 
 class MetadataOrders(Protocol):
-    """`ControllerOrders`, as far as this handler needs it."""
+    """The part of `ControllerOrders` that this handler uses."""
 
     def update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse: ...
 

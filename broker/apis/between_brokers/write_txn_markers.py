@@ -63,7 +63,7 @@ class WriteTxnMarkers:
         appended: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
         topic_partition = TopicPartition(topic, index)
         if self._partitions.get(topic_partition) is None and not self._partitions.is_offline(topic_partition):
-            # Kafka's code here. On it the coordinator looks for the leader, as on NOT_LEADER_OR_FOLLOWER.
+            # The code that Kafka returns, on which the coordinator looks for the leader as on NOT_LEADER_OR_FOLLOWER.
             appended.set_result(AppendResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             return appended
         end = EndTransactionMarker(marker.transaction_result, marker.coordinator_epoch)

@@ -18,7 +18,7 @@ __all__ = ["AlterPartitionReassignments", "Reassigner"]
 
 
 class Reassigner(Protocol):
-    """`Controller`, as far as this handler needs it."""
+    """The part of `Controller` that this handler uses."""
 
     def reassign(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None]

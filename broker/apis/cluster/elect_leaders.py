@@ -36,7 +36,7 @@ _STRATEGIES = {0: ElectionStrategy.PREFERRED, 1: ElectionStrategy.UNCLEAN}
 
 
 class LeaderElector(Protocol):
-    """`Controller`, as far as this handler needs it."""
+    """The part of `Controller` that this handler uses."""
 
     def elect_leaders(
         self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy

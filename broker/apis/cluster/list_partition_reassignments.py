@@ -18,7 +18,7 @@ __all__ = ["ListPartitionReassignments", "ReassignmentsUnderWay"]
 
 
 class ReassignmentsUnderWay(Protocol):
-    """`Controller`, as far as this handler needs it."""
+    """The part of `Controller` that this handler uses."""
 
     def reassignments(
         self, partitions: Iterable[TopicPartition] | None

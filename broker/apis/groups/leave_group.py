@@ -23,7 +23,7 @@ class LeaveGroup:
     def __call__(self, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
         if context.api_version < _FIRST_BATCHED_VERSION:
             return self._leave_one(request)
-        leaving = [LeavingMember(who.member_id, who.group_instance_id, who.reason) for who in request.members]
+        leaving = [LeavingMember(each.member_id, each.group_instance_id, each.reason) for each in request.members]
         result = self._membership.leave(request.group_id, leaving)
         return LeaveGroupResponse(
             error_code=result.error,

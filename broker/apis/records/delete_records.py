@@ -24,7 +24,7 @@ __all__ = ["DeleteRecords", "RecordDeleter"]
 
 
 class RecordDeleter(Protocol):
-    """`RecordDeletion`, as far as this handler needs it."""
+    """The part of `RecordDeletion` that this handler uses."""
 
     def delete(self, topic_partition: TopicPartition, offset: int, timeout_ms: int) -> Awaitable[Deleted]: ...
 

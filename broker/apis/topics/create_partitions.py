@@ -28,13 +28,13 @@ _NO_LEADER = -1
 
 
 class TopicGrower(Protocol):
-    """`TopicGrowth`, as far as this handler needs it."""
+    """The part of `TopicGrowth` that this handler uses."""
 
     def grow(self, wish: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> Awaitable[int]: ...
 
 
 class TopicsUnderControl(Protocol):
-    """`Controller`, as far as this handler needs it."""
+    """The part of `Controller` that this handler uses."""
 
     @property
     def is_active(self) -> bool: ...
@@ -64,7 +64,7 @@ class CreatePartitions:
             result = CreatePartitionsTopicResult(name=topic.name)
             try:
                 self._check(topic.name, mentions[topic.name])
-                added = await self._growth.grow(_wish(topic), validate_only=request.validate_only, beside=validated)
+                added = await self._growth.grow(_more(topic), validate_only=request.validate_only, beside=validated)
             except KafkaError as error:
                 result.error_code, result.error_message = error.code, error.message
             else:
@@ -95,7 +95,7 @@ class CreatePartitions:
         return all(state is not None and state.leader != _NO_LEADER for state in states)
 
 
-def _wish(topic: CreatePartitionsTopic) -> MorePartitions:
+def _more(topic: CreatePartitionsTopic) -> MorePartitions:
     if topic.assignments is None:
         return MorePartitions(topic.name, topic.count)
     return MorePartitions(topic.name, topic.count, [tuple(each.broker_ids) for each in topic.assignments])

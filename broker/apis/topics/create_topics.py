@@ -42,7 +42,7 @@ _NO_LEADER = -1
 
 
 class TopicCreator(Protocol):
-    """`TopicAdmin`, as far as this handler needs it."""
+    """The part of `TopicAdmin` that this handler uses."""
 
     def create(self, topic: NewTopic, *, validate_only: bool = False, beside: int = 0) -> Awaitable[CreatedTopic]: ...
 

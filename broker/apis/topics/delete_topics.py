@@ -28,13 +28,13 @@ _NULL_UUID = UUID(int=0)
 
 
 class TopicDeleter(Protocol):
-    """`TopicAdmin`, as far as this handler needs it."""
+    """The part of `TopicAdmin` that this handler uses."""
 
     def mark_for_deletion(self, topic: str) -> Awaitable[None]: ...
 
 
 class TopicsUnderControl(Protocol):
-    """`Controller`, as far as this handler needs it."""
+    """The part of `Controller` that this handler uses."""
 
     @property
     def is_active(self) -> bool: ...
@@ -90,8 +90,8 @@ class DeleteTopics:
             if request.timeout_ms <= 0 or is_there(result):
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT
         for result in found:
-            told = first[result.name]
-            result.error_code, result.error_message = told.error_code, told.error_message
+            marked_result = first[result.name]
+            result.error_code, result.error_message = marked_result.error_code, marked_result.error_message
         if context.api_version < 6:  # a topic that is named twice is answered twice
             by_name = {result.name: result for result in results}
             results = [by_name[name] for name in request.topic_names]

@@ -22,7 +22,8 @@ def topic_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     dynamic = parts.settings.dynamic
 
     def leads(broker_id: int, partition: TopicPartition) -> bool:
-        """Other brokers are taken at the metadata's word; this broker may have been elected before it has the log."""
+        """Whether the broker leads the partition. Other brokers do once they are elected; this broker only once it has
+        the log."""
         return broker_id != metadata.identity.broker_id or parts.partitions.is_leader(partition)
 
     return {

@@ -7,6 +7,7 @@ from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from .group import CLASSIC_GROUP_TYPE, Group
 from .group_log import GroupLog
+from .offset_expiry import expired_offsets
 from .rebalance import Rebalances
 from .registry import GroupRegistry
 from .results import GroupListing, GroupSummary
@@ -116,7 +117,7 @@ class Administration:
         now_ms = self._now_ms()
         count = 0
         for group in self._registry.groups():
-            expired = group.expired_offsets(now_ms, self._settings.retention_ms)
+            expired = expired_offsets(group, now_ms, self._settings.retention_ms)
             if expired:
                 logger.info(
                     "group %s: offsets of %s deleted, past the %d minutes of offsets.retention.minutes or their own"

@@ -170,8 +170,10 @@ class Commits:
 
 
 def _refusal(group: Group, request: CommitRequest, *, is_transactional: bool) -> ErrorCode:
-    """Who may commit: without members anybody who claims no generation, with members only they (KIP-447 for
-    transactions: there too, if the client names itself).
+    """Why the client may not commit; NONE when it may.
+
+    Without members, a client without a generation may commit. With members only these may; but a transactional commit
+    is checked only when the client sends a member id (KIP-447).
     """
     is_anonymous = (
         request.generation_id < 0 and request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None

@@ -4,15 +4,15 @@ This file has the state and its invariants. The decisions are elsewhere: ``joini
 (when a rebalance ends) and ``syncing.py`` (what is stored).
 """
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterable
 
-from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from ....protocol.text_size import text_bytes
 from .member import JoinReply, Member, MemberProtocol, Timer
 from .memory import GroupMemory, group_bytes, member_bytes, pending_bytes, protocols_bytes, subscription_bytes
-from .offsets import CommitRecord, GroupOffsets
+from .offsets import GroupOffsets
+from .protocol_support import ProtocolSupport
 from .results import GroupListing, GroupSummary, JoinedMember, JoinResult, SyncResult
 from .states import GroupState, IllegalGroupTransitionError, may_move
 from .subscriptions import CONSUMER_PROTOCOL_TYPE, subscribed_topics
@@ -31,7 +31,7 @@ class Group:
 
     __slots__ = (
         "_awaiting_join",
-        "_supporters",
+        "_protocols",
         "failed_count",
         "generation_id",
         "group_id",
@@ -90,7 +90,7 @@ class Group:
         self.memory: GroupMemory | None = None
         """The memory counter that includes ``size_bytes``, while the group is in a registry."""
         self._awaiting_join = 0
-        self._supporters: Counter[str] = Counter()
+        self._protocols = ProtocolSupport()
 
     def __repr__(self) -> str:
         return (
@@ -150,7 +150,7 @@ class Group:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
         self._grow(member_bytes(member) + protocols_bytes(member.protocols))
-        self._supporters.update({protocol.name for protocol in member.protocols})
+        self._protocols.add(member.protocols)
         self._set_join_reply(member, reply)
         self.forget_pending(member.member_id)
 
@@ -169,7 +169,7 @@ class Group:
         member = self.members.pop(member_id, None)
         if member is not None:
             self._grow(-member_bytes(member) - protocols_bytes(member.protocols))
-            self._drop_support(member)
+            self._protocols.remove(member.protocols)
             self._set_join_reply(member, None)
             if member.group_instance_id is not None:
                 del self.static_members[member.group_instance_id]
@@ -190,10 +190,10 @@ class Group:
         """A member joins again. An older parked JoinGroup of it is answered, so that requests behind it on its
         connection are answered too."""
         older = member.join_reply
-        self._drop_support(member)
+        self._protocols.remove(member.protocols)
         self._grow(protocols_bytes(protocols) - protocols_bytes(member.protocols))
         member.protocols = protocols
-        self._supporters.update({protocol.name for protocol in protocols})
+        self._protocols.add(protocols)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
         self._set_join_reply(member, reply)
@@ -291,15 +291,11 @@ class Group:
         """Whether a member with these protocols can join: the type is the same and all members share a protocol."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and any(True for _ in protocols)
-        size = len(self.members)
-        return self.protocol_type == protocol_type and any(self._supporters[p.name] == size for p in protocols)
+        return self.protocol_type == protocol_type and self._protocols.has_common(protocols, len(self.members))
 
     def select_protocol(self) -> str:
         """The protocol with most votes among those that all members support; at a tie, the earliest vote."""
-        size = len(self.members)
-        candidates = frozenset(name for name, supporters in self._supporters.items() if supporters == size)
-        votes = Counter(member.vote(candidates) for member in self.members.values())
-        return votes.most_common(1)[0][0]
+        return self._protocols.select(self.members.values())
 
     @property
     def is_consumer_group(self) -> bool:
@@ -324,30 +320,6 @@ class Group:
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether members read the topic; True also when unknown."""
         return self.subscribed_topics is None or topic in self.subscribed_topics
-
-    # -- offsets
-
-    def expired_offsets(self, now_ms: int, retention_ms: int) -> list[TopicPartition]:
-        """Committed offsets whose time is over (KIP-211).
-
-        Without members the clock starts when the group became empty, for members' topics it never does, for
-        offsets kept by hand (no protocol type) at the commit.
-        """
-        if self.protocol_type is not None and self.state is GroupState.EMPTY:
-            since, kept = self.state_timestamp_ms, frozenset[str]()
-        elif self.is_consumer_group and self.state is GroupState.STABLE and self.subscribed_topics is not None:
-            since, kept = None, self.subscribed_topics
-        elif self.protocol_type is None:
-            since, kept = None, frozenset[str]()
-        else:
-            return []
-        return [
-            partition
-            for partition, record in self.offsets.committed.items()
-            if partition.topic not in kept
-            and not self.offsets.is_pending(partition)
-            and _is_expired(record, since, now_ms, retention_ms)
-        ]
 
     # -- views
 
@@ -396,17 +368,3 @@ class Group:
     def _set_join_reply(self, member: Member, reply: JoinReply | None) -> None:
         self._awaiting_join += (reply is not None) - (member.join_reply is not None)
         member.join_reply = reply
-
-    def _drop_support(self, member: Member) -> None:
-        self._supporters.subtract({protocol.name for protocol in member.protocols})
-        for protocol in member.protocols:
-            if not self._supporters[protocol.name]:
-                del self._supporters[protocol.name]
-
-
-def _is_expired(record: CommitRecord, since_ms: int | None, now_ms: int, retention_ms: int) -> bool:
-    value = record.value
-    if value.expire_timestamp_ms is not None:
-        return now_ms >= value.expire_timestamp_ms
-    start_ms = value.commit_timestamp_ms if since_ms is None else since_ms
-    return now_ms - start_ms >= retention_ms

@@ -15,7 +15,7 @@ from .replay import Replay
 __all__ = ["PartitionReading"]
 
 _MAX_CONCURRENT_LOADS = 4
-"""Each takes ``offsets.load.buffer.size`` of memory."""
+"""Each takes ``offsets.load.buffer.size`` of memory. A log directory that hangs blocks no more loads than these."""
 _STEPS_BETWEEN_YIELDS = 100
 """A step takes about 10 microseconds."""
 

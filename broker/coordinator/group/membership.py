@@ -100,26 +100,26 @@ class Membership:
             ErrorCode.NONE,
             tuple(
                 LeftMember(
-                    who.member_id,
-                    who.group_instance_id,
-                    ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._leave_one(group, who),
+                    each.member_id,
+                    each.group_instance_id,
+                    ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._leave_one(group, each),
                 )
-                for who in leaving
+                for each in leaving
             ),
         )
 
-    def _leave_one(self, group: Group, who: LeavingMember) -> ErrorCode:
-        member_id = who.member_id
+    def _leave_one(self, group: Group, leaving: LeavingMember) -> ErrorCode:
+        member_id = leaving.member_id
         if member_id == UNKNOWN_MEMBER_ID:
-            member_id = group.static_members.get(who.group_instance_id or "", UNKNOWN_MEMBER_ID)
+            member_id = group.static_members.get(leaving.group_instance_id or "", UNKNOWN_MEMBER_ID)
             if member_id == UNKNOWN_MEMBER_ID:
                 return ErrorCode.UNKNOWN_MEMBER_ID
         elif member_id in group.pending_members:
             self._rebalances.remove_pending(group, member_id)
             return ErrorCode.NONE
-        error = group.member_error(member_id, who.group_instance_id)
+        error = group.member_error(member_id, leaving.group_instance_id)
         if error is ErrorCode.NONE:
-            reason = f"member {member_id} leaves (client's reason: {who.reason or 'not provided'})"
+            reason = f"member {member_id} leaves (client's reason: {leaving.reason or 'not provided'})"
             logger.info("group %s: %s", group.group_id, reason)
             self._rebalances.remove_member(group, group.members[member_id], reason)
         return error
