@@ -23,7 +23,7 @@ RUN_AGAIN = (
     "tests/storage/test_compaction.py",
     "tests/storage/test_key_table.py",
 )
-"""All tests that look at records closely; `scripts/test --compiled` runs every test."""
+"""The tests that examine records closely; `scripts/test --compiled` runs every test."""
 
 pytestmark = pytest.mark.timeout(1200)  # a compiler on a busy machine
 MISSING = missing_for_compiling()

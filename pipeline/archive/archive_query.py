@@ -116,11 +116,11 @@ class Archive:
             for path, size, _ in self._files.list(f"{STAGING}/{directory}")
             if path.endswith(".parquet")
         }
-        told = rows_by_footers(self._files, [f"{staged}{path}" for path in sizes])
-        if told is None:
+        from_footers = rows_by_footers(self._files, [f"{staged}{path}" for path in sizes])
+        if from_footers is None:
             rows = self._rows_by_reading(directory)
         else:
-            rows = {path.removeprefix(staged): (each,) for path, each in told.items()}
+            rows = {path.removeprefix(staged): (each,) for path, each in from_footers.items()}
         # A file without rows has no entry in `rows`.
         return {
             path: DataFile(_target(path, name), _topic(path), sizes[path], rows.get(path, ())) for path in sorted(sizes)

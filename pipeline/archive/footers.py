@@ -22,8 +22,8 @@ def rows_by_footers(files: HadoopFiles, paths: Collection[str]) -> dict[str, Par
     statistics.
     """
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:
-        told = threads.map(lambda path: partition_rows(files.row_groups(path, _COLUMNS)), paths)
-        found = dict(zip(paths, told, strict=True))
+        rows_of_files = threads.map(lambda path: partition_rows(files.row_groups(path, _COLUMNS)), paths)
+        found = dict(zip(paths, rows_of_files, strict=True))
     known = {path: rows for path, rows in found.items() if rows is not None}
     return known if len(known) == len(found) else None
 

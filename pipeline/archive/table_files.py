@@ -100,6 +100,6 @@ def _row_group(block: Any, columns: Collection[str]) -> RowGroup:
     ranges = {}
     for chunk in block.getColumns():
         name = chunk.getPath().toDotString()
-        if name in columns and (told := chunk.getStatistics()).hasNonNullValue():
-            ranges[name] = (told.genericGetMin(), told.genericGetMax())
+        if name in columns and (statistics := chunk.getStatistics()).hasNonNullValue():
+            ranges[name] = (statistics.genericGetMin(), statistics.genericGetMax())
     return RowGroup(block.getRowCount(), ranges)

@@ -95,13 +95,13 @@ def _on_spark(
 
     whole_bytes = sum(task.size_bytes for task in tasks)
     planned = context.parallelize(tasks, min(len(tasks), _MOST_TASKS)).map(work)
-    told = AuditProgress(0, len(tasks), 0, whole_bytes)
+    reported = AuditProgress(0, len(tasks), 0, whole_bytes)
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(planned.collect)
         while not wait([job], _LOOK_EVERY_S).done:
-            if (now := progress()) != told:
+            if (now := progress()) != reported:
                 tell(now)
-                told = now
+                reported = now
         found: list[PartitionAudit] = job.result()
     tell(progress())
     return found

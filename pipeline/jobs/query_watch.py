@@ -44,12 +44,12 @@ def watch(query: StreamingQuery, stop: StopRequest, tell: Callable[[Any], None])
 
     Raises the exception that the query failed with.
     """
-    told = None
+    reported = None
     while True:
         ended = query.awaitTermination(_LOOK_EVERY_S)
         progress = query.lastProgress
-        if progress is not None and (progress.runId, progress.timestamp) != told:
-            told = (progress.runId, progress.timestamp)
+        if progress is not None and (progress.runId, progress.timestamp) != reported:
+            reported = (progress.runId, progress.timestamp)
             tell(progress)
         if ended:
             return False

@@ -9,11 +9,11 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * A steady rate of records to one partition with acks=all, and the longest time between two acknowledgements.
+ * Sends a steady rate of records to one partition with acks=all; measures the longest time between acknowledgements.
  *
- * Arguments: bootstrap servers, topic, records a second, bytes a record, records that do not count. Prints "steady" when
- * it starts to count, goes on until it reads a line, lets what is under way end, and prints one line of name=value
- * pairs. Records go by a schedule that nothing moves.
+ * Arguments: bootstrap servers, topic, records a second, bytes a record, number of first records that do not count.
+ * Prints "steady" when it starts to count, continues until it reads a line, waits for requests in flight, and prints
+ * one line of name=value pairs. Records follow a fixed schedule, whatever the delays.
  */
 public class AcknowledgementGaps {
     static long sent;
@@ -60,7 +60,7 @@ public class AcknowledgementGaps {
             sent, acknowledged, failed, longestNs / 1e6, failure);
     }
 
-    /** On the producer's one I/O thread. */
+    /** Runs on the producer's single I/O thread. */
     static void acknowledged(Exception error) {
         if (error != null) {
             failed++;

@@ -15,18 +15,18 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * A steady rate of messages by several producers, while as many consumers, each in a group of its own, read all of it.
+ * Sends messages at a steady rate by several producers, while as many consumers, each in its own group, read all of them.
  *
- * One process for all of them: sixteen JVMs on two cores would measure themselves. Producers go by a schedule of ticks
- * that nothing moves, and the latency of a message counts from its tick to its receipt; so what waits because a
- * producer was held up counts with all of its delay (no "coordinated omission").
+ * All run in one process, because sixteen JVMs on two cores would measure themselves. Producers follow a fixed schedule
+ * of ticks. The latency of a message counts from its tick to its receipt, so the delay of a blocked producer is included
+ * (no "coordinated omission").
  *
- * Arguments: bootstrap servers, topic, messages a second in all, bytes a message, how many producers (and consumers),
- * seconds that do not count, seconds that do. Prints one line of name=value pairs.
+ * Arguments: bootstrap servers, topic, messages a second in all, bytes a message, number of producers (and consumers),
+ * seconds of warm-up, measured seconds. Prints one line of name=value pairs.
  */
 public class SteadyLoad {
     static final long TICK_NS = 2_000_000;
-    static final long PATIENCE_NS = 30_000_000_000L;
+    static final long TIMEOUT_NS = 30_000_000_000L;
 
     static String servers;
     static String topic;
@@ -209,7 +209,7 @@ public class SteadyLoad {
 
         void read(KafkaConsumer<byte[], byte[]> consumer) {
             long quietSinceNs = System.nanoTime();
-            while (received != sentInAll && System.nanoTime() - quietSinceNs < PATIENCE_NS) {
+            while (received != sentInAll && System.nanoTime() - quietSinceNs < TIMEOUT_NS) {
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(java.time.Duration.ofMillis(100))) {
                     received++;
                     lastReceiptNs = quietSinceNs = System.nanoTime();
@@ -222,7 +222,7 @@ public class SteadyLoad {
         }
     }
 
-    /** Counts of nanoseconds in buckets of at most 1/64 of their value each. */
+    /** A histogram of nanoseconds in buckets of at most 1/64 of their value each. */
     static class Histogram {
         final long[] counts = new long[64 * 64];
         long total;
@@ -251,7 +251,7 @@ public class SteadyLoad {
             return total == 0 ? 0 : sum / total;
         }
 
-        /** The upper end of the bucket in which it lies. */
+        /** Returns the upper end of the bucket that holds the percentile. */
         double percentile(double share) {
             long below = 0;
             for (int index = 0; index < counts.length; index++) {

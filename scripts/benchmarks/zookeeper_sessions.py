@@ -7,7 +7,7 @@ import time
 __all__ = ["session_of", "wait_for_a_ping"]
 
 _BETWEEN_LOOKS_S = 0.01
-_PATIENCE_S = 60
+_TIMEOUT_S = 60
 
 
 def session_of(port: int, path: str) -> str:
@@ -23,11 +23,11 @@ def session_of(port: int, path: str) -> str:
 
 def wait_for_a_ping(port: int, session_id: str) -> None:
     """Waits for the next ping of an idle session. Raises TimeoutError."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _TIMEOUT_S
     before = _last_heard(port, session_id)
     while (last := _last_heard(port, session_id)) == before or "lop=PING" not in last:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"session {session_id} was silent for {_PATIENCE_S} s")
+            raise TimeoutError(f"session {session_id} was silent for {_TIMEOUT_S} s")
         time.sleep(_BETWEEN_LOOKS_S)
 
 
@@ -40,6 +40,6 @@ def _last_heard(port: int, session_id: str) -> str:
 
 
 def _ask(port: int, word: str) -> str:
-    with socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S) as connection:
         connection.sendall(word.encode())
         return b"".join(iter(lambda: connection.recv(65536), b"")).decode()

@@ -23,7 +23,7 @@ from support.in_process.replicas import batch_of
 TP = TopicPartition("orders", 0)
 PRODUCERS = 5
 TURNS = 10
-"""Of the loop: fewer than a leader that has ceased to be one still answers."""
+"""Iterations of the event loop, fewer than a former leader still answers for."""
 
 
 class FollowingProducer:

@@ -102,7 +102,7 @@ REQUESTS: list[tuple[Message, int]] = [
     (DeleteGroupsRequest(groups_names=["g"]), 1),
     (DELETE_OFFSETS, 0),
 ]
-"""All that a client may ask a coordinator, each in a version. OffsetFetch 1 stands among the deviations."""
+"""All requests to a coordinator, each in one version. OffsetFetch 1 is in docs/operator/deviations.md."""
 
 
 def code_of(answer: Any) -> ErrorCode:

@@ -17,7 +17,7 @@ from support.time.patience import await_that, await_thread
 OFFSETS = "__consumer_offsets"
 TOPIC, PARTITIONS = "orders", 3
 SESSION_MS = 120_000
-"""Longer than any of what is done to the coordinators: nobody is missed for that."""
+"""Longer than anything done to the coordinators, so that no session expires."""
 MEMBERS = {
     "auto_commit_interval_ms": 100,
     "partition_assignment_strategy": "range",

@@ -15,11 +15,11 @@ from support.load.loaded_cluster import SESSION_TIMEOUT_S, LoadedCluster
 from support.processes.kafka_process import ZooKeeperProcess
 
 MOST_FAULTS = 8
-"""Behind one another, before everything is checked and begins anew."""
+"""Maximum number of consecutive faults before all checks and a new round."""
 OVERLAPPING = 0.5
-"""So often it is two at a time."""
+"""Probability of two faults at a time."""
 LONGEST_OVERLAP_S = 1.5 * SESSION_TIMEOUT_S
-"""Where nothing needs to go on while both last, nothing is waited for."""
+"""Time of the overlap if both faults together prevent all progress."""
 
 
 @pytest.mark.long

@@ -33,7 +33,7 @@ SETTINGS = {
     "controlled.shutdown.retry.backoff.ms": "500",
 }
 OF_LIBRDKAFKA = {"error _TRANSPORT", "log FAIL"}
-"""Connections of a broker that stops end, and there are none to it until it is back."""
+"""librdkafka's events: connections to a stopping broker end, and can't be opened until it is back."""
 OF_KAFKA_PYTHON = {
     "%s: Connection lost: %s",
     "%s: socket disconnected",
@@ -48,8 +48,9 @@ OF_KAFKA_PYTHON = {
     "OffsetCommit for group %s failed: %s",
     "Auto offset commit failed for group %s: %s",
 }
-"""The same, and that who is asked does not lead any more, or does not coordinate: Kafka's codes, seen by the clients of
-three Apache Kafka brokers, too, but for the last three, which are a matter of the moment."""
+"""kafka-python's events: the same, and Kafka's error codes for moved leaders and coordinators. Clients of Apache Kafka
+see them too; the last three depend on timing.
+"""
 
 
 @pytest.fixture

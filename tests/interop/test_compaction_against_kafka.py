@@ -41,7 +41,7 @@ FROM_KAFKA = {
 }
 OURS = ("codecs", "producers", "transactions")
 NOW_MS = time.time_ns() // 1_000_000
-"""Kafka's clock: producers that have written long ago have no state to keep."""
+"""Current timestamps, because Kafka keeps no state of producers that wrote long ago."""
 CONFIG = LogConfig(
     segment_bytes=16 << 10,
     index_interval_bytes=500,
@@ -62,7 +62,7 @@ KAFKA = {
 
 
 Round = dict[str, tuple[list[StoredBatch], list[StoredBatch]]]
-"""By topic: the batches that Kafka left, and ours."""
+"""By topic: the batches left by Kafka and by pybroker."""
 
 
 class Writer:

@@ -47,7 +47,7 @@ COMPACTING = {
 
 Record = tuple[int, bytes | None, bytes | None]
 Seen = dict[str, tuple[int, list[Record]]]
-"""By isolation level: the end that such a consumer is told, and (offset, key, value) of all before it."""
+"""By isolation level: the end offset for such a consumer, and (offset, key, value) of all records before it."""
 
 
 @dataclass

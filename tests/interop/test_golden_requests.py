@@ -17,13 +17,13 @@ from pybroker.protocol.messages.headers import RequestHeader, ResponseHeader
 from support.golden import Line, golden_files, read_lines
 
 GOLDEN = Path(__file__).resolve().parents[1] / "reference" / "golden"
-PATIENCE_S = 2.0
-"""How long an answer is waited for before the next frame: a parked request is none that failed."""
+TIMEOUT_S = 2.0
+"""Seconds to wait for a response before the next frame; a parked request is not a failure."""
 AT_ONCE = 100
 
 
 async def exchange(
-    port: int, key: ApiKey, version: int, body: bytes, timeout_s: float | None = PATIENCE_S
+    port: int, key: ApiKey, version: int, body: bytes, timeout_s: float | None = TIMEOUT_S
 ) -> bytes | None:
     """Returns the response frame; b"" if the connection was closed, None without a response yet."""
     spec = API_SPECS[key]

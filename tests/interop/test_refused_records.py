@@ -11,7 +11,7 @@ from support.clients.topics import create_topic
 
 CODECS = ["none", "zstd"]
 TAKEN_DOWN = "KafkaException"
-"""What the client calls a record that is not at fault, in a batch that was refused for another one."""
+"""The client's exception for a valid record in a batch that was refused because of another record."""
 
 
 @cache

@@ -25,18 +25,18 @@ FIRST_WITH_READ_LIMITS = (4, 3)
 FIRST_JAVA = 17
 MODULE_OF_WHOLE_JDKS = "jdk.incubator.vector"
 
-PATIENCE_S = 1800
-"""A query of Spark's is a dozen processes that are started: on a machine that is busy with other things that takes."""
-PATIENCE_WITH_A_ROUND_S = 300
-"""More of it for each time that a long form starts a job and kills it."""
+TIMEOUT_S = 1800
+"""Timeout in seconds of a Spark test: a query starts a dozen processes, which is slow on a busy machine."""
+TIMEOUT_OF_A_ROUND_S = 300
+"""Additional seconds for each round in which a long form starts and kills a job."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    patience_when_long_s = PATIENCE_S + PATIENCE_WITH_A_ROUND_S * config.getoption("--kill-rounds")
+    patience_when_long_s = TIMEOUT_S + TIMEOUT_OF_A_ROUND_S * config.getoption("--kill-rounds")
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             is_long = item.get_closest_marker("long") is not None
-            item.add_marker(pytest.mark.timeout(patience_when_long_s if is_long else PATIENCE_S))
+            item.add_marker(pytest.mark.timeout(patience_when_long_s if is_long else TIMEOUT_S))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from support.clients.topics import create_topic
 from support.processes.broker_process import BrokerProcess
 from support.spark.pipeline_commands import run_command
 from support.spark.pipeline_job import CLUSTER, ONE_PROCESS, PipelineJob, pipeline_job
-from support.spark.spark_rows import found_in, patiently
+from support.spark.spark_rows import found_in, with_retry
 from support.spark.table_changes import await_changes
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ ROUNDS = 3
 RECORDS_A_ROUND = 600
 RECORDS_A_COMMIT = 60
 ON_A_CLUSTER = 3
-"""One of so many rounds, the first one too, has executors: their processes take most of the test's time to start."""
+"""Every so many rounds, including the first, use executors; starting their processes takes most of the test's time."""
 MOST_CHANGES = 10
-"""Of the table's files, from one kill to the next: about those of a commit."""
+"""Changes of the table's files between two kills: about as many as in a commit."""
 
 
 def archive_arguments(servers: str, root: Path, topic: str) -> list[str]:
@@ -57,7 +57,7 @@ def rows_by_manifest(root: Path) -> int:
 def rows_in(spark: "SparkSession", root: Path) -> list[Produced]:
     from pybroker.pipeline.archive.archive_rows import read_archive
 
-    return found_in(patiently(lambda: read_archive(spark, str(root))))
+    return found_in(with_retry(lambda: read_archive(spark, str(root))))
 
 
 def archive_the_rest(said: Path, root: Path, arguments: list[str], rows: int) -> None:

@@ -123,7 +123,7 @@ def test_replicas_compacted_at_other_times_agree(tmp_path: Path) -> None:
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 Damage = Callable[[Path], Path]
-"""Does it to a log directory; returns the file, or its directory, that has to be named."""
+"""Damages a log directory; returns the file or directory that the audit must name."""
 DAMAGES: list[tuple[Damage, str]] = []
 
 

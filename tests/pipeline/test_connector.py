@@ -11,7 +11,7 @@ from support.clients.topics import create_topic, delete_records, grow_topic
 from support.logs.kafka_directories import broker_on
 from support.processes.broker_process import BrokerProcess
 from support.spark.plain_rows import PlainRow, plain_rows, text
-from support.spark.spark_rows import loaded, patiently, tasks_of
+from support.spark.spark_rows import loaded, tasks_of, with_retry
 from support.spark.spark_session import QueryError, Read, SparkSessionProcess, connector_home, spark_connector
 from support.time.patience import LOOKS, await_that
 
@@ -38,7 +38,7 @@ def connector(broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -
 def ours(spark: "SparkSession", servers: str, **options: Any) -> Read:
     """Returns the rows by the pipeline's source."""
     frame = loaded(spark.read, servers, **options)
-    return Read(frame.schema.simpleString(), tasks_of(frame), patiently(lambda: plain_rows(frame)))
+    return Read(frame.schema.simpleString(), tasks_of(frame), with_retry(lambda: plain_rows(frame)))
 
 
 def row_of(record: Produced, with_headers: bool = False) -> PlainRow:

@@ -24,7 +24,7 @@ KAFKAS = LOGDIRS / "kafka-3.9" / "data"
 WIDTHS = (360, 1400)
 SCHEMES = ("light", "dark")
 SCREENSHOTS = os.environ.get("PYBROKER_SCREENSHOTS")
-"""A directory for pictures of all that is tested, for whoever wants to look."""
+"""Directory for screenshots of all tested pages, if set."""
 
 LAYOUT = """
 (() => {

@@ -33,7 +33,7 @@ from pybroker.pipeline.options.kafka_settings import ReaderSettings, reader_sett
 
 ROWS_A_BATCH = 3
 NOW_MS = int(time.time() * 1000)
-"""Where rows are sent twice, the broker must not forget in between who sent them, as it does with old ones."""
+"""Current timestamps, because a broker forgets producers of old records and would accept their repeated rows."""
 RETRY_TIMEOUT_MS = 120_000
 
 

@@ -23,10 +23,10 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 MODULES = {"PLAIN": PLAIN, "SCRAM-SHA-256": SCRAM, "SCRAM-SHA-512": SCRAM}
 USER, PASSWORD = "alice", 'a, "b" = c; ½ﬁ'
-"""With what has a meaning to JAAS, and what SASLprep would take for something else (RFC 4013)."""
+"""Contain characters with a meaning in JAAS, and characters that SASLprep replaces (RFC 4013)."""
 AT = TopicPartition("t", 0)
 FOR_EVER = 10**9
-"""Milliseconds that a test does not wait: what is refused is told at once."""
+"""A timeout in ms that no test reaches, because refusals must be immediate."""
 
 
 class SecuredKafka:

@@ -44,7 +44,7 @@ OF_KAFKAS_PRODUCER = {
         "transaction.timeout.ms": "60000",
     }.items()
 }
-"""With values that it has them by default."""
+"""Settings of Kafka's producer with their defaults."""
 
 
 class Column:

@@ -18,7 +18,7 @@ from support.processes.broker_or_kafka import StartedBroker, broker_or_kafka
 
 HOUR_MS = 3_600_000
 COMMITTED = {"red": ("apples", "cars"), "blue": ("cars",)}
-"""The groups, and the topics of which they committed offset 5 in both partitions."""
+"""The groups, and the topics for which they committed offset 5 in both partitions."""
 Offsets = dict[tuple[str, int], int]
 
 

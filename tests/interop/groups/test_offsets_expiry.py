@@ -26,7 +26,7 @@ SETTINGS = {
 }
 HOUR_MS = 3_600_000
 OLD, FRESH = 0, 1
-"""Partitions: the offset in the one is to go, that in the other to stay."""
+"""Partitions: the offset of OLD must expire, that of FRESH must stay."""
 
 
 def offset_key(group: str, topic: str, partition: int) -> OffsetKey:

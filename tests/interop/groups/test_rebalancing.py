@@ -12,7 +12,9 @@ from support.clients.topics import create_topic, grow_topic
 Place = tuple[str, int]
 """Topic and partition."""
 LONG_MS = 30_000
-"""A poll of kafka-python 3.0 that ends before its member has joined throws the answer away and joins once more."""
+"""Longer than any rebalance: if a poll of kafka-python 3.0 ends before its member has joined, it discards the response
+and joins again.
+"""
 
 
 def produce(servers: str, topic: str, partitions: int, values: Iterable[str]) -> None:

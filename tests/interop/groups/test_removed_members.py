@@ -11,7 +11,7 @@ from support.clients.member_processes import Members, java_program
 from support.clients.topics import admin_client, create_topic
 
 LONG_MS = 300_000
-"""A session that is not over before the test is."""
+"""A session longer than the test."""
 
 
 @pytest.fixture

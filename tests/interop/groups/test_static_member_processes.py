@@ -9,7 +9,7 @@ from support.clients.topics import create_topic
 
 PARTITIONS = 2
 IN_TIME_MS = 60_000
-"""A session that is not over before a killed member is back."""
+"""A session longer than the restart of a killed member."""
 SHORT_MS = 6_000
 """The shortest session that Kafka allows by default."""
 

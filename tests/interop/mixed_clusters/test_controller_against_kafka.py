@@ -34,7 +34,7 @@ from support.processes.ports import free_port
 from support.time.patience import LOOKS
 
 SESSION_TIMEOUT_MS = 60_000
-"""No session ends because the machine is busy; those of killed brokers are ended by hand."""
+"""Long, so that no session expires on a busy machine; sessions of killed brokers are ended explicitly."""
 COMMON = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "auto.leader.rebalance.enable": "false",

@@ -38,8 +38,9 @@ SETTINGS = {
 RECORDS = 50
 
 ROUNDS = ["3.0", "3.0", "3.1", "3.2", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "3.9"]
-"""Controllers take turns. Of one release alone are AlterPartition v1 (3.2), which who is not controller sends, and
-ListOffsets v9 (3.9), which who is sends: so both kinds are controller there."""
+"""Both kinds are controller in turn. AlterPartition v1 (only in 3.2, sent by the other broker) and ListOffsets v9 (only
+in 3.9, sent by the controller) need both kinds as controller.
+"""
 VERSIONS = ["3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9"]
 REQUESTS: Mapping[ApiKey, list[int]] = {
     ApiKey.LEADER_AND_ISR: [5, 5, 6, 6, 7, 7, 7, 7, 7, 7],
@@ -54,10 +55,11 @@ REQUESTS: Mapping[ApiKey, list[int]] = {
     ApiKey.WRITE_TXN_MARKERS: [1] * 10,
     ApiKey.ADD_PARTITIONS_TO_TXN: [5] * 10,
 }
-"""Their versions under each of ``VERSIONS``. OffsetForLeaderEpoch is missing: followers see from answers to Fetch where
-their logs part."""
+"""Versions under each of `VERSIONS`. OffsetForLeaderEpoch is missing, because followers learn of diverged logs from
+Fetch responses.
+"""
 NEWEST_OF_KAFKA = {ApiKey.ALTER_PARTITION: 3}
-"""Of the requests to the controller Kafka sends the newest version that the controller says it reads."""
+"""Requests to the controller that Kafka sends in the newest version the controller supports."""
 
 
 @pytest.fixture

@@ -21,13 +21,13 @@ from support.processes.mixed_cluster import Kind, MixedCluster
 from support.time.patience import await_that
 
 FIRST, SECOND, LAST = BROKERS = (1, 2, 3)
-"""In the order in which they are replaced."""
+"""In the order of their replacement."""
 PARTITIONS = 3
 CLIENT_OF: Mapping[str, type[Traffic]] = {"orders": ConfluentTraffic, "sales": KafkaPythonTraffic}
-"""By topic."""
+"""The client of each topic."""
 OF_TRANSACTIONS = "payments"
 COORDINATORS = [FIRST, LAST]
-"""Of transactions: who leads ``__transaction_state``. So one of them is a Kafka for as long as that can be."""
+"""Brokers that lead `__transaction_state`, so that a Kafka can coordinate for as long as possible."""
 SETTINGS = {
     "offsets.topic.replication.factor": "3",
     "min.insync.replicas": "2",

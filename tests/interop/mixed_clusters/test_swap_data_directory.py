@@ -36,7 +36,7 @@ LONG_AGO = 1_600_000_000_000
 PARTITIONS = {"plain": 3, "compacted": 1, "append-time": 1}
 GROUP = "readers"
 TOPIC_SETTING = 1
-"""The source of a setting that was made for the topic."""
+"""Source of a setting of the topic itself."""
 
 Tree = Mapping[str, bytes]
 """The persistent nodes of the cluster's metadata by path."""

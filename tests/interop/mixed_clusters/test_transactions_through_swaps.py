@@ -24,7 +24,7 @@ COORDINATOR, LEADER = 1, 2
 TOPIC, PARTITION = "orders", 0
 SETTINGS = {"offsets.topic.replication.factor": "1"}
 KINDS: tuple[Kind, ...] = ("pybroker", "kafka", "pybroker")
-"""What the leader becomes, one after the other."""
+"""The kinds of broker that lead, one after another."""
 TO_ITS_END, STABLE = 0, 1
 """Isolation levels."""
 

@@ -31,11 +31,11 @@ from support.time.patience import await_answer, await_that
 
 OURS, KAFKA = 1, 2
 LEADERS = {OURS: 0, KAFKA: 1}
-"""With the partition that each leads, of each topic here."""
+"""The partition that each broker leads, in every topic here."""
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 GROUPS = {OURS: "b", KAFKA: "a"}  # transactional ids with even and odd hashes
 OLD, NEW = 10, 11
-"""Versions of Produce: of clients that don't know TRANSACTION_ABORTABLE, and of those that do."""
+"""Versions of Produce: without and with TRANSACTION_ABORTABLE."""
 SETTINGS = {
     "auto.leader.rebalance.enable": "false",
     "controlled.shutdown.retry.backoff.ms": "200",

@@ -20,7 +20,7 @@ __all__ = ["Json", "PlainForm", "See"]
 
 Json = Any
 See = Callable[[Json], Json]
-"""What is looked at of an answer: for what other scenarios or chance have a part in."""
+"""Returns the part of a response that is compared, without values that depend on other scenarios or on chance."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NULL_TOPIC_ID = "A" * 22

@@ -49,7 +49,7 @@ UNKNOWN_PARTITION = 9
 EPOCHS = (-1, 0, 1, 50)
 ONE_EPOCH_LESS = Allowed("1 has crashed: *eaderEpoch", "a new controller elects in one write", 3, 2)
 SESSION_TIMEOUT_MS = 600_000
-"""No session ends because the machine is busy; what belongs to that of a killed Kafka is taken away by hand."""
+"""Long, so that no session expires on a busy machine; nodes of a killed Kafka's session are deleted explicitly."""
 SETTINGS = {
     "offsets.topic.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",

@@ -10,7 +10,7 @@ from support.clients.produced import START_MS, Produced, numbered, produce
 from support.clients.topics import create_topic, grow_topic
 from support.spark.archiving import Archiving
 from support.spark.pipeline_commands import run_command
-from support.spark.spark_rows import found_in, patiently, source_options
+from support.spark.spark_rows import found_in, source_options, with_retry
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,7 +151,7 @@ def test_json_values_become_typed_columns_and_invalid_values_dead_letters(
     values = [b'{"id": 7, "name": "ab", "other": 1}', b"{}", b'{"id": "x"}', b"no json", b"\xff\xfe", b"", None, b"[1]"]
     expected = produce(servers, [Produced(topic, 0, -1, START_MS, b"k", value) for value in values])
     archiving.run(subscribe=topic, json_schema="id bigint, name string")
-    typed = patiently(
+    typed = with_retry(
         lambda: read_archive(spark, str(archiving.root)).orderBy("offset").select("offset", "json").collect()
     )
     assert [(row["offset"], row["json"] and tuple(row["json"])) for row in typed] == [

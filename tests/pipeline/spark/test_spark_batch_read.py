@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.clients.produced import START_MS, Produced, numbered, produce
 from support.clients.topics import create_topic, delete_records
-from support.spark.spark_rows import found_in, loaded, patiently, tasks_of
+from support.spark.spark_rows import found_in, loaded, tasks_of, with_retry
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,7 +43,7 @@ def test_rows_have_the_timestamp_type(spark: "SparkSession", servers: str, topic
     create_topic(servers, topic, 1, {"message.timestamp.type": "LogAppendTime"})
     create_topic(servers, f"{topic}-own", 1)
     produce(servers, [*numbered(topic, [0], 1), *numbered(f"{topic}-own", [0], 1)])
-    rows = patiently(frame_of(spark, servers, subscribePattern=f"{topic}.*").select("topic", "timestampType").collect)
+    rows = with_retry(frame_of(spark, servers, subscribePattern=f"{topic}.*").select("topic", "timestampType").collect)
     assert dict(tuple(row) for row in rows) == {topic: 1, f"{topic}-own": 0}
 
 
@@ -82,7 +82,7 @@ def test_assign_reads_only_the_named_partitions(spark: "SparkSession", servers: 
     found = found_in(frame_of(spark, servers, assign=f'{{"{topic}":[0,2]}}'))
     assert found == [record for record in expected if record.partition != 1]
     with pytest.raises(Exception, match=f"Option 'subscribe': there is no topic {topic}-that-is-not-there"):
-        patiently(frame_of(spark, servers, subscribe=f"{topic}-that-is-not-there").count)
+        with_retry(frame_of(spark, servers, subscribe=f"{topic}-that-is-not-there").count)
 
 
 def test_partition_is_split_into_min_partitions_tasks(spark: "SparkSession", servers: str, topic: str) -> None:
@@ -100,7 +100,7 @@ def test_deleted_records_raise_or_warn_by_fail_on_data_loss(spark: "SparkSession
     delete_records(servers, topic, 0, before=5)
     start = f'{{"{topic}":{{"0":0}}}}'
     with pytest.raises(Exception, match=f"Data is lost: offsets 0 to 4 of {topic}-0 no longer exist"):
-        patiently(frame_of(spark, servers, subscribe=topic, startingOffsets=start).collect)
+        with_retry(frame_of(spark, servers, subscribe=topic, startingOffsets=start).collect)
     found = found_in(frame_of(spark, servers, subscribe=topic, startingOffsets=start, failOnDataLoss="false"))
     assert found == expected[5:]
 
@@ -117,7 +117,7 @@ def test_ending_offset_behind_the_log_raises_or_warns_by_fail_on_data_loss(
         "fetchOffset_retryIntervalMs": 1,
     }
     with pytest.raises(Exception, match=f"{topic}-0 ends at 5, before its ending offset 9"):
-        patiently(frame_of(spark, servers, **options).collect)
+        with_retry(frame_of(spark, servers, **options).collect)
     assert found_in(frame_of(spark, servers, **options, failOnDataLoss="false")) == expected
 
 
@@ -125,4 +125,4 @@ def test_invalid_options_are_refused_by_name_on_spark(spark: "SparkSession", ser
     """Other refused options: test_read_options. Spark passes names in lower case."""
     frame = frame_of(spark, servers, subscribe="a", startingOffset="earliest")
     with pytest.raises(Exception, match="Unknown option 'startingoffset'; did you mean 'startingOffsets'"):
-        patiently(frame.count)
+        with_retry(frame.count)

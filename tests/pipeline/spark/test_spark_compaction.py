@@ -17,7 +17,7 @@ from support.spark.archiving import Archiving
 from support.spark.breaking_files import BreakingFiles
 from support.spark.pipeline_commands import run_command
 from support.spark.pipeline_job import pipeline_job
-from support.spark.spark_rows import found_in, patiently
+from support.spark.spark_rows import found_in, with_retry
 from support.spark.table_changes import await_changes
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DAY_MS = 86_400_000
 TOPIC = "compacted"
 PRODUCED: list[Produced] = []
-"""All that is in the topic, whichever test put it there."""
+"""All records in the topic, from any test."""
 
 
 class Table:
@@ -105,7 +105,7 @@ def test_small_files_become_one_file_a_day_while_readers_continue(table: Table, 
     from pybroker.pipeline.archive.archive_rows import read_archive
 
     small = set(table.archiving.files())
-    planned = patiently(lambda: read_archive(spark, str(table.root)))
+    planned = with_retry(lambda: read_archive(spark, str(table.root)))
     (commit,) = table.compact()
     assert {table.root / path for path in commit.replaces} == small
     new = {table.root / file.path for file in commit.files}
@@ -292,7 +292,7 @@ def test_failure_of_a_spark_task_is_reported_in_one_line(
 
 
 MOST_CHANGES = 16
-"""Of the table's files, from the first one that a job writes to its last one."""
+"""Maximum changes of the table's files by one job."""
 
 
 def compact_through_kills(table: Table, rounds: int, seed: int, most_changes: int = MOST_CHANGES) -> None:

@@ -10,7 +10,7 @@ from support.clients.topics import create_topic
 from support.logs.kafka_directories import LOGDIRS, batches, committed
 from support.processes.broker_process import BrokerProcess
 from support.spark.gathered_rows import golden_records
-from support.spark.spark_rows import found_in, loaded, patiently, tasks_of
+from support.spark.spark_rows import found_in, loaded, tasks_of, with_retry
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +23,7 @@ def frame_of(spark: "SparkSession", path: Any, **options: Any) -> "DataFrame":
     reader = spark.read.format("pybroker-log")
     for name, value in options.items():
         reader = reader.option(name.replace("_", "."), value)
-    return patiently(lambda: reader.load(str(path)))
+    return with_retry(lambda: reader.load(str(path)))
 
 
 def test_rows_and_file_columns_equal_the_dump_by_kafka(spark: "SparkSession") -> None:
@@ -31,7 +31,7 @@ def test_rows_and_file_columns_equal_the_dump_by_kafka(spark: "SparkSession") ->
     deleted_below = {"golden1-append-time": 9}
     rows = {
         (row["topic"], row["offset"]): row
-        for row in patiently(frame.withColumn("ms", frame["timestamp"].cast("double") * 1000).collect)
+        for row in with_retry(frame.withColumn("ms", frame["timestamp"].cast("double") * 1000).collect)
     }
     expected = 0
     for topic in GOLDEN:
@@ -53,7 +53,7 @@ def test_rows_and_file_columns_equal_the_dump_by_kafka(spark: "SparkSession") ->
 
 def test_log_source_reads_messages_of_old_formats(spark: "SparkSession") -> None:
     frame = frame_of(spark, LOGDIRS / "ibp-2.8" / "data", subscribePattern="golden1-v.*")
-    found = {(row["topic"], row["offset"]): row["value"] for row in patiently(frame.collect)}
+    found = {(row["topic"], row["offset"]): row["value"] for row in with_retry(frame.collect)}
     expected = {
         (topic, record.offset): record.value
         for topic in ("golden1-v0", "golden1-v1", "golden1-v1-append-time")
@@ -67,20 +67,20 @@ def test_read_committed_log_query_skips_aborted_transactions(spark: "SparkSessio
     expected, _ = committed("kafka-3.9", "golden1-txn")
     frame = frame_of(spark, KAFKAS, subscribe="golden1-txn", kafka_isolation_level="read_committed")
     assert (
-        sorted((row["offset"], bytes(row["value"] or b"") or row["value"]) for row in patiently(frame.collect))
+        sorted((row["offset"], bytes(row["value"] or b"") or row["value"]) for row in with_retry(frame.collect))
         == expected
     )
 
 
 def test_internal_topics_are_read_only_if_named(spark: "SparkSession") -> None:
     frame = frame_of(spark, KAFKAS, subscribe="__consumer_offsets")
-    assert {row["topic"] for row in patiently(frame.select("topic").distinct().collect)} == {"__consumer_offsets"}
+    assert {row["topic"] for row in with_retry(frame.select("topic").distinct().collect)} == {"__consumer_offsets"}
 
 
 def test_each_segment_is_a_task_and_path_may_be_a_partition_directory(spark: "SparkSession") -> None:
     frame = frame_of(spark, KAFKAS / "golden1-txn-0")
     assert tasks_of(frame) == 4
-    assert patiently(frame.select("segment").distinct().count) == 4
+    assert with_retry(frame.select("segment").distinct().count) == 4
 
 
 def test_log_directory_of_a_running_broker_can_be_read(spark: "SparkSession", tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_incomplete_batch_at_the_log_end_is_left_for_the_next_query(spark: "Spar
     log = copied / "golden1-plain-0" / "00000000000000000000.log"
     whole = log.read_bytes()
     last = sorted((copied / "golden1-plain-0").glob("*.log"))[-1]
-    count = patiently(frame_of(spark, copied, subscribe="golden1-plain").count)
+    count = with_retry(frame_of(spark, copied, subscribe="golden1-plain").count)
     with last.open("ab") as file:
         file.write(whole[:100])
-    assert patiently(frame_of(spark, copied, subscribe="golden1-plain").count) == count
+    assert with_retry(frame_of(spark, copied, subscribe="golden1-plain").count) == count
 
 
 def test_damaged_batch_raises_with_its_position_or_warns(spark: "SparkSession", copied: Path) -> None:
@@ -116,18 +116,18 @@ def test_damaged_batch_raises_with_its_position_or_warns(spark: "SparkSession", 
     file.write_bytes(data)
     count = sum(each["recordCount"] for each in batches("kafka-3.9", "golden1-plain"))
     with pytest.raises(Exception, match=f"{file.name}, position {batch['position']}: .*corrupt"):
-        patiently(frame_of(spark, copied, subscribe="golden1-plain").collect)
+        with_retry(frame_of(spark, copied, subscribe="golden1-plain").collect)
     found = frame_of(spark, copied, subscribe="golden1-plain", failOnDataLoss="false")
-    assert patiently(found.count) == count - batch["recordCount"]
+    assert with_retry(found.count) == count - batch["recordCount"]
 
 
 def test_truncated_segment_before_the_last_is_an_error(spark: "SparkSession", copied: Path) -> None:
     first = copied / "golden1-txn-0" / "00000000000000000000.log"
     first.write_bytes(first.read_bytes()[:-10])
     with pytest.raises(Exception, match="is cut off after"):
-        patiently(frame_of(spark, copied, subscribe="golden1-txn").collect)
+        with_retry(frame_of(spark, copied, subscribe="golden1-txn").collect)
 
 
 def test_path_without_a_log_is_refused_by_name(spark: "SparkSession") -> None:
     with pytest.raises(Exception, match="is neither a log directory nor one of a partition"):
-        patiently(frame_of(spark, LOGDIRS).count)
+        with_retry(frame_of(spark, LOGDIRS).count)

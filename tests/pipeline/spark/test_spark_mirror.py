@@ -15,7 +15,7 @@ from support.clients.topics import create_topic, delete_records
 from support.processes.broker_process import BrokerProcess
 from support.spark.gathered_rows import need_columns
 from support.spark.pipeline_job import pipeline_job
-from support.spark.spark_rows import found_in, loaded, patiently
+from support.spark.spark_rows import found_in, loaded, with_retry
 
 need_columns()
 
@@ -53,7 +53,7 @@ class Mirroring:
             mirror.start(available_now=True).awaitTermination()
             return mirror.batches
 
-        return patiently(run)
+        return with_retry(run)
 
     def found(self, topic: str) -> list[Produced]:
         """Returns the rows at the target, with the name of the source topic."""
@@ -185,7 +185,7 @@ def mirror_through_kills(spark: "SparkSession", directory: Path, rounds: int, se
                 job.await_that(rows.more(chance.randint(1, ROWS_A_BATCH)), "rows after all that")
                 killed["driver"] += not job.has_ended
         options = parser().parse_args(arguments)
-        assert patiently(lambda: mirror_job(spark, target_settings(options), options)) == 0
+        assert with_retry(lambda: mirror_job(spark, target_settings(options), options)) == 0
         mirroring = Mirroring(spark, source.bootstrap_servers, target.bootstrap_servers, directory / "mirror")
         assert mirroring.found("t") == sorted(expected, key=lambda row: (row.partition, row.offset))
         ends = {TopicPartition("t", number): ROWS_TO_KILL_AT // 2 * rounds for number in range(2)}

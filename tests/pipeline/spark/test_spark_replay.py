@@ -14,7 +14,7 @@ from support.clients.topics import create_topic
 from support.processes.broker_process import BrokerProcess
 from support.spark.gathered_rows import need_columns
 from support.spark.pipeline_job import pipeline_job
-from support.spark.spark_rows import found_in, loaded, patiently, source_options
+from support.spark.spark_rows import found_in, loaded, source_options, with_retry
 
 need_columns()
 
@@ -48,7 +48,7 @@ class Replaying:
         self.expected = produce(self.servers, records)
         options = {"subscribe": TOPIC, "startingOffsets": "earliest", "includeHeaders": "true"}
         job = Archive(self._spark, source_options(self.servers, **options), str(self.root))
-        patiently(lambda: job.start(available_now=True).awaitTermination())
+        with_retry(lambda: job.start(available_now=True).awaitTermination())
 
     def to(self, topic: str, *, rate: float | None = None, **chosen: Any) -> "Replay":
         """Returns a replay that continues the last one to that topic."""
@@ -59,14 +59,14 @@ class Replaying:
         settings = reader_settings({"bootstrap.servers": self.servers})
         selection = Selection(str(self.root), **chosen)
         target = Target(settings, topic, rate=rate)
-        return patiently(lambda: Replay(self._spark, selection, target, str(self.checkpoint / topic)))
+        return with_retry(lambda: Replay(self._spark, selection, target, str(self.checkpoint / topic)))
 
     def run(self, topic: str, **chosen: Any) -> int:
         """Runs the replay; returns the number of rows that were there before."""
         replay = self.to(topic, **chosen)
         replay.begin()
         before = replay.reached()
-        patiently(lambda: replay.write(before))
+        with_retry(lambda: replay.write(before))
         return sum(before.values())
 
     def found(self, topic: str) -> list[Produced]:
@@ -211,7 +211,7 @@ def replay_through_kills(spark: "SparkSession", directory: Path, rounds: int, se
                 job.await_that(rows.more(chance.randint(1, ROWS_TO_KILL_AT // rounds // 3)), "rows after a task was")
                 killed["driver"] += not job.has_ended
         options = parser().parse_args([*arguments, "1000000"])
-        assert patiently(lambda: replay_job(spark, options, target_of(options))) == 0
+        assert with_retry(lambda: replay_job(spark, options, target_of(options))) == 0
         assert replaying.found("copy") == replaying.expected
         assert all(killed.values()), f"while the job was at work: {killed}"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pybroker.pipeline.charts.charts import TimeChart
 from support.logs.kafka_directories import LOGDIRS
-from support.spark.spark_rows import patiently
+from support.spark.spark_rows import with_retry
 
 if TYPE_CHECKING:
     from pybroker.pipeline.charts.charts import Chart
@@ -35,7 +35,7 @@ def rows_of(spark: "SparkSession", *rows: tuple[str, int, int, int, bytes | None
 def figures_of(frame: "DataFrame", **further: Any) -> dict[str, Any]:
     from pybroker.pipeline.topic_report.report import topic_figures
 
-    return patiently(lambda: topic_figures(frame, now_ms=NOW_MS, late_ms=10_000, **further))
+    return with_retry(lambda: topic_figures(frame, now_ms=NOW_MS, late_ms=10_000, **further))
 
 
 def test_figures_match_the_rows(spark: "SparkSession") -> None:
@@ -96,7 +96,7 @@ def test_each_task_passes_on_only_its_busiest_keys(spark: "SparkSession") -> Non
     busiest = busiest_keys(slim_rows(rows_of(spark, *rows)))
     plan = busiest._jdf.queryExecution().executedPlan().toString()
     assert f"row_number(), {MOST_KEYS}, Partial" in plan
-    found = patiently(lambda: busiest.orderBy("rank").collect())
+    found = with_retry(lambda: busiest.orderBy("rank").collect())
     assert [(bytes(each["key"]), each["rows"], each["share"]) for each in found] == [
         (b"k%02d" % number, 4, 0.04) for number in range(MOST_KEYS)
     ]
@@ -117,7 +117,7 @@ def test_report_of_kafka_log_directory_is_one_self_contained_page(spark: "SparkS
     def bars_of(chart: "Chart") -> Sequence[object]:
         return chart.steps if isinstance(chart, TimeChart) else chart.bars
 
-    frame = patiently(lambda: spark.read.format("pybroker-log").load(str(KAFKAS)))
+    frame = with_retry(lambda: spark.read.format("pybroker-log").load(str(KAFKAS)))
     figures = figures_of(frame, file_bytes=file_bytes([str(KAFKAS)]))
     assert {each["topic"] for each in figures["compression"]} == {each["topic"] for each in figures["volumes"]}
     assert json.loads(json.dumps(figures)) == figures

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ConfluentPartition
 from support.clients.produced import Produced, numbered, produce
 from support.clients.topics import create_topic, delete_records, grow_topic
-from support.spark.spark_rows import found_in, loaded, patiently
+from support.spark.spark_rows import found_in, loaded, with_retry
 from support.time.patience import LOOKS, await_that
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Table:
             query.awaitTermination()
             return query
 
-        return patiently(load)
+        return with_retry(load)
 
     def rows(self) -> list[Produced]:
         return found_in(self._spark.read.parquet(self._path))

@@ -7,7 +7,7 @@ import pytest
 from kafka.partitioner.default import murmur2
 from support.clients.produced import numbered, produce
 from support.clients.topics import create_topic
-from support.spark.spark_rows import found_in, loaded, patiently
+from support.spark.spark_rows import found_in, loaded, with_retry
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,20 +60,20 @@ def test_all_rows_of_many_tasks_are_written(spark: "SparkSession", servers: str,
     write(frame, servers, topic=topic, kafka_compression_type="lz4")
     found = loaded(spark.read, servers, subscribe=topic).selectExpr("cast(cast(value as string) as bigint) as id")
     counted = found.selectExpr("count(*)", "count(distinct id)", "min(id)", "max(id)")
-    assert patiently(counted.first) == (20_000, 20_000, 0, 19_999)
+    assert with_retry(counted.first) == (20_000, 20_000, 0, 19_999)
 
 
 def test_invalid_write_is_refused_by_name_on_spark(spark: "SparkSession", servers: str) -> None:
     """Other refused options: test_write_options."""
     with pytest.raises(Exception, match="Column 'value' must be string or binary, not int"):
-        patiently(lambda: write(spark.createDataFrame([], "value int"), servers, topic="t"))
+        with_retry(lambda: write(spark.createDataFrame([], "value int"), servers, topic="t"))
 
 
 def test_row_refused_by_the_broker_fails_the_query(spark: "SparkSession", servers: str, topic: str) -> None:
     create_topic(servers, topic, 1, {"max.message.bytes": "1000"})
     frame = spark.range(1).selectExpr("repeat('x', 5000) as value")
     with pytest.raises(Exception, match="A record could not be written"):
-        patiently(lambda: write(frame, servers, topic=topic))
+        with_retry(lambda: write(frame, servers, topic=topic))
 
 
 def test_streaming_query_copies_topic_to_topic(spark: "SparkSession", servers: str, topic: str, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_streaming_query_copies_topic_to_topic(spark: "SparkSession", servers: s
         frame = loaded(spark.readStream, servers, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=25)
         writer = frame.drop("topic").writeStream.format("pybroker").option("kafka.bootstrap.servers", servers)
         writer = writer.option("topic", f"{topic}-copy").option("checkpointLocation", str(tmp_path / "checkpoint"))
-        patiently(lambda: writer.trigger(availableNow=True).start().awaitTermination())
+        with_retry(lambda: writer.trigger(availableNow=True).start().awaitTermination())
 
     copy()
     expected += produce(servers, numbered(topic, [0, 1], 6, first=40))

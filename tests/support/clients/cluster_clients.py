@@ -15,7 +15,7 @@ from support.time.patience import await_answer, await_that
 __all__ = ["ClusterClients"]
 
 _KEEPERS = 6
-"""Groups: each partition of the offsets has some."""
+"""Number of groups, so that each partition of the offsets topic has some."""
 
 _SETTINGS = {"socket_timeout_ms": 6000, "topic_metadata_refresh_interval_ms": 1000}
 

@@ -42,7 +42,7 @@ __all__ = [
 TOPIC, BROKER, LOGGER = 2, 4, 8
 SET, DELETE, APPEND, SUBTRACT = range(4)
 OF_TOPIC, OF_BROKER, OF_ALL_BROKERS, OF_FILE, DEFAULT, OF_LOGGER = range(1, 7)
-"""Where a value comes from, by Kafka's numbers."""
+"""Sources of a value, by Kafka's numbers."""
 
 
 class Change(NamedTuple):

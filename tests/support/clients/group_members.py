@@ -19,7 +19,7 @@ __all__ = ["ASSIGNORS", "ConfluentMember", "JavaMember", "KafkaPythonMember", "M
 ASSIGNORS = ("range", "roundrobin")
 HEARTBEAT_MS = 200
 POLL_MS = 30_000
-"""Longer than any rebalance: kafka-python 3.0 throws a join's answer away when a poll ends before it."""
+"""Longer than any rebalance: kafka-python 3.0 discards a JoinGroup response that arrives after a poll ends."""
 
 
 class Membership:

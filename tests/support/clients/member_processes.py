@@ -53,7 +53,7 @@ class MemberProcess:
         self.client = client
         self.assigned: list[set[Place]] = []
         self.taken: list[set[Place]] = []
-        """Revoked or lost, each time that something was."""
+        """Partitions revoked or lost, one set for each event."""
         self.owned: set[Place] = set()
         self.read: list[str] = []
         self.error: str | None = None

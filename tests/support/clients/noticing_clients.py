@@ -28,7 +28,7 @@ __all__ = [
 
 _STATISTICS_MS = 100
 _PACE_S = 0.002
-"""Between two records: brokers are to be kept awake, not busy."""
+"""Seconds between two records: a steady but low load."""
 
 
 class Noticing:

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, Message, Producer
 __all__ = ["KEEPS_OLD_RECORDS", "START_MS", "Produced", "numbered", "produce"]
 
 START_MS = 1_700_000_000_000
-"""Long ago: brokers of such records must keep what is old (KEEPS_OLD_RECORDS)."""
+"""An old timestamp: brokers of such records must not delete old records (KEEPS_OLD_RECORDS)."""
 KEEPS_OLD_RECORDS = {"log.retention.ms": "-1"}
 
 

@@ -16,7 +16,7 @@ from support.time.patience import BETWEEN_LOOKS_S, LOOKS
 __all__ = ["CLIENTS", "ConfluentTraffic", "KafkaPythonTraffic", "Place", "Traffic"]
 
 PAUSE_S = 0.002
-"""Between two records: the broker is to be kept awake, not busy."""
+"""Seconds between two records: a steady but low load."""
 
 
 class Place(NamedTuple):

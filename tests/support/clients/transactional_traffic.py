@@ -13,9 +13,9 @@ __all__ = ["GROUP", "RECORDS_EACH", "TransactionalTraffic", "await_offset", "rea
 
 GROUP = "totals"
 RECORDS_EACH = 6
-"""Of the Java program, as is how they are named."""
+"""Records of a transaction; fixed in the Java program, like their names."""
 _ANSWER_S = 10
-"""So long an answer is waited for before it is asked for again."""
+"""Seconds to wait for a response before the request is repeated."""
 
 
 class TransactionalTraffic:
@@ -31,7 +31,7 @@ class TransactionalTraffic:
         self.committed: list[str] = []
         self.aborted: list[str] = []
         self.offset = 0
-        """What the group has committed with the last transaction that was."""
+        """Offset committed by the group with the last transaction."""
         self._other_lines: list[str] = []
         self._is_told_to_stop = False
         command = java_program(PROGRAMS / "transactions" / "TransactionTraffic.java")

@@ -25,7 +25,7 @@ _NEVER_MS = 86_400_000
 _QUICK = {"reconnect_backoff_ms": 20, "reconnect_backoff_max_ms": 100, "request_timeout_ms": 10_000}
 _MOST_UNDER_WAY = 10
 _PACE_S = 0.05
-"""Between one change of topics and the next: there are to be dozens of them, not thousands."""
+"""Seconds between two changes of topics: dozens of topics in a test, not thousands."""
 
 
 class PlainProducing(CrashLoad):

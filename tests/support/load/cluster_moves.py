@@ -16,7 +16,7 @@ from support.time.patience import await_answer, await_that
 __all__ = ["Wishes", "await_led_by_first", "await_moved", "begin_move"]
 
 Wishes = Mapping[str, list[list[int]]]
-"""Brokers, by topic and partition."""
+"""Replicas by topic and partition."""
 
 
 def begin_move(it: LoadedCluster, wishes: Wishes) -> None:

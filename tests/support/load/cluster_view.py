@@ -13,9 +13,9 @@ from support.time.patience import await_answer, await_that
 __all__ = ["ClusterView"]
 
 _AWAY = (OSError, AssertionError)
-"""What a `WireClient` says of a broker that goes away, has gone, or is paused."""
-_PATIENCE_S = 5.0
-"""Then somebody else is asked, or the same broker again: it may be paused, which nobody tells."""
+"""Exceptions of a `WireClient` when the broker goes down, is down or is paused."""
+_TIMEOUT_S = 5.0
+"""Seconds until another broker is asked, or the same again; a paused broker gives no sign."""
 
 
 class ClusterView:
@@ -30,7 +30,7 @@ class ClusterView:
     def ask(self, broker: int, request: Message, version: int) -> Any:
         """Returns the response; None if the broker is or goes down."""
         try:
-            with WireClient(self._cluster.bootstrap_server(broker), _PATIENCE_S) as client:
+            with WireClient(self._cluster.bootstrap_server(broker), _TIMEOUT_S) as client:
                 return client.ask(request, version)
         except _AWAY:
             return None

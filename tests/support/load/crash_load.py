@@ -95,7 +95,7 @@ class Producing(CrashLoad):
     """
 
     most_under_way = 100
-    """In each partition: what one of them keeps waiting does not keep the others waiting, too."""
+    """Maximum records in flight in each partition, so that one blocked partition does not block the others."""
 
     def __init__(self, servers: str, topic: str, partitions: int, name: str, **settings: object) -> None:
         """`settings`: more settings of librdkafka, with `_` for dots."""
@@ -174,7 +174,7 @@ class Committing(CrashLoad):
         self.committed = {TopicPartition(topic, partition): 0 for partition in range(partitions)}
         self._consumer = Consumer({"bootstrap.servers": servers, **_QUICK, **_dotted(settings), "group.id": group})
         self.tried = 0
-        """The last offset of which a commit was sent, whether it was acknowledged or not."""
+        """The last offset that was sent, acknowledged or not."""
 
     def further(self, more: int) -> Callable[[], bool]:
         wanted = self.tried + more
@@ -327,4 +327,4 @@ class TopicMaking(CrashLoad):
 
 
 _AWAY_CODES = frozenset({0, 7, 41})
-"""None, REQUEST_TIMED_OUT, NOT_CONTROLLER: a broker that stops or starts may say so, and nothing is promised then."""
+"""Codes of a broker that stops or starts (NONE, REQUEST_TIMED_OUT, NOT_CONTROLLER); nothing is promised then."""

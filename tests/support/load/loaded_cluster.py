@@ -23,10 +23,10 @@ __all__ = ["OFFSETS", "PARTITIONS", "SESSION_TIMEOUT_S", "LoadedCluster"]
 
 OFFSETS = "__consumer_offsets"
 PARTITIONS = 3
-"""Of each topic that clients write to, the offsets' too."""
+"""Partitions of each topic of the clients, and of the offsets topic."""
 SESSION_TIMEOUT_S = 6
 SOME = 20
-"""Steps, of a producer that some partition keeps waiting."""
+"""Steps that count as progress of a producer with a blocked partition."""
 
 SETTINGS = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_S * 1000),

@@ -7,7 +7,7 @@ from support.load.cluster_promises import check_committed, check_idempotent, che
 
 MINE = (b"mine:0", b"mine:1", b"mine:2")
 OFFSETS = {0: 0, 1: 2, 2: 3}
-"""Of `MINE` in `log_of(b"mine:0", b"theirs:0", b"mine:1", b"mine:2")`."""
+"""Offsets of `MINE` in `log_of(b"mine:0", b"theirs:0", b"mine:1", b"mine:2")`."""
 
 
 def log_of(*values: bytes) -> Sequence[tuple[int, bytes]]:

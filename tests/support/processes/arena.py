@@ -19,9 +19,9 @@ __all__ = ["Arena", "arena", "frame_of", "framed", "header_of"]
 
 
 _INDEX_FILES = 2
-"""Of the good client's log: they come when it is large enough."""
+"""Index files of the good client's log, which exist once the log is large enough."""
 ROUNDS = 100_000
-"""Of three requests of the good client: so many are waited for what must come."""
+"""Maximum rounds of three requests of the good client to wait for a condition."""
 
 
 def framed(content: bytes) -> bytes:

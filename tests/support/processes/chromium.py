@@ -35,7 +35,7 @@ for theirs, each in zip((3, 4), ours):
     os.dup2(each, theirs)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""It reads from descriptor 3 and writes to 4."""
+"""Chromium reads from descriptor 3 and writes to 4."""
 
 
 class ChromiumIsMissingError(Exception):

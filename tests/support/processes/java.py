@@ -43,7 +43,7 @@ def zookeeper_libs() -> Path | None:
 
 
 QUICK_TO_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""What makes a JVM of a test start fast and stay small; what it runs never gets its best speed."""
+"""JVM options for a fast start and little memory, at the cost of peak speed."""
 
 
 def java_command(

@@ -49,8 +49,7 @@ KAFKAS_EXCUSES = [
         r"(InvalidTxnState|NotEnoughReplicas|OutOfOrderSequence)Exception",
     )
 ]
-"""What a Kafka calls an error where nothing is wrong with what the others sent it. The last three are for a slow
-machine: one process has to be late just then."""
+"""Kafka's log lines that are no fault of the other brokers. The last three occur only on a slow machine."""
 
 
 class MixedCluster:

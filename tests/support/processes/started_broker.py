@@ -30,7 +30,7 @@ class Broker(Protocol):
 
 
 StartBroker = Callable[[Mapping[str, str]], Broker]
-"""Starts one with these settings, under a directory of the test."""
+"""Starts a broker with these settings, under a directory of the test."""
 
 
 @contextmanager

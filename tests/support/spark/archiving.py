@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from support.clients.produced import Produced
-from support.spark.spark_rows import found_in, patiently, source_options
+from support.spark.spark_rows import found_in, source_options, with_retry
 
 if TYPE_CHECKING:
     from pybroker.pipeline.archive.manifest import Commit
@@ -37,17 +37,17 @@ class Archiving:
             job.start(available_now=True).awaitTermination()
             return list(job.done)
 
-        return patiently(archive)
+        return with_retry(archive)
 
     def rows(self, table: str = "data") -> list[Produced]:
         from pybroker.pipeline.archive.archive_rows import read_archive
 
-        return found_in(patiently(lambda: read_archive(self._spark, str(self.root), table)))
+        return found_in(with_retry(lambda: read_archive(self._spark, str(self.root), table)))
 
     def faults(self) -> list[str]:
         from pybroker.pipeline.archive.archive_check import archive_faults
 
-        return patiently(lambda: list(archive_faults(self._spark, str(self.root))))
+        return with_retry(lambda: list(archive_faults(self._spark, str(self.root))))
 
     def files(self, table: str = "data") -> Iterator[Path]:
         yield from sorted((self.root / table).rglob("*.parquet"))

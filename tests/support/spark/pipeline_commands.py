@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.spark.spark_rows import patiently
+from support.spark.spark_rows import with_retry
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,6 +20,6 @@ def run_command(spark: SparkSession, *arguments: str) -> int:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(type(spark), "stop", lambda self: None)
         try:
-            return patiently(lambda: run_job(arguments))
+            return with_retry(lambda: run_job(arguments))
         except JobError as error:
             return tell(error)

@@ -18,7 +18,7 @@ from support.time.patience import LOOKS, await_that
 __all__ = ["CLUSTER", "CLUSTER_OPTIONS", "ONE_PROCESS", "PipelineJob", "pipeline_job"]
 
 ONE_PROCESS = "local[2,8]"
-"""Two cores; a task that fails is tried again, eight times in all."""
+"""Two cores; a task is tried eight times."""
 CLUSTER = "local-cluster[2,1,1024]"
 """A master and two workers in the driver's JVM; their executors, of a core and 1,024 MiB each, are processes."""
 

@@ -10,7 +10,7 @@ from support.clients.produced import Produced
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["SPARK_OPTIONS", "found_in", "loaded", "patiently", "source_options", "tasks_of"]
+__all__ = ["SPARK_OPTIONS", "found_in", "loaded", "source_options", "tasks_of", "with_retry"]
 
 T = TypeVar("T")
 
@@ -31,10 +31,10 @@ SPARK_OPTIONS = {
 
 TRIES = 10
 WORKER_WAS_LATE = "Python worker failed to connect back"
-"""Spark gives each Python process that plans a query ten seconds to start, which a busy machine may not keep."""
+"""Spark's message when a Python process took more than ten seconds to start, as on a busy machine."""
 
 
-def patiently(action: Callable[[], T]) -> T:
+def with_retry(action: Callable[[], T]) -> T:
     """Returns the result of the action; repeats it once if Spark timed out on a Python process."""
     for _ in range(TRIES - 1):
         try:
@@ -48,7 +48,7 @@ def patiently(action: Callable[[], T]) -> T:
 
 def loaded(reader: Any, servers: str, **options: Any) -> DataFrame:
     """Loads by `spark.read` or `spark.readStream`; option names have underscores for dots."""
-    return patiently(reader.format("pybroker").options(**source_options(servers, **options)).load)
+    return with_retry(reader.format("pybroker").options(**source_options(servers, **options)).load)
 
 
 def source_options(servers: str, **options: Any) -> dict[str, str]:
@@ -59,14 +59,16 @@ def source_options(servers: str, **options: Any) -> dict[str, str]:
 
 def tasks_of(frame: DataFrame) -> int:
     """Returns the number of tasks for reading the frame."""
-    return patiently(lambda: int(frame.rdd.getNumPartitions()))
+    return with_retry(lambda: int(frame.rdd.getNumPartitions()))
 
 
 def found_in(frame: DataFrame) -> list[Produced]:
     """Returns the rows as records, sorted by topic, partition and offset."""
     has_headers = "headers" in frame.columns
     # Spark computes milliseconds: Python would use the machine's time zone and only years of four digits.
-    rows = patiently(frame.withColumn("ms", frame["timestamp"].cast("double") * 1000).drop("timestamp", "date").collect)
+    rows = with_retry(
+        frame.withColumn("ms", frame["timestamp"].cast("double") * 1000).drop("timestamp", "date").collect
+    )
     found = [
         Produced(
             row["topic"],

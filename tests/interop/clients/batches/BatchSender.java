@@ -8,7 +8,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** Sends records in one batch: what it takes and prints is said in README.md. */
+/** Sends records in one batch. README.md describes arguments and output. */
 public class BatchSender {
     public static void main(String[] arguments) throws InterruptedException {
         Map<String, Object> settings =

@@ -1,4 +1,4 @@
-// What `docker compose config --format json` makes of a file, by the loader that it uses: for where there is no engine.
+// Prints what `docker compose config --format json` prints, by compose's own loader, without a container engine.
 package main
 
 import (

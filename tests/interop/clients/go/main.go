@@ -1,4 +1,4 @@
-// The commands that clients/README.md lists, by franz-go.
+// The commands of clients/README.md, by franz-go.
 package main
 
 import (

@@ -22,7 +22,7 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 
-/** The commands that clients/README.md lists, by Kafka's own Java clients. */
+/** The commands of clients/README.md, by Kafka's own Java clients. */
 public class Client {
     private static final String STRINGS = "org.apache.kafka.common.serialization.String";
 
@@ -131,7 +131,7 @@ public class Client {
                 try {
                     consumer.commitSync();
                 } catch (RebalanceInProgressException next) {
-                    // The next poll joins, and whoever owns the partitions then reads these records again.
+                    // The next poll rejoins, and the new owner of the partitions reads these records again.
                 }
             }
         }

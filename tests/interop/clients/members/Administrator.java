@@ -7,7 +7,7 @@ import org.apache.kafka.clients.admin.MemberToRemove;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupResult;
 
-/** Removes members from a group: what it takes and prints is said in README.md. */
+/** Removes members from a group. README.md describes arguments and output. */
 public class Administrator {
     public static void main(String[] arguments) throws Exception {
         String group = arguments[1];

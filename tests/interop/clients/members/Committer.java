@@ -6,7 +6,7 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
-/** Commits an offset without being a member: what it takes and prints is said in README.md. */
+/** Commits an offset without being a member. README.md describes arguments and output. */
 public class Committer {
     public static void main(String[] arguments) {
         Map<String, Object> settings = Map.of("bootstrap.servers", arguments[0], "group.id", arguments[1]);

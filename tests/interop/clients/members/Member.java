@@ -13,7 +13,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
-/** A member of a consumer group by Kafka's own consumer; what it takes and prints is said in README.md. */
+/** A member of a consumer group by Kafka's own consumer. README.md describes arguments and output. */
 public class Member implements ConsumerRebalanceListener {
     private static final Map<String, String> ASSIGNORS = Map.of(
         "range", "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -63,7 +63,7 @@ public class Member implements ConsumerRebalanceListener {
                 }
             }
         } catch (WakeupException told) {
-            // It was told to leave.
+            // The member was told to leave.
         } catch (KafkaException failure) {
             System.out.printf("{\"event\": \"failed\", \"error\": \"%s: %s\"}%n",
                 failure.getClass().getSimpleName(), failure.getMessage().replace("\"", "'"));

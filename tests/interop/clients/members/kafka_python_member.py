@@ -15,7 +15,7 @@ from kafka.errors import KafkaConnectionError, KafkaError
 ASSIGNORS = {"range": RangePartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
 DEFAULTS = ("auto.offset.reset=earliest", "metadata.max.age.ms=100", "heartbeat.interval.ms=100")
 POLL_MS = 30_000
-"""Longer than any rebalance: kafka-python 3.0 throws a join's answer away when a poll ends before it."""
+"""Longer than any rebalance: kafka-python 3.0 discards a JoinGroup response that arrives after a poll ends."""
 
 
 def tell(event: str, **facts: object) -> None:

@@ -1,4 +1,4 @@
-// The commands that clients/README.md lists, by kafkajs.
+// The commands of clients/README.md, by kafkajs.
 'use strict'
 
 const { CompressionTypes, Kafka, logLevel } = require('kafkajs')

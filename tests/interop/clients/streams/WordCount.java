@@ -9,14 +9,15 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.state.Stores;
 
-/** Counts words: WordCount SERVERS APPLICATION INPUT OUTPUT STATE_DIRECTORY. Runs until it is told to end by SIGTERM. */
+/** Counts words: WordCount SERVERS APPLICATION INPUT OUTPUT STATE_DIRECTORY. Runs until SIGTERM. */
 public class WordCount {
     public static void main(String[] arguments) {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", arguments[0]);
         settings.put("application.id", arguments[1]);
         settings.put("num.stream.threads", 2);
-        // Streams does not leave its group at the end: by this name its successor need not wait until the session is over.
+        // Streams does not leave its group when it stops. As a static member, its successor need not wait for the end of
+        // the session.
         settings.put("group.instance.id", "counter");
         settings.put("commit.interval.ms", 100);
         settings.put("default.key.serde", Serdes.StringSerde.class);

@@ -12,7 +12,7 @@ import org.apache.kafka.common.errors.OutOfOrderSequenceException;
 import org.apache.kafka.common.errors.ProducerFencedException;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** Transactions with offsets, one after the other, until told to end: what it takes and prints is said in README.md. */
+/** Runs transactions with offsets one after another until told to stop. README.md describes arguments and output. */
 public class TransactionTraffic {
     private static final int DAY_MS = 86_400_000;
     private static final int RECORDS_EACH = 6;
@@ -37,7 +37,7 @@ public class TransactionTraffic {
         producer.initTransactions();
     }
 
-    /** Whether it was committed. */
+    /** Returns whether the transaction was committed. */
     boolean transact(int number, boolean wantsCommit) {
         producer.beginTransaction();
         try {

@@ -7,7 +7,7 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** Fills partition 0 of a topic with transactions, one left open: what it takes is said in README.md. */
+/** Fills partition 0 of a topic with transactions, one left open: see README.md. */
 public class TransactionWriter {
     private static final int KEYS = 12;
 
