@@ -64,19 +64,19 @@ class AuditProgress(NamedTuple):
 
 
 def audit(
-    spark: SparkSession, directories: Sequence[str], tell: Callable[[AuditProgress], None] | None = None
+    spark: SparkSession, directories: Sequence[str], on_progress: Callable[[AuditProgress], None] | None = None
 ) -> Audit:
     """Audits log directories of one cluster. The paths must lead to the same files in all tasks.
 
-    `tell` is called with the progress from time to time, and at the end. Raises NoLogError, OSError.
+    `on_progress` is called with the progress from time to time, and at the end. Raises NoLogError, OSError.
     """
     tasks, shared_faults = plan_audit(directories)
-    found = _on_spark(spark, tasks, tell or _no_progress) if tasks else []
+    found = _on_spark(spark, tasks, on_progress or _no_progress) if tasks else []
     return gathered(directories, found, shared_faults)
 
 
 def _on_spark(
-    spark: SparkSession, tasks: Sequence[AuditTask], tell: Callable[[AuditProgress], None]
+    spark: SparkSession, tasks: Sequence[AuditTask], on_progress: Callable[[AuditProgress], None]
 ) -> list[PartitionAudit]:
     """Runs the tasks on Spark. Tasks report progress by accumulators, which this function polls while the job runs."""
     context = spark.sparkContext
@@ -100,10 +100,10 @@ def _on_spark(
         job = pool.submit(planned.collect)
         while not wait([job], _LOOK_EVERY_S).done:
             if (now := progress()) != reported:
-                tell(now)
+                on_progress(now)
                 reported = now
         found: list[PartitionAudit] = job.result()
-    tell(progress())
+    on_progress(progress())
     return found
 
 

@@ -21,9 +21,9 @@ LOOKS_BETWEEN_LINES = 25
 
 
 def watch_action(
-    spark: SparkSession, action: Callable[[], None], stop: StopRequest, tell: Callable[[], None], every: int
+    spark: SparkSession, action: Callable[[], None], stop: StopRequest, on_progress: Callable[[], None], every: int
 ) -> bool:
-    """Runs `action` and calls `tell` after every `every` checks; returns True if the action was stopped.
+    """Runs `action` and calls `on_progress` after every `every` checks; returns True if the action was stopped.
 
     Raises what the action raises. A stop cancels all Spark jobs of the session.
     """
@@ -47,7 +47,7 @@ def watch_action(
             # Repeatedly: between two Spark jobs of one action there is no job to cancel.
             spark.sparkContext.cancelAllJobs()
         elif looks % every == 0:
-            tell()
+            on_progress()
     thread.join()
     if failure and not stop.is_made:
         raise failure[0]
@@ -57,21 +57,23 @@ def watch_action(
 def watch_work(
     spark: SparkSession,
     work: Callable[[], T],
-    tell: Callable[[], None] | None = None,
+    on_progress: Callable[[], None] | None = None,
     every: int = LOOKS_BETWEEN_LINES,
 ) -> T:
     """Returns the result of `work`. Raises what `work` raises, and JobError when it was stopped and has no result.
 
-    `tell` reports progress; by default the progress of Spark's stages is reported.
+    `on_progress` reports progress; by default the progress of Spark's stages is reported.
     """
     found: list[T] = []
     with StopRequest().listening() as stop:
-        if watch_action(spark, lambda: found.append(work()), stop, tell or (lambda: _tell_stages(spark)), every):
+        if watch_action(
+            spark, lambda: found.append(work()), stop, on_progress or (lambda: _report_stages(spark)), every
+        ):
             raise JobError("stopped before the job was finished")
     return found[0]
 
 
-def _tell_stages(spark: SparkSession) -> None:
+def _report_stages(spark: SparkSession) -> None:
     tracker = spark.sparkContext.statusTracker()
     for each in tracker.getActiveStageIds():
         info = tracker.getStageInfo(each)

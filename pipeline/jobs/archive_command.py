@@ -25,7 +25,7 @@ write to. It holds the data, the manifest of committed files and the query's che
 def parser() -> JobParser:
     """Returns the parser of the job's arguments."""
     made = JobParser("archive", _DESCRIPTION)
-    made.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...")
+    made.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...", help="brokers of the source")
     made.add_topics()
     made.add_argument("--to", required=True, metavar="TO")
     made.add_pace("archive", every="10 seconds")
@@ -74,13 +74,13 @@ def _archive(spark: SparkSession, source: dict[str, str], options: argparse.Name
     schema = None if options.json_schema is None else _schema_of(options.json_schema)
     archive = Archive(spark, source, options.to, schema)
 
-    def tell(progress: Any) -> None:
+    def report(progress: Any) -> None:
         rows = archive.rows_of(progress.batchId)
         if rows:
             say(progress_line(progress, rows))
 
     query = archive.start(available_now=options.available_now, every=options.every)
-    was_stopped = watch(query, stop, tell)
+    was_stopped = watch(query, stop, report)
     done = archive.done
     say(
         f"{'stopped' if was_stopped else 'done'}: {counted(done.rows, 'row')} in {counted(done.files, 'file')} of "

@@ -50,10 +50,10 @@ def run(arguments: Sequence[str]) -> int:
     ):
         working_since = time.monotonic()
 
-        def tell(progress: AuditProgress) -> None:
+        def report(progress: AuditProgress) -> None:
             say(progress_line(progress, time.monotonic() - working_since))
 
-        found = watch_work(spark, lambda: audit(spark, options.directories, tell), tell=lambda: None)
+        found = watch_work(spark, lambda: audit(spark, options.directories, report), on_progress=lambda: None)
     for fault in found.faults:
         print(fault)
     with errors_in_one_line(OSError):

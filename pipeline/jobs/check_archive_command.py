@@ -16,7 +16,7 @@ Run it while no archive job writes to the table."""
 def parser() -> JobParser:
     """Returns the parser of the job's arguments."""
     made = JobParser("check-archive", _DESCRIPTION)
-    made.add_argument("root", metavar="TO", help="the table")
+    made.add_argument("root", metavar="TO", help="the table written by `pybroker-pipeline archive`")
     return made
 
 
@@ -29,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
     from .action_watch import watch_work
     from .session import errors_in_one_line, job_session
 
-    def tell_faults() -> int:
+    def print_faults() -> int:
         count = 0
         for fault in archive_faults(spark, options.root):
             print(fault, flush=True)
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         return count
 
     with errors_in_one_line(ManifestError), job_session("check-archive", options.master, dict(options.conf)) as spark:
-        faults = watch_work(spark, tell_faults)
+        faults = watch_work(spark, print_faults)
     if faults == 0:
         print("manifest and data agree")
     return FAILED if faults else 0

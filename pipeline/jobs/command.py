@@ -6,15 +6,15 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-__all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "run_job", "say", "tell"]
+__all__ = ["BAD_INPUT", "FAILED", "JobError", "failure_line", "main", "report_error", "run_job", "say"]
 
 FAILED, BAD_INPUT = 1, 2
 
 _JOBS = {
     "archive": ("archive_command", "write topics into Parquet tables, each record exactly once"),
-    "check-archive": ("check_archive_command", "compare such a table with its manifest"),
-    "compact-archive": ("compact_archive_command", "merge small files of such a table into larger ones"),
-    "replay": ("replay_command", "write rows of such a table back into topics, each row once"),
+    "check-archive": ("check_archive_command", "compare an archive table with its manifest"),
+    "compact-archive": ("compact_archive_command", "merge small files of an archive table into larger ones"),
+    "replay": ("replay_command", "write rows of an archive table back into topics, each row once"),
     "mirror": ("mirror_command", "copy topics to another cluster, each record once, with a map of offsets"),
     "audit": ("audit_command", "check log directories and compare replicas"),
     "report": ("report_command", "report sizes, rates, keys and late records of topics"),
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return run_job(given)
     except JobError as error:
-        return tell(error)
+        return report_error(error)
 
 
 def run_job(given: Sequence[str]) -> int:
@@ -76,7 +76,7 @@ def run_job(given: Sequence[str]) -> int:
     return code
 
 
-def tell(error: JobError) -> int:
+def report_error(error: JobError) -> int:
     """Prints why a job failed; returns its exit code."""
     say(f"pybroker-pipeline: {error}")
     return error.exit_code

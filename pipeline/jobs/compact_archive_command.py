@@ -26,7 +26,7 @@ is killed, the table still has each row once, and the next compaction continues.
 def parser() -> JobParser:
     """Returns the parser of the job's arguments."""
     made = JobParser("compact-archive", _DESCRIPTION)
-    made.add_argument("root", metavar="TO", help="the table")
+    made.add_argument("root", metavar="TO", help="the table written by `pybroker-pipeline archive`")
     made.add_argument(
         "--file-mib", type=positive(float), default=128, metavar="N", help="wanted file size in MiB (default 128)"
     )

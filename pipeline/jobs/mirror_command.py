@@ -86,7 +86,7 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
         offset_map=options.map,
         prefix=options.prefix,
         codec=Codec[options.compression.upper()],
-        on_progress=_tell,
+        on_progress=_report,
     )
     with StopRequest().listening() as stop:
         query = mirror.start(available_now=options.available_now, every=options.every)
@@ -97,6 +97,6 @@ def mirror_job(spark: SparkSession, target: ReaderSettings, options: argparse.Na
     return 0
 
 
-def _tell(progress: MirrorProgress) -> None:
+def _report(progress: MirrorProgress) -> None:
     rate = progress.offsets / max(progress.seconds, 0.001)
     say(f"batch {progress.batch_id}: {progress.offsets:,} offsets, {rate:,.0f} a second, {progress.behind:,} behind")

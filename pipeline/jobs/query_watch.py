@@ -38,9 +38,9 @@ class StopRequest:
                 signal.signal(number, handler)
 
 
-def watch(query: StreamingQuery, stop: StopRequest, tell: Callable[[Any], None]) -> bool:
-    """Waits for the end of the query and calls `tell` for each progress report; returns True if it was stopped before
-    the end.
+def watch(query: StreamingQuery, stop: StopRequest, on_progress: Callable[[Any], None]) -> bool:
+    """Waits for the end of the query; returns True if it was stopped before the end. Calls `on_progress` for each
+    report.
 
     Raises the exception that the query failed with.
     """
@@ -50,7 +50,7 @@ def watch(query: StreamingQuery, stop: StopRequest, tell: Callable[[Any], None])
         progress = query.lastProgress
         if progress is not None and (progress.runId, progress.timestamp) != reported:
             reported = (progress.runId, progress.timestamp)
-            tell(progress)
+            on_progress(progress)
         if ended:
             return False
         if stop.is_made:

@@ -30,8 +30,10 @@ must exist and have at least as many partitions."""
 def parser() -> JobParser:
     """Returns the parser of the job's arguments."""
     made = JobParser("replay", _DESCRIPTION)
-    made.add_argument("--archive", required=True, metavar="DIR", help="the table")
-    made.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...")
+    made.add_argument(
+        "--archive", required=True, metavar="DIR", help="the table written by `pybroker-pipeline archive`"
+    )
+    made.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...", help="brokers of the target")
     made.add_argument(
         "--checkpoint", required=True, metavar="DIR", help="directory for the plan and progress of this replay"
     )
@@ -132,7 +134,7 @@ def replay_job(spark: SparkSession, options: argparse.Namespace, target: Target)
     progress = _Progress(replay, sum(before.values()), began)
     with StopRequest().listening() as stop:
         replay.begin()
-        was_stopped = watch_action(spark, lambda: replay.write(before), stop, progress.tell, LOOKS_BETWEEN_LINES)
+        was_stopped = watch_action(spark, lambda: replay.write(before), stop, progress.report, LOOKS_BETWEEN_LINES)
     there, rows = sum(replay.reached().values()), replay.plan.rows
     written = f"{there - progress.before:,} rows written, {progress.before:,} already there, {rows - there:,} left"
     say(f"{'stopped' if was_stopped else 'done'}: {written}, {time.monotonic() - began:.1f} s")
@@ -147,7 +149,7 @@ class _Progress:
         self._replay = replay
         self._last = (before, began)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         from ...protocol.errors import KafkaError
         from ..appending.written_batches import UnsettledError
 

@@ -58,7 +58,9 @@ def test_signal_stops_the_work(spark: "SparkSession", tmp_path: Path, number: si
     before = signal.getsignal(number)
     try:
         with pytest.raises(JobError, match="stopped before the job was finished"):
-            watch_work(spark, waiting(spark, tmp_path / "go"), tell=lambda: os.kill(os.getpid(), number), every=1)
+            watch_work(
+                spark, waiting(spark, tmp_path / "go"), on_progress=lambda: os.kill(os.getpid(), number), every=1
+            )
     finally:
         (tmp_path / "go").touch()
     assert signal.getsignal(number) is before

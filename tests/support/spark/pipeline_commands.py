@@ -15,11 +15,11 @@ __all__ = ["run_command"]
 
 def run_command(spark: SparkSession, *arguments: str) -> int:
     """Runs a command; returns its exit code. Jobs use the existing session and don't stop it."""
-    from pybroker.pipeline.jobs.command import JobError, run_job, tell
+    from pybroker.pipeline.jobs.command import JobError, report_error, run_job
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(type(spark), "stop", lambda self: None)
         try:
             return with_retry(lambda: run_job(arguments))
         except JobError as error:
-            return tell(error)
+            return report_error(error)
