@@ -1,8 +1,8 @@
-"""What a log knows of its idempotent and transactional producers (KIP-98): sequences, epochs, open transactions.
+"""The state of a log's idempotent and transactional producers (KIP-98): sequences, epochs, open transactions.
 
-Pure: `ProducerSnapshots` reads and writes the files. A batch is first checked against the state, then written to the
-log, then applied; so a refused or failed write leaves nothing behind. A producer without state may start at any
-sequence: its state may have expired or been deleted with the records.
+How: a batch is checked against the state, then written to the log, then applied to the state, so a refused or failed
+write changes nothing. A producer without state may start at any sequence, because its state may have expired or been
+deleted with its records. Pure: `ProducerSnapshots` reads and writes the files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAX_SEQUENCE = (1 << 31) - 1
 
 
 class AppendOrigin(IntEnum):
-    """Where an append comes from, which says how much of it is checked."""
+    """Where an append comes from. This determines which checks apply."""
 
     REPLICATION = 0
     COORDINATOR = 1
@@ -43,7 +43,7 @@ class AppendOrigin(IntEnum):
 
 
 class BatchMetadata(NamedTuple):
-    """One of a producer's last batches; `offset_delta` is last minus first offset."""
+    """One of a producer's last batches. `offset_delta` is last minus first offset."""
 
     last_sequence: int
     last_offset: int
@@ -61,9 +61,9 @@ class BatchMetadata(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerEntry:
-    """The state of one producer; `batches` are its last five, of its current epoch.
+    """The state of one producer. `batches` are its last five batches in its current epoch.
 
-    There may be very many: a list of one batch takes a tenth of what a deque does.
+    A list, because there may be very many producers: a list of one batch takes a tenth of the memory of a deque.
     """
 
     producer_id: int
@@ -84,14 +84,14 @@ class ProducerEntry:
 
 
 class LastRecord(NamedTuple):
-    """An active producer's last sign in a log: the last offset of its last batch, -1 when there was a marker only."""
+    """An active producer's last entry in a log: the last offset of its last batch, or -1 after a marker only."""
 
     last_data_offset: int
     producer_epoch: int
 
 
 class DataBatch(NamedTuple):
-    """A producer's batch of records, with the offsets it has or is about to get."""
+    """A producer's batch of records, with its present or future offsets."""
 
     producer_id: int
     producer_epoch: int
@@ -104,7 +104,7 @@ class DataBatch(NamedTuple):
 
 
 class EndMarker(NamedTuple):
-    """A transaction's end: the control batch at `offset`."""
+    """The marker that ends a transaction: the control batch at `offset`."""
 
     producer_id: int
     producer_epoch: int
@@ -115,21 +115,24 @@ class EndMarker(NamedTuple):
 
 
 class CompletedTransaction(NamedTuple):
-    """A transaction whose marker (at `last_offset`) is written but may not be replicated yet."""
+    """A transaction whose marker (at `last_offset`) is written, but may not be replicated yet."""
 
     first_offset: int
     last_offset: int
 
 
 class UnstableOffsets(NamedTuple):
-    """What bounds the last stable offset: the first offset of the oldest open transaction (or -1), and the completed
-    transactions whose markers may lie above the high watermark."""
+    """The offsets that bound the last stable offset.
+
+    `first_undecided` is the first offset of the oldest open transaction, or -1. `completed` are the transactions whose
+    markers may lie above the high watermark.
+    """
 
     first_undecided: int = NO_OFFSET
     completed: tuple[CompletedTransaction, ...] = ()
 
     def first_unstable(self, high_watermark: int) -> int:
-        """The first offset that a read_committed consumer must not see yet; -1 when there is none."""
+        """Return the first offset that a read_committed consumer must not see yet, or -1."""
         first = self.first_undecided
         for transaction in self.completed:
             if transaction.last_offset >= high_watermark and (first < 0 or transaction.first_offset < first):
@@ -138,7 +141,7 @@ class UnstableOffsets(NamedTuple):
 
 
 class ProducerState:
-    """All producers of one log. `end_offset` is the offset up to which it reflects the log."""
+    """The producers of one log. The state reflects the log up to `end_offset`."""
 
     def __init__(self, topic_partition: TopicPartition, expiration_ms: int, max_producers: int = MAX_PRODUCERS) -> None:
         self.topic_partition = topic_partition
@@ -146,7 +149,7 @@ class ProducerState:
         self.max_producers = max_producers
         self.end_offset = 0
         self.is_of_snapshot = False
-        """Producers came from a snapshot, with their last batches only (`producer_recovery.recall_last_batches`)."""
+        """The producers were loaded from a snapshot, each with its last batch only (see `recall_last_batches`)."""
         self.producers: dict[int, ProducerEntry] = {}
         self._open: dict[int, int] = {}  # first offset of an open transaction -> producer id, in order of offsets
         self._completed: tuple[CompletedTransaction, ...] = ()
@@ -188,7 +191,7 @@ class ProducerState:
         return None
 
     def find_duplicate(self, batch: DataBatch) -> BatchMetadata | None:
-        """The stored batch that `batch` repeats, if it is among the last five of the same epoch."""
+        """Return the stored batch that `batch` repeats, if it is among the last five of the same epoch."""
         entry = self.producers.get(batch.producer_id)
         if entry is None or entry.producer_epoch != batch.producer_epoch:
             return None
@@ -198,8 +201,10 @@ class ProducerState:
         return None
 
     def check_batch(self, batch: DataBatch, origin: AppendOrigin) -> None:
-        """Raise unless a leader may append `batch`: InvalidProducerEpochError, OutOfOrderSequenceError,
-        InvalidTxnStateError."""
+        """Raise unless a leader may append `batch`.
+
+        Raises InvalidProducerEpochError, OutOfOrderSequenceError, InvalidTxnStateError.
+        """
         entry = self.producers.get(batch.producer_id)
         if entry is not None:
             self._check_epoch(entry, batch.producer_epoch, batch.first_offset)
@@ -215,37 +220,40 @@ class ProducerState:
             )
 
     def check_marker(self, marker: EndMarker) -> None:
-        """Raise unless a leader may append `marker`: InvalidProducerEpochError, TransactionCoordinatorFencedError."""
+        """Raise unless a leader may append `marker`.
+
+        Raises InvalidProducerEpochError, TransactionCoordinatorFencedError.
+        """
         entry = self.producers.get(marker.producer_id)
         if entry is None:
             return
         self._check_epoch(entry, marker.producer_epoch, marker.offset)
         if entry.coordinator_epoch > marker.coordinator_epoch:
             raise TransactionCoordinatorFencedError(
-                f"{self.topic_partition}: marker of producer {marker.producer_id} comes from coordinator epoch "
-                f"{marker.coordinator_epoch}, {entry.coordinator_epoch} is known"
+                f"{self.topic_partition}: the marker of producer {marker.producer_id} has coordinator epoch "
+                f"{marker.coordinator_epoch}, but the log has a marker of epoch {entry.coordinator_epoch}"
             )
 
     def _check_epoch(self, entry: ProducerEntry, producer_epoch: int, offset: int) -> None:
         if producer_epoch < entry.producer_epoch:
             raise InvalidProducerEpochError(
                 f"{self.topic_partition}: epoch {producer_epoch} of producer {entry.producer_id} at offset {offset} "
-                f"is older than its last one, {entry.producer_epoch}"
+                f"is older than its last epoch {entry.producer_epoch}"
             )
 
     def _check_guard(self, batch: DataBatch, guard: VerificationGuard) -> None:
         if not self.has_open_transaction(batch.producer_id) and self.guards.get(batch.producer_id) is not guard:
             raise InvalidTxnStateError(
-                f"{self.topic_partition}: the transaction of producer {batch.producer_id} is not under way any more"
+                f"{self.topic_partition}: the transaction of producer {batch.producer_id} is no longer open"
             )
 
     def _check_guarded_sequence(self, batch: DataBatch) -> None:
-        """An earlier batch waits for the transaction to be verified, or is to be sent again after that has failed."""
+        """Raise when an earlier batch still waits for the verification, or must be sent again after it has failed."""
         guard = self.guards.get(batch.producer_id)
         if guard is not None and batch.first_sequence > guard.lowest_sequence:
             raise OutOfOrderSequenceError(
-                f"{self.topic_partition}: producer {batch.producer_id} sent sequence {batch.first_sequence}, the batch "
-                f"with {guard.lowest_sequence} comes before it"
+                f"{self.topic_partition}: producer {batch.producer_id} sent sequence {batch.first_sequence}, but the "
+                f"batch with sequence {guard.lowest_sequence} must come first"
             )
 
     def _check_sequence(self, entry: ProducerEntry, batch: DataBatch) -> None:
@@ -266,10 +274,10 @@ class ProducerState:
             f"{first} at offset {batch.first_offset}, expected {expected}"
         )
 
-    # --- changes, after the bytes are in the log ----------------------------------------------------------------
+    # --- changes, made after the bytes are in the log ----------------------------------------------------------------
 
     def apply_batch(self, batch: DataBatch) -> None:
-        """Note a batch that is in the log. What replication brings is taken as it is: its leader has checked it."""
+        """Apply a batch that is in the log. A replicated batch is not checked, because its leader has checked it."""
         entry = self.producers.get(batch.producer_id)
         if entry is None:
             if len(self.producers) >= self.max_producers:
@@ -289,7 +297,7 @@ class ProducerState:
             self.guards.end(batch.producer_id)
 
     def aborted_by(self, updates: Iterable[DataBatch | EndMarker]) -> list[AbortedTransaction]:
-        """The transactions that these updates, applied in order, abort, each with the last stable offset then."""
+        """Return the transactions that these updates abort when applied in order, with the last stable offset then."""
         still_open = dict(self._open)
         first_offsets = {producer_id: first_offset for first_offset, producer_id in still_open.items()}
         aborted = []
@@ -309,7 +317,7 @@ class ProducerState:
         return aborted
 
     def apply_marker(self, marker: EndMarker) -> None:
-        """Note a marker that is in the log."""
+        """Apply a marker that is in the log."""
         self.guards.end(marker.producer_id)
         entry = self.producers.get(marker.producer_id)
         if entry is None:
@@ -328,16 +336,16 @@ class ProducerState:
             self._publish()
 
     def forget_replicated(self, high_watermark: int) -> None:
-        """The markers below the high watermark are replicated: their transactions no longer hold the LSO back."""
+        """Forget completed transactions whose markers are below the high watermark: they no longer limit the LSO."""
         kept = tuple(transaction for transaction in self._completed if transaction.last_offset >= high_watermark)
         if len(kept) < len(self._completed):
             self._completed = kept
             self._publish()
 
     def _forget_some(self) -> None:
-        """Make room: forget a tenth of the producers, those whose last batch lies furthest back in the log.
+        """Forget a tenth of the producers: those whose last batch is the oldest in the log.
 
-        By offsets, which are ours: timestamps are the producers' own. Producers with an open transaction stay.
+        The age goes by offsets, because clients choose the timestamps. Producers with an open transaction stay.
         """
         idle = [entry for entry in self.producers.values() if entry.current_txn_first_offset < 0]
         idle.sort(key=lambda entry: entry.batches[-1].last_offset if entry.batches else NO_OFFSET)
@@ -345,7 +353,7 @@ class ProducerState:
             del self.producers[entry.producer_id]
 
     def remove_expired(self, now_ms: int) -> None:
-        """Forget producers that wrote nothing for `producer.id.expiration.ms` and have no transaction open."""
+        """Forget producers that wrote nothing for `producer.id.expiration.ms` and have no open transaction."""
         expired = [entry.producer_id for entry in self.producers.values() if self._is_expired(entry, now_ms)]
         for producer_id in expired:
             del self.producers[producer_id]
@@ -353,7 +361,7 @@ class ProducerState:
 
     @property
     def has_any_to_expire(self) -> bool:
-        """Somebody is remembered, to be forgotten one day. From any thread."""
+        """Whether there are producers or guards that can expire. From any thread."""
         return bool(self.producers) or bool(self.guards)
 
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
@@ -368,7 +376,7 @@ class ProducerState:
         self._publish()
 
     def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int) -> None:
-        """Replace the state by what a snapshot at `end_offset` holds, less the expired."""
+        """Replace the state by the producers of a snapshot at `end_offset`, without the expired ones."""
         self.clear(end_offset)
         for entry in entries:
             if not self._is_expired(entry, now_ms):
@@ -383,7 +391,7 @@ class ProducerState:
         self._publish()
 
     def last_records(self) -> dict[int, LastRecord]:
-        """What compaction must leave of each producer, by producer id, so that its state can be rebuilt."""
+        """Return what compaction must keep of each producer, by producer id, so that its state can be rebuilt."""
         return {
             producer_id: LastRecord(entry.batches[-1].last_offset if entry.batches else NO_OFFSET, entry.producer_epoch)
             for producer_id, entry in self.producers.items()

@@ -15,7 +15,10 @@ _VERSION = 0
 
 
 class AbortedTransaction(NamedTuple):
-    """`last_offset` is that of the abort marker; `last_stable_offset` the LSO once it was written."""
+    """An aborted transaction.
+
+    `last_offset` is the offset of its marker, `last_stable_offset` the LSO after the marker.
+    """
 
     producer_id: int
     first_offset: int
@@ -24,7 +27,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class CorruptIndexError(Exception):
-    """An index file holds what cannot be right; it is rebuilt from the `.log`."""
+    """An index file is damaged. It is rebuilt from the `.log`."""
 
 
 class TransactionIndex:
@@ -42,7 +45,7 @@ class TransactionIndex:
         return self._exists
 
     def entries(self) -> tuple[AbortedTransaction, ...]:
-        """All of them in order of their markers. Raises CorruptIndexError."""
+        """Return all entries in order of their markers. Raises CorruptIndexError."""
         entries = self._entries
         if entries is None:
             entries = self._entries = self._read()

@@ -1,6 +1,6 @@
-"""The checkpoints of offsets, one file of each kind in each log directory, for the logs that lie there.
+"""The offset checkpoints: one file of each kind in each log directory, for the logs in that directory.
 
-All methods block. A full disk leaves the old file in place; any other failure takes the directory offline.
+All methods block. On a full disk the old file stays; any other error takes the directory offline.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """See the module's text."""
+    """Reads and writes the checkpoints of all log directories."""
 
     def __init__(self, directories: LogDirectories, table: LogTable) -> None:
         self._directories = directories
@@ -28,12 +28,12 @@ class Checkpoints:
         self._compacted_lock = threading.Lock()
 
     def write_recovery_points(self) -> None:
-        """How far each log is durable."""
+        """Write the recovery points of all directories."""
         for directory in self._directories.online():
             self.write_recovery_points_of(directory)
 
     def write_recovery_points_of(self, directory: LogDirectory) -> bool:
-        """Whether they are on disk now."""
+        """Write the recovery points of a directory; return whether they are on disk now."""
         with directory.offsets_lock:
             waiting = self._table.waiting_in(directory)
             points = {tp: each.start.recovery_point for tp, each in waiting.items() if each.start.knows_recovery_point}
@@ -41,12 +41,12 @@ class Checkpoints:
             return self._write(directory, RECOVERY_POINT_FILE, points)
 
     def write_log_starts(self) -> None:
-        """The log start offsets that the segments alone do not tell."""
+        """Write the log start offsets that lie inside a segment."""
         for directory in self._directories.online():
             self.write_log_starts_of(directory)
 
     def write_log_starts_of(self, directory: LogDirectory) -> bool:
-        """Whether they are on disk now."""
+        """Write the log start offsets of a directory; return whether they are on disk now."""
         with directory.offsets_lock:
             views = [log.view for log in self._logs_and_copies(directory)]
             starts = {tp: each.start.log_start_offset for tp, each in self._table.waiting_in(directory).items()}
@@ -54,15 +54,17 @@ class Checkpoints:
             return self._write(directory, LOG_START_FILE, starts)
 
     def write_offsets_of(self, directory: LogDirectory) -> bool:
-        """Recovery points and log starts, when logs came into a directory or left it. Whether they are on disk now."""
+        """Write recovery points and log starts after logs were added or removed; return whether they are on disk."""
         are_points_written = self.write_recovery_points_of(directory)
         are_written = self.write_log_starts_of(directory) and are_points_written
         directory.are_offsets_stale = not are_written
         return are_written
 
     def write_offsets_without(self, departure: int, directory: LogDirectory) -> None:
-        """`write_offsets_of`, unless they were written when that log had left the table: many go at once, and each of
-        them would have those of all others written."""
+        """Write the offsets without a removed log, unless a write since that removal has done so already.
+
+        Many logs may be removed at once, and each would otherwise write the offsets of all others.
+        """
         with directory.offsets_lock:
             if directory.written_after_departure < departure:
                 latest = self._table.departures
@@ -70,18 +72,18 @@ class Checkpoints:
                     directory.written_after_departure = latest
 
     def _logs_and_copies(self, directory: LogDirectory) -> list[Log]:
-        """Also the copies of logs that are moving into the directory: a partition is there once at most."""
+        """Return the logs in the directory and the copies of logs that are moving into it. No partition is in both."""
         return self._table.logs_in(directory) + [move.future for move in self._table.moves_to(directory)]
 
     def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        """The high watermarks, each into the directory its log is in."""
+        """Write the high watermarks, each in the directory of its log."""
         for directory in self._directories.online():
             partitions = (log.topic_partition for log in self._table.logs_in(directory))
             here = {tp: high_watermarks[tp] for tp in partitions if tp in high_watermarks}
             self._write(directory, HIGH_WATERMARK_FILE, here)
 
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
-        """Those of all online directories."""
+        """Return the high watermarks of all online directories."""
         found: dict[TopicPartition, int] = {}
         for directory in self._directories.online():
             found.update(directory.read_checkpoint(HIGH_WATERMARK_FILE))
@@ -90,19 +92,19 @@ class Checkpoints:
     # --- compaction ---------------------------------------------------------------------------------------------
 
     def compacted_up_to(self, tp: TopicPartition) -> int | None:
-        """The first offset that compaction has not seen; None when it never was there."""
+        """Return the first offset that is not compacted yet; None when the log was never compacted."""
         directory = self._table.directory_of(tp)
         return None if directory is None else self._compacted(directory).get(tp)
 
     def note_compacted(self, tp: TopicPartition, offset: int) -> None:
-        """Compaction has done everything before `offset`."""
+        """Note that everything before `offset` is compacted."""
         directory = self._table.directory_of(tp)
         if directory is not None:
             with self._compacted_lock:
                 self._write_compacted(directory, {**self._compacted(directory), tp: offset})
 
     def cut_compacted(self, tp: TopicPartition) -> None:
-        """The log was truncated: what comes at its end from now on is not compacted."""
+        """Lower the compacted offset after a truncation, because new records at the end are not compacted."""
         directory, log = self._table.directory_of(tp), self._table.get(tp)
         if directory is None or log is None:
             return
@@ -112,14 +114,14 @@ class Checkpoints:
                 self._write_compacted(directory, {**known, tp: log.log_end_offset})
 
     def forget_compacted(self, directory: LogDirectory, tp: TopicPartition) -> None:
-        """The log is gone from the directory."""
+        """Remove the compacted offset of a log that is no longer in the directory."""
         with self._compacted_lock:
             known = self._compacted(directory)
             if tp in known:
                 self._write_compacted(directory, {each: offset for each, offset in known.items() if each != tp})
 
     def _compacted(self, directory: LogDirectory) -> dict[TopicPartition, int]:
-        """Read on first use: most starts do not need it."""
+        """Return the compacted offsets, read on first use, because most starts do not need them."""
         if directory.compacted is None:
             try:
                 directory.compacted = directory.read_checkpoint(CLEANER_FILE)
@@ -133,14 +135,16 @@ class Checkpoints:
         self._write(directory, CLEANER_FILE, offsets)
 
     def _write(self, directory: LogDirectory, name: str, offsets: Mapping[TopicPartition, int]) -> bool:
-        if not directory.is_online:  # lost just now
+        if not directory.is_online:  # it has just failed
             return False
         try:
             directory.write_checkpoint(name, offsets)
             return True
         except OSError as error:
             if is_transient(error):
-                logger.error("%s: cannot write %s, the old one stays: %s", directory.path, name, error.strerror)
+                logger.error(
+                    "%s: %s cannot be written now, the old file stays: %s", directory.path, name, error.strerror
+                )
             else:
                 self._directories.failed(directory, f"cannot write {name}", error)
             return False

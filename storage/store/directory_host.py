@@ -1,4 +1,4 @@
-"""What a log asks of the log directory it lies in (`LogHost`), as the broker's store answers it."""
+"""The store's implementation of `LogHost`, the interface through which a log calls its log directory."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
-"""The log cleaner: finds the log that is due, has it compacted, swaps the result in (Kafka's LogCleaner).
+"""The log cleaner: chooses the log to compact, has it compacted, swaps the result in (Kafka's LogCleaner).
 
-Every `log.cleaner.backoff.ms` it looks at the logs whose `cleanup.policy` has `compact`; while one is due, at once
-again. The work is done by a `CompactionWorker`, in the broker a child process, which is there only as long as there is
-work. What it made is put in place on the log's strand, and only if the log is still the one the work began with: one
-that was deleted, moved or truncated meanwhile keeps its segments.
-
-Everything here runs on the loop, but for the steps that are submitted.
+How: every `log.cleaner.backoff.ms`, and at once while a log is due, it examines the logs with `cleanup.policy=compact`.
+A `CompactionWorker` does the work, in the broker a child process that exists only while there is work. The result is
+swapped in on the log's strand, unless the log was deleted, moved or truncated meanwhile.
+Everything here runs on the event loop, except submitted steps.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from .checkpoints import Checkpoints
 from .log_directories import LogDirectories
 from .log_table import LogTable
 
-if TYPE_CHECKING:  # nothing of it is needed before there is something to compact
+if TYPE_CHECKING:  # imported only when there is something to compact
     from ..compaction.cleaner_child import CompactionWorker
     from ..compaction.compaction_job import CompactionDone, CompactionReport, CompactionSettings
     from ..compaction.compaction_plan import CompactionPlan
@@ -41,7 +39,7 @@ logger = logging.getLogger(__name__)
 _CRASHES_TO_GIVE_UP = 3
 _UNBOUNDED_MS = 1 << 62
 _MIN_IDLE_TO_LOOK = 9
-"""Times as long as a look over all logs took no other one begins: there may be thousands, each due at once."""
+"""The pause between two examinations of all logs, in durations of the last one. There may be thousands of logs."""
 
 
 class CancelHandle(Protocol):
@@ -49,9 +47,9 @@ class CancelHandle(Protocol):
 
 
 class LogCleaner:
-    """See the module's text. `start` has it look for the first time after a backoff; `stop` breaks off what it does.
+    """The cleaner. `start` makes it examine the logs after a backoff; `stop` cancels running compactions.
 
-    `in_background` runs a step that may block; `call_later` takes seconds.
+    `in_background` runs a blocking step; `call_later` takes seconds.
     """
 
     def __init__(
@@ -83,16 +81,16 @@ class LogCleaner:
         self._looked_ms = 0
         self._look_took_ms = 0
         self._due: list[TopicPartition] = []
-        """Found by the last look over all logs, the filthiest last."""
+        """The due logs found by the last examination of all logs, the dirtiest last."""
         self._is_stopped = False
         self._idle_workers: list[CompactionWorker] = []
         self._runs: dict[TopicPartition, _Run] = {}
         self._put_off: set[TopicPartition] = set()
-        """Broken off: they wait for a backoff, whatever others do meanwhile."""
+        """Logs whose compaction was cancelled. They wait for a backoff."""
         self._crashes: dict[TopicPartition, int] = {}
         self._uncleanable: dict[TopicPartition, Log] = {}
 
-    # --- what may be asked --------------------------------------------------------------------------------------
+    # --- state ---------------------------------------------------------------------------------------------------
 
     @property
     def uncleanable_partitions_count(self) -> int:
@@ -102,20 +100,20 @@ class LogCleaner:
 
     @property
     def uncleanable_partitions(self) -> list[TopicPartition]:
-        """Those set aside because compaction failed on them, until they are made anew or the broker starts again."""
+        """The partitions whose compaction failed. They are skipped until they are recreated or the broker restarts."""
         self._forget_what_is_gone()
         return list(self._uncleanable)
 
     def is_compacting(self, tp: TopicPartition) -> bool:
         return tp in self._runs
 
-    # --- life ---------------------------------------------------------------------------------------------------
+    # --- lifecycle -------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         self._look_later()
 
     def stop(self) -> None:
-        """Break off what is under way and end the children. Leftovers go at the next start, or compaction."""
+        """Cancel running compactions and end the child processes. The next start or compaction deletes leftovers."""
         self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -125,15 +123,15 @@ class LogCleaner:
         self._end_idle_workers()
 
     def settings_changed(self) -> None:
-        """`log.cleaner.*` or a topic's defaults may be others: the next look comes after the new backoff."""
+        """Apply changed settings (`log.cleaner.*`, topic defaults), beginning with the backoff."""
         if self._timer is not None:
             self._look_later()
 
     def abort(self, tp: TopicPartition) -> None:
-        """The log is being deleted, moved or truncated: what is under way for it is of no use."""
+        """Cancel the compaction of a log that is being deleted, moved or truncated."""
         run = self._runs.get(tp)
         if run is not None and not run.is_over:
-            logger.info("%s: its compaction is broken off, the log has changed", tp)
+            logger.info("%s: its compaction is cancelled, because the log has changed", tp)
             self._break_off(run)
 
     def _look_later(self) -> None:
@@ -150,14 +148,14 @@ class LogCleaner:
     # --- choosing -----------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Begin to compact the filthiest log, if one is due and a thread (`log.cleaner.threads`) is free."""
+        """Begin to compact the dirtiest log, if one is due and a thread (`log.cleaner.threads`) is free."""
         if self._is_stopped or self._is_looking:
             return
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if len(self._runs) >= self._config().int("log.cleaner.threads"):
-            return  # the end of a run looks again
+            return  # the end of a compaction calls `look` again
         now_ms = self._clock()
         age_ms, apart_ms = now_ms - self._looked_ms, self._look_took_ms * _MIN_IDLE_TO_LOOK
         if not 0 <= age_ms < apart_ms:
@@ -194,7 +192,7 @@ class LogCleaner:
         self._is_looking = False
         if due:
             self._compact(due[0])
-        else:  # any more: the next one
+        else:  # no longer due: try the next log
             self.look()
 
     def _next_due(self) -> Log | None:
@@ -206,13 +204,14 @@ class LogCleaner:
 
     def _may_compact(self, log: Log) -> bool:
         tp = log.topic_partition
-        if self._table.move(tp) is not None:  # what is copied is not to change; it is compacted when it has moved
+        # a log that is being copied must not change; it is compacted after the move
+        if self._table.move(tp) is not None:
             return False
         is_waiting = tp in self._runs or tp in self._put_off
         return not is_waiting and not log.is_offline and self._uncleanable.get(tp) is not log
 
     def _choose(self, found: Sequence[tuple[Log, int]], looked: Callable[[list[Candidate]], None]) -> None:
-        """In the background: timestamps may have to be read from files. `looked` gets those that are due."""
+        """Find the due logs, in the background, because timestamps are read from files. `looked` gets the result."""
         now_ms = self._clock()
         candidates: list[Candidate] = []
         due: list[Candidate] = []
@@ -220,8 +219,8 @@ class LogCleaner:
             for log, high_watermark in found:
                 try:
                     candidates.append(self._assess(log, high_watermark, now_ms))
-                except (OSError, IndexError, KafkaError) as error:  # it is just deleted, or its directory is lost
-                    logger.warning("%s: not looked at by compaction: %s", log.topic_partition, error)
+                except (OSError, IndexError, KafkaError) as error:  # the log was just deleted, or its directory failed
+                    logger.warning("%s: cannot be examined for compaction: %s", log.topic_partition, error)
                     if isinstance(error, OSError):
                         self._maybe_lose_directory(log, str(error), error)
             due = dirtiest_last(candidates)
@@ -254,7 +253,7 @@ class LogCleaner:
         if is_reset:
             if not config.delete:
                 logger.warning(
-                    "%s: the offset up to which it was compacted does not fit the log (%d to %d): beginning anew",
+                    "%s: its compaction restarts, because the compacted offset is outside the log (%d to %d)",
                     tp,
                     view.log_start_offset,
                     view.log_end_offset,
@@ -276,10 +275,10 @@ class LogCleaner:
         run = self._runs[tp] = _Run(strand, worker)
         settings, now_ms = self._settings(), self._clock()
         strand.submit(lambda log: plan_compaction(log, chosen, settings, now_ms), lambda plan: self._begin(run, plan))
-        self.look()  # for the next thread
+        self.look()  # another thread may be free
 
     def _rest(self) -> None:
-        """Nothing is due: the children that have no work end, and the logs are left alone for a while."""
+        """Nothing is due: end the idle child processes and wait for a backoff."""
         self._end_idle_workers()
         self._look_later()
 
@@ -333,7 +332,7 @@ class LogCleaner:
             run.strand.submit(lambda log: swap_in(log, plan, report, now_ms), lambda result: self._swapped(run, result))
             return
         done = report
-        run.strand.submit(finish, lambda result: self._finished(run, result, done))  # behind the swaps
+        run.strand.submit(finish, lambda result: self._finished(run, result, done))  # after the swaps
 
     def _swapped(self, run: _Run, result: Any) -> None:
         if not self._is_current(run) or result is True:
@@ -346,13 +345,13 @@ class LogCleaner:
     def _finished(self, run: _Run, result: Any, done: CompactionDone) -> None:
         if not self._is_current(run):
             return
-        if isinstance(result, Exception):  # no room for the last step of a swap: due until there is
+        if isinstance(result, Exception):  # the disk is too full for the last step of a swap: the log stays due
             self._step_failed(run, result)
         else:
             self._done(run, done)
 
     def _step_failed(self, run: _Run, error: Exception) -> None:
-        """A step on the strand raised."""
+        """Handle an exception of a step on the strand."""
         errno = error.errno or 0 if isinstance(error, OSError) else 0
         self._failed(run, f"{error}", errno_codes.ENOSPC if isinstance(error, NoSpaceError) else errno)
 
@@ -369,7 +368,7 @@ class LogCleaner:
         self._in_background(note)
 
     def _failed(self, run: _Run, reason: str, errno: int) -> None:
-        """What to do depends on whose fault it was: the log's, the disk's, or nobody's as the log has changed."""
+        """Handle a failed compaction, by its cause: a changed log, a full disk, a failed disk, or a damaged log."""
         from ..compaction.cleaner_child import CHILD_ENDED
 
         log, tp = run.strand.log, run.tp
@@ -378,34 +377,34 @@ class LogCleaner:
             return
         error = OSError(errno, os.strerror(errno)) if errno > 0 else None
         if error is not None and is_transient(error):
-            logger.error("%s: not compacted, to be tried again: %s", tp, reason)
+            logger.error("%s: not compacted, will be retried: %s", tp, reason)
         elif error is not None and not isinstance(error, FileNotFoundError):
             self._maybe_lose_directory(log, reason, error)
         elif errno == CHILD_ENDED and self._crashes.get(tp, 0) + 1 < _CRASHES_TO_GIVE_UP:
             self._crashes[tp] = self._crashes.get(tp, 0) + 1
-            logger.error("%s: not compacted, to be tried again: %s", tp, reason)
+            logger.error("%s: not compacted, will be retried: %s", tp, reason)
         else:
             self._crashes.pop(tp, None)
             self._uncleanable[tp] = log
-            logger.error("%s is set aside as uncleanable: %s", tp, reason)
+            logger.error("%s is uncleanable and not compacted any more until a restart: %s", tp, reason)
         self._break_off(run)
 
     def _maybe_lose_directory(self, log: Log, reason: str, error: OSError) -> None:
-        """Of a log that is still there, a disk that does not read is lost. From any thread."""
+        """Take the directory of an existing log offline after a read error. From any thread."""
         directory = self._table.directory_of(log.topic_partition)
         is_there = self._table.get(log.topic_partition) is log and not log.is_offline
         if directory is not None and is_there and not is_transient(error) and not isinstance(error, FileNotFoundError):
             self._directories.failed(directory, f"{log.topic_partition}: cannot compact: {reason}", error)
 
     def _end_run(self, run: _Run) -> None:
-        """It has done all of its work."""
+        """End a finished compaction."""
         if self._is_current(run):
             del self._runs[run.tp]
             self._idle_workers.append(run.worker)
             self.look()
 
     def _break_off(self, run: _Run) -> None:
-        """Stop its worker and delete what it has made; only then its log may be compacted again, after a backoff."""
+        """Stop the worker and delete its files. The log may be compacted again after that and a backoff."""
         run.is_over = True
         self._put_off.add(run.tp)
 
@@ -426,7 +425,7 @@ class LogCleaner:
 
 
 class _Run:
-    """The compaction of one log that is under way."""
+    """A running compaction of one log."""
 
     __slots__ = ("is_over", "plan", "strand", "worker")
 
@@ -435,14 +434,14 @@ class _Run:
         self.worker = worker
         self.plan: CompactionPlan | None = None
         self.is_over = False
-        """Broken off: what still comes of it is of no use."""
+        """The compaction was cancelled; further reports are ignored."""
 
     @property
     def tp(self) -> TopicPartition:
         return self.strand.log.topic_partition
 
     def fits(self) -> bool:
-        """Whether the log is still made of what the plan was made from, as far as that is not compacted yet."""
+        """Whether the plan still fits the log: only appends and this compaction have changed it."""
         return self.plan is None or self.plan.fits(self.strand.log)
 
 

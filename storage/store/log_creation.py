@@ -1,4 +1,4 @@
-"""Making logs: in which log directory, and what becomes of one that could not be made."""
+"""Creation of logs: the choice of a log directory, and the cleanup after a failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_PREFERRED = 10_000
 
 
 class LogCreation:
-    """On any thread. The logs of several partitions are made at once, that of one by one thread only."""
+    """Creates logs, on any thread. Different partitions are created in parallel, one partition by one thread only."""
 
     def __init__(
         self,
@@ -45,15 +45,15 @@ class LogCreation:
         self._checkpoints = checkpoints
         self._deletion = deletion
         self._opening = opening
-        self._making = tuple(threading.Lock() for _ in range(_MAKING_LOCKS))  # a partition's is by its hash
+        self._making = tuple(threading.Lock() for _ in range(_MAKING_LOCKS))  # a partition's lock is chosen by its hash
         self._preferred: dict[TopicPartition, str] = {}
 
     def get_or_create(self, tp: TopicPartition, is_new: bool, topic_id: uuid.UUID | None = None) -> Log:
-        """The log of `tp`, made in the online directory that has the fewest partitions when there is none.
+        """Return the log of `tp`. A missing log is created in the online directory with the fewest partitions.
 
-        Not made when it is not new and a directory is offline: it may lie there. Blocks, but not those who make others:
-        a log costs several syncs, and those of logs that are made at once cost the disk little more than those of one.
-        Raises KafkaStorageError (NoSpaceError: it may work later), ValueError when the log has another topic id.
+        A log that is not new is not created while a directory is offline, because it may be there. Blocks, without
+        blocking the creation of other logs: each needs several syncs, which the disk does better in parallel. Raises
+        KafkaStorageError (NoSpaceError: it may work later), ValueError when the log has another topic id.
         """
         with self._making[hash(tp) % len(self._making)]:
             self._deletion.free_name(tp)
@@ -66,19 +66,19 @@ class LogCreation:
             return log
 
     def _open_waiting(self, tp: TopicPartition, waiting: WaitingLog) -> Log:
-        """It lies in its directory, and at the start there was no room to open it. Raises as `get_or_create` does."""
+        """Open a log that the start could not open on a full disk. Raises as `get_or_create` does."""
         directory = waiting.directory
         log = self._open_in(directory, tp, waiting.start) if directory.is_online else None
         if log is None:
             raise KafkaStorageError(f"{tp}: its log directory {directory.path} is offline")
-        logger.info("%s: opened its log in %s, there is room again", tp, directory.path)
+        logger.info("%s: opened its log in %s, there is disk space again", tp, directory.path)
         return log
 
     def _create(self, tp: TopicPartition, is_new: bool) -> Log:
         offline = self._directories.offline_paths()
         if not is_new and offline:
             raise KafkaStorageError(
-                f"{tp}: not made anew, it may be in the offline log directories {', '.join(offline)}"
+                f"{tp}: its log is not created, it may be in the offline log directories {', '.join(offline)}"
             )
         full: list[LogDirectory] = []
         while (directory := self._choose_directory(tp, full)) is not None:
@@ -94,24 +94,28 @@ class LogCreation:
                     directory.logs_in_making -= 1
             if log is not None:
                 self._preferred.pop(tp, None)
-                logger.debug("%s: made a log in %s", tp, directory.path)
+                logger.debug("%s: created a log in %s", tp, directory.path)
                 return log
         if full:
             places = ", ".join(directory.path for directory in full)
-            raise NoSpaceError(f"{tp}: its log cannot be made, no space left in {places}")
+            raise NoSpaceError(f"{tp}: its log cannot be created, no space left in {places}")
         raise KafkaStorageError(f"{tp}: no log directory is online")
 
     def prefer_directory(self, tp: TopicPartition, path: str) -> None:
-        """Have the log of `tp` made in the log directory `path`, when it is made. Wishes are kept for so many only:
-        anyone may name partitions that there will never be."""
+        """Note that the log of `tp` shall be created in the log directory `path`.
+
+        Only the last 10,000 such requests are kept, because a client may name partitions that are never created.
+        """
         self._preferred.pop(tp, None)
         self._preferred[tp] = path
         while len(self._preferred) > _MOST_PREFERRED:
             self._preferred.pop(next(iter(self._preferred)), None)
 
     def _choose_directory(self, tp: TopicPartition, full: Sequence[LogDirectory]) -> LogDirectory | None:
-        """The one that is preferred for `tp`, or the online one with the fewest partitions, those counted that are
-        being made; the caller makes one more."""
+        """Choose the preferred directory of `tp`, or the online one with the fewest partitions.
+
+        Logs that are being created count too; the caller creates one more in the result.
+        """
         preferred = self._preferred.get(tp)
         with self._table.lock:
             candidates = [
@@ -126,11 +130,11 @@ class LogCreation:
             return chosen
 
     def _create_in(self, directory: LogDirectory, tp: TopicPartition) -> Log | None:
-        """None: the directory is offline now. Raises NoDescriptorsError, NoSpaceError."""
+        """Create a log; None when the directory went offline. Raises NoDescriptorsError, NoSpaceError."""
         path = os.path.join(directory.path, str(tp))
         was_there = self._files.exists(path)
         if directory.are_offsets_stale and not self._checkpoints.write_offsets_of(directory) and directory.is_online:
-            raise NoSpaceError(f"{tp}: its log is not made, the checkpoints of {directory.path} cannot be written")
+            raise NoSpaceError(f"{tp}: its log is not created, the checkpoints of {directory.path} cannot be written")
         try:
             return self._open_in(directory, tp, StartingPoint(clean_stop=True))
         except NoDescriptorsError:
@@ -141,21 +145,21 @@ class LogCreation:
             raise
 
     def _open_in(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint) -> Log | None:
-        """None: the directory is offline now. Raises NoDescriptorsError, NoSpaceError."""
+        """Open or create a log; None when the directory went offline. Raises NoDescriptorsError, NoSpaceError."""
         try:
             log = self._opening.open(directory, str(tp), tp, start)
         except OSError as error:
             if is_out_of_descriptors(error):
-                raise NoDescriptorsError(f"{tp}: its log cannot be made: {error}") from error
+                raise NoDescriptorsError(f"{tp}: its log cannot be created: {error}") from error
             if is_out_of_space(error):
-                raise NoSpaceError(f"{tp}: its log cannot be made: {error}") from error
-            self._directories.failed(directory, f"cannot make the log of {tp}", error)
+                raise NoSpaceError(f"{tp}: its log cannot be created: {error}") from error
+            self._directories.failed(directory, f"cannot create the log of {tp}", error)
             return None
         return log if self._opening.add(directory, log) else None
 
     def _remove_half_made(self, directory: LogDirectory, path: str) -> None:
-        """The log may be made in another log directory, and must not be found in two at the next start."""
+        """Delete a half-created log, which may be created in another directory and must not be found in both."""
         try:
             self._files.delete_tree(path)
         except OSError as error:
-            self._directories.failed(directory, f"cannot remove the half-made log {path}", error)
+            self._directories.failed(directory, f"cannot remove the half-created log {path}", error)

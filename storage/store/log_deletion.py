@@ -1,4 +1,4 @@
-"""Deleting logs and segments: renamed at once, gone after `file.delete.delay.ms`, when readers had time to finish."""
+"""Deletion of logs and segments: renamed at once, deleted after `file.delete.delay.ms`, when readers have finished."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .log_table import LogTable, WaitingLog
 logger = logging.getLogger(__name__)
 
 LaterCallback = Callable[[int, Callable[[], None]], None]
-"""Runs a step that may block in so many ms, on the background pool."""
+"""Runs a blocking step after so many ms, on the background pool."""
 
 
 class LogDeletion:
-    """See the module's text."""
+    """Deletes logs, their segments, and the copies of cancelled moves."""
 
     def __init__(
         self,
@@ -50,16 +50,17 @@ class LogDeletion:
         self._renames: dict[TopicPartition, Callable[[], None]] = {}
         self._leftovers: list[tuple[LogDirectory, str]] = []
         self.on_deletion: Callable[[TopicPartition], None] | None = None
-        """Called, on the loop, with what is being deleted."""
+        """Called on the event loop with the partition whose log is being deleted."""
         self.run_later: LaterCallback | None = None
-        """Set by the schedule; without it what is due later is done at once."""
+        """Set by the schedule. Without it delayed deletions happen at once."""
 
     def delete_log(self, tp: TopicPartition, renamed: Callable[[Any], None] | None = None) -> None:
-        """Forget the log and rename its directory to `-delete`; its files go after `file.delete.delay.ms`.
+        """Remove the log from the table and rename its directory to `-delete`.
 
-        The rename runs on the strand, behind what is queued; `renamed` is then called on the loop, with an error or
-        None. Before that the partition must not be made anew: it would find the old directory. Raises KafkaStorageError
-        when the log may be in an offline directory. A partition without a log is fine.
+        The files are deleted after `file.delete.delay.ms`. The rename runs on the strand after queued steps; `renamed`
+        is then called on the event loop with None or an error. Until then the partition must not be created again,
+        because it would find the old directory. A partition without a log is no error. Raises KafkaStorageError when
+        the log may be in an offline directory.
         """
         with self._table.lock:
             log, strand, move = self._table.get(tp), self._table.strand(tp), self._table.move(tp)
@@ -85,17 +86,17 @@ class LogDeletion:
 
         def rename(log: Log) -> None:
             if self._renames.get(tp) is not rename_now:
-                return  # who wants the name again was faster
-            directory = self._directories.holding(log.directory)  # it may just have moved there
+                return  # `free_name` has renamed it already
+            directory = self._directories.holding(log.directory)  # the log may have moved meanwhile
             new_path = os.path.join(directory.path, name)
             try:
-                # The copy first: what a crash leaves is a log whose deletion is asked for again, not a copy of nothing.
+                # The copy first: after a crash the log is then deleted again, and no copy without a log is left.
                 copy_path = None if move is None else self._rename_copy(move)
-                # Then the checkpoints: a later log of the same name must not find this one's offsets there.
+                # Then the checkpoints: a later log of the same partition must not find this log's offsets.
                 self._checkpoints.write_offsets_without(departure, directory)
                 self._checkpoints.forget_compacted(directory, tp)
                 is_renamed = self._rename_away(log, new_path)
-                log.mark_offline()  # what is still queued must not touch the name
+                log.mark_offline()  # queued steps must not use the name any more
                 log.close_files()
                 if not is_renamed:
                     self._delete_in_place(directory, log.directory)
@@ -114,7 +115,7 @@ class LogDeletion:
         strand.submit(rename, renamed, is_long=True)
 
     def _delete_waiting(self, tp: TopicPartition, waiting: WaitingLog, renamed: Callable[[Any], None] | None) -> None:
-        """`delete_log` for one that waits for room to be opened."""
+        """Delete a log that waits for disk space and is not open."""
         directory = waiting.directory
         path = directory.path_of(deleted_directory_name(tp, self.new_uuid()))
 
@@ -138,17 +139,20 @@ class LogDeletion:
         self._pool.submit_long(rename, self._long_work)
 
     def discard_copy(self, move: LogMove) -> None:
-        """Delete the copy of a log that does not move after all; nobody works on it any more. Blocks."""
+        """Delete the copy of a cancelled move, on which no thread works any more. Blocks."""
         path = self._rename_copy_away(move)
         if path is not None:
             self._delete_tree(move.destination, path)
 
     def _rename_copy(self, move: LogMove) -> str | None:
         with move.lock:
-            return None if move.is_done else self._rename_copy_away(move)  # done just before: then it is the log
+            return None if move.is_done else self._rename_copy_away(move)  # when the move is done, the copy is the log
 
     def _rename_copy_away(self, move: LogMove) -> str | None:
-        """Rename a copy to `-delete`: half deleted, it must not be taken for one. None: its directory is lost."""
+        """Rename a copy to `-delete`, because a half-deleted copy must not be resumed.
+
+        None: its directory is offline.
+        """
         copy = move.future
         copy.mark_offline()
         copy.close_files()
@@ -164,7 +168,7 @@ class LogDeletion:
         return path
 
     def _rename_away(self, log: Log, path: str) -> bool:
-        """False: there is no room for the name. Raises KafkaStorageError."""
+        """Rename a log's directory. False when the disk is too full for the name. Raises KafkaStorageError."""
         try:
             log.rename_directory(path)
         except NoSpaceError:
@@ -172,7 +176,7 @@ class LogDeletion:
         return True
 
     def delete_directory(self, directory: LogDirectory, path: str) -> None:
-        """Delete a log's directory that nobody reads from. Blocks."""
+        """Delete a log's directory that no reader uses. Blocks."""
         self._delete_tree(directory, path)
 
     def delete_directory_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
@@ -180,7 +184,7 @@ class LogDeletion:
         self._later(delay_ms, lambda: self._delete_tree(directory, path))
 
     def free_name(self, tp: TopicPartition) -> None:
-        """Have a log of `tp` that is being deleted out of the way, so that a new one can be made. Blocks."""
+        """Rename a log of `tp` that is being deleted, so that a new one can be created. Blocks."""
         while (rename := self._renames.get(tp)) is not None:
             rename()
 
@@ -197,23 +201,24 @@ class LogDeletion:
                     if not is_transient(error):
                         self._directories.failed(directory, "cannot delete segments", error)
                         return
-                    logger.warning("cannot delete %s, the next start will: %s", path, error)  # btrfs needs room for it
+                    # btrfs needs free space even for this
+                    logger.warning("%s cannot be deleted now, the next start deletes it: %s", path, error)
 
         self._later(delay_ms, delete)
 
     def note_leftover(self, directory: LogDirectory, path: str) -> None:
-        """A `-delete` directory that was found at start."""
+        """Note a `-delete` directory that was found at the start."""
         self._leftovers.append((directory, path))
 
     def delete_at_start(self, directory: LogDirectory, tp: TopicPartition, path: str) -> None:
-        """Delete a directory that is not the log of `tp` after all, as a leftover. Raises OSError."""
+        """Rename a directory that is not the log of `tp` to `-delete` and note it as a leftover. Raises OSError."""
         deleted = directory.path_of(deleted_directory_name(tp, self.new_uuid()))
         self._files.rename(path, deleted)
         self._files.sync_directory(directory.path)
         self.note_leftover(directory, deleted)
 
     def has_leftover(self, tp: TopicPartition, unique: str) -> bool:
-        """Whether a log of `tp` was found that was renamed to `-delete` under that id."""
+        """Whether the start found a log of `tp` that was renamed to `-delete` with that id."""
         for _, path in self._leftovers:
             parsed = parse_directory_name(os.path.basename(path))
             if parsed is not None and parsed.topic_partition == tp and parsed.unique == unique:
@@ -236,11 +241,11 @@ class LogDeletion:
             self._directories.failed(directory, f"cannot delete {path}", error)
 
     def _delete_in_place(self, directory: LogDirectory, path: str) -> None:
-        """Delete a log that could not be renamed, from its end: what a crash leaves of it is no log with a hole.
+        """Delete a log that could not be renamed, from its end, so that a crash leaves no log with missing offsets.
 
         Raises KafkaStorageError.
         """
-        logger.warning("%s: deleting it at once, there is no room for another name", path)
+        logger.warning("%s: deleting it at once, because the disk is too full to rename it", path)
         try:
             for entry in reversed(self._files.list_directory(path)):
                 if entry.name[0].isdigit():
@@ -258,5 +263,5 @@ class LogDeletion:
             self.run_later(delay_ms, step)
 
     def new_uuid(self) -> uuid.UUID:
-        """What makes a directory's name the only one of its kind."""
+        """Return a random id that makes a directory name unique."""
         return uuid.UUID(int=self._random.getrandbits(128), version=4)

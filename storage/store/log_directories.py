@@ -1,6 +1,6 @@
-"""All of `log.dirs`: locked together, this broker's own, and lost one by one.
+"""All log directories of the broker (`log.dirs`): locks, ownership, failures.
 
-A directory that fails goes offline with the logs in it; the broker goes on as long as another is left.
+A directory that fails goes offline with the logs in it. The broker goes on as long as one directory is online.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ DirectoryFailureCallback = Callable[[str, list[TopicPartition]], None]
 
 
 class LogDirectoriesError(Exception):
-    """No log directory can be used, or what is in them contradicts itself; one line for the operator."""
+    """No log directory can be used, or their contents contradict each other. One line for the operator."""
 
 
 class LogDirectories:
-    """See the module's text. `all` is in the order of `log.dirs`; `table` says which logs lie in them."""
+    """The log directories. `all` is in the order of `log.dirs`; `table` has the logs in them."""
 
     def __init__(self, files: Files, pool: Pool, table: LogTable, stopwatch_s: Callable[[], float]) -> None:
         self.all: list[LogDirectory] = []
@@ -44,9 +44,9 @@ class LogDirectories:
         self._table = table
         self._stopwatch_s = stopwatch_s
         self.on_failure: DirectoryFailureCallback | None = None
-        """Called on the loop with the directory's path and the partitions that were in it."""
+        """Called on the event loop with the path of a failed directory and the partitions that were in it."""
         self.on_last_failure: Callable[[LogDirectoriesError], None] | None = None
-        """Called on the loop after it, when no directory is left: the broker has nothing to serve any more."""
+        """Called on the event loop after `on_failure` when no directory is left: the broker must stop."""
 
     def online(self) -> list[LogDirectory]:
         return [directory for directory in self.all if directory.is_online]
@@ -57,7 +57,7 @@ class LogDirectories:
     # --- at start -----------------------------------------------------------------------------------------------
 
     def lock(self, paths: Iterable[str]) -> None:
-        """Lock them, making those that are missing. Raises LogDirectoriesError, DirectoryLockedError."""
+        """Lock the directories, creating missing ones. Raises LogDirectoriesError, DirectoryLockedError."""
         seen: set[str] = set()
         for path in paths:
             absolute = os.path.abspath(path)
@@ -73,8 +73,10 @@ class LogDirectories:
         self.require_one_online()
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Check that they are this broker's, and write `meta.properties` into the new ones. Raises MetaPropertiesError,
-        LogDirectoriesError."""
+        """Check that the directories belong to this broker, and write `meta.properties` into new ones.
+
+        Raises MetaPropertiesError, LogDirectoriesError.
+        """
         new = [directory for directory in self.online() if self._is_new(directory, broker_id, cluster_id)]
         for directory in new:
             try:
@@ -89,7 +91,7 @@ class LogDirectories:
         self.require_one_online()
 
     def _is_new(self, directory: LogDirectory, broker_id: int, cluster_id: str) -> bool:
-        """Whether its `meta.properties` has to be written. Raises MetaPropertiesError."""
+        """Whether `meta.properties` must be written. Raises MetaPropertiesError."""
         try:
             return bool(check_meta_properties(self._files, [directory.path], broker_id, cluster_id))
         except OSError as error:
@@ -97,14 +99,14 @@ class LogDirectories:
             return False
 
     def failed_at_start(self, directory: LogDirectory, what: str, error: OSError) -> None:
-        """Go on without a directory. Nobody is told: the broker hosts nothing yet."""
+        """Take a directory offline at the start. No callback is called, because the broker hosts no partition yet."""
         logger.error("log directory %s %s: %s", directory.path, what, error)
         directory.is_online = False
         directory.failure = error
         directory.release()
 
     def require_one_online(self) -> None:
-        """Raises LogDirectoriesError."""
+        """Raise LogDirectoriesError unless a directory is online."""
         if not self.online():
             failed = ", ".join(f"{directory.path} ({_reason(directory)})" for directory in self.all)
             raise LogDirectoriesError(f"no log directory can be used: {failed}")
@@ -112,7 +114,7 @@ class LogDirectories:
     # --- failure and end ----------------------------------------------------------------------------------------
 
     def failed(self, directory: LogDirectory, what: str, error: OSError) -> None:
-        """Take a directory offline with all that is in it. From any thread."""
+        """Take a directory offline with all logs in it. From any thread."""
         with self._table.lock:
             if not directory.is_online:
                 return
@@ -126,36 +128,36 @@ class LogDirectories:
         directory.release()
         partitions = [log.topic_partition for log in logs]
         partitions += self._table.waiting_in(directory)
-        self._pool.post(self._tell_of_failure, directory.path, partitions)
+        self._pool.post(self._report_failure, directory.path, partitions)
         if is_last:
             self._pool.post(
-                self._tell_of_the_end,
-                LogDirectoriesError(f"no log directory is online any more: {directory.path}: {what}: {error}"),
+                self._report_last_failure,
+                LogDirectoriesError(f"the last log directory went offline: {directory.path}: {what}: {error}"),
             )
 
     def _end_moves(self, directory: LogDirectory, logs: list[Log]) -> None:
-        """Moves to a lost directory end, and those of `logs` out of it: their copies wait for another start."""
+        """End moves into a failed directory and moves of `logs` out of it. The copies are resumed at another start."""
         for move in self._table.all_moves():
             if move.destination is directory or move.log in logs:
                 self._table.end_move(move)
                 move.future.mark_offline()
                 move.future.close_files()
 
-    def _tell_of_failure(self, path: str, partitions: list[TopicPartition]) -> None:
+    def _report_failure(self, path: str, partitions: list[TopicPartition]) -> None:
         if self.on_failure is not None:
             self.on_failure(path, partitions)
 
-    def _tell_of_the_end(self, error: LogDirectoriesError) -> None:
+    def _report_last_failure(self, error: LogDirectoriesError) -> None:
         if self.on_last_failure is not None:
             self.on_last_failure(error)
 
     def holding(self, path: str) -> LogDirectory:
-        """The one in which a log's directory lies."""
+        """Return the log directory that contains the partition directory `path`."""
         parent = os.path.dirname(path)
         return next(directory for directory in self.all if directory.path == parent)
 
     def release(self) -> None:
-        """Let go of the locks."""
+        """Release the locks."""
         for directory in self.all:
             directory.release()
 
@@ -166,9 +168,9 @@ def _reason(directory: LogDirectory) -> str:
 
 
 def peek_meta_properties(files: Files, config: Config) -> MetaProperties | None:
-    """What the log directories say of broker and cluster, before anything is opened; None when all are new.
+    """Return the broker and cluster of the log directories before they are opened; None when all are new.
 
-    Directories that cannot be read are passed over. Raises MetaPropertiesError.
+    Directories that cannot be read are skipped. Raises MetaPropertiesError.
     """
     found: dict[str, MetaProperties | None] = {}
     for directory in config.log_dirs:

@@ -1,4 +1,4 @@
-"""One entry of `log.dirs`: its lock, its checkpoints, the marker of a clean stop, whether it is online."""
+"""One log directory (an entry of `log.dirs`): its lock, checkpoints, clean-stop marker and online state."""
 
 from __future__ import annotations
 
@@ -37,21 +37,22 @@ class LogDirectory:
         self.had_clean_stop = False
         self.partition_count = 0
         self.logs_in_making = 0
-        """Will be in `partition_count` soon. Changed under the log table's lock, as that is."""
+        """Logs that are being created and will be in `partition_count` soon. Changed under the log table's lock."""
         self.compacted: dict[TopicPartition, int] | None = None
-        """Up to where logs are compacted; None: not read yet (see `Checkpoints`)."""
+        """The offsets up to which logs are compacted; None when not read yet (see `Checkpoints`)."""
         self.are_offsets_stale = False
-        """The checkpoints still name a log that is gone, for want of room: the next of that name must not find them."""
+        """The checkpoints still have the offsets of a removed log, because the disk was full. They must be rewritten
+        before a log of the same partition is created."""
         self.offsets_lock = threading.RLock()
-        """Held from where the offsets are gathered until they are written: older ones must not come last."""
+        """Held from collecting the offsets until they are written, so that older offsets never overwrite newer ones."""
         self.written_after_departure = 0
-        """They name no log that had left the table (`LogTable.departures`) by then."""
+        """The checkpoints have no offsets of logs removed up to this number (`LogTable.departures`)."""
         self._lock: DirectoryLock | None = None
         self._checkpoint_lock = threading.Lock()
         self._written: dict[str, dict[TopicPartition, int]] = {}
 
     def open(self) -> None:
-        """Make it when it is new, and lock it. Raises OSError, DirectoryLockedError."""
+        """Create the directory if it is missing, and lock it. Raises OSError, DirectoryLockedError."""
         self._files.make_directory(self.path)
         self._lock = self._files.lock_directory(self.path)
 
@@ -66,7 +67,7 @@ class LogDirectory:
     # --- the marker of a clean stop -----------------------------------------------------------------------------
 
     def take_clean_stop_marker(self) -> bool:
-        """Whether the last stop was clean. The marker goes: a crash from now on is one."""
+        """Return whether the last stop was clean, and delete the marker, so that a crash is noticed from now on."""
         self.had_clean_stop = self._files.delete(self.path_of(CLEAN_SHUTDOWN_FILE))
         if self.had_clean_stop:
             self._files.sync_directory(self.path)
@@ -80,26 +81,26 @@ class LogDirectory:
     # --- checkpoints --------------------------------------------------------------------------------------------
 
     def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """Offsets by partition. One that cannot be read counts as empty, with a warning. Raises OSError."""
+        """Return offsets by partition. A damaged checkpoint counts as empty, with a warning. Raises OSError."""
         try:
             return checkpoint_file.read_offsets(self._files, self.path_of(name))
         except CorruptCheckpointError as error:
-            logger.warning("%s; going on without it", error)
+            logger.warning("%s; starting without it", error)
             return {}
 
     def read_recovery_points(self) -> dict[TopicPartition, int] | None:
-        """None when the checkpoint is lost or damaged. Raises OSError."""
+        """Return the recovery points, None when the checkpoint is lost or damaged. Raises OSError."""
         path = self.path_of(RECOVERY_POINT_FILE)
         if not self._files.exists(path):
             return None
         try:
             return checkpoint_file.read_offsets(self._files, path)
         except CorruptCheckpointError as error:
-            logger.warning("%s; all of the logs may have to be recovered", error)
+            logger.warning("%s; all logs in the directory may have to be recovered from their start", error)
             return None
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replace a checkpoint unless it says just that already. Raises OSError; the old one stays then."""
+        """Replace a checkpoint unless it has these offsets already. Raises OSError; the old file then stays."""
         with self._checkpoint_lock:
             if self._written.get(name) == offsets:
                 return

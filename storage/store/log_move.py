@@ -1,13 +1,13 @@
-"""One partition on its way into another log directory (KIP-113): copied while it is written to, then put in its place.
+"""The move of one log to another log directory (KIP-113): the log is copied while it takes appends, then replaced.
 
-    topic-0                    the log that is served, in the directory it is in
-    topic-0.<id>-future        its copy, in the directory it goes to
+    topic-0                    the log, in its present directory
+    topic-0.<id>-future        its copy, in the destination
 
-The copy follows the log as a replica does, batch by batch. Once it has caught up, a step on the log's strand copies
-what is left, renames the log to `topic-0.<id>-delete`, its copy to `topic-0`, and has the log go on in the copy's
-files. Each rename is durable before the next: a start that finds `-delete` and `-future` of one id, and no log, knows
-that the second is missing. (Kafka renames in the other order; after a crash in between it finds the partition twice.)
-When the copy's disk fails just then the log has its name back; `unfinished_move` says what becomes of the copy.
+How: the copy follows the log batch by batch, like a replica. When it has caught up, a step on the log's strand copies
+the rest, renames the log to `topic-0.<id>-delete` and the copy to `topic-0`, and the log continues in the copy's files.
+Each rename is durable before the next. A start that finds `-delete` and `-future` with the same id but no log finishes
+the second rename. (Kafka renames in the other order, and after a crash in between finds the partition twice.)
+If the copy's disk fails in between, the log gets its name back; `unfinished_move` handles the copy.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .log_directory import LogDirectory
 logger = logging.getLogger(__name__)
 
 _LAST_BYTES = 4 << 20
-"""As much is copied on the strand at most, while appends wait."""
+"""Most bytes copied on the strand, while appends wait."""
 _SYNC_BYTES = 8 << 20
-"""After so many, and at each new segment, what is copied is synced: a start after a crash goes on behind it."""
+"""The copy is synced after so many bytes and at each new segment. A start after a crash continues from there."""
 
 
 class LogMove:
     """The move of `log` from `source` to `destination`, where `future` is its copy. `unique` is the id in the names.
 
-    All that touches files blocks, on any thread; `lock` is held by whoever works on the copy.
+    Methods that use files block, on any thread. A thread that works on the copy holds `lock`.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class LogMove:
         self.unique = unique
         self.lock = threading.Lock()
         self.is_ended = False
-        """Done, given up, or lost with a directory. Set under the log table's lock."""
+        """The move is done, was cancelled, or was lost with a directory. Set under the log table's lock."""
         self.is_done = False
-        """The log lies where its copy lay."""
+        """The log is in the destination now."""
         self._truncations_seen: int | None = None
         self._unsynced_bytes = 0
 
@@ -62,18 +62,18 @@ class LogMove:
 
     @property
     def lag(self) -> int:
-        """How many offsets the copy is behind."""
+        """How many offsets the copy is behind the log."""
         return max(0, self.log.log_end_offset - self.future.log_end_offset)
 
     @property
     def deleted_path(self) -> str:
-        """What the log's directory is called once the copy has taken its place."""
+        """The path to which the log's old directory is renamed."""
         return os.path.join(self.source.path, deleted_directory_name(self.topic_partition, self.unique))
 
     # --- copying ------------------------------------------------------------------------------------------------
 
     def copy(self, max_bytes: int, now_ms: int) -> int:
-        """Copy about `max_bytes` more, at least one batch; return the bytes copied: 0 when the copy has caught up.
+        """Copy about `max_bytes` more, at least one batch; return the copied bytes, 0 when the copy has caught up.
 
         Raises KafkaStorageError (NoSpaceError: it may work later), CorruptRecordError.
         """
@@ -100,9 +100,9 @@ class LogMove:
             return 0
         try:
             read = log.read(max(next_offset, start_offset), max_bytes, end_offset, True)
-        except OffsetOutOfRangeError:  # retention was faster, or a truncation: the next round starts from there
+        except OffsetOutOfRangeError:  # retention or a truncation came in between: the next call starts from there
             return 1
-        if read.region is None:  # what was behind is deleted or compacted away
+        if read.region is None:  # the remaining records were deleted or compacted away
             future.skip_to(end_offset, now_ms)
             return 0
         data = log.read_region(read.region)
@@ -113,12 +113,12 @@ class LogMove:
         except UnexpectedAppendOffsetError as error:  # the copy ends inside this batch
             truncate_to(future, error.first_offset, now_ms)
             return 1
-        if copied == 0:  # the file became shorter under us
-            raise KafkaStorageError(f"{self.topic_partition}: no whole batch at offset {next_offset}")
+        if copied == 0:  # the file was truncated during the read
+            raise KafkaStorageError(f"{self.topic_partition}: the copy found no whole batch at offset {next_offset}")
         return copied
 
     def flush(self, now_ms: int) -> None:
-        """Sync what is copied, so that little is left to do when appends wait. Raises as `copy` does."""
+        """Sync the copied batches, so that little is left to do while appends wait. Raises as `copy` does."""
         with self.lock:
             if not self.is_ended:
                 self._flush(now_ms)
@@ -128,15 +128,15 @@ class LogMove:
         self._unsynced_bytes = 0
 
     def _begin_with(self, data: bytes, now_ms: int) -> None:
-        """What comes next is the batch that holds the log start offset, and nothing before it counts any more."""
+        """Empty the copy when the next batch does not follow its end: the log start offset has passed that end."""
         first = next(iter_batches(data), None)
         if first is not None and first.base_offset != self.future.log_end_offset:
             truncate_fully_and_start_at(self.future, min(first.base_offset, self.log.log_start_offset), now_ms)
 
     def _cut_to_common(self, now_ms: int) -> None:
-        """Cut what the log does not have (any more) off the copy, by leader epochs (KIP-101).
+        """Truncate the copy to the records that the log has, by leader epochs (KIP-101).
 
-        A copy that begins behind the log, after whatever befell it, is begun anew.
+        A copy that begins after the log's start is emptied.
         """
         common = _common_end(self.log, self.future)
         if common is None or self.future.log_start_offset > self.log.log_start_offset:
@@ -144,12 +144,12 @@ class LogMove:
         elif common < self.future.log_end_offset:
             truncate_to(self.future, common, now_ms)
 
-    # --- taking the log's place -----------------------------------------------------------------------------------
+    # --- replacing the log ----------------------------------------------------------------------------------------
 
-    # These three on the log's strand, with `lock` held.
+    # The first three run on the log's strand, with `lock` held.
 
     def catch_up(self, now_ms: int) -> bool:
-        """Copy what is left, and sync it; False when that is too much. Raises as `copy` does."""
+        """Copy and sync the rest; False when it is too much to do while appends wait. Raises as `copy` does."""
         log, future = self.log, self.future
         if self.lag and log.bytes_between(future.log_end_offset, log.log_end_offset) > _LAST_BYTES:
             return False
@@ -161,7 +161,10 @@ class LogMove:
         return True
 
     def rename(self) -> None:
-        """Give the copy the log's name. When its directory fails, the log keeps it. Raises KafkaStorageError."""
+        """Rename the log and its copy. When the copy's directory fails, the log gets its name back.
+
+        Raises KafkaStorageError.
+        """
         self.future.files.mark_unfinished()
         self.log.rename_directory(self.deleted_path)
         try:
@@ -171,17 +174,17 @@ class LogMove:
             raise
 
     def finish(self) -> None:
-        """The log goes on where its copy lay. When that directory fails now, the log is lost with it."""
+        """Remove the mark of the copy, whose files the log uses now. If its directory fails, the log fails with it."""
         with suppress(KafkaStorageError):
             self.log.files.mark_finished()
 
     def undo_rename(self) -> None:
-        """The copy was lost: the log has its name again. Raises KafkaStorageError."""
+        """Give the log its name back, after the copy was lost. Raises KafkaStorageError."""
         self.log.rename_directory(os.path.join(self.source.path, str(self.topic_partition)))
 
 
 def _common_end(log: Log, future: Log) -> int | None:
-    """Up to which offset both have the same records; None when that is not known."""
+    """Return the offset up to which both logs have the same records; None when not known."""
     epoch = future.latest_epoch
     while epoch is not None:
         ours = log.end_offset_for_epoch(epoch)

@@ -1,11 +1,11 @@
-"""The partitions that are on their way from one log directory to another (AlterReplicaLogDirs, KIP-113).
+"""All moves of logs between log directories (AlterReplicaLogDirs, KIP-113).
 
-    begin   a worker makes the copy's log ► waits its turn ► copied on a thread for moves, a piece at a time
-    finish  on the log's strand, when the copy has caught up; too late: copied on
-    cancel  the copy goes; also when the partition is deleted
+    begin   a worker creates the copy; the move waits in a queue, then a thread for moves copies a piece at a time
+    finish  on the log's strand, when the copy has caught up; if too much is left, copying continues
+    cancel  the copy is deleted; also when the partition is deleted
 
-A copy that a stop left behind goes on at the next start. What a full disk stops is tried again; a directory that fails
-takes its moves with it, and a log whose copy was there is served as before.
+The next start resumes the copies that a stop left behind. A full disk is retried. When a directory fails, its moves
+end, and a log whose copy was there is served as before.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from .recovery_plan import FoundCopy
 logger = logging.getLogger(__name__)
 
 _STEP_BYTES = 8 << 20
-"""As much is copied before the loop has a say."""
+"""Most bytes copied before the event loop decides how to continue."""
 _RETRY_MS = 2_000
 
 
 def _no_progress(size_bytes: int) -> None:
-    """Of the progress of what takes no time."""
+    """The progress callback of an opening that reads nothing."""
 
 
 class OpenCopy(Protocol):
-    """Opens, or begins, the log in a directory of that name; raises OSError. `LogOpening.open`."""
+    """Opens or creates the log in a directory of that name (`LogOpening.open`). Raises OSError."""
 
     def __call__(
         self, directory: LogDirectory, name: str, tp: TopicPartition, start: StartingPoint, progress: ProgressCallback
@@ -55,17 +55,17 @@ class OpenCopy(Protocol):
 
 
 class MoveRunner(Protocol):
-    """Where moves are carried out: on threads of their own, as steps block."""
+    """Runs the blocking steps of moves on threads of their own."""
 
     def submit(self, step: Callable[[], None]) -> None:
-        """Run `step` on such a thread, soon. On the loop."""
+        """Run `step` on such a thread. Called on the event loop."""
 
     def later(self, delay_ms: int, callback: Callable[[], None]) -> None:
-        """Run `callback` on the loop in so many ms. From the loop."""
+        """Run `callback` on the event loop in `delay_ms`. Called on the event loop."""
 
 
 class LogMover:
-    """See the module's text. `runner` is set by the schedule; without one a move is carried out where it is begun."""
+    """All moves. The schedule sets `runner`; without one a move is done in the thread that begins it."""
 
     def __init__(
         self,
@@ -89,20 +89,23 @@ class LogMover:
         self._new_uuid = new_uuid
         self._throttle = MoveThrottle(_rate_of(config))
         self._throttle_lock = threading.Lock()
-        self._begins = threading.Lock()  # one at a time: of two for one partition the second sees the first
+        self._begins = threading.Lock()  # one at a time, so that the second move of a partition finds the first
         self._most = threads_of(config)
         self._working = 0
         self._waiting: deque[LogMove] = deque()
         self._stopped = False
         self.runner: MoveRunner | None = None
         self.on_begin: Callable[[TopicPartition], None] | None = None
-        """Called on the loop when a partition begins to move: its compaction ends, and none begins meanwhile."""
+        """Called on the event loop when a partition begins to move, to cancel its compaction."""
 
-    # --- asking for moves -----------------------------------------------------------------------------------------
+    # --- requests for moves----------------------------------------------------------------------------------------
 
     def begin(self, tp: TopicPartition, path: str) -> None:
-        """Have the log of `tp` move to the log directory `path`, which the caller has checked; a move to another one
-        ends. Nothing happens when it is there, or on its way there. Blocks. Raises KafkaStorageError."""
+        """Begin to move the log of `tp` to the log directory `path`, which the caller has checked.
+
+        A move to another directory is cancelled. Does nothing when the log is there or on its way there. Blocks. Raises
+        KafkaStorageError.
+        """
         with self._begins:
             move = self._table.move(tp)
             if move is not None and move.destination.path != path:
@@ -110,7 +113,9 @@ class LogMover:
                 move = None
             log, source = self._table.get(tp), self._table.directory_of(tp)
             if log is None or source is None or log.is_offline:
-                raise KafkaStorageError(f"{tp}: its log is not here, or its log directory is offline")
+                raise KafkaStorageError(
+                    f"{tp}: not moved, this broker has no log of it, or its log directory is offline"
+                )
             if move is not None or source.path == path:
                 return
             offline = self._directories.offline_paths()
@@ -134,7 +139,7 @@ class LogMover:
             if is_transient(error):
                 self._deletion.delete_directory(destination, os.path.join(destination.path, name))
                 raise NoSpaceError(f"{tp}: not moved to {destination.path}: {error}") from error
-            self._directories.failed(destination, f"cannot make a copy of the log of {tp}", error)
+            self._directories.failed(destination, f"cannot create a copy of the log of {tp}", error)
             raise KafkaStorageError(f"{tp}: log directory {destination.path} failed: {error}") from error
         move = LogMove(log, future, source, destination, unique)
         try:
@@ -149,13 +154,15 @@ class LogMover:
 
     def _add(self, move: LogMove) -> None:
         if not self._table.add_move(move):
-            raise KafkaStorageError(f"{move.topic_partition}: not moved, its log or a log directory is gone")
+            raise KafkaStorageError(
+                f"{move.topic_partition}: not moved, its log was deleted or a log directory went offline"
+            )
 
     def cancel(self, move: LogMove) -> None:
-        """End a move and delete its copy; one that is just being finished stays finished. Blocks."""
+        """Cancel a move and delete its copy. A move that is just being finished stays finished. Blocks."""
         if self._table.end_move(move):
             logger.info("%s: no longer moving to %s", move.topic_partition, move.destination.path)
-            with move.lock:  # whoever works on the copy is done
+            with move.lock:  # waits for a thread that works on the copy
                 if not move.is_done:
                     self._discard(move)
 
@@ -168,35 +175,39 @@ class LogMover:
     def resume(
         self, directory: LogDirectory, found: FoundCopy, start: StartingPoint, progress: ProgressCallback = _no_progress
     ) -> None:
-        """Open a copy that the last stop left behind in `directory`; one that is of no use is deleted. Blocks, before
-        `start`. Raises OSError."""
+        """Resume the move of a copy that the last stop left in `directory`; delete a copy that does not fit.
+
+        Blocks. Called before `start`. Raises OSError.
+        """
         tp, path = found.topic_partition, directory.path_of(found.name)
         log, source = self._table.get(tp), self._table.directory_of(tp)
         if log is None or source is None:
-            logger.warning("%s: there is no log that it is a copy of; it is left alone", path)
+            logger.warning("%s: ignored, this broker has no log that it is a copy of", path)
             return
         future = self._open_copy(directory, found.name, tp, start, progress)
         move = LogMove(log, future, source, directory, _uuid_of(found.unique) or self._new_uuid())
         is_other = None not in (future.topic_id, log.topic_id) and future.topic_id != log.topic_id
         if is_other or source is directory or not self._table.add_move(move):
-            logger.warning("%s: deleting it, it is no copy that could take the place of %s", path, log.directory)
+            logger.warning("%s: deleting it, it cannot replace the log %s", path, log.directory)
             self._discard(move)
             return
-        logger.info("%s: going on to move it from %s to %s", tp, source.path, directory.path)
+        logger.info("%s: resuming its move from %s to %s", tp, source.path, directory.path)
         self._waiting.append(move)
 
     def start(self, runner: MoveRunner) -> None:
-        """On the loop: carry out what is waiting."""
+        """Start the waiting moves. On the event loop."""
         self.runner = runner
         self._start_waiting()
 
     def stop(self) -> None:
-        """On the loop: no further step is begun."""
+        """Begin no further step. On the event loop."""
         self._stopped = True
 
     def close(self) -> list[LogDirectory]:
-        """Flush and close the copies, which go on at the next start; return the directories of those that could not be.
-        Blocks."""
+        """Flush and close the copies, which the next start resumes. Blocks.
+
+        Returns the directories of copies that could not be closed cleanly.
+        """
         unclean: list[LogDirectory] = []
         for move in self._table.all_moves():
             with move.lock:
@@ -205,21 +216,21 @@ class LogMover:
                         move.future.flush(self._clock())
                         move.future.close()
                     except KafkaError as error:
-                        logger.error("%s: its copy is not closed cleanly: %s", move.topic_partition, error)
+                        logger.error("%s: the copy of its log is not closed cleanly: %s", move.topic_partition, error)
                         unclean.append(move.destination)
         return unclean
 
     def release(self) -> None:
-        """Let go of the copies' files without writing anything."""
+        """Close the copies' files without writing anything."""
         for move in self._table.all_moves():
             move.future.close_files()
 
     def update_config(self, config: Config) -> None:
-        """Another throttle is in force from now on."""
+        """Use the rate limit of `config` from now on."""
         with self._throttle_lock:
             self._throttle.set_rate(_rate_of(config))
 
-    # --- carrying them out: on the loop, steps on threads ----------------------------------------------------
+    # --- doing the moves: on the event loop, steps on threads ----------------------------------------------------
 
     def _enqueue(self, move: LogMove) -> None:
         if self.on_begin is not None:
@@ -246,7 +257,7 @@ class LogMover:
         self.runner.later(delay_ms, lambda: self._go_on(move))
 
     def _step(self, move: LogMove) -> None:
-        """On a thread for moves: copy for a while, then say on the loop how it goes on."""
+        """On a thread for moves: copy for a while, then let the event loop decide how to continue."""
         try:
             wait_ms, has_caught_up = self._copy(move)
         except KafkaError as error:
@@ -260,7 +271,7 @@ class LogMover:
                 self._pool.post(self._go_on, move)
 
     def _copy(self, move: LogMove) -> tuple[int, bool]:
-        """(ms to wait for the throttle, whether the copy has caught up)."""
+        """Copy a piece; return (ms to wait for the rate limit, whether the copy has caught up)."""
         copied = 0
         while copied < _STEP_BYTES and not self._stopped:
             now_ms = self._clock()
@@ -285,16 +296,16 @@ class LogMover:
         strand.submit(lambda log: self._take_place(move), lambda result: self._finished(move, result))
 
     def _take_place(self, move: LogMove) -> bool:
-        """On the log's strand. False: it is not to, or not yet."""
+        """Replace the log by its copy, on the log's strand. False when the move has ended or the copy is behind."""
         compacted = self._checkpoints.compacted_up_to(move.topic_partition)
         with move.lock:
             if move.is_ended or not move.catch_up(self._clock()):
                 return False
-            # A start after a crash must find where the copy begins, and up to where it is safe.
+            # A start after a crash must find the copy's log start and recovery point.
             if not self._checkpoints.write_offsets_of(move.destination):
                 raise self._not_written(move)
             move.rename()
-            with self._table.lock:  # who loses a directory sees the log in the one or in the other
+            with self._table.lock:  # a directory failure finds the log in exactly one directory
                 is_there = move.destination.is_online
                 if is_there:
                     move.log.adopt(move.future)
@@ -339,7 +350,7 @@ class LogMover:
         self._ended(move)
 
     def _ended(self, move: LogMove) -> None:
-        """It is done, or nothing more comes of it: the next one's turn."""
+        """Note that the move has ended, and start the next one."""
         self._working -= 1
         self._start_waiting()
 
@@ -349,13 +360,13 @@ def _rate_of(config: Config) -> int:
 
 
 def threads_of(config: Config) -> int:
-    """How many moves are carried out at once: `num.replica.alter.log.dirs.threads`, or one for each log directory."""
+    """Return how many moves run at once: `num.replica.alter.log.dirs.threads`, or one for each log directory."""
     threads = config.optional_int("num.replica.alter.log.dirs.threads")
     return max(1, len(config.log_dirs) if threads is None else threads)
 
 
 def _uuid_of(unique: str) -> uuid.UUID | None:
-    """None: it is no name of ours nor of Kafka's."""
+    """Parse the id in a directory name; None when neither pybroker nor Kafka made it."""
     try:
         return uuid.UUID(hex=unique)
     except ValueError:

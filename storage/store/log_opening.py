@@ -1,6 +1,6 @@
-"""How a log of the store is opened, or begun: in which surroundings, from where on, and how it becomes known.
+"""Opening of a log for the store: with its settings and host, and its entry in the log table.
 
-`log_loader.load_log` does the work on its files.
+`log_loader.load_log` does the work on the files.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ logger = logging.getLogger(__name__)
 
 
 class LogOpening:
-    """See the module's text. All of it blocks, on any thread. `log_config` gives the settings of a topic's logs, and
-    `host_in` what the logs in a directory need of it."""
+    """Opens logs. All methods block, on any thread.
+
+    `log_config` returns the settings of a topic's logs, `host_in` the `LogHost` of a directory.
+    """
 
     def __init__(
         self,
@@ -56,18 +58,18 @@ class LogOpening:
         start: StartingPoint,
         progress: ProgressCallback = lambda size_bytes: None,
     ) -> Log:
-        """The log in the directory `name`, begun there when it has none. Raises OSError."""
+        """Open the log in the directory `name`, or create it there. Raises OSError."""
         path, host = os.path.join(directory.path, name), self._host_in(directory)
         try:
             return load_log(self._files, host, path, tp, self._log_config(tp.topic), self._clock(), start, progress)
         except NoSpaceError as error:
             number = errno.EMFILE if isinstance(error, NoDescriptorsError) else errno.ENOSPC
             raise OSError(number, f"{path} cannot be opened: {error}") from error
-        except (CorruptRecordError, KafkaStorageError) as error:  # the latter: what recovery cuts cannot be written
+        except (CorruptRecordError, KafkaStorageError) as error:  # KafkaStorageError: recovery could not write
             raise OSError(f"{path} cannot be read: {error}") from error
 
     def add(self, directory: LogDirectory, log: Log) -> bool:
-        """Have the store know of it. False: the directory was lost meanwhile, and the log's files are closed."""
+        """Add the log to the table. False when the directory went offline; the log's files are then closed."""
         tp = log.topic_partition
         with self._table.lock:
             self._check_is_only_one(tp, directory)
@@ -77,19 +79,22 @@ class LogOpening:
         return False
 
     def wait_for_space(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint, error: OSError) -> None:
-        """Have it opened once it is asked for and there is room: a full disk takes nothing offline."""
+        """Note that a log is to be opened on request, once there is disk space.
+
+        A full disk takes no directory offline.
+        """
         with self._table.lock:
             self._check_is_only_one(tp, directory)
             self._table.wait(tp, WaitingLog(directory, start))
-        logger.error("%s: its log in %s waits for room: %s", tp, directory.path, error)
+        logger.error("%s: its log in %s cannot be opened until there is disk space: %s", tp, directory.path, error)
 
     def _check_is_only_one(self, tp: TopicPartition, directory: LogDirectory) -> None:
-        """Raises LogDirectoriesError when it is in another directory, too."""
+        """Raise LogDirectoriesError when the log is in another directory, too."""
         other, waiting = self._table.directory_of(tp), self._table.waiting(tp)
         found = other or (waiting and waiting.directory)
         if found is not None and (other is not None or found is not directory):
             name = str(tp)
             raise LogDirectoriesError(
-                f"{tp} is in two log directories: {found.path_of(name)} and {directory.path_of(name)}; delete the one "
-                "not wanted (of a failed directory, the one in it)"
+                f"{tp} is in two log directories: {found.path_of(name)} and {directory.path_of(name)}; delete the "
+                "unwanted one (after a directory failure, the one in the failed directory)"
             )

@@ -1,4 +1,4 @@
-"""What a partition's directory holds, in numbers, found out from the headers of its batches."""
+"""Statistics of a partition directory, collected from the headers of its batches."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class LogStatistics:
     """The numbers of one log.
 
     Attributes:
-        size_bytes: of the `.log` files.
-        segments: how many.
-        batches, records: how many; of records those that are there, whatever compaction took.
-        first_offset: where the first segment begins, or -1 without any.
-        end_offset: behind the last record (LEO), or -1.
-        oldest_ms, newest_ms: least and greatest timestamp, as far as headers tell: of a batch its first record's and
-            its greatest. None without any record that has one.
-        codecs: how many batches have which codec, by its name in Kafka.
-        magics: how many batches have which format.
-        trailing_bytes: behind the last whole batch.
+        size_bytes: size of the `.log` files.
+        segments: number of segments.
+        batches, records: number of batches, and of records that are still there after compaction.
+        first_offset: base offset of the first segment, or -1.
+        end_offset: the offset after the last record (LEO), or -1.
+        oldest_ms, newest_ms: least and greatest timestamp in the headers, which have a batch's first and greatest one.
+            None when no record has a timestamp.
+        codecs: number of batches by Kafka's name of their codec.
+        magics: number of batches by message format.
+        trailing_bytes: bytes after the last whole batch.
     """
 
     size_bytes: int = 0
@@ -44,7 +44,7 @@ class LogStatistics:
     trailing_bytes: int = 0
 
     def add(self, other: LogStatistics) -> None:
-        """Sum up; offsets stay as they are."""
+        """Add the numbers of another log; the offsets stay."""
         self.size_bytes += other.size_bytes
         self.segments += other.segments
         self.batches += other.batches
@@ -60,17 +60,17 @@ class LogStatistics:
         """Count a batch of magic 2 by its header."""
         self._see_batch(batch, batch.record_count)
         if batch.record_count:
-            # With a delete horizon the first timestamp's place is taken by that (KIP-534).
+            # A delete horizon replaces the first timestamp in the header (KIP-534).
             if batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon_ms is None:
                 self._see_time(batch.base_timestamp)
             self._see_time(batch.max_timestamp)
 
     def see_messages(self, batch: RecordBatch) -> None:
-        """Count a message of an old format, or those inside, by looking at them."""
+        """Count a message of an old format, or the messages inside it."""
         timestamps = []
         try:
             timestamps = [record.timestamp_ms for record in read_records(batch)]
-        except KafkaError:  # damaged: `pybroker log verify` says how
+        except KafkaError:  # damaged; `pybroker log verify` reports it
             timestamps = [batch.max_timestamp]
         self._see_batch(batch, len(timestamps))
         for timestamp in timestamps:
@@ -91,7 +91,7 @@ class LogStatistics:
 
 
 def log_statistics(files: Files, directory: str) -> LogStatistics:
-    """Of the partition directory at this path. Raises OSError."""
+    """Return the statistics of the partition directory at `directory`. Raises OSError."""
     found = LogStatistics()
     for segment in read_partition_files(files, directory).segments:
         try:

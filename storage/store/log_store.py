@@ -1,8 +1,8 @@
-"""All logs of this broker: opened with the log directories, made, configured, and closed.
+"""The store of all logs of a broker: opens the log directories, creates, configures and closes logs.
 
-`open` finds, recovers and loads what is on disk. The store's parts do the rest, by name: `directories`, `checkpoints`,
-`creation`, `deletion`, `moves`, `upkeep`. Methods that touch files block: they run on a worker (or before the loop
-starts). Look-ups (`get`, `strand`) never block. What runs by the clock is started by `StoreSchedule`.
+How: `open` finds, recovers and loads the logs on disk. The parts of the store do the rest: `directories`,
+`checkpoints`, `creation`, `deletion`, `moves`, `upkeep`. Methods that use files block, so they run on a worker or
+before the event loop starts. Look-ups (`get`, `strand`) never block. `StoreSchedule` runs the periodic work.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class LogStore:
-    """See the module's text. `open` is the way to make one."""
+    """The logs of a broker. Made by `open`."""
 
     def __init__(
         self,
@@ -113,10 +113,10 @@ class LogStore:
         topic_overrides: Callable[[str], Mapping[str, str]] | None = None,
         randomness: random.Random | None = None,
     ) -> LogStore:
-        """Lock the log directories, check whose they are, recover and load every log in them.
+        """Lock the log directories, check their owner, recover and load every log in them.
 
-        With `broker_id` and `cluster_id`, `meta.properties` is checked against them and written where it is missing;
-        `clock` gives ms since 1970. Raises MetaPropertiesError, LogDirectoriesError, DirectoryLockedError.
+        With `broker_id` and `cluster_id`, `meta.properties` is checked against them, and written if it is missing.
+        `clock` returns ms since 1970. Raises MetaPropertiesError, LogDirectoriesError, DirectoryLockedError.
         """
         overrides = topic_overrides if topic_overrides is not None else _no_overrides
         store = cls(config, files, pool, clock, overrides, randomness or random.Random())
@@ -131,11 +131,11 @@ class LogStore:
         return store
 
     def lock_directories(self) -> None:
-        """Step one of `open`: lock the log directories, making those that are missing. Raises as `open` does."""
+        """Step one of `open`: lock the log directories, creating missing ones. Raises as `open` does."""
         self.directories.lock(self.config.log_dirs)
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Check that the directories are this broker's, and write `meta.properties` into the new ones."""
+        """Step two of `open`: check the owner of the directories, write `meta.properties` into new ones."""
         self.directories.claim(broker_id, cluster_id)
 
     def load(self) -> None:
@@ -161,11 +161,11 @@ class LogStore:
         logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
 
     def give_up_loading(self) -> None:
-        """Have a `load` that runs just now in another thread end soon, behind the logs it is at. Does not wait."""
+        """Make a `load` that runs in another thread end after the logs it is loading now. Does not wait."""
         self._loading_is_given_up.set()
 
     def _find_logs(self, directory: LogDirectory) -> FoundLogs | None:
-        """None: the directory cannot be read, and is offline."""
+        """Return the logs in a directory; None when it cannot be read and is offline now."""
         try:
             names = [entry.name for entry in self.files.list_directory(directory.path) if entry.is_directory]
             clean = directory.take_clean_stop_marker()
@@ -180,7 +180,7 @@ class LogStore:
         return FoundLogs(directory, logs, copies, clean, points, log_starts)
 
     def _find_unflushed(self, found: FoundLogs) -> list[Unflushed]:
-        """Those of the logs, and of the copies that are no more than copies, that are to be recovered."""
+        """Return the logs and copies in a directory that must be recovered."""
         has_leftover = self.deletion.has_leftover
         copies = [copy for copy in found.copies if not has_leftover(copy.topic_partition, copy.unique)]
         try:
@@ -195,7 +195,7 @@ class LogStore:
         def load(named: tuple[str, TopicPartition]) -> Log | None:
             name, tp = named
             if self._loading_is_given_up.is_set():
-                raise LogDirectoriesError(f"{directory.path}: loading its logs was given up")
+                raise LogDirectoriesError(f"{directory.path}: loading its logs was cancelled")
             start = found.start_of(tp)
             if directory.path_of(name) in recovered:
                 start = replace(start, is_recovered=True)
@@ -207,13 +207,13 @@ class LogStore:
         else:
             with ThreadPoolExecutor(threads, "pybroker-recovery") as executor:
                 self._add_all(directory, executor.map(load, found.logs))
-        if found.recovery_points is None:  # from now on, a log that is not in it is a new one
+        if found.recovery_points is None:  # from now on a log without an entry is a new one
             self.checkpoints.write_recovery_points_of(directory)
 
     def _open_found(
         self, directory: LogDirectory, name: str, tp: TopicPartition, start: StartingPoint, progress: RecoveryProgress
     ) -> Log | None:
-        """None: there is no room to open it, now. Raises OSError."""
+        """Open a log; None when the disk is too full now. Raises OSError."""
         try:
             log = self._opening.open(directory, name, tp, start, progress.read)
         except OSError as error:
@@ -233,26 +233,28 @@ class LogStore:
     def _partitions_among(
         self, names: Iterable[str], directory: LogDirectory
     ) -> tuple[list[tuple[str, TopicPartition]], list[FoundCopy]]:
-        """The names that are partitions' directories, and whose; and the copies of logs that were on their way here.
-        What else is there is left alone, or deleted later."""
+        """Return the partition directories among `names`, and the copies of logs that were moving here.
+
+        Deleted logs are noted as leftovers; all other directories are ignored.
+        """
         logs: list[tuple[str, TopicPartition]] = []
         copies: list[FoundCopy] = []
         for name in names:
             parsed = parse_directory_name(name)
             if parsed is None:
-                logger.warning("%s: %s is no partition's directory; it is left alone", directory.path, name)
+                logger.warning("%s: %s is not a partition directory, ignored", directory.path, name)
             elif parsed.suffix == DELETE_SUFFIX:
                 self.deletion.note_leftover(directory, os.path.join(directory.path, name))
             elif parsed.suffix == FUTURE_SUFFIX:
                 copies.append(FoundCopy(name, parsed.topic_partition, parsed.unique or ""))
             elif parsed.suffix is not None:
-                logger.warning("%s: %s is stray; it is left alone", directory.path, name)
+                logger.warning("%s: %s is a stray partition directory, ignored", directory.path, name)
             else:
                 logs.append((name, parsed.topic_partition))
         return logs, copies
 
     def _load_copies(self, found: Iterable[FoundLogs], recovered: set[str], progress: RecoveryProgress) -> None:
-        """Go on with the moves between log directories that the last stop left unfinished."""
+        """Resume the moves between log directories that the last stop left unfinished."""
         for logs in found:
             directory = logs.directory
             for copy in logs.copies:
@@ -262,7 +264,9 @@ class LogStore:
                     self._load_copy(logs, copy, recovered, progress)
                 except OSError as error:
                     if is_transient(error):
-                        logger.error("%s: left for the next start: %s", directory.path_of(copy.name), error)
+                        logger.error(
+                            "%s: not opened now, the next start tries again: %s", directory.path_of(copy.name), error
+                        )
                         continue
                     self.directories.failed_at_start(directory, "cannot be read", error)
                     self._forget_logs_in(directory)
@@ -280,7 +284,7 @@ class LogStore:
             progress.log_is_done()
 
     def _finish_move(self, logs: FoundLogs, copy: FoundCopy, progress: RecoveryProgress) -> None:
-        """The stop came when the log had lost its name to the copy, and before the copy had it."""
+        """Finish a move that stopped between its two renames: give the copy the log's name."""
         directory, tp = logs.directory, copy.topic_partition
         logger.info("%s: finishing its move to %s", tp, directory.path)
         self.files.rename(directory.path_of(copy.name), directory.path_of(str(tp)))
@@ -303,13 +307,13 @@ class LogStore:
                 self._table.end_move(move)
                 move.future.close_files()
 
-    # --- looking up ---------------------------------------------------------------------------------------------
+    # --- look-ups -----------------------------------------------------------------------------------------------
 
     def get(self, tp: TopicPartition) -> Log | None:
         return self._table.get(tp)
 
     def strand(self, tp: TopicPartition) -> Strand | None:
-        """The queue through which all that changes the log of `tp` goes."""
+        """Return the strand of the log of `tp`, which runs all its changes."""
         return self._table.strand(tp)
 
     def all_logs(self) -> list[Log]:
@@ -319,7 +323,7 @@ class LogStore:
         return self._table.logs_in(directory)
 
     def moves_to(self, directory: LogDirectory) -> list[LogMove]:
-        """The moves whose copies lie in that directory."""
+        """Return the moves whose copies are in that directory."""
         return self._table.moves_to(directory)
 
     def directory_of(self, tp: TopicPartition) -> str | None:
@@ -331,7 +335,7 @@ class LogStore:
         return log is not None and not log.is_offline
 
     def get_or_create(self, tp: TopicPartition, is_new: bool, topic_id: uuid.UUID | None = None) -> Log:
-        """`LogCreation.get_or_create`."""
+        """Return the log of `tp`, created if it is missing (see `LogCreation.get_or_create`)."""
         return self.creation.get_or_create(tp, is_new, topic_id)
 
     # --- compaction ---------------------------------------------------------------------------------------------
@@ -343,7 +347,7 @@ class LogStore:
         high_watermark_of: Callable[[Log], int],
         start_worker: Callable[[], CompactionWorker] | None = None,
     ) -> None:
-        """Have compacted topics compacted from now on. On the loop; arguments as for `LogCleaner`."""
+        """Start compaction. On the event loop; arguments as for `LogCleaner`."""
         cleaner = LogCleaner(
             lambda: self.config,
             self._pool,
@@ -363,24 +367,24 @@ class LogStore:
         cleaner.start()
 
     def stop_cleaner(self) -> None:
-        """Blocks until the child processes are gone, which are not asked to finish anything."""
+        """Stop compaction. Blocks until the child processes have ended; they finish nothing."""
         if self.cleaner is not None:
             self.cleaner.stop()
 
     # --- settings -----------------------------------------------------------------------------------------------
 
     def log_config(self, topic: str) -> LogConfig:
-        """What the logs of a topic go by: its overrides above the broker's settings."""
+        """Return the settings of a topic's logs: its overrides above the broker's settings."""
         return LogConfig.from_topic_config(TopicConfig.in_force(self.config, self._topic_overrides(topic)), self.config)
 
     def update_topic_config(self, topic: str) -> None:
-        """A topic's settings have changed: its logs go by the new ones from their next step on."""
+        """Apply the changed settings of a topic to its logs, from their next step on."""
         for log in self.all_logs():
             if log.topic_partition.topic == topic:
                 self._apply_config(log)
 
     def update_config(self, config: Config) -> None:
-        """The broker's own (dynamic) settings have changed."""
+        """Apply the broker's changed (dynamic) settings."""
         self.config = config
         self.moves.update_config(config)
         for log in self.all_logs():
@@ -397,22 +401,26 @@ class LogStore:
     # --- the end ------------------------------------------------------------------------------------------------
 
     def close(self, broker_epoch: int = -1) -> None:
-        """Flush and close every log, write the checkpoints and the marker of a clean stop, release the locks.
+        """Flush and close every log, write the checkpoints and the clean-stop markers, release the locks. Blocks.
 
-        What is still queued on a strand then fails. Blocks.
+        Steps still queued on a strand fail afterwards.
         """
         self.moves.stop()
         unclean = self.moves.close()
         for directory in self.directories.online():
             clean = self._close_logs(self.logs_in(directory)) and directory not in unclean
-            # The marker would say of all that lies there that it needs no recovery.
+            # The marker says that no log in the directory needs recovery.
             clean = clean and not any(each.start.needs_recovery for each in self._table.waiting_in(directory).values())
             self.checkpoints.write_offsets_of(directory)
             if clean and directory.is_online:
                 try:
                     directory.write_clean_stop_marker(broker_epoch)
                 except OSError as error:
-                    logger.error("%s: cannot mark the stop as clean: %s", directory.path, error)
+                    logger.error(
+                        "%s: the clean-stop marker cannot be written, the next start recovers its logs: %s",
+                        directory.path,
+                        error,
+                    )
         self.release()
 
     def _close_logs(self, logs: Iterable[Log]) -> bool:
@@ -432,7 +440,7 @@ class LogStore:
         return clean
 
     def release(self) -> None:
-        """Let go of the directories without writing anything, as after a crash."""
+        """Release the directories without writing anything, as after a crash."""
         self.moves.stop()
         self.moves.release()
         for log in self.all_logs():

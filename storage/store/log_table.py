@@ -1,4 +1,4 @@
-"""Which logs there are: each with its strand, the log directory it lies in, and its move to another one."""
+"""The table of all logs: each with its strand, its log directory, and its move to another directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .log_move import LogMove
 
 
 class WaitingLog(NamedTuple):
-    """A log that a start found in `directory` and had no room to open; `start`: from where on it is to be opened."""
+    """A log that the start found in `directory` but could not open on a full disk. `start`: how to open it later."""
 
     directory: LogDirectory
     start: StartingPoint
@@ -23,14 +23,13 @@ class WaitingLog(NamedTuple):
 class LogTable:
     """Changed from any thread under `lock`; looked up without it.
 
-    Whoever loses a directory holds the lock all the while, and `add` refuses what was made in a lost one: no log slips
-    into it.
+    A directory goes offline under the lock, and `add` refuses a log in an offline directory, so no log is added to one.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.departures = 0
-        """How many logs have left."""
+        """How many logs have been removed."""
         self._logs: dict[TopicPartition, Log] = {}
         self._strands: dict[TopicPartition, Strand] = {}
         self._directory_of: dict[TopicPartition, LogDirectory] = {}
@@ -41,7 +40,7 @@ class LogTable:
         return len(self._logs)
 
     def add(self, log: Log, strand: Strand, directory: LogDirectory) -> bool:
-        """The caller has seen that there is none of that partition. False: the directory was lost meanwhile."""
+        """Add a log; the caller has checked that its partition has none. False when the directory went offline."""
         tp = log.topic_partition
         with self.lock:
             if not directory.is_online:
@@ -54,7 +53,7 @@ class LogTable:
             return True
 
     def remove(self, tp: TopicPartition) -> int:
-        """Which departure from the table it is, counted from 1."""
+        """Remove a log; return the number of this removal, counted from 1."""
         with self.lock:
             self.departures += 1
             self._logs.pop(tp, None)
@@ -85,10 +84,10 @@ class LogTable:
         with self.lock:
             return [self._logs[tp] for tp, other in self._directory_of.items() if other is directory]
 
-    # --- logs that wait for room --------------------------------------------------------------------------------
+    # --- logs that wait for disk space --------------------------------------------------------------------------------
 
     def wait(self, tp: TopicPartition, waiting: WaitingLog) -> None:
-        """Its log is opened when it is asked for, once there is room."""
+        """Note a log that is opened on request, once there is disk space."""
         with self.lock:
             self._waiting[tp] = waiting
 
@@ -113,11 +112,11 @@ class LogTable:
             return list(self._moves.values())
 
     def moves_to(self, directory: LogDirectory) -> list[LogMove]:
-        """Those whose copies lie in that directory."""
+        """Return the moves whose copies lie in that directory."""
         return [move for move in self.all_moves() if move.destination is directory]
 
     def add_move(self, move: LogMove) -> bool:
-        """False: there is another one, or the log or one of the directories was lost meanwhile."""
+        """Add a move. False when the log has one already, or the log or a directory was lost meanwhile."""
         tp = move.topic_partition
         with self.lock:
             if (
@@ -132,7 +131,7 @@ class LogTable:
             return True
 
     def end_move(self, move: LogMove) -> bool:
-        """Nothing comes of it: the copy counts no more. False when it had ended before."""
+        """End a move without effect. False when it had ended before."""
         tp = move.topic_partition
         with self.lock:
             if self._moves.get(tp) is not move:
@@ -143,7 +142,7 @@ class LogTable:
             return True
 
     def finish_move(self, move: LogMove) -> None:
-        """The log lies where its copy lay, also when the move was given up too late."""
+        """Note that the log is in the destination now, also when the move was cancelled too late."""
         tp = move.topic_partition
         with self.lock:
             self.end_move(move)

@@ -1,4 +1,4 @@
-"""What is done to all logs by the clock: retention, expiry of producers, flushes. `StoreSchedule` says when."""
+"""Periodic work on all logs: retention, expiry of producers, flushes. `StoreSchedule` calls it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from .log_table import LogTable
 logger = logging.getLogger(__name__)
 
 _MOST_PLANS = 8
-"""Under way over all logs. Each keeps its files open: together no more than what is spared of the system's limit."""
+"""Most flush plans in progress over all logs. Each keeps its files open, within the spare part of the descriptor
+limit."""
 
 
 class LogUpkeep:
-    """On the loop. What changes a log goes through its strand; `clock` gives ms since 1970.
+    """Runs on the event loop; changes of a log go through its strand. `clock` returns ms since 1970.
 
-    Logs in which there is nothing to be done are not asked: a broker has thousands that lie idle.
+    Logs without work are skipped, because a broker may have thousands of idle logs.
     """
 
     def __init__(
@@ -37,14 +38,14 @@ class LogUpkeep:
         self._table = table
         self._directories = directories
         self.is_compacting: Callable[[TopicPartition], bool] = lambda tp: False
-        """Set with the cleaner: what it works on keeps its segments until it is done."""
+        """Set with the cleaner. Retention skips logs that are being compacted."""
         self.in_background: Callable[[Callable[[], None]], None] | None = None
-        """Set by the schedule: runs a blocking step on the background pool; without it a roll flushes nothing."""
-        self._to_flush: dict[Log, bool] = {}  # with the active segment, or without
+        """Set by the schedule: runs a blocking step on the background pool. Without it a roll flushes nothing."""
+        self._to_flush: dict[Log, bool] = {}  # value: with the active segment
         self._flushing: set[Log] = set()
 
     def apply_retention(self, high_watermark_of: Callable[[Log], int]) -> None:
-        """Have each log delete what is beyond its retention. `high_watermark_of` is asked right now."""
+        """Make each log delete the segments beyond its retention. `high_watermark_of` is called at once."""
         for strand in self._table.all_strands():
             log = strand.log
             if log.view.is_empty or self.is_compacting(log.topic_partition):
@@ -60,14 +61,14 @@ class LogUpkeep:
                 strand.submit(lambda log: log.remove_expired_producers(now_ms), failed)
 
     def flush_due_logs(self) -> None:
-        """Sync, in the background, the logs that `flush.ms` says to."""
+        """Sync in the background the logs that are due by `flush.ms`."""
         now_ms = self._clock()
         for log in self._table.all_logs():
             if log.unflushed_messages > 0 and now_ms - log.last_flush_ms >= log.config.flush_ms:
                 self.flush_in_background(log)
 
     def flush_closed_segments(self, tp: TopicPartition) -> None:
-        """Sync, in the background, what lies before the active segment."""
+        """Sync in the background the closed segments of a log."""
         log = self._table.get(tp)
         if log is not None:
             self.flush_in_background(log, with_active=False)
@@ -75,8 +76,8 @@ class LogUpkeep:
     def flush_in_background(self, log: Log, *, with_active: bool = True) -> None:
         """Sync a log while it takes appends: only the plan and the new recovery point go through the strand.
 
-        One plan at a time of each log, and few over all: they keep files open, and segments may be closed faster than a
-        disk can sync them. What is asked for meanwhile is planned when there is room.
+        Each log has one plan at a time, and there are few plans in all, because plans keep files open, and segments may
+        be closed faster than the disk syncs them. Other requests wait until a plan is done.
         """
         self._to_flush[log] = self._to_flush.get(log, False) or with_active
         self._begin_flushes()
@@ -91,13 +92,13 @@ class LogUpkeep:
     def _begin_flush(self, log: Log, *, with_active: bool) -> None:
         strand = self._table.strand(log.topic_partition)
         run = self.in_background
-        directory = self._table.directory_of(log.topic_partition)  # the log may move to another one meanwhile
+        directory = self._table.directory_of(log.topic_partition)  # remembered, because the log may move meanwhile
         if strand is None or strand.log is not log or run is None:
             return
 
         def failed(plan: FlushPlan, error: OSError) -> None:
             if is_out_of_descriptors(error):
-                logger.warning("%s: not synced, to be tried again: %s", log.topic_partition, error)
+                logger.warning("%s: not synced, will be retried: %s", log.topic_partition, error)
             elif directory is not None and not log.is_offline and plan.truncation_count == log.truncation_count:
                 self._directories.failed(directory, f"{log.topic_partition}: cannot sync", error)
 
@@ -107,7 +108,7 @@ class LogUpkeep:
             try:
                 plan.run(self._files)
             except FileNotFoundError as error:
-                # Behind what may just be renaming the directory, to delete the log or to have it elsewhere.
+                # A deletion or a move may just be renaming the directory: decide after it, on the strand.
                 step = partial(_ignoring_log, partial(failed, plan, error))
                 self._pool.post(strand.submit, step)
                 return False
@@ -135,7 +136,7 @@ class LogUpkeep:
         strand.submit(lambda log: log.plan_flush(with_active=with_active), planned)
 
     def _flush_ended(self, log: Log, is_more_left: bool = False) -> None:
-        """Behind what moves the recovery point."""
+        """Start the next flushes. Posted after the step that moves the recovery point."""
         self._flushing.remove(log)
         if is_more_left:
             self._to_flush.setdefault(log, False)

@@ -1,4 +1,4 @@
-"""Before the logs are loaded: what of them has to be recovered, and whether child processes do it."""
+"""The plan of recovery at a start: which logs need it, and whether child processes do it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .log_directory import LogDirectory
 logger = logging.getLogger(__name__)
 
 _WORTH_PROCESSES = 64 << 20
-"""A child takes 0.1 s to start; in that time some 50 MiB are read."""
+"""Fewest bytes for which child processes are started. A child takes 0.1 s to start, in which 50 MiB can be read."""
 
 
 class FoundCopy(NamedTuple):
-    """A `-future` directory that was found at the start; `unique` is the id in its name."""
+    """A `-future` directory found at the start. `unique` is the id in its name."""
 
     name: str
     topic_partition: TopicPartition
@@ -30,8 +30,10 @@ class FoundCopy(NamedTuple):
 
 
 class FoundLogs(NamedTuple):
-    """The partitions' directories in one log directory, the copies of logs that were moving there, and what its
-    checkpoints say. None: that one is lost."""
+    """The partition directories in a log directory, the copies of logs that were moving there, and its checkpoints.
+
+    `recovery_points` is None when that checkpoint is lost.
+    """
 
     directory: LogDirectory
     logs: list[tuple[str, TopicPartition]]
@@ -51,7 +53,7 @@ class FoundLogs(NamedTuple):
 
 
 class Unflushed(NamedTuple):
-    """A log that was not stopped cleanly, and how many bytes of it are to be read."""
+    """A log that was not stopped cleanly, and how many bytes of it must be read."""
 
     path: str
     topic_partition: TopicPartition
@@ -60,7 +62,7 @@ class Unflushed(NamedTuple):
 
 
 def find_unflushed(files: Files, found: FoundLogs) -> list[Unflushed]:
-    """What has to be read of each log. Raises OSError."""
+    """Return the part of each log that must be read. Raises OSError."""
     if found.clean_stop:
         return []
     places = [(name, tp, found.start_of(tp)) for name, tp in found.logs]
@@ -86,10 +88,10 @@ def recover_ahead(
     now_ms: int,
     progress: RecoveryProgress,
 ) -> set[str]:
-    """Recover the logs of each directory by up to `threads` child processes; return the paths of those that are done.
+    """Recover the logs of each directory in up to `threads` child processes; return the paths of recovered logs.
 
-    All are left to the caller when there is too little to do for two, or when `files` are not simply the system's: a
-    child would not have them.
+    Recovers none when there is too little work for two processes, or when `files` is not a plain `Files`, which a child
+    process would not have.
     """
     total_bytes = sum(log.size_bytes for logs in unflushed for log in logs)
     if total_bytes < _WORTH_PROCESSES or type(files) is not Files:
@@ -109,5 +111,5 @@ def recover_ahead(
         parts += shares(jobs, threads)
     if len(parts) < 2:
         return set()
-    logger.info("recovering in %d processes, %.0f MiB", len(parts), total_bytes / (1 << 20))
+    logger.info("recovering in %d processes: %.0f MiB", len(parts), total_bytes / (1 << 20))
     return recover_in_children(parts, progress)

@@ -1,4 +1,4 @@
-"""When the store does what is due by the clock: the thin asyncio shell around `LogStore`'s plain methods."""
+"""The timers of the store: a thin asyncio shell that calls the plain methods of `LogStore`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ logger = logging.getLogger(__name__)
 
 
 class KillablePool(Pool, Protocol):
-    """Threads of a pool of one's own."""
+    """A pool that can be ended at once."""
 
     def kill(self) -> None:
-        """Drop what is queued, wait for the steps that run just now."""
+        """Drop queued steps and wait for running ones."""
 
 
 class StoreSchedule:
-    """Retention, flush, checkpoints, late deletions, expiry of producers, compaction. Made and used on the loop.
+    """Runs retention, flushes, checkpoints, delayed deletions, producer expiry and compaction, on the event loop.
 
-    `background` is the small pool for what blocks, its own so that a slow fsync holds up no fetch. `high_watermark_of`
-    tells up to where retention may go. `start_movers` makes the threads that copy logs into other directories, once one
-    is to be moved: syncs may keep the background busy for long.
+    `background` is a small pool for blocking steps, separate from other pools so that a slow fsync delays no fetch.
+    `high_watermark_of` returns the offset that bounds retention. `start_movers` starts the threads that copy logs to
+    other directories, when the first move begins; they are separate because syncs may occupy the background for long.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class StoreSchedule:
             store.start_cleaner(blocking, self._loop.call_later, self._high_watermark_of, self._start_compaction)
 
     def stop(self) -> None:
-        """Nothing more is started; files whose deletion is pending go at the next start."""
+        """Start nothing more. Files with a pending deletion are deleted at the next start."""
         self._stopped = True
         self._store.stop_cleaner()
         for timer in (*self._timers.values(), *self._delayed):
@@ -101,7 +101,7 @@ class StoreSchedule:
     # --- where moves between log directories run ----------------------------------------------------------------
 
     def submit(self, step: Callable[[], None]) -> None:
-        """On a thread of its own kind."""
+        """Run `step` on a thread for moves (`MoveRunner`)."""
         if self._stopped:
             return
         if self._movers is None:
@@ -109,7 +109,7 @@ class StoreSchedule:
         self._movers.submit(step)
 
     def later(self, delay_ms: int, callback: Callable[[], None]) -> None:
-        """On the loop, in so many ms."""
+        """Run `callback` on the event loop in `delay_ms` (`MoveRunner`)."""
 
         def run() -> None:
             self._delayed.discard(timer)
@@ -133,7 +133,7 @@ class StoreSchedule:
         self._store.upkeep.apply_retention(self._high_watermark_of)
 
     def _run_later(self, delay_ms: int, step: Callable[[], None]) -> None:
-        """From any thread."""
+        """Run `step` in the background in `delay_ms`. From any thread."""
         self._background.post(self._start_timer, delay_ms, step)
 
     def _start_timer(self, delay_ms: int, step: Callable[[], None]) -> None:
@@ -144,4 +144,4 @@ _NEVER_MS = 1 << 50
 
 
 def _drop(delay_ms: int, step: Callable[[], None]) -> None:
-    """After the stop: what was to be deleted stays, under its name, for the next start."""
+    """Replaces `_run_later` after the stop: the files stay for the next start to delete."""

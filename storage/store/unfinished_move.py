@@ -1,9 +1,9 @@
-"""The mark of a copy that takes its log's place: whose place it is, when a log directory fails just then.
+"""The mark of a copy that is about to replace its log, and what a start does with marked logs.
 
-Between the renames of a move (`log_move`) the disk with the copy may fail. The log then keeps its name and is served,
-and takes records that the copy does not have; but the copy may have the log's name too, on a disk that comes back. So a
-copy is marked, by an empty file that Kafka passes over, before it gets the name, and the mark goes once it has it for
-good. A start that finds a marked log has it give way to one of the same name elsewhere.
+Why: between the renames of a move (`log_move`) the disk with the copy may fail. The log then keeps its name and takes
+records that the copy lacks, but the copy may have the log's name too, on a disk that comes back later.
+How: before a copy gets the name, it is marked by an empty file, which Kafka ignores. The mark is removed once the move
+is complete. A start that finds a marked log deletes it if another directory has the same log.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ def settle_unfinished_moves(
     directories: LogDirectories,
     deletion: LogDeletion,
 ) -> None:
-    """Take those out of `found` that give way, to be deleted, and those for which that cannot be told now, as a log
-    directory is offline. The others are logs, and lose their marks."""
+    """Remove from `found` the marked logs that must be deleted, because another directory has the same log.
+
+    Also removes those that cannot be decided now, because a log directory is offline. The others lose their marks.
+    """
     marked = [
         (logs, name, tp)
         for logs in found
@@ -41,12 +43,16 @@ def settle_unfinished_moves(
         offline = directories.offline_paths()
         try:
             if holders:
-                logger.warning("%s: deleting it, it did not come to take the place of that in %s", path, holders[0])
+                logger.warning(
+                    "%s: deleting it, because its move was not finished and the log is still in %s", path, holders[0]
+                )
                 logs.logs.remove((name, tp))
                 deletion.delete_at_start(directory, tp, path)
             elif offline:
                 logger.error(
-                    "%s: left alone, the log whose place it was to take may be in %s", path, ", ".join(offline)
+                    "%s: not opened, because its move was not finished and the log may be in the offline %s",
+                    path,
+                    ", ".join(offline),
                 )
                 logs.logs.remove((name, tp))
             else:

@@ -1,4 +1,4 @@
-"""Whether a batch is what its header says."""
+"""The check of a single batch: do its bytes agree with its header?"""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ...protocol.records.record import Record, read_records
 
 
 class BatchFaults(Protocol):
-    """`batch_faults`, or what finds the same in another way."""
+    """`batch_faults`, or a function that finds the same faults in another way."""
 
     def __call__(self, batch: RecordBatch, *, with_records: bool) -> Iterator[str]:
-        """What is wrong with the batch, for itself."""
+        """Yield the faults of a batch on its own."""
 
 
 def batch_faults(batch: RecordBatch, *, with_records: bool) -> Iterator[str]:
-    """What is wrong with the batch, for itself. Behind a wrong checksum nothing else is looked at."""
+    """Yield the faults of a batch on its own. After a wrong checksum nothing else is checked."""
     computed = batch.compute_crc()
     if computed != batch.crc:
         yield f"the batch of offset {batch.base_offset} has the checksum {batch.crc}, its bytes have {computed}"
@@ -35,7 +35,7 @@ def batch_faults(batch: RecordBatch, *, with_records: bool) -> Iterator[str]:
 
 
 def _header_faults(batch: RecordBatch) -> Iterator[str]:
-    """A compacted batch has fewer records than offsets, down to none."""
+    """Yield header faults. A compacted batch may have fewer records than offsets, down to none."""
     if batch.last_offset_delta < 0 or not 0 <= batch.record_count <= batch.last_offset_delta + 1:
         yield (
             f"the batch of offset {batch.base_offset} says it has {batch.record_count} records"
@@ -50,7 +50,7 @@ def _record_faults(batch: RecordBatch) -> Iterator[str]:
     try:
         for record in read_records(batch):
             if last is not None and record.offset <= last.offset:
-                yield f"record {record.offset} stands behind {last.offset} in one batch"
+                yield f"record {record.offset} follows record {last.offset} in the same batch"
             greatest = max(greatest, record.timestamp_ms)
             last = record
         if batch.magic < 2:
@@ -68,7 +68,7 @@ def _record_faults(batch: RecordBatch) -> Iterator[str]:
 
 def _message_faults(batch: RecordBatch, last: Record | None) -> Iterator[str]:
     if last is None or last.offset != batch.last_offset:
-        yield f"the message of offset {batch.last_offset} holds others, and none of them with that offset"
+        yield f"the message of offset {batch.last_offset} contains messages, but none with that offset last"
     for stored, computed in message_checksums(batch):
         if stored != computed:
             yield f"a message inside that of offset {batch.last_offset} has checksum {stored}, its bytes {computed}"

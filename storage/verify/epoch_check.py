@@ -1,4 +1,4 @@
-"""Whether a log's batches and its `leader-epoch-checkpoint` agree on which leader epoch wrote which offset."""
+"""The check of leader epochs: do the batches and `leader-epoch-checkpoint` agree on the epoch of each offset?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .fault import Findings
 
 @dataclass(slots=True)
 class _Run:
-    """Batches of one epoch in a row."""
+    """Consecutive batches of one epoch."""
 
     epoch: int
     first_offset: int
@@ -19,14 +19,14 @@ class _Run:
 
 
 class EpochCheck:
-    """Fed with a log's batches in order, then with the checkpoint (which a running broker may extend meanwhile)."""
+    """Takes a log's batches in order, then the checkpoint, which a running broker may have extended meanwhile."""
 
     def __init__(self, found: Findings) -> None:
         self._found = found
         self._runs: list[_Run] = []
 
     def see(self, path: str, position: int, epoch: int, first_offset: int, last_offset: int) -> None:
-        """The next batch of magic 2."""
+        """Take the next batch of magic 2."""
         if epoch < 0:
             return
         if self._runs and epoch == self._runs[-1].epoch:
@@ -38,14 +38,14 @@ class EpochCheck:
         self._runs.append(_Run(epoch, first_offset, last_offset))
 
     def compare(self, path: str, entries: Sequence[EpochEntry] | None, log_start: int) -> None:
-        """With the checkpoint at `path`, None when there is none."""
+        """Compare the batches with the checkpoint at `path`; `entries` is None when there is none."""
         if entries is None:
             if any(run.last_offset >= log_start for run in self._runs):
-                self._found.add(path, "is missing, and the batches have leader epochs")
+                self._found.add(path, "is missing, although the batches have leader epochs")
             return
         for before, entry in zip((EpochEntry(-1, -1), *entries), entries, strict=False):
             if entry.epoch <= before.epoch or entry.start_offset <= before.start_offset:
-                self._found.add(path, f"{_text(entry)} stands behind {_text(before)}")
+                self._found.add(path, f"{_text(entry)}, but is listed after {_text(before)}")
                 return
         epochs = LeaderEpochs(entries)
         for run in self._runs:

@@ -1,4 +1,4 @@
-"""What is wrong in a log directory, and where."""
+"""A fault found in a log directory, and the collection of faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_PER_FILE = 10
 
 
 class Fault(NamedTuple):
-    """Something that must not be so: the file, what is wrong in a few words, the byte of the file it is about."""
+    """One fault: the file, a short description, and the byte position in the file if there is one."""
 
     path: str
     what: str
@@ -21,7 +21,7 @@ class Fault(NamedTuple):
 
 
 class Findings:
-    """Hands faults on as they are found, of each file the first ones: one wrong byte may bring many."""
+    """Reports faults as they are found, at most ten of each file, because one wrong byte may cause many."""
 
     def __init__(self, report: Callable[[Fault], None]) -> None:
         self._report = report
@@ -33,7 +33,7 @@ class Findings:
             self._report(Fault(path, what, position))
 
     def close(self) -> None:
-        """Tell of which files there would have been more."""
+        """Report for each file how many faults were left out."""
         for path, count in self._found.items():
             if count > _MOST_PER_FILE:
                 self._report(Fault(path, f"and {count - _MOST_PER_FILE} more faults"))

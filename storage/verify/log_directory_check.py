@@ -1,4 +1,4 @@
-"""Whether a whole log directory is sound: its partitions, and what its checkpoints say of them."""
+"""The check of a log directory: its partitions, and the checkpoints of their offsets."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _CHECKPOINTS = {
 
 
 class Verified(NamedTuple):
-    """How much was looked at."""
+    """How much was checked."""
 
     partitions: int
     record_bytes: int
 
 
 class _Context(NamedTuple):
-    """What a log directory says of its partitions."""
+    """The state of a log directory that the checks of its partitions need."""
 
     log_directory: str
     was_stopped_cleanly: bool
@@ -49,7 +49,7 @@ class _Context(NamedTuple):
 
 
 class LogDirectoryCheck:
-    """The check of a log directory, or of one partition's directory in it. What `found` gets is wrong."""
+    """The check of a log directory, or of one partition directory in it. Faults go to `found`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class LogDirectoryCheck:
         self._progress = progress
 
     def run(self, path: str) -> Verified:
-        """Check what is at `path`. Raises NoLogError, OSError."""
+        """Check the directory at `path`. Raises NoLogError, OSError."""
         partitions = live_partitions(self._files, path)
         is_whole = partitions != [path]
         context = self._context(path if is_whole else _log_directory_of(path))
@@ -80,17 +80,20 @@ class LogDirectoryCheck:
         return Verified(len(partitions), record_bytes)
 
     def run_partition(self, path: str) -> int | None:
-        """Check the partition's directory at `path`; where its log ends, None when that is hidden. Raises OSError."""
+        """Check the partition directory at `path`; return its log end offset, None if damage hides it.
+
+        Raises OSError.
+        """
         ends = self._check_partition(path, self._context(_log_directory_of(path)))
         return None if ends is None else ends.end_offset
 
     def check_shared_files(self, log_directory: str, partitions: list[str]) -> None:
-        """What is no single partition's. Raises OSError."""
+        """Check the files that concern several partitions. Raises OSError."""
         self._check_meta_properties(log_directory)
         self._check_topic_ids(partitions)
 
     def _context(self, log_directory: str) -> _Context:
-        """Before the logs, of which a running broker makes more meanwhile."""
+        """Read the checkpoints. This comes before the logs, because a running broker extends them meanwhile."""
         return _Context(
             log_directory,
             self._files.exists(os.path.join(log_directory, CLEAN_SHUTDOWN_FILE)),
@@ -98,7 +101,7 @@ class LogDirectoryCheck:
         )
 
     def _check_partition(self, directory: str, context: _Context) -> LogEnds | None:
-        """None when a running broker deleted it."""
+        """Check a partition; return None when a running broker deleted it."""
         name = directory_name_of(directory)
         topic_partition = None if name is None or name.suffix is not None else name.topic_partition
         starts = context.checkpoints[LOG_START_FILE]
@@ -137,11 +140,11 @@ class LogDirectoryCheck:
         for name, offsets in checkpoints.items():
             offset = offsets.get(topic_partition)
             if offset is not None and not 0 <= offset <= end:
-                what = f"the {_CHECKPOINTS[name]} of {topic_partition} is {offset}, its log ends at {end}"
+                what = f"the {_CHECKPOINTS[name]} of {topic_partition} is {offset}, but its log ends at {end}"
                 self._found.add(os.path.join(log_directory, name), what)
         recovery_point = checkpoints[RECOVERY_POINT_FILE].get(topic_partition)
         if was_stopped_cleanly and recovery_point is not None and recovery_point < end:
-            what = f"the log of {topic_partition} ends at {end}, at the clean stop it ended at {recovery_point}"
+            what = f"the log of {topic_partition} ends at {end}, but at the clean stop it ended at {recovery_point}"
             self._found.add(os.path.join(log_directory, RECOVERY_POINT_FILE), what)
 
     def _check_meta_properties(self, log_directory: str) -> None:
@@ -153,7 +156,7 @@ class LogDirectoryCheck:
             self._found.add(path, str(error).removeprefix(f"{path} "))
 
     def _check_topic_ids(self, partitions: list[str]) -> None:
-        """All partitions of a topic carry its one id."""
+        """Check that all partitions of a topic have the same topic id."""
         ids: dict[str, str] = {}
         for directory in partitions:
             name = directory_name_of(directory)
@@ -161,13 +164,13 @@ class LogDirectoryCheck:
             try:
                 topic_id = read_topic_id(self._files, path)
             except CorruptPartitionMetadataError:
-                continue  # told already
+                continue  # reported already
             if name is None or name.suffix is not None or topic_id is None:
                 continue
             text = topic_id_text(topic_id)
             if ids.setdefault(name.topic_partition.topic, text) != text:
                 known = ids[name.topic_partition.topic]
-                self._found.add(path, f"the topic id is {text}, another partition of the topic has {known}")
+                self._found.add(path, f"the topic id is {text}, but another partition of the topic has {known}")
 
 
 def _log_directory_of(partition_directory: str) -> str:

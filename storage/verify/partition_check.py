@@ -1,4 +1,4 @@
-"""Whether the files of one partition are sound, each for itself and together; read once, in constant memory."""
+"""The check of one partition's files, each alone and against the others. Reads once, in constant memory."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .index_files_check import OffsetIndexCheck, TimeIndexCheck
 from .producer_check import ProducerCheck
 
 Progress = Callable[[int], None]
-"""Told of so many more bytes that were looked at."""
+"""Called with the number of further bytes that were checked."""
 
 
 class LogEnds(NamedTuple):
-    """What offsets a log holds: [first_offset, end_offset); `end_offset` None when damage hides it."""
+    """The offsets of a log: [first_offset, end_offset). `end_offset` is None when damage hides it."""
 
     first_offset: int
     end_offset: int | None
@@ -42,14 +42,14 @@ class PartitionCheck:
     """The check of one partition's directory.
 
     Args:
-        files: opens them.
-        found: gets what is wrong.
-        was_stopped_cleanly: nobody writes to the files or was interrupted in that; else the end of the last segment
-            may be unfinished.
-        with_records: look at each record, besides checksums and headers.
-        faults_of: what is wrong with a batch for itself.
-        log_start_offset: below it, leader epochs are not known any more.
-        progress: told of bytes of `.log` files.
+        files: opens the files.
+        found: gets the faults.
+        was_stopped_cleanly: no broker writes to the files or was interrupted. Otherwise the end of the last segment may
+            be unfinished.
+        with_records: check each record besides checksums and headers.
+        faults_of: finds the faults of a batch on its own.
+        log_start_offset: leader epochs below it are no longer known.
+        progress: called with the checked bytes of `.log` files.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class PartitionCheck:
         self._end_is_known = True
 
     def run(self, path: str) -> LogEnds:
-        """Check all in the directory. Raises OSError."""
+        """Check everything in the directory. Raises OSError."""
         partition = read_partition_files(self._files, path)
         if not partition.segments:
-            self._found.add(path, "there is no segment")
+            self._found.add(path, "has no segment")
             self._check_strays(partition)
             return LogEnds(0, None, 0)
         first_offset = self._next_offset = partition.segments[0].base_offset
         try:
             epochs_before = self._read_epochs(path)
-        except CorruptCheckpointError:  # told below
+        except CorruptCheckpointError:  # reported below
             epochs_before = None
         producers = ProducerCheck(self._files, partition.snapshots, self._found)
         for segment, following in zip(partition.segments, (*partition.segments[1:], None), strict=True):
@@ -97,7 +97,7 @@ class PartitionCheck:
         return LogEnds(first_offset, end_offset, _size_of(partition))
 
     def _check_strays(self, partition: PartitionFiles) -> None:
-        """Last, since a running broker that deletes a segment begins with its .log."""
+        """Report indexes without a segment. Checked last, because a running broker deletes a segment's .log first."""
         for stray in partition.stray_indexes:
             if self._files.exists(stray):
                 self._found.add(stray, "belongs to no segment")
@@ -149,11 +149,11 @@ class PartitionCheck:
         first = _first_offset(batch, expected)
         last = batch.last_offset
         if first < expected or last < expected:
-            what = f"offset {min(first, last)} stands where {expected} or a later one must follow"
+            what = f"offset {min(first, last)} follows, where {expected} or a later offset must"
             self._found.add(path, what, position)
         elif last > last_allowed:
             self._found.add(
-                path, f"offset {last} is beyond {last_allowed}, the last that the segment can have", position
+                path, f"offset {last} is beyond {last_allowed}, the last offset that the segment can have", position
             )
         if first > expected:
             producers.see_gap()
@@ -169,7 +169,7 @@ class PartitionCheck:
 
     def _check_tail(self, segment: SegmentFiles, tail: Tail, is_active: bool, may_be_unfinished: bool) -> None:
         if not (tail.is_unfinished and may_be_unfinished):
-            self._found.add(segment.log_path, f"{tail.size_bytes} bytes are no batch: {tail.reason}", tail.position)
+            self._found.add(segment.log_path, f"{tail.size_bytes} bytes are not a batch: {tail.reason}", tail.position)
             self._end_is_known = self._end_is_known and not is_active
 
     # --- its indexes --------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class PartitionCheck:
     def _index_checks(
         self, segment: SegmentFiles, may_be_unfinished: bool
     ) -> tuple[OffsetIndexCheck | None, TimeIndexCheck | None]:
-        """None for what is missing."""
+        """Return the checks of both indexes, None for a missing index."""
         offset_index = time_index = None
         reader = self._open_index(segment, INDEX_SUFFIX)
         if reader is not None:
@@ -188,12 +188,12 @@ class PartitionCheck:
         return offset_index, time_index
 
     def _open_index(self, segment: SegmentFiles, suffix: str) -> IndexReader | None:
-        """Kafka makes indexes when something is appended: an empty segment may have none."""
+        """Open an index. An empty segment may have none, because Kafka creates indexes at the first append."""
         path = _beside(segment, suffix)
         try:
             return IndexReader(self._files, path, segment.base_offset)
         except FileNotFoundError:
-            # A running broker that deletes a segment begins with its .log.
+            # A running broker that deletes a segment deletes its .log first.
             if segment.size_bytes and self._files.exists(segment.log_path):
                 self._found.add(path, "is missing")
             return None
@@ -205,7 +205,7 @@ class PartitionCheck:
         if not self._files.exists(path):
             if self._files.exists(segment.log_path):
                 producers.end_segment(path, None, may_be_unfinished=may_be_unfinished)
-            else:  # a running broker deleted both
+            else:  # a running broker deleted both files
                 producers.pass_over_index()
             return
         try:
@@ -219,7 +219,7 @@ class PartitionCheck:
             return
         for entry in entries:
             if not segment.base_offset <= entry.last_offset <= last_allowed:
-                self._found.add(path, f"offset {entry.last_offset} is none of the segment's")
+                self._found.add(path, f"offset {entry.last_offset} is not in the segment")
                 producers.pass_over_index()
                 return
         producers.end_segment(path, list(entries), may_be_unfinished=may_be_unfinished)
@@ -227,14 +227,18 @@ class PartitionCheck:
     # --- the partition's own files ------------------------------------------------------------------------------
 
     def _read_epochs(self, directory: str) -> list[EpochEntry] | None:
-        """None when there is no checkpoint. Raises CorruptCheckpointError."""
+        """Return the entries, None when there is no checkpoint. Raises CorruptCheckpointError."""
         path = os.path.join(directory, LEADER_EPOCH_FILE)
         return read_epochs(self._files, path) if self._files.exists(path) else None
 
     def _check_epochs(
         self, directory: str, before: list[EpochEntry] | None, log_start: int, log_end: int | None
     ) -> None:
-        """A running broker adds epochs: those of before must lie inside the log, and the batches in those of now."""
+        """Check the epochs.
+
+        A running broker may add some meanwhile. So the entries read `before` the batches are compared with the log end,
+        and the batches with the entries read after them.
+        """
         path = os.path.join(directory, LEADER_EPOCH_FILE)
         try:
             entries = self._read_epochs(directory)
@@ -242,12 +246,12 @@ class PartitionCheck:
             self._found.add(path, str(error).removeprefix(f"{path} "))
             return
         if entries and not self._was_stopped_cleanly:
-            # A log start that was raised is in this file at once, and in its checkpoint a minute later.
+            # A raised log start is in this file at once, but in its checkpoint up to a minute later.
             log_start = max(log_start, entries[0].start_offset)
         self._epochs.compare(path, entries, log_start)
         if before and log_end is not None and before[-1].start_offset > log_end:
             epoch, start_offset = before[-1]
-            what = f"leader epoch {epoch} begins at offset {start_offset}, beyond the end of the log at {log_end}"
+            what = f"leader epoch {epoch} begins at offset {start_offset}, beyond the log end at {log_end}"
             self._found.add(path, what)
 
     def _check_metadata(self, directory: str) -> None:
@@ -259,7 +263,8 @@ class PartitionCheck:
 
 
 def _first_offset(batch: RecordBatch, expected: int) -> int:
-    """Of a compressed message in an old format the header tells the last offset alone: it may begin as expected."""
+    """Return the first offset. A compressed message of an old format has only its last one in the header, so it may
+    begin as expected."""
     if batch.magic >= 2 or not batch.is_compressed:
         return batch.base_offset
     return min(expected, batch.last_offset)

@@ -1,7 +1,7 @@
-"""Whether what is kept beside a log about its producers (`.snapshot`, `.txnindex`) is what its batches say.
+"""The check of a log's producer snapshots and transaction indexes against its batches.
 
-A log tells less than was known when the files were written: retention takes its front, compaction takes batches and
-markers, producers expire. So only what the batches contradict is a fault.
+Limits: the log has less information than when the files were written, because retention removes its start, compaction
+removes batches and markers, and producers expire. So only a contradiction is a fault.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .fault import Findings
 
 @dataclass(slots=True)
 class _Seen:
-    """What the batches so far say of a producer: its last batch in its epoch, and its open transaction."""
+    """A producer as the batches so far show it: its last batch in its epoch, and its open transaction."""
 
     epoch: int
     last_offset: int = NO_OFFSET
@@ -31,35 +31,37 @@ class _Seen:
 
 
 class ProducerCheck:
-    """Fed with a log's batches in order."""
+    """Takes a log's batches in order."""
 
     def __init__(self, files: Files, snapshots: Mapping[int, str], found: Findings) -> None:
-        """`snapshots`: paths by offset, rising."""
+        """`snapshots`: paths by offset, sorted."""
         self._files = files
         self._snapshots = dict(snapshots)
         self._found = found
         self._producers: dict[int, _Seen] = {}
         self._has_gaps = False
         self._aborted: list[AbortedTransaction] = []
-        """Those whose marker stands in the segment under way, and some of their records in the log."""
+        """Aborted transactions with a marker in the current segment and records in the log."""
         self._abort_markers: dict[int, int] = {}
-        """Of the segment under way, offset to producer. Compaction takes the records, and leaves the marker a while."""
+        """Abort markers of the current segment: producer by offset.
+
+        Compaction removes the records before the marker.
+        """
 
     def see_gap(self) -> None:
-        """Offsets are missing, the ends of transactions maybe with them: the log was compacted, or a running broker
-        has just deleted them."""
+        """Note that offsets are missing, possibly with markers: by compaction, or deleted by a running broker."""
         self._has_gaps = True
         for seen in self._producers.values():
             seen.open_since = NO_OFFSET
 
     def see(self, batch: RecordBatch) -> None:
-        """The next batch, its checksum found right."""
+        """Take the next batch, which has a valid checksum."""
         self._compare_snapshots(batch.base_offset)
         if batch.producer_id < 0:
             return
         try:
             update = producer_update(batch, batch.base_offset)
-        except KafkaError:  # told by the check of the batch
+        except KafkaError:  # reported by the check of the batch
             return
         if update is None:
             return
@@ -79,17 +81,17 @@ class ProducerCheck:
             seen.open_since = update.first_offset
 
     def end_segment(self, path: str, entries: Sequence[AbortedTransaction] | None, *, may_be_unfinished: bool) -> None:
-        """With the segment's transaction index at `path`, None when there is none; it may lack the last ones yet."""
+        """Compare with the segment's transaction index at `path` (None: there is none)."""
         aborted, self._aborted = self._aborted, []
         markers, self._abort_markers = self._abort_markers, {}
         if entries is None:
             if aborted and not may_be_unfinished:
-                self._found.add(path, f"is missing, and producer {aborted[0].producer_id} aborted a transaction")
+                self._found.add(path, f"is missing, although producer {aborted[0].producer_id} aborted a transaction")
             return
         last = -1
         for entry in entries:
             if entry.last_offset <= last or not 0 <= entry.first_offset <= entry.last_offset:
-                self._found.add(path, f"entries are out of order: {_text(entry)} behind {last}")
+                self._found.add(path, f"entries are out of order: {_text(entry)} after {last}")
                 return
             last = entry.last_offset
         if may_be_unfinished:
@@ -98,25 +100,28 @@ class ProducerCheck:
         for transaction in aborted:
             known = by_marker.pop(transaction.last_offset, None)
             if known is None or known.producer_id != transaction.producer_id:
-                self._found.add(path, f"does not have the {_text(transaction)}")
+                self._found.add(path, f"lacks the {_text(transaction)}")
             elif known.first_offset > transaction.first_offset:
-                self._found.add(path, f"has the {_text(known)}, it begins at {transaction.first_offset}")
+                self._found.add(
+                    path,
+                    f"has the {_text(known)} from {known.first_offset}, but it begins at {transaction.first_offset}",
+                )
         for known in by_marker.values():
             if markers.get(known.last_offset) != known.producer_id:
                 self._found.add(path, f"has the {_text(known)}, which is not in the log")
 
     def pass_over_index(self) -> None:
-        """The segment's transaction index cannot be compared: that was told already."""
+        """Skip the segment's transaction index, which cannot be compared. The reason was reported already."""
         self._aborted.clear()
         self._abort_markers.clear()
 
     def end(self, log_end: int | None) -> None:
-        """All segments were seen; `log_end` None: where the log ends is not known."""
+        """Compare the snapshots after all segments. `log_end` is None when the log end is not known."""
         if log_end is None:
             return
         self._compare_snapshots(log_end)
         for offset, path in self._snapshots.items():
-            self._found.add(path, f"is of offset {offset}, the log ends at {log_end}")
+            self._found.add(path, f"is at offset {offset}, but the log ends at {log_end}")
 
     def _compare_snapshots(self, offset: int) -> None:
         while self._snapshots and (first := next(iter(self._snapshots))) <= offset:
@@ -137,7 +142,7 @@ class ProducerCheck:
         last = entry.batches[-1] if entry.batches else None
         last_offset = NO_OFFSET if last is None else last.last_offset
         if last_offset >= snapshot_offset:
-            return f"wrote offset {last_offset}, behind the offset of the snapshot"
+            return f"wrote offset {last_offset}, after the offset of the snapshot"
         seen = self._producers.get(entry.producer_id)
         if seen is None:
             return None
@@ -155,11 +160,14 @@ class ProducerCheck:
 
 
 def _open_contradiction(told: int, seen: int) -> str | None:
-    """A transaction may have begun before the first batch that is left of it, and not behind it."""
+    """Return the contradiction between two first offsets of an open transaction.
+
+    The snapshot's one may be earlier, because the first batches may be deleted.
+    """
     if (told < 0) == (seen < 0) and told <= seen:
         return None
-    said, held = ("none" if offset < 0 else f"one since offset {offset}" for offset in (told, seen))
-    return f"has an open transaction: {said}; in the log: {held}"
+    in_snapshot, in_log = ("none" if offset < 0 else f"one since offset {offset}" for offset in (told, seen))
+    return f"has an open transaction: {in_snapshot}; in the log: {in_log}"
 
 
 def _text(entry: AbortedTransaction) -> str:

@@ -77,7 +77,7 @@ def test_a_move_goes_on_after_kill_9(tmp_path: Path) -> None:
         assert list(destination.glob("*-future")) == [copy], "it was done before the kill"
         copied = (copy / f"{0:020}.log").stat()
         broker.start()
-        assert f"going on to move it from {source} to {destination}" in broker.output
+        assert f"resuming its move from {source} to {destination}" in broker.output
         produce(broker, range(3100, 3200))
         assert (copy / f"{0:020}.log").stat().st_ino == copied.st_ino, "it was copied anew"
         limit_moves(broker, 1 << 30)

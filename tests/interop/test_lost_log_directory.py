@@ -19,6 +19,6 @@ def test_broker_that_lost_its_last_log_directory_stops_with_one_line(tmp_path: P
     assert broker.wait() == 1
     admin.close()
     (critical,) = (line for line in broker.lines if "the broker cannot go on" in line)
-    assert "no log directory is online any more" in critical
+    assert "the last log directory went offline" in critical
     assert str(broker.log_directory) in critical
     assert "Traceback" not in broker.output

@@ -191,7 +191,7 @@ def diverged_leader_epoch(data: Path) -> Path:
     return path
 
 
-@damage(r"leader epoch 0 begins at offset \d+ stands behind leader epoch 1")
+@damage(r"leader epoch 0 begins at offset \d+, but is listed after leader epoch 1")
 def swapped_epochs(data: Path) -> Path:
     path = data / "topic-0" / "leader-epoch-checkpoint"
     lines = path.read_text().splitlines()
@@ -200,7 +200,7 @@ def swapped_epochs(data: Path) -> Path:
     return path
 
 
-@damage(r"the high watermark of topic-0 is \d+, its log ends at \d+")
+@damage(r"the high watermark of topic-0 is \d+, but its log ends at \d+")
 def truncated_tail(data: Path) -> Path:
     path = logs(data)[-1]
     path.write_bytes(path.read_bytes()[: positions_in(path)[-1][0]])
@@ -214,7 +214,7 @@ def tail_cut_within_a_batch(data: Path) -> Path:
     return path
 
 
-@damage(r"the topic id is .*, another partition of the topic has")
+@damage(r"the topic id is .*, but another partition of the topic has")
 def partition_of_another_topic(data: Path) -> Path:
     path = data / "plain-1" / "partition.metadata"
     shutil.copy(data / "topic-0" / "partition.metadata", path)

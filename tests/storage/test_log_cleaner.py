@@ -287,7 +287,7 @@ def test_a_log_that_cannot_be_compacted_is_set_aside_and_named(
     with caplog.at_level(logging.ERROR):
         bench.look()
         bench.look()
-    assert "topic-0 is set aside as uncleanable" in caplog.text
+    assert "topic-0 is uncleanable" in caplog.text
     assert bench.cleaner.uncleanable_partitions == [TP]
     assert checkpoint_lines(tmp_path)[2:] == [f"other 0 {bench.store.get(OTHER).segments[-1].base_offset}"]  # type: ignore[union-attr]
     assert leftovers(log) == []

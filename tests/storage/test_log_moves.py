@@ -303,7 +303,7 @@ def test_a_copy_without_a_log_is_left_alone(tmp_path: Path, caplog: pytest.LogCa
     copy.mkdir(parents=True)
     disks = Disks(tmp_path)
     assert disks.directories() == {"a": [], "b": ["future"], "c": []}
-    assert "there is no log that it is a copy of" in caplog.text
+    assert "this broker has no log that it is a copy of" in caplog.text
     disks.kill()
 
 

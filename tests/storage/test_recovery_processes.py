@@ -158,7 +158,7 @@ def test_loading_that_is_given_up_leaves_all_to_the_next_start(
     store = LogStore(config, Files(), InlinePool(), lambda: NOW_MS, lambda topic: {}, random.Random(1))
     store.lock_directories()
     store.give_up_loading()
-    with pytest.raises(LogDirectoriesError, match="given up"):
+    with pytest.raises(LogDirectoriesError, match="cancelled"):
         store.load()
     assert store.all_logs() == []
     store.release()

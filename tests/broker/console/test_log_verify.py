@@ -214,28 +214,28 @@ def flipped_byte_in_a_header(data: Path) -> Path:
     return path
 
 
-@damage(r"byte \d+: \d+ bytes are no batch: no batch has a length of -\d+")
+@damage(r"byte \d+: \d+ bytes are not a batch: no batch has a length of -\d+")
 def negative_length(data: Path) -> Path:
     path = logs(data)[1]
     patch(path, positions_in(path)[3][0] + 8, b"\xff")
     return path
 
 
-@damage(r"byte \d+: \d+ bytes are no batch: a batch of \d+ bytes is cut off")
+@damage(r"byte \d+: \d+ bytes are not a batch: a batch of \d+ bytes is cut off")
 def length_beyond_the_file(data: Path) -> Path:
     path = logs(data)[1]
     patch(path, positions_in(path)[3][0] + 8, b"\x7f")
     return path
 
 
-@damage(r"byte \d+: \d+ bytes are no batch: no batch has a length of \d+ in magic 3")
+@damage(r"byte \d+: \d+ bytes are not a batch: no batch has a length of \d+ in magic 3")
 def unknown_magic(data: Path) -> Path:
     path = logs(data)[1]
     patch(path, positions_in(path)[3][0] + 16, b"\x03")
     return path
 
 
-@damage(r"byte \d+: offset \d+ stands where \d+ or a later one must follow")
+@damage(r"byte \d+: offset \d+ follows, where \d+ or a later offset must")
 def base_offset_too_low(data: Path) -> Path:
     path = logs(data)[1]
     positions = positions_in(path)
@@ -243,7 +243,7 @@ def base_offset_too_low(data: Path) -> Path:
     return path
 
 
-@damage(r"byte \d+: offset \d+ is beyond \d+, the last that the segment can have")
+@damage(r"byte \d+: offset \d+ is beyond \d+, the last offset that the segment can have")
 def base_offset_too_high(data: Path) -> Path:
     path = logs(data)[1]
     position, batch = positions_in(path)[-1]
@@ -251,7 +251,7 @@ def base_offset_too_high(data: Path) -> Path:
     return path
 
 
-@damage(r"offset \d+ stands where")
+@damage(r"offset \d+ follows, where")
 def duplicate_offsets(data: Path) -> Path:
     path = logs(data)[0]
     _, batch = batch_at(path, -1)
@@ -259,7 +259,7 @@ def duplicate_offsets(data: Path) -> Path:
     return path
 
 
-@damage(r"byte \d+: 70 bytes are no batch: a batch of \d+ bytes is cut off after 70")
+@damage(r"byte \d+: 70 bytes are not a batch: a batch of \d+ bytes is cut off after 70")
 def torn_tail_of_a_closed_segment(data: Path) -> Path:
     (data / ".kafka_cleanshutdown").unlink()
     path = logs(data)[1]
@@ -267,7 +267,7 @@ def torn_tail_of_a_closed_segment(data: Path) -> Path:
     return path
 
 
-@damage(r"byte \d+: 70 bytes are no batch")
+@damage(r"byte \d+: 70 bytes are not a batch")
 def torn_tail_behind_a_clean_stop(data: Path) -> Path:
     path = logs(data)[-1]
     path.write_bytes(path.read_bytes() + path.read_bytes()[:70])
@@ -332,28 +332,28 @@ def index_offset_inside_a_batch(data: Path) -> Path:
     return path
 
 
-@damage(r"byte 16: entries are out of order: offset \d+ at byte \d+ behind \d+ at \d+")
+@damage(r"byte 16: entries are out of order: offset \d+ at byte \d+ after \d+ at \d+")
 def index_out_of_order(data: Path) -> Path:
     path = logs(data)[1].with_suffix(".index")
     patch(path, 16, path.read_bytes()[8:16])
     return path
 
 
-@damage(r"an entry points offset \d+ at byte \d+, behind the last batch")
+@damage(r"an entry points offset \d+ at byte \d+, after the last batch")
 def index_entry_behind_the_end(data: Path) -> Path:
     path = logs(data)[1].with_suffix(".index")
     path.write_bytes(path.read_bytes() + struct.pack(">ii", 1 << 20, 1 << 20))
     return path
 
 
-@damage(r"3 bytes behind the last entry")
+@damage(r"3 bytes after the last entry")
 def index_with_a_torn_entry(data: Path) -> Path:
     path = logs(data)[1].with_suffix(".index")
     path.write_bytes(path.read_bytes() + b"abc")
     return path
 
 
-@damage(r"zeros in place of entries")
+@damage(r"zeros instead of entries")
 def index_that_was_never_trimmed(data: Path) -> Path:
     path = logs(data)[1].with_suffix(".index")
     path.write_bytes(path.read_bytes() + bytes(800))
@@ -382,7 +382,7 @@ def time_index_with_another_offset(data: Path) -> Path:
     return path
 
 
-@damage(r"entries are out of order: \d+ of offset \d+ behind \d+ of \d+")
+@damage(r"entries are out of order: \d+ of offset \d+ after \d+ of \d+")
 def time_index_out_of_order(data: Path) -> Path:
     path = logs(data)[1].with_suffix(".timeindex")
     patch(path, 24, path.read_bytes()[:12])
@@ -403,14 +403,14 @@ def time_index_missing(data: Path) -> Path:
     return path
 
 
-@damage(r"is missing, and producer \d aborted a transaction")
+@damage(r"is missing, although producer \d aborted a transaction")
 def transaction_index_missing(data: Path) -> Path:
     path = logs(data)[1].with_suffix(".txnindex")
     path.unlink()
     return path
 
 
-@damage(r"does not have the transaction of producer \d that was aborted at offset \d+")
+@damage(r"lacks the transaction of producer \d that was aborted at offset \d+")
 def transaction_not_indexed(data: Path) -> Path:
     path = logs(data)[1].with_suffix(".txnindex")
     path.write_bytes(path.read_bytes()[34:])
@@ -433,7 +433,7 @@ def transaction_index_of_the_future(data: Path) -> Path:
     return path
 
 
-@damage(r"offset \d+ is none of the segment's")
+@damage(r"offset \d+ is not in the segment")
 def transaction_of_another_segment(data: Path) -> Path:
     path = logs(data)[1].with_suffix(".txnindex")
     path.write_bytes(logs(data)[2].with_suffix(".txnindex").read_bytes())
@@ -463,7 +463,7 @@ def flipped_byte_in_a_snapshot(data: Path) -> Path:
     return path
 
 
-@damage(r"is of offset 99999, the log ends at \d+")
+@damage(r"is at offset 99999, but the log ends at \d+")
 def snapshot_beyond_the_end(data: Path) -> Path:
     path = snapshots(data)[-1]
     return path.rename(path.with_name(f"{99999:020}.snapshot"))
@@ -503,12 +503,12 @@ def snapshot_with_an_earlier_epoch(data: Path) -> Path:
     return change_producer(data, lambda entry: setattr(entry, "producer_epoch", -1))
 
 
-@damage(r"producer \d wrote offset 55555, behind the offset of the snapshot")
+@damage(r"producer \d wrote offset 55555, after the offset of the snapshot")
 def snapshot_of_what_came_later(data: Path) -> Path:
     return change_producer(data, lambda entry: entry.batches.append(BatchMetadata(9, 55555, 0, NOW_MS)))
 
 
-@damage(r"has the transaction of producer \d that was aborted at offset \d+, it begins at \d+")
+@damage(r"has the transaction of producer \d that was aborted at offset \d+ from \d+, but it begins at \d+")
 def transaction_that_begins_too_late(data: Path) -> Path:
     path = logs(data)[1].with_suffix(".txnindex")
     (first,) = struct.unpack(">q", path.read_bytes()[10:18])
@@ -524,7 +524,7 @@ def snapshot_with_another_open_transaction(data: Path) -> Path:
     return change_producer(data, change)
 
 
-@damage(r"is missing, and the batches have leader epochs")
+@damage(r"is missing, although the batches have leader epochs")
 def epochs_missing(data: Path) -> Path:
     path = epochs_file(data)
     path.unlink()
@@ -538,7 +538,7 @@ def epochs_garbage(data: Path) -> Path:
     return path
 
 
-@damage(r"leader epoch 7 begins at offset 99999, beyond the end of the log at \d+")
+@damage(r"leader epoch 7 begins at offset 99999, beyond the log end at \d+")
 def epoch_beyond_the_end(data: Path) -> Path:
     return write_epochs(data, [*read_epochs(data), EpochEntry(7, 99999)])
 
@@ -549,7 +549,7 @@ def epoch_that_begins_too_late(data: Path) -> Path:
     return write_epochs(data, [first, EpochEntry(second.epoch, second.start_offset + 9), *rest])
 
 
-@damage(r"leader epoch 1 begins at offset \d+ stands behind leader epoch 2 begins at offset \d+")
+@damage(r"leader epoch 1 begins at offset \d+, but is listed after leader epoch 2 begins at offset \d+")
 def epochs_out_of_order(data: Path) -> Path:
     first, second, third = read_epochs(data)[:3]
     return write_epochs(data, [first, third, second])
@@ -573,7 +573,7 @@ def partition_metadata_garbage(data: Path) -> Path:
     return path
 
 
-@damage(r"the topic id is \S+, another partition of the topic has \S+")
+@damage(r"the topic id is \S+, but another partition of the topic has \S+")
 def partition_metadata_of_another_topic(data: Path) -> Path:
     path = data / "plain-1" / "partition.metadata"
     path.write_bytes((data / "topic-0" / "partition.metadata").read_bytes())
@@ -601,22 +601,22 @@ def checkpoint_cut_off(data: Path) -> Path:
     return path
 
 
-@damage(r"the recovery point of plain-0 is 4, its log ends at 3")
+@damage(r"the recovery point of plain-0 is 4, but its log ends at 3")
 def recovery_point_beyond_the_end(data: Path) -> Path:
     return write_checkpoint(data / "recovery-point-offset-checkpoint", "plain 0 4")
 
 
-@damage(r"the log of plain-0 ends at 3, at the clean stop it ended at 2")
+@damage(r"the log of plain-0 ends at 3, but at the clean stop it ended at 2")
 def more_records_than_at_the_clean_stop(data: Path) -> Path:
     return write_checkpoint(data / "recovery-point-offset-checkpoint", "plain 0 2")
 
 
-@damage(r"the high watermark of plain-1 is 4, its log ends at 3")
+@damage(r"the high watermark of plain-1 is 4, but its log ends at 3")
 def high_watermark_beyond_the_end(data: Path) -> Path:
     return write_checkpoint(data / "replication-offset-checkpoint", "plain 1 4")
 
 
-@damage(r"the log start offset of plain-1 is 4, its log ends at 3")
+@damage(r"the log start offset of plain-1 is 4, but its log ends at 3")
 def log_start_beyond_the_end(data: Path) -> Path:
     return write_checkpoint(data / "log-start-offset-checkpoint", "plain 1 4", "topic 0 5")
 
@@ -628,7 +628,7 @@ def log_missing(data: Path) -> Path:
     return path.with_suffix(".index")
 
 
-@damage(r"there is no segment")
+@damage(r"has no segment")
 def every_log_missing(data: Path) -> Path:
     for path in (data / "plain-0").iterdir():
         if path.suffix in (".log", ".index", ".timeindex"):
@@ -691,8 +691,8 @@ class TestOldFormats:
     @pytest.mark.parametrize(
         ("offsets", "magic", "patched", "says"),
         [
-            ((0, 0, 2), 1, None, "record 0 stands behind 0 in one batch"),
-            ((0, 1, 2), 0, 9, "the message of offset 9 holds others, and none of them with that offset"),
+            ((0, 0, 2), 1, None, "record 0 follows record 0 in the same batch"),
+            ((0, 1, 2), 0, 9, "the message of offset 9 contains messages, but none with that offset last"),
         ],
     )
     def test_wrong_offsets_inside_are_found(
