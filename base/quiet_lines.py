@@ -1,10 +1,10 @@
-"""Lines of the log that clients can have written as often as they like: pass ``extra=QUIET`` with those."""
+"""Marks log lines that clients can cause as often as they like: log them with ``extra=QUIET``."""
 
 from collections.abc import Mapping
 
 __all__ = ["QUIET", "QUIET_S"]
 
 QUIET_S = "quiet_s"
-"""The attribute of a record by which `LogRateLimit` knows it."""
+"""The attribute of a log record that `LogRateLimit` reads."""
 QUIET: Mapping[str, object] = {QUIET_S: 30.0}
-"""One line from its place in the source in so many seconds, and the next tells how many were left out."""
+"""At most one line in so many seconds from its place in the source; the next line tells how many were left out."""

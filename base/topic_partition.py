@@ -15,7 +15,7 @@ _MAX_NAME_LENGTH = 255
 
 
 class TopicPartition(NamedTuple):
-    """A partition of a topic; `str()` is `topic-0`, which is also its directory's name."""
+    """A partition of a topic; `str()` is `topic-0`, the name of its directory."""
 
     topic: str
     partition: int
@@ -25,9 +25,9 @@ class TopicPartition(NamedTuple):
 
 
 class DirectoryName(NamedTuple):
-    """What a partition directory's name says: whose it is and, by `suffix`, what is being done with it.
+    """The parts of a partition directory's name: the partition, the state (`suffix`), and a unique id.
 
-    `unique` is what makes a name with a suffix the only one of its kind.
+    Only names with a suffix have the unique id.
     """
 
     topic_partition: TopicPartition
@@ -52,11 +52,11 @@ def parse_directory_name(name: str) -> DirectoryName | None:
 
 
 def future_directory_name(topic_partition: TopicPartition, unique: uuid.UUID) -> str:
-    """The name of the copy that is to take a partition's place in another log directory; not cut: check its length."""
+    """The directory of a partition's future copy in another log directory; not shortened, so check its length."""
     return f"{topic_partition}.{unique.hex}{FUTURE_SUFFIX}"
 
 
 def deleted_directory_name(topic_partition: TopicPartition, unique: uuid.UUID) -> str:
-    """The name a partition's directory gets when it is deleted, cut so that it fits in 255 characters."""
+    """The name of a deleted partition's directory, shortened to fit in 255 characters."""
     tail = f"-{topic_partition.partition}.{unique.hex}{DELETE_SUFFIX}"
     return topic_partition.topic[: _MAX_NAME_LENGTH - len(tail)] + tail

@@ -1,4 +1,4 @@
-"""What a value may be: one small class a kind of check; ``str(check)`` is the text Kafka 3.9 prints for it."""
+"""Checks of single values; ``str(check)`` is the text that Kafka 3.9 prints for the check."""
 
 import re
 from typing import Protocol
@@ -7,10 +7,10 @@ from .values import BadValueError, Value, format_double
 
 
 class Check(Protocol):
-    """A condition on one value, which is None where the setting is null."""
+    """A condition on one value; the value is None when the setting is null."""
 
     def __call__(self, value: Value | None) -> None:
-        """Raise BadValueError, which says what is allowed, when the value is not."""
+        """Raise BadValueError, which says what is allowed, if the value is not allowed."""
         ...
 
     def __str__(self) -> str:
@@ -19,7 +19,7 @@ class Check(Protocol):
 
 
 class Range:
-    """A number between two bounds, both allowed; None is no bound."""
+    """A number between two bounds, inclusive; None is no bound."""
 
     __slots__ = ("least", "most")
 
@@ -60,7 +60,7 @@ class OneOf:
 
 
 class OneOfInAnyCase:
-    """One of the given words, small or capital letters alike."""
+    """One of the given words, in any case."""
 
     __slots__ = ("words",)
 
@@ -89,7 +89,7 @@ class NotNull:
 
 
 class NotEmpty:
-    """Null, or a text with at least one character."""
+    """Null, or a text of at least one character."""
 
     __slots__ = ()
 
@@ -102,7 +102,7 @@ class NotEmpty:
 
 
 class RangeOr:
-    """A number between two bounds, or one more number that means something of its own."""
+    """A number between two bounds, or one number with a special meaning."""
 
     __slots__ = ("_other", "_range")
 
@@ -123,7 +123,7 @@ class RangeOr:
 
 
 class Voters:
-    """Kafka's two lists of KRaft controllers, which pybroker does not read: nothing is checked."""
+    """Kafka's two lists of KRaft controllers; nothing is checked, because pybroker does not read them."""
 
     __slots__ = ()
 

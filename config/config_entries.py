@@ -41,7 +41,7 @@ class ConfigType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:
-    """One of the values that a setting might take; the first in the list is the one in force."""
+    """One of the values that a setting may have; the first of a list is in force."""
 
     name: str
     value: str | None
@@ -50,7 +50,7 @@ class ConfigSynonym:
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """A setting, its value in force, and where it comes from. The value of a password is None."""
+    """A setting, its value in force and the source of the value. The value of a password is None."""
 
     name: str
     value: str | None
@@ -62,24 +62,24 @@ class ConfigEntry:
     synonyms: tuple[ConfigSynonym, ...]
 
 
-# The layers of a Config, uppermost first.
+# The layers of a Config, highest precedence first.
 _LAYER_SOURCES = (
     ConfigSource.DYNAMIC_BROKER_CONFIG,
     ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
     ConfigSource.STATIC_BROKER_CONFIG,
 )
-# The scheduler's interval is the other's default, but not the other way round.
+# The scheduler's interval is the default of the other, but not the other way round.
 _FLUSH_INTERVAL = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 
 
 def broker_entries(config: Config) -> list[ConfigEntry]:
-    """Every setting of this broker, and what was given under unknown names, whose values stay hidden as Kafka's do."""
+    """Every setting of this broker, and the unknown names given, whose values are hidden as in Kafka."""
     names = [name for name, setting in BROKER_SETTINGS.items() if not setting.internal]
     return [_broker_entry(config, name) for name in dict.fromkeys([*names, *config.given])]
 
 
 def cluster_entries(config: Config) -> list[ConfigEntry]:
-    """What was set for all brokers while they run, each with that layer alone."""
+    """The cluster-wide dynamic settings, each with the source of that layer only."""
     return [_cluster_entry(config, name) for name in config.dynamic.cluster_wide]
 
 
@@ -106,7 +106,7 @@ def _setting(config: Config, name: str) -> Setting | None:
 
 
 def _is_hidden(setting: Setting | None) -> bool:
-    """What is of no known type may be a secret."""
+    """A setting of unknown type may be a secret."""
     return setting is None or setting.is_secret
 
 
@@ -117,7 +117,7 @@ def _entry(name: str, setting: Setting | None, value: str | None, synonyms: tupl
         None if _is_hidden(setting) else value,
         synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
         _is_hidden(setting),
-        # Like Kafka's: by the very name, so that a single listener's settings seem read-only.
+        # By the exact name, as in Kafka, so that settings of a single listener are shown as read-only.
         in_table is None or in_table.scope is Scope.READ_ONLY,
         ConfigType.UNKNOWN if setting is None else _type(setting.type),
         None if setting is None else setting.doc,
@@ -138,7 +138,7 @@ def _topic_entry(config: Config, topic: TopicConfig, setting: Setting) -> Config
 
 
 def _broker_synonyms(config: Config, name: str, hidden: bool) -> tuple[ConfigSynonym, ...]:
-    """What was given, layer by layer, then the defaults; like Kafka's, the list begins at ``name`` itself.
+    """The given values by layer, then the defaults. As in Kafka, the list begins with ``name`` itself.
 
     So a topic whose retention comes from ``log.retention.hours`` shows no synonyms and the source "default".
     """
@@ -159,12 +159,12 @@ def _broker_synonyms(config: Config, name: str, hidden: bool) -> tuple[ConfigSyn
 
 
 def _names_of(config: Config, name: str) -> tuple[str, ...]:
-    """The names under which Kafka looks for a setting's value."""
+    """The names under which Kafka looks up a setting's value."""
     if name == _FLUSH_INTERVAL[0]:
         return _FLUSH_INTERVAL
     setting = config.setting(name)
     if setting is not None and setting.name != name:
-        return name, setting.name  # one listener's falls back to the common one
+        return name, setting.name  # the setting of one listener falls back to the common one
     return synonym_group(name)
 
 

@@ -1,5 +1,5 @@
-"""The one error of this room."""
+"""The error for bad settings."""
 
 
 class ConfigError(Exception):
-    """Bad input in a file of settings, on the command line or in a topic's configs; its text is one plain line."""
+    """A bad setting in a file, on the command line or of a topic; its text is one plain line."""

@@ -1,7 +1,7 @@
-"""Checks that look at more than one setting, as Kafka's own broker makes them (``KafkaConfig.validateValues``).
+"""Checks across several settings, as Kafka's broker makes them (``KafkaConfig.validateValues``).
 
-What concerns only machinery that pybroker is without (KRaft, the newer group protocols, SASL) is left out; the group
-session time-outs are checked here and not there.
+Kafka's checks for KRaft, the newer group protocols and SASL are left out. The check of the group session timeouts is
+pybroker's own.
 """
 
 import os
@@ -30,11 +30,7 @@ _ORDERED = (
 
 
 def check_consistency(config: Config) -> None:
-    """Check what several settings say together.
-
-    Raises:
-        ConfigError: the first thing found, in one line: the name, the value, what is allowed.
-    """
+    """Raises ConfigError for the first contradiction, with one line: the name, the value, what is allowed."""
     for check in _CHECKS:
         check(config)
 
@@ -62,7 +58,7 @@ def _check_times(config: Config) -> None:
     if config.retention_ms == 0:
         names = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
         name = next((name for name in names if config.value(name) is not None), names[0])
-        raise _bad(config, name, "must be at least 1, or -1 for ever")
+        raise _bad(config, name, "must be at least 1, or -1 (for ever)")
     idle_ms, delay_ms = config.int("connections.max.idle.ms"), config.int("connection.failed.authentication.delay.ms")
     if 0 <= idle_ms <= delay_ms:
         raise _bad(
@@ -104,7 +100,7 @@ def _check_listeners(config: Config) -> None:
         raise _bad(config, "advertised.listeners", f"must use only the names that listeners has: {', '.join(names)}")
     for listener in advertised or ():
         if listener.host == "0.0.0.0":
-            raise _bad(config, "advertised.listeners", "0.0.0.0 is no address that a client can reach")
+            raise _bad(config, "advertised.listeners", "clients cannot connect to 0.0.0.0")
     _check_inter_broker_listener(config, advertised_names)
 
 
@@ -137,7 +133,7 @@ def _check_groups(config: Config) -> None:
             config, "offsets.topic.compression.codec", "must be 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
         )
     if config.list("group.coordinator.rebalance.protocols") != ("classic",):
-        raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic, the others need KRaft")
+        raise _bad(config, "group.coordinator.rebalance.protocols", "must be classic; the others need KRaft")
 
 
 def _check_protocol_version(config: Config) -> None:
@@ -147,30 +143,30 @@ def _check_protocol_version(config: Config) -> None:
 
 
 def _check_zookeeper(config: Config) -> None:
-    """In a cluster other brokers and clients must find this one, and ACLs need somebody to whom they give rights."""
+    """With ZooKeeper, others must be able to reach this broker, and ACLs need an identity of this broker."""
     if config.uses_embedded_store:
         return
     _check_zookeeper_servers(config)
     if config.advertised_listeners() is None:
         for listener in config.listeners():
             if listener.host in _ANY_ADDRESS:
-                raise _bad(config, "advertised.listeners", f"must be set, for others cannot reach {listener}")
+                raise _bad(config, "advertised.listeners", f"must be set, because others cannot reach {listener}")
     if config.boolean("zookeeper.set.acl"):
         is_known = config.boolean("zookeeper.ssl.client.enable") and config.is_given("zookeeper.ssl.keystore.location")
         if not is_known and config.optional_string("pybroker.zookeeper.digest") is None:
             needed = "pybroker.zookeeper.digest, or zookeeper.ssl.client.enable with zookeeper.ssl.keystore.location"
-            raise _bad(config, "zookeeper.set.acl", f"needs {needed}, so that ZooKeeper knows this broker")
+            raise _bad(config, "zookeeper.set.acl", f"needs {needed}, so that ZooKeeper can identify this broker")
     credentials = config.optional_string("pybroker.zookeeper.digest")
     if credentials is not None and not re.fullmatch(r"[^:]+:.+", credentials):
         raise _bad(config, "pybroker.zookeeper.digest", "must be user:password")
 
 
 def _check_zookeeper_servers(config: Config) -> None:
-    """Empty ones are left out, as by ZooKeeper's own client."""
+    """Raises ConfigError; empty elements are ignored, as in ZooKeeper's own client."""
     servers = config.string("zookeeper.connect").partition("/")[0].split(",")
     found = [_ZOOKEEPER_SERVER.fullmatch(server.strip()) for server in servers if server.strip()]
     if not found or not all(match and 0 < int(match[1] or 1) <= _MOST_PORT for match in found):
-        raise _bad(config, "zookeeper.connect", "must be host:port,…/path, with an address of IPv6 in brackets")
+        raise _bad(config, "zookeeper.connect", "must be host:port,…/path, with IPv6 addresses in brackets")
 
 
 _CHECKS: tuple[Callable[[Config], None], ...] = (

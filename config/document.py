@@ -1,7 +1,7 @@
-"""The pages of ``docs/`` that come from the table: ``python -m pybroker.config.document docs/operator``."""
+"""Writes the pages that come from the table of settings: ``python -m pybroker.config.document docs/operator``."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .dynamic_changes import can_be_changed
@@ -20,58 +20,51 @@ _INTRODUCTION = """\
 This page is written by `python -m pybroker.config.document docs/operator` from the table in `config/settings/`; a test
 compares the two.
 
-pybroker reads Kafka's own file, `pybroker --config server.properties`, in Java's `.properties` syntax (as ISO-8859-1:
-other characters are written `\\uXXXX`); `--override name=value` stands above it, and `pybroker --print-config` shows
-what results. Without any of them it listens on port 9092 and keeps its data under `./pybroker-data`. Names, types,
-defaults and allowed values are those of Apache Kafka 3.9.1; where a default differs, it is printed in bold and
-[deviations.md](deviations.md) says why.
+`pybroker --config server.properties` reads Kafka's own file, in Java's `.properties` syntax (ISO-8859-1; write other
+characters as `\\uXXXX`). `--override name=value` takes precedence over the file. `pybroker --print-config` prints every
+setting with its source. Names, types, defaults and allowed values are those of Apache Kafka 3.9.1. A default that
+differs from Kafka's is printed in bold; [deviations.md](deviations.md) gives the reason.
 
-The column *here* says what pybroker does about a setting that somebody set:
-
-- **yes**: it is acted on.
-- **in part**, **not yet**, **no meaning**: as the words say; one line in the log at the start says it too.
-- **refused**: it asks for protection or for another mode of Kafka, which are not there; any value but Kafka's default
-  stops the start with one line.
-
-*Changes* says which settings can be changed while brokers run, by `kafka-configs` or an admin client: for single
-brokers (per-broker), or for single brokers and for all (cluster-wide). What is set for one broker stands above what is
-set for all, and both stand above the file. These settings are also read again from the file when the process gets
-SIGHUP; changes of others are named in the log and need a restart. A setting for one listener only is written
-`listener.name.<listener>.<setting>`.
+*Changes* tells whether `kafka-configs` or an admin client can change the setting while brokers run: for single brokers
+(per-broker), or for single brokers and for all (cluster-wide). The value of one broker takes precedence over the value
+of all brokers, and both over the file. On SIGHUP a broker reads these settings from the file again; changes of other
+settings are logged and need a restart. `listener.name.<listener>.<setting>` sets a setting for one listener only.
 """
 
-_HERE = {
-    SupportKind.ACTED_ON: "yes",
-    SupportKind.PARTLY: "in part",
-    SupportKind.NOT_YET: "not yet",
-    SupportKind.NO_MEANING: "no meaning",
+_NO_EFFECT = {
+    SupportKind.NOT_YET: "not yet built",
+    SupportKind.NO_MEANING: "no effect",
     SupportKind.REFUSED: "refused",
     SupportKind.OTHER_MODE: "refused",
 }
 
 
 def settings_page() -> str:
-    """``docs/operator/settings.md``."""
+    """The text of ``docs/operator/settings.md``."""
     parts = [_INTRODUCTION]
     for title, settings in BROKER_SECTIONS:
-        parts.append(f"## {title}\n\n" + _table(settings, ("Changes", _changes)))
+        if any(map(_has_effect, settings)):
+            parts.append(f"## {title}\n\n" + _table(filter(_has_effect, settings), _MEANING, _CHANGES))
     parts.append(
-        "## Topics\n\nSet on a topic, by `kafka-topics` or `kafka-configs`; without it the broker's setting in the "
-        "third column holds, the first of several that is set.\n\n"
-        + _table(tuple(TOPIC_SETTINGS.values()), ("Broker's setting", _synonyms))
+        "## Topics\n\nSet on a topic, by `kafka-topics` or `kafka-configs`. A topic without the setting uses the "
+        "broker's setting in the second column, the first of several that is set; it has the same meaning.\n\n"
+        + _table(filter(_has_effect, TOPIC_SETTINGS.values()), _BROKERS_SETTING)
     )
     parts.append(
-        "## Set while brokers run only\n\nSet by `kafka-configs`, for a broker or for all; in the file they are "
-        "ignored.\n\n" + _table(tuple(DYNAMIC_ONLY_SETTINGS.values()), ("Changes", _changes))
+        "## Dynamic settings\n\nSet by `kafka-configs`, for a broker or for all; the file's values are ignored.\n\n"
+        + _table(DYNAMIC_ONLY_SETTINGS.values(), _MEANING, _CHANGES)
     )
     parts.append(
-        "## Names of the past\n\nThese are ignored, and one line in the log says what stands for them.\n\n" + _former()
+        "## Settings without effect\n\nThe broker reads and checks these. When one is set, a line in the log at the "
+        "start says that it has no effect. *Refused* settings ask for protection or for a mode of Kafka that pybroker "
+        "does not have: any value but Kafka's default stops the start with one line.\n\n" + _without_effect()
     )
+    parts.append("## Former names\n\nThese are ignored; a line in the log names the replacement.\n\n" + _former())
     return "\n".join(parts)
 
 
 def defaults_table() -> str:
-    """The part of ``docs/operator/deviations.md`` that lists defaults."""
+    """The table of defaults in ``docs/operator/deviations.md``."""
     lines = ["| Setting | Kafka's default | Here | When | Why |", "| --- | --- | --- | --- | --- |"]
     for setting in BROKER_SETTINGS.values():
         own = setting.own_default
@@ -82,7 +75,7 @@ def defaults_table() -> str:
 
 
 def with_defaults(page: str) -> str:
-    """A text of ``docs/operator/deviations.md`` with its table of defaults renewed."""
+    """``page``, the text of ``docs/operator/deviations.md``, with a new table of defaults."""
     before, _, rest = page.partition(DEFAULTS_BEGIN)
     _, _, after = rest.partition(DEFAULTS_END)
     return f"{before}{DEFAULTS_BEGIN}\n\n{defaults_table()}\n{DEFAULTS_END}{after}"
@@ -95,32 +88,50 @@ def write_pages(directory: Path) -> None:
     deviations.write_text(with_defaults(deviations.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def _table(settings: tuple[Setting, ...], own_column: tuple[str, Callable[[Setting], str]]) -> str:
-    title, column = own_column
-    lines = [
-        f"| Setting | What it says | {title} | Type | Default | Allowed | Here |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for setting in settings:
-        cells = (
-            f"`{setting.name}`",
-            setting.doc,
-            column(setting),
-            setting.type.value,
-            _default(setting),
-            _allowed(setting),
-            _here(setting),
-        )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def _changes(setting: Setting) -> str:
     return setting.scope.value if can_be_changed(setting) else ""
 
 
+def _meaning(setting: Setting) -> str:
+    note = setting.support.note
+    return setting.doc + (f" In part: {note}." if note else "")
+
+
 def _synonyms(setting: Setting) -> str:
-    return ", ".join(f"`{name}`" for name in setting.synonyms)
+    return ", ".join(f"`{name}`" for name in setting.synonyms) or setting.doc
+
+
+_Column = tuple[str, Callable[[Setting], str]]
+_MEANING: _Column = ("Meaning", _meaning)
+_CHANGES: _Column = ("Changes", _changes)
+_BROKERS_SETTING: _Column = ("Broker's setting", _synonyms)
+
+
+def _table(settings: Iterable[Setting], second: _Column, last: _Column | None = None) -> str:
+    """Columns: the name, ``second``, the default, the type with the allowed values, ``last``."""
+    columns: list[_Column] = [("Setting", lambda setting: f"`{setting.name}`"), second]
+    columns += [("Default", _default), ("Values", _values), *([last] if last is not None else [])]
+    lines = ["|".join(["", *(f" {title} " for title, _ in columns), ""]), "|---" * len(columns) + "|"]
+    for setting in settings:
+        cells = [cell(setting).replace("|", "\\|") for _, cell in columns]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _has_effect(setting: Setting) -> bool:
+    return setting.support.kind not in _NO_EFFECT
+
+
+def _without_effect() -> str:
+    """One row for each reason, with the names of its settings."""
+    names: dict[str, list[str]] = {}
+    for of_topics, settings in ((False, BROKER_SETTINGS.values()), (True, TOPIC_SETTINGS.values())):
+        for setting in settings:
+            if not _has_effect(setting):
+                reason = f"{_NO_EFFECT[setting.support.kind]}: {setting.support.note}"
+                names.setdefault(reason, []).append(f"`{setting.name}`" + (" (topic)" if of_topics else ""))
+    rows = [f"| {reason} | {', '.join(names[reason])} |" for reason in sorted(names)]
+    return "\n".join(["| Reason | Settings |", "|---|---|", *rows]) + "\n"
 
 
 def _default(setting: Setting) -> str:
@@ -128,25 +139,23 @@ def _default(setting: Setting) -> str:
     return _code(setting.default) if own is None else f"**{_code(own.text)}**"
 
 
-def _allowed(setting: Setting) -> str:
+def _values(setting: Setting) -> str:
+    """The type, and the allowed values as Kafka prints them."""
     if setting.check is None:
-        return ""
+        return setting.type.value
     text = str(setting.check)
-    if len(text) < 100:
-        return text
-    words = text.strip("[]").split(", ")
-    return f"{words[0]} … {words[-1]}"
-
-
-def _here(setting: Setting) -> str:
-    note = setting.support.note
-    return _HERE[setting.support.kind] + (f": {note}" if note else "")
+    if len(text) >= 100:
+        words = text.strip("[]").split(", ")
+        text = f"{words[0]} … {words[-1]}"
+    return f"{setting.type.value} {text}"
 
 
 def _former() -> str:
-    lines = ["| Name | |", "| --- | --- |"]
-    lines += [f"| `{name}` | {instead} |" for name, instead in sorted(FORMER_NAMES.items())]
-    return "\n".join(lines) + "\n"
+    names: dict[str, list[str]] = {}
+    for name, replacement in sorted(FORMER_NAMES.items()):
+        names.setdefault(replacement, []).append(f"`{name}`")
+    rows = [f"| {', '.join(names[replacement])} | {replacement} |" for replacement in names]
+    return "\n".join(["| Names | Replacement |", "|---|---|", *rows]) + "\n"
 
 
 def _code(text: str | None) -> str:

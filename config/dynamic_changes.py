@@ -1,4 +1,4 @@
-"""What may be set while brokers run, and what is wrong with a wish (Kafka's DynamicBrokerConfig)."""
+"""Checks of settings that are changed while brokers run (Kafka's DynamicBrokerConfig)."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from .values import BadValueError, split_list, trim
 
 __all__ = ["can_be_changed", "changed_settings", "check_change", "check_dynamic", "is_reloadable", "usable"]
 
-# These take another process here: sockets are bound once, at the start.
+# Kafka can change these while it runs; pybroker binds its sockets once, at the start.
 _FIXED_HERE = frozenset({"listeners", "listener.security.protocol.map"})
 # Kafka lets these be set for one listener, never for all (``SslConfigs.RECONFIGURABLE_CONFIGS``).
 _PER_LISTENER_ONLY = frozenset(
@@ -27,9 +27,9 @@ _PER_LISTENER_ONLY = frozenset(
         "ssl.truststore.type",
     }
 )
-# A listener's own value of these may be set for all brokers.
+# The value of these for one listener may be set cluster-wide.
 _CLUSTER_WIDE_FOR_A_LISTENER = frozenset({"max.connection.creation.rate", "max.connections", "num.network.threads"})
-# At most doubled and at least halved at a time.
+# One change may at most double and at least halve these.
 _THREAD_COUNTS = (
     "background.threads",
     "log.cleaner.threads",
@@ -38,22 +38,22 @@ _THREAD_COUNTS = (
     "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
 )
-# While the broker runs anybody may ask for more, a step at a time: more than these only its file can give. A thread
-# takes 16 KiB, of the cleaner's each is a process of 25 MiB.
+# Limits for changes while the broker runs, because clients may repeat them; the file may set more. A thread takes
+# 16 KiB; each thread of the cleaner is a process of 25 MiB.
 _MOST_THREADS = 256
 _MOST_CLEANERS = 16
-# Of the hosts of max.connections.per.ip.overrides, each name of which is looked up.
+# Limit for max.connections.per.ip.overrides, because each host name is looked up.
 _MOST_HOSTS = 64
 _OVERRIDES = "max.connections.per.ip.overrides"
-# Kafka's table allows 0 in the file; while it runs it does not take it.
+# Kafka allows 0 in the file, but not while it runs.
 _AT_LEAST_ONE = ("log.cleaner.threads", "max.connection.creation.rate", "max.connections")
 
 
 def check_dynamic(settings: Mapping[str, str], *, per_broker: bool) -> None:
-    """Check names and single values, as they are asked for or stored.
+    """Check the names and values of dynamic settings, requested or stored.
 
     Args:
-        per_broker: for one broker; else for all of them.
+        per_broker: the settings are for one broker; else for all of them.
 
     Raises:
         ConfigError: one line that names every setting with the first fault found.
@@ -69,9 +69,9 @@ def check_dynamic(settings: Mapping[str, str], *, per_broker: bool) -> None:
 
 
 def usable(settings: Mapping[str, str], *, per_broker: bool) -> tuple[dict[str, str], list[str]]:
-    """Of stored settings those that can be acted on, and one line for each of the others.
+    """The valid ones of stored settings, and an error line for each of the others.
 
-    Another broker of the cluster, or a newer one, may have stored what this one would refuse.
+    Another or a newer broker of the cluster may have stored settings that this one refuses.
     """
     good: dict[str, str] = {}
     problems: list[str] = []
@@ -86,10 +86,10 @@ def usable(settings: Mapping[str, str], *, per_broker: bool) -> tuple[dict[str, 
 
 
 def check_change(old: Config, new: Config) -> None:
-    """Check what a broker that runs with ``old`` cannot make of ``new``.
+    """Check a change from ``old`` to ``new`` while the broker runs.
 
     Raises:
-        ConfigError: a number of threads changes too much at once, or a limit would let nobody in.
+        ConfigError: a number of threads changes too much at once, or a limit would refuse all connections.
     """
     for name in _THREAD_COUNTS:
         before, after = old.int(name), new.int(name)
@@ -102,18 +102,18 @@ def check_change(old: Config, new: Config) -> None:
 
 
 def changed_settings(old: Config, new: Config) -> list[str]:
-    """The names, also of single listeners' settings, under which ``new`` says something else."""
+    """The names of settings, also of single listeners, whose values differ."""
     names = dict.fromkeys([*BROKER_SETTINGS, *old.given, *new.given])
     return [name for name in names if _value_of(old, name) != _value_of(new, name)]
 
 
 def is_reloadable(name: str) -> bool:
-    """Whether a change in the file can be acted on without a restart."""
+    """Whether a change of ``name`` in the file has effect without a restart."""
     return _is_dynamic(name) and name not in _FIXED_HERE
 
 
 def can_be_changed(setting: Setting) -> bool:
-    """Whether ``check_dynamic`` takes the setting at all; for brokers and for single listeners alike."""
+    """Whether `check_dynamic` accepts the setting, for brokers or for single listeners."""
     return setting.scope is not Scope.READ_ONLY and setting.name not in _FIXED_HERE
 
 
@@ -125,7 +125,7 @@ def _value_of(config: Config, name: str) -> object:
 
 
 def _is_dynamic(name: str) -> bool:
-    """Names of no setting at all may be meant for a plug-in: Kafka stores them."""
+    """True for unknown names, too: they may be meant for a plug-in, and Kafka stores them."""
     setting = BROKER_SETTINGS.get(name)
     return setting is None or setting.scope is not Scope.READ_ONLY
 
@@ -146,7 +146,7 @@ def _check_value(name: str, text: str) -> None:
     except BadValueError as error:
         shown = "[hidden]" if setting.is_secret else trim(text)
         raise ConfigError(f"{name}={shown}: {error}") from None
-    # Here and not in check_change, so that what stands in the tree is ignored: twice 0 is 0, it could not be undone.
+    # Checked here and not in check_change, so that a stored 0 is ignored: doubling 0 could never undo it.
     if name in _THREAD_COUNTS and isinstance(value, int):
         most = _MOST_CLEANERS if name == "log.cleaner.threads" else _MOST_THREADS
         if not 1 <= value <= most:

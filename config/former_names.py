@@ -1,22 +1,22 @@
-"""Names that Kafka's brokers once took, or take elsewhere, and what stands for them now."""
+"""Names of settings that Kafka has removed, with their replacements."""
 
 _LISTENERS = "use listeners"
 _ADVERTISED = "use advertised.listeners"
-_QUOTAS = "quotas are set while the broker runs, by kafka-configs"
-_TOPICS = "a topic's own value is set on the topic, by kafka-configs or kafka-topics"
+_QUOTAS = "set quotas while the broker runs, by kafka-configs"
+_TOPICS = "set it on the topic, by kafka-configs or kafka-topics"
 _ZOOKEEPER = "use zookeeper.connect"
 
 FORMER_NAMES: dict[str, str] = {
-    # Kafka 3.0 took these away.
+    # removed in Kafka 3.0
     "advertised.host.name": _ADVERTISED,
     "advertised.port": _ADVERTISED,
     "host.name": _LISTENERS,
     "port": _LISTENERS,
     "quota.consumer.default": _QUOTAS,
     "quota.producer.default": _QUOTAS,
-    "zookeeper.sync.time.ms": "nothing stands for it, it had no effect",
+    "zookeeper.sync.time.ms": "no replacement: it had no effect",
     # Kafka 0.9
-    "controller.message.queue.size": "nothing stands for it, the queue is not bounded",
+    "controller.message.queue.size": "no replacement: the queue has no limit",
     "replica.lag.max.messages": "use replica.lag.time.max.ms",
     # Kafka 0.8
     "log.cleanup.interval.mins": "use log.retention.check.interval.ms",
@@ -36,7 +36,7 @@ FORMER_NAMES: dict[str, str] = {
     "log.retention.size": "use log.retention.bytes",
     "max.message.size": "use message.max.bytes",
     "max.socket.request.bytes": "use socket.request.max.bytes",
-    "max.topic.name.length": "nothing stands for it, names have up to 249 characters",
+    "max.topic.name.length": "no replacement: names have at most 249 characters",
     "monitoring.period.secs": "use metrics.sample.window.ms",
     "num.threads": "use num.io.threads",
     "socket.receive.buffer": "use socket.receive.buffer.bytes",
@@ -50,5 +50,5 @@ FORMER_NAMES: dict[str, str] = {
     "zk.connect": _ZOOKEEPER,
     "zk.connectiontimeout.ms": "use zookeeper.connection.timeout.ms",
     "zk.sessiontimeout.ms": "use zookeeper.session.timeout.ms",
-    "zk.synctime.ms": "nothing stands for it, it had no effect",
+    "zk.synctime.ms": "no replacement: it had no effect",
 }

@@ -1,4 +1,4 @@
-"""Listeners: ``NAME://host:port``, and which security protocol a name stands for."""
+"""Parses listeners (``NAME://host:port``) and the map from listener names to security protocols."""
 
 import ipaddress
 import re
@@ -9,7 +9,7 @@ from .config_error import ConfigError
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
-# Kafka's own pattern, in its meaning: a name in capital letters or not, a host that may be in brackets or left out.
+# Equivalent to Kafka's pattern: a name in any case, a host that may be in brackets or left out.
 _LISTENER = re.compile(r"(?P<name>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-%._:]*)\]?:(?P<port>-?[0-9]+)")
 _PORTS, _TOLD_PORTS = (0, 65535), (-(2**31), 2**31 - 1)
 _COMMA = re.compile(r"\s*,\s*")
@@ -17,11 +17,11 @@ _COMMA = re.compile(r"\s*,\s*")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A listener, or an address that clients are told.
+    """A listener, or an advertised address.
 
     Attributes:
         name: in capital letters.
-        host: None: every address of this machine. An IPv6 address stands without its brackets.
+        host: None: every address of this machine. An IPv6 address is written without brackets.
         security_protocol: one of ``SECURITY_PROTOCOLS``.
     """
 
@@ -36,11 +36,7 @@ class Listener:
 
 
 def parse_protocol_map(text: str, setting: str = "listener.security.protocol.map") -> dict[str, str]:
-    """Read ``NAME:PROTOCOL,…`` into protocols by name in capital letters.
-
-    Raises:
-        ConfigError: an element is not of this form, or names no protocol.
-    """
+    """Parse ``NAME:PROTOCOL,…``; returns protocols by name in capital letters. Raises ConfigError."""
     protocols: dict[str, str] = {}
     for pair in filter(None, _COMMA.split(text.strip())):
         name, colon, protocol = pair.rpartition(":")
@@ -57,16 +53,17 @@ def parse_protocol_map(text: str, setting: str = "listener.security.protocol.map
 def parse_listeners(
     text: str, protocols: Mapping[str, str], setting: str = "listeners", *, opened: bool = True
 ) -> tuple[Listener, ...]:
-    """Read a list of listeners.
+    """Parse a list of listeners.
 
     Args:
         protocols: the security protocol by listener name (``parse_protocol_map``).
-        setting: the setting's name for the errors.
-        opened: they are listened on. Ports must then be ports, and two listeners on one port are an error, unless one
-            is IPv4 and the other IPv6, or the port is 0. What clients are told may be any 32-bit number, as in Kafka.
+        setting: the name of the setting, for errors.
+        opened: the broker listens on them. Then ports must be valid, and two listeners may share a port only if the
+            port is 0, or one address is IPv4 and the other IPv6. The port of an advertised listener may be any 32-bit
+            number, as in Kafka.
 
     Raises:
-        ConfigError: names the setting, its value and what is wrong with it.
+        ConfigError: names the setting, its value and the fault.
     """
     where = f"{setting}={text}"
     listeners = [_listener(element, protocols, where, opened) for element in filter(None, _COMMA.split(text.strip()))]
@@ -74,7 +71,7 @@ def parse_listeners(
         raise ConfigError(f"{where}: must name at least one listener, like PLAINTEXT://:9092")
     names = [listener.name for listener in listeners]
     if len(set(names)) != len(names):
-        raise ConfigError(f"{where}: every listener must have a name of its own")
+        raise ConfigError(f"{where}: the names of listeners must differ")
     if opened:
         _check_ports(listeners, where)
     return tuple(listeners)
@@ -83,15 +80,15 @@ def parse_listeners(
 def _listener(element: str, protocols: Mapping[str, str], where: str, opened: bool) -> Listener:
     match = _LISTENER.fullmatch(element)
     if match is None:
-        raise ConfigError(f"{where}: {element} must be NAME://host:port, the host may be left out")
+        raise ConfigError(f"{where}: {element} must be NAME://host:port; the host may be empty")
     name = match["name"].upper()
-    # Kafka finds out about a port that is none when it opens it.
+    # Kafka notices an invalid port when it opens the listener.
     least, most = _PORTS if opened else _TOLD_PORTS
     port = int(match["port"]) if len(match["port"]) <= 11 else least - 1
     if not least <= port <= most:
         raise ConfigError(f"{where}: the port of {element} must be from {least} to {most}")
     if name not in protocols:
-        raise ConfigError(f"{where}: listener.security.protocol.map has no protocol for {name}")
+        raise ConfigError(f"{where}: listener.security.protocol.map has no entry for {name}")
     return Listener(name, match["host"] or None, port, protocols[name])
 
 
@@ -107,7 +104,7 @@ def _check_ports(listeners: Sequence[Listener], where: str) -> None:
 
 
 def _ip_version(host: str | None) -> int:
-    """4 or 6, or 0 for a name or none."""
+    """4 or 6; 0 for a host name or no host."""
     try:
         return ipaddress.ip_address(host or "").version
     except ValueError:

@@ -1,4 +1,4 @@
-"""Lines for the log, at the start and with each change: settings that were given and do not do what they say."""
+"""Warnings about given settings that have no effect, or only part of it; logged at the start and at each change."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,9 +11,9 @@ from .values import trim
 if TYPE_CHECKING:
     from .config import Config
 
-# With one broker these ask for more replicas than there can be; what comes of it.
+# Settings that ask for more replicas than a single broker can have, and the consequence.
 _TOO_MANY_REPLICAS = {
-    "default.replication.factor": "topics created without a number of replicas are refused",
+    "default.replication.factor": "topics created without a replication factor are refused",
     "min.insync.replicas": "records produced with acks=all are refused",
     "offsets.topic.replication.factor": "the offsets topic cannot be created and consumer groups wait for ever",
     "transaction.state.log.replication.factor": "the transactions topic cannot be created",
@@ -21,12 +21,12 @@ _TOO_MANY_REPLICAS = {
 }
 
 
-# Settings of which the network room asks each listener's own value.
+# Settings whose value for a single listener has effect.
 _ACTED_ON_BY_LISTENER = frozenset({"max.connection.creation.rate", "max.connections"})
 
 
 def notices(config: "Config") -> list[str]:
-    """What to tell whoever starts the broker, one line each, in the order the settings were given."""
+    """Warnings for the start of the broker, one line each, in the order the settings were given."""
     lines = [line for name in config.given for line in notices_of(config, name)]
     if config.uses_embedded_store:
         lines += [
@@ -38,13 +38,13 @@ def notices(config: "Config") -> list[str]:
 
 
 def notices_of(config: "Config", name: str) -> list[str]:
-    """What to tell of one setting that was given: nothing, or one line."""
+    """The warning about one given setting: no line, or one."""
     setting = setting_taken(config, name)
     return _of_known(config, name, setting) if setting is not None else [_of_unknown(config, name)]
 
 
 def topic_notices(topic: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """What to tell when a topic's own settings change from ``old`` to ``new``: one line each that nothing comes of."""
+    """Warnings when a topic's settings change from ``old`` to ``new``: one line for each that has no effect."""
     lines: list[str] = []
     for name, text in new.items():
         setting = TOPIC_SETTINGS.get(name)
@@ -53,14 +53,14 @@ def topic_notices(topic: str, old: Mapping[str, str], new: Mapping[str, str]) ->
         where, note = f"topic {topic}: {name}={trim(text)}", setting.support.note
         match setting.support.kind:
             case SupportKind.NOT_YET:
-                lines.append(f"{where} is not acted on yet: it needs {note}")
+                lines.append(f"{where} has no effect yet: it needs {note}")
             case SupportKind.NO_MEANING:
-                lines.append(f"{where} has no meaning here: {note}")
+                lines.append(f"{where} has no effect: {note}")
     return lines
 
 
 def setting_taken(config: "Config", name: str) -> Setting | None:
-    """The setting that was given under the name, where it was given; None: it is ignored."""
+    """The setting that the given ``name`` refers to; None when the name is ignored."""
     if name in config.dynamic and name in DYNAMIC_ONLY_SETTINGS:
         return DYNAMIC_ONLY_SETTINGS[name]
     return config.setting(name)
@@ -71,13 +71,13 @@ def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
     note = setting.support.note
     match setting.support.kind:
         case SupportKind.NOT_YET:
-            return [f"{where} is not acted on yet: it needs {note}"]
+            return [f"{where} has no effect yet: it needs {note}"]
         case SupportKind.NO_MEANING:
-            return [f"{where} has no meaning here: {note}"]
+            return [f"{where} has no effect: {note}"]
         case SupportKind.PARTLY if config.value_given(name) != setting.default_value(config.uses_embedded_store):
-            return [f"{where} is acted on in part: {note}"]
+            return [f"{where} has effect only in part: {note}"]
         case SupportKind.ACTED_ON if name != setting.name and setting.name not in _ACTED_ON_BY_LISTENER:
-            return [f"{where} is not acted on yet: {setting.name} holds for all listeners alike"]
+            return [f"{where} has no effect yet: {setting.name} applies to all listeners"]
     return []
 
 
@@ -86,16 +86,16 @@ def _of_unknown(config: "Config", name: str) -> str:
 
 
 def why_ignored(name: str) -> str:
-    """What is wrong with a name under which a broker has no setting at the start, and what may be meant by it."""
+    """Why ``name`` is no setting of a broker at the start, and which setting may be meant."""
     if name in FORMER_NAMES:
-        return f"Kafka took it away long ago: {FORMER_NAMES[name]}"
+        return f"Kafka removed it long ago: {FORMER_NAMES[name]}"
     if name in DYNAMIC_ONLY_SETTINGS:
-        return "it is set while the broker runs, by kafka-configs"
+        return "it can only be set while the broker runs, by kafka-configs"
     if name in TOPIC_SETTINGS:
         synonyms = TOPIC_SETTINGS[name].synonyms
-        hint = f"; for topics without it the broker has {synonyms[0]}" if synonyms else ""
+        hint = f"; the broker's default for topics is {synonyms[0]}" if synonyms else ""
         return f"it is a setting of topics{hint}"
-    import difflib  # only here: it costs more to import than all the rest of this room
+    import difflib  # only here: its import takes longer than that of the whole package config
 
     close = difflib.get_close_matches(name, BROKER_SETTINGS, n=1, cutoff=0.8)
-    return "there is no such setting" + (f"; is {close[0]} meant?" if close else "")
+    return "there is no such setting" + (f"; did you mean {close[0]}?" if close else "")

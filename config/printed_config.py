@@ -5,9 +5,9 @@ from .table import BROKER_SETTINGS
 
 
 def printed_config(config: Config) -> str:
-    """One line a setting, ``name=value (source)``, by name; passwords hidden, null where there is no value.
+    """One line ``name=value (source)`` for each setting, sorted; passwords are hidden, a missing value is null.
 
-    Settings for one listener only stand among the others; names that are in no table are left out.
+    Settings of one listener are included; names that no table has are left out.
     """
     lines = {name: f"{name}={_shown(config.text(name))} ({config.source(name).value})" for name in BROKER_SETTINGS}
     for name, given in config.given.items():

@@ -1,11 +1,10 @@
 """Files in Java's ``.properties`` syntax, as ``java.util.Properties.load`` reads them.
 
-A logical line is one or more lines of the file: an odd number of backslashes at the end of a line joins the next to it,
-without the next one's leading blanks. Before joining, blank lines and lines whose first character is ``#`` or ``!`` go;
-a joined line is never a comment. The key ends at the first ``=``, ``:`` or blank that no backslash stands before; then
-come blanks, at most one ``=`` or ``:``, blanks, and the value up to the end of the line, trailing blanks included.
-``\\t``, ``\\n``, ``\\r``, ``\\f`` and ``\\uXXXX`` are what they are in Java, and any other character behind a backslash
-is itself. The last of several lines with the same key wins.
+A line that ends in an odd number of backslashes continues on the next line, whose leading blanks are dropped. Blank
+lines and lines that begin with ``#`` or ``!`` are comments, unless they continue a line. The key ends at the first
+``=``, ``:`` or blank without a backslash before it. Then follow blanks, at most one ``=`` or ``:``, blanks, and the
+value, including trailing blanks. ``\\t``, ``\\n``, ``\\r``, ``\\f`` and ``\\uXXXX`` are escapes as in Java; a backslash
+before any other character is dropped. The last line of a key wins.
 """
 
 import re
@@ -33,7 +32,7 @@ class Property:
 
 
 def read_properties(path: Path) -> dict[str, Property]:
-    """Read a file, as ISO-8859-1 like Kafka does: other characters are written ``\\uXXXX``.
+    """Read a file in ISO-8859-1, as Kafka does; other characters are written ``\\uXXXX``.
 
     Raises:
         ConfigError: the file cannot be read, or an escape in it is broken.
@@ -49,7 +48,7 @@ def parse_properties(text: str, source: str = "settings") -> dict[str, Property]
     """Read a text; the last line of a name wins.
 
     Raises:
-        ConfigError: a ``\\u`` without four hexadecimal digits behind it, named with ``source`` and its line.
+        ConfigError: a ``\\u`` is not followed by four hexadecimal digits; the error names ``source`` and the line.
     """
     properties: dict[str, Property] = {}
     for number, line in _logical_lines(text):

@@ -1,7 +1,7 @@
-"""Settings that refuse the start, because a broker that ignored them would not be what was asked for.
+"""Settings that refuse the start, because a broker that ignored them would not do what the operator wants.
 
-Two kinds: another way to run Kafka (KRaft), and protection that is not there. An empty value or Kafka's own
-default asks for nothing and is let through.
+There are two kinds: settings of another mode of Kafka (KRaft), and settings of missing protection. An empty value and
+Kafka's default are accepted.
 """
 
 from .config import Config
@@ -9,8 +9,8 @@ from .config_error import ConfigError
 from .setting import Setting, SupportKind
 from .values import trim
 
-# Unknown names that can only mean protection, and which: a misspelt ``ssl.…`` must not start an open broker, and
-# neither must what Kafka's own authorizer reads beside the table.
+# Prefixes of unknown names that can only mean protection: a misspelt ``ssl.…`` must not start an open broker, and
+# neither must a setting that Kafka's authorizer reads outside the table.
 _PROTECTION_PREFIXES = {
     "allow.everyone.if.no.acl.found": "authorization",
     "authorizer.": "authorization",
@@ -21,15 +21,11 @@ _PROTECTION_PREFIXES = {
     "zookeeper.sasl.": "SASL to ZooKeeper",
     "zookeeper.ssl.": "TLS to ZooKeeper",
 }
-_OPEN = "pybroker does not start without protection that was asked for"
+_OPEN = "pybroker does not start without the protection that the settings ask for"
 
 
 def check_refusals(config: Config) -> None:
-    """Refuse what cannot be given.
-
-    Raises:
-        ConfigError: one line with every setting in question.
-    """
+    """Raises ConfigError, with one line that names every refused setting."""
     _refuse_other_modes(config)
     _refuse_protection(config)
     _refuse_secure_listeners(config)
@@ -60,28 +56,26 @@ def _refuse_protection(config: Config) -> None:
     asked += [(name, note) for name in config.unknown if (note := _protection_meant(name)) is not None]
     if not asked:
         return
-    # Values stay out of the line: many of these are secrets.
+    # The line contains no values, because many of them are secrets.
     names = ", ".join(f"{name} ({config.given[name].place})" for name, _ in asked)
     missing = ", ".join(dict.fromkeys(note for _, note in asked))
-    raise ConfigError(
-        f"{names}: not there yet: {missing}; pybroker does not start without protection that was asked for"
-    )
+    raise ConfigError(f"{names}: not supported yet: {missing}; {_OPEN}")
 
 
 def _refuse_secure_listeners(config: Config) -> None:
     for listener in config.listeners() + (config.advertised_listeners() or ()):
         if listener.security_protocol != "PLAINTEXT":
-            raise ConfigError(f"{listener}: listeners with {listener.security_protocol} are not there yet; {_OPEN}")
+            raise ConfigError(f"{listener}: listeners with {listener.security_protocol} are not supported yet; {_OPEN}")
 
 
 def _refuse_protection_of_another_store(config: Config) -> None:
     for name in ("zookeeper.set.acl", "zookeeper.ssl.client.enable"):
         if config.uses_embedded_store and config.boolean(name):
-            raise ConfigError(f"{name}=true ({config.given[name].place}): there is no zookeeper.connect; {_OPEN}")
+            raise ConfigError(f"{name}=true ({config.given[name].place}): zookeeper.connect is not set; {_OPEN}")
 
 
 def _asked_for(config: Config) -> list[tuple[str, Setting]]:
-    """What was given with a value that is neither empty nor Kafka's default."""
+    """The settings given with a value that is neither empty nor Kafka's default."""
     return [
         (name, setting)
         for name, value in config.given.items()

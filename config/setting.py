@@ -21,7 +21,7 @@ LOW = Importance.LOW
 
 
 class Scope(Enum):
-    """Who can change a setting while brokers run (KIP-226)."""
+    """Whether a setting can be changed while brokers run, and for which of them (KIP-226)."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -36,7 +36,7 @@ PER_TOPIC = Scope.PER_TOPIC
 
 
 class SupportKind(Enum):
-    """What pybroker does about a setting that somebody set."""
+    """The effect of a setting in pybroker."""
 
     ACTED_ON = "acted on"
     PARTLY = "partly"
@@ -48,10 +48,7 @@ class SupportKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What pybroker does about a setting, and a few words on it (what is missing, or why nothing is owed).
-
-    When a part of the broker lands, the rows that name its constant become ``ACTED_ON``: nothing else changes.
-    """
+    """The effect of a setting, and a note: what is missing, or why it has no effect."""
 
     kind: SupportKind
     note: str = ""
@@ -61,32 +58,32 @@ ACTED_ON = Support(SupportKind.ACTED_ON)
 
 
 def partly(note: str) -> Support:
-    """Acted on, but for what the note says."""
+    """The setting has effect, with the limitation in ``note``."""
     return Support(SupportKind.PARTLY, note)
 
 
 def not_yet(what: str) -> Support:
-    """Known, read and checked, but what it steers is not built; one line at the start says so when it is set."""
+    """The setting is read and checked, but ``what`` is not built; a warning says so when it is set."""
     return Support(SupportKind.NOT_YET, what)
 
 
 def no_meaning(why: str) -> Support:
-    """Steers a machine of Kafka's that pybroker is built without; one line at the start says so when it is set."""
+    """The setting is for a mechanism of Kafka that pybroker does not have; a warning says so when it is set."""
     return Support(SupportKind.NO_MEANING, why)
 
 
 def refused(what: str) -> Support:
-    """Promises protection that is not there: any value but Kafka's default refuses the start."""
+    """The setting asks for missing protection: any value but Kafka's default refuses the start."""
     return Support(SupportKind.REFUSED, what)
 
 
 def other_mode(what: str) -> Support:
-    """Belongs to a way of running Kafka that is not there: any value but Kafka's default refuses the start."""
+    """The setting belongs to a mode of Kafka that is missing: any value but Kafka's default refuses the start."""
     return Support(SupportKind.OTHER_MODE, what)
 
 
 class AppliesWhen(Enum):
-    """Where a default of pybroker's own takes the place of Kafka's."""
+    """When pybroker's own default replaces Kafka's."""
 
     EMBEDDED_STORE = "with the embedded metadata store"
     ALWAYS = "always"
@@ -94,7 +91,7 @@ class AppliesWhen(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OwnDefault:
-    """A default that differs from Kafka's: its text, where it holds, and why (for ``docs/operator/deviations.md``)."""
+    """A default that differs from Kafka's: its text, when it applies, and why (for ``docs/operator/deviations.md``)."""
 
     text: str
     when: AppliesWhen
@@ -103,15 +100,15 @@ class OwnDefault:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting: everything that is said of it anywhere comes from here.
+    """A setting. Documentation, checks, defaults and DescribeConfigs all come from here.
 
     Attributes:
         default: Kafka's default as text; None is null.
-        check: what a value may be beyond its type, or None.
+        check: restricts the values of the type, or None.
         doc: one sentence.
-        own_default: the default here where it differs from Kafka's.
-        internal: Kafka keeps it out of its documentation.
-        synonyms: a topic's setting: the broker settings that give its default, first found first.
+        own_default: pybroker's default if it differs from Kafka's.
+        internal: Kafka does not document it.
+        synonyms: for a topic's setting, the broker settings that give its default; the first that is set wins.
     """
 
     name: str
@@ -127,10 +124,10 @@ class Setting:
     synonyms: tuple[str, ...] = ()
 
     def parse(self, text: str) -> Value:
-        """The value that a text gives.
+        """The value of ``text``.
 
         Raises:
-            BadValueError: the text is no value of the type, or the value is not allowed; says what is.
+            BadValueError: the text is no value of the type, or not allowed; the error says what is allowed.
         """
         value = parse_value(self.type, text)
         if self.check is not None:
@@ -138,14 +135,14 @@ class Setting:
         return value
 
     def default_text(self, embedded_store: bool) -> str | None:
-        """The default in force here, as text."""
+        """The default that applies, as text."""
         own = self.own_default
         if own is not None and (embedded_store or own.when is AppliesWhen.ALWAYS):
             return own.text
         return self.default
 
     def default_value(self, embedded_store: bool) -> Value | None:
-        """The default in force here, as a value."""
+        """The default that applies, as a value."""
         text = self.default_text(embedded_store)
         return None if text is None else parse_value(self.type, text)
 

@@ -1,4 +1,4 @@
-"""The table of settings: every name pybroker knows, each declared once under ``settings/``."""
+"""The tables of all settings that pybroker knows; each is declared once in ``settings/``."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from .settings import (
     zookeeper,
 )
 
-# Subject of a section of the settings page, and its rows.
+# The sections of the settings page: title and rows.
 BROKER_SECTIONS: tuple[tuple[str, tuple[Setting, ...]], ...] = (
     ("Broker", broker.SETTINGS),
     ("Network", network.SETTINGS),

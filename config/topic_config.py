@@ -1,4 +1,4 @@
-"""A topic's settings: its own overrides above the broker's defaults."""
+"""A topic's settings: its own values, and the broker's defaults for the rest."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -11,7 +11,7 @@ from .typed_values import TypedValues
 from .values import BadValueError, Value, trim
 
 _UNBOUNDED = 9223372036854775807
-# The last two are for KRaft alone (KIP-950).
+# The last two exist in KRaft mode only (KIP-950).
 _TIERED_STORAGE = ("remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable")
 
 
@@ -19,7 +19,7 @@ class TopicConfig(TypedValues):
     """The settings of one topic by their topic names (``segment.bytes``), read-only.
 
     Attributes:
-        overrides: what was set for this topic itself, as text.
+        overrides: the values set on the topic itself, as text.
     """
 
     __slots__ = ("overrides",)
@@ -35,7 +35,7 @@ class TopicConfig(TypedValues):
         """A topic's settings on a broker.
 
         Args:
-            overrides: the topic's own, by topic names.
+            overrides: the values set on the topic, by topic names.
 
         Raises:
             ConfigError: an unknown name, or a value that is not allowed; one plain line.
@@ -46,9 +46,9 @@ class TopicConfig(TypedValues):
 
     @classmethod
     def in_force(cls, config: Config, overrides: Mapping[str, str]) -> "TopicConfig":
-        """The settings that a topic which is there goes by: ``defaults`` without the checks that look at several.
+        """The settings of an existing topic: `defaults` without the checks across several settings.
 
-        What was right when the topic's own settings were made may not fit the broker's any more.
+        Settings that were valid when they were set may no longer fit the broker's.
 
         Raises:
             ConfigError: as ``defaults``.
@@ -60,13 +60,13 @@ class TopicConfig(TypedValues):
 
     @property
     def timestamp_before_max_ms(self) -> int:
-        """How far before the broker's clock a timestamp may lie; unset: the older setting for both sides."""
+        """How far behind the broker's clock a timestamp may be; if unset, the older setting for both directions."""
         before = self.int("message.timestamp.before.max.ms")
         return before if before != _UNBOUNDED else self.int("message.timestamp.difference.max.ms")
 
     @property
     def timestamp_after_max_ms(self) -> int:
-        """How far after the broker's clock a timestamp may lie; unset: the older setting for both sides."""
+        """How far ahead of the broker's clock a timestamp may be; if unset, the older setting for both directions."""
         after = self.int("message.timestamp.after.max.ms")
         return after if after != _UNBOUNDED else self.int("message.timestamp.difference.max.ms")
 
@@ -74,15 +74,15 @@ class TopicConfig(TypedValues):
 def broker_defaults(config: Config) -> dict[str, Value | None]:
     """The values of a topic without settings of its own.
 
-    A topic's name may stand for several settings of the broker in different units (``log.retention.ms``, ``.minutes``,
-    ``.hours``); the Config resolves those.
+    A topic's setting may correspond to several settings of the broker in different units (``log.retention.ms``,
+    ``.minutes``, ``.hours``); the Config resolves those.
     """
     return dict(_broker_defaults(config))
 
 
 @lru_cache(maxsize=2)
 def _broker_defaults(config: Config) -> Mapping[str, Value | None]:
-    """Looked up once for a Config, which never changes: a start asks twice for each partition."""
+    """Cached, because a start asks twice for each partition and a Config never changes."""
     values: dict[str, Value | None] = {}
     for name, setting in TOPIC_SETTINGS.items():
         values[name] = config.value(setting.synonyms[0]) if setting.synonyms else setting.default_value(False)
@@ -94,9 +94,9 @@ def _broker_defaults(config: Config) -> Mapping[str, Value | None]:
 
 
 def usable_overrides(overrides: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Of a topic's stored settings those that can be acted on, and one line for each of the others.
+    """The valid ones of a topic's stored settings, and an error line for each of the others.
 
-    Another broker of the cluster, or a newer one, may have stored what this one would refuse.
+    Another or a newer broker of the cluster may have stored settings that this one refuses.
     """
     good: dict[str, str] = {}
     problems: list[str] = []
@@ -113,7 +113,7 @@ def usable_overrides(overrides: Mapping[str, str]) -> tuple[dict[str, str], list
 def _parse(name: str, text: str) -> Value:
     setting = TOPIC_SETTINGS.get(name)
     if setting is None:
-        raise ConfigError(f"{name}: no setting of a topic has this name")
+        raise ConfigError(f"{name}: there is no such setting of topics")
     try:
         return setting.parse(text)
     except BadValueError as error:
@@ -126,4 +126,4 @@ def _check_together(topic: TopicConfig) -> None:
         raise ConfigError(f"min.compaction.lag.ms={least}: must not exceed max.compaction.lag.ms={most}")
     for name in _TIERED_STORAGE:
         if topic.boolean(name):
-            raise ConfigError(f"{name}=true: tiered storage is not there")
+            raise ConfigError(f"{name}=true: tiered storage is not supported")

@@ -1,11 +1,11 @@
-"""Values of settings by name, with one getter a type."""
+"""Values of settings by name, with one getter for each type."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from .values import Value
 
-# The getters are named after types, and inside a class body their names hide the types'.
+# The getters are named after types, and would hide the types inside the class body.
 _Int: TypeAlias = int
 _List: TypeAlias = tuple[str, ...]
 
@@ -13,8 +13,7 @@ _List: TypeAlias = tuple[str, ...]
 class TypedValues:
     """Read-only values of settings by Kafka's names.
 
-    A name that is not in the table, or a getter of another type than the setting's, is an error of the program
-    (KeyError, TypeError), not of the user.
+    An unknown name raises KeyError and a getter of the wrong type TypeError: both are bugs of the program.
     """
 
     __slots__ = ("_values",)
@@ -51,7 +50,7 @@ class TypedValues:
         """A string, class or password that is not null."""
         value = self._values[name]
         if not isinstance(value, str):
-            raise self._wrong(name, "a text")
+            raise self._wrong(name, "a string")
         return value
 
     def optional_string(self, name: str) -> str | None:
@@ -70,7 +69,7 @@ class TypedValues:
         return None if self._values[name] is None else self.list(name)
 
     def value(self, name: str) -> Value | None:
-        """The value whatever its type."""
+        """The value, of any type."""
         return self._values[name]
 
     def names(self) -> Iterator[str]:

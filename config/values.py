@@ -1,8 +1,8 @@
-"""Values of settings: text as it stands in a file, and what the code works with.
+"""Converts values of settings from text and to text.
 
-The types and what they accept are Kafka's (``ConfigDef.Type``): surrounding blanks go, integers have 16, 32 or 64
-bits, a list is split at commas, a boolean is ``true`` or ``false`` in any case. ``class`` keeps the name of the class
-as text: there is no Java here to load it.
+The types and their syntax are Kafka's (``ConfigDef.Type``): surrounding blanks are dropped, integers have 16, 32 or 64
+bits, a list is split at commas, a boolean is ``true`` or ``false`` in any case. A ``class`` is kept as text, because
+there is no Java to load it.
 """
 
 import math
@@ -11,9 +11,9 @@ from enum import Enum
 
 Value = bool | int | float | str | tuple[str, ...]
 
-# Java's String.trim takes off everything up to the space; str.strip() without an argument takes off more.
+# Java's String.trim removes every character up to the space; str.strip() without an argument removes more.
 _BLANKS = "".join(map(chr, range(33)))
-# Java takes every decimal digit of Unicode that is one UTF-16 unit.
+# Java accepts every decimal digit of Unicode that is one UTF-16 unit.
 _INTEGER = re.compile(r"[+-]?(?:(?![\U00010000-\U0010ffff])\d)+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?|[+-]?Infinity")
 _COMMA = re.compile(r"\s*,\s*")
@@ -47,20 +47,16 @@ _BITS = {ValueType.SHORT: 16, ValueType.INT: 32, ValueType.LONG: 64}
 
 
 class BadValueError(ValueError):
-    """A text that is no value of its type, or a value that is not allowed; the text says what is."""
+    """A text that is no value of the type, or a value that is not allowed; the message says what is allowed."""
 
 
 def trim(text: str) -> str:
-    """Take off the blanks Kafka takes off around every value."""
+    """Remove the blanks around a value that Kafka removes."""
     return text.strip(_BLANKS)
 
 
 def parse_value(value_type: ValueType, text: str) -> Value:
-    """Turn a text into a value of the type.
-
-    Raises:
-        BadValueError: saying what would be a value.
-    """
+    """Convert a text to a value of the type. Raises BadValueError, which says what is allowed."""
     trimmed = trim(text)
     match value_type:
         case ValueType.STRING | ValueType.PASSWORD:
@@ -78,13 +74,13 @@ def parse_value(value_type: ValueType, text: str) -> Value:
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """Split at commas as Kafka does: blanks around a comma go, empty elements stay, an empty text is an empty list."""
+    """Split at commas as Kafka does: blanks around commas are dropped, empty elements stay, "" is an empty list."""
     trimmed = trim(text)
     return tuple(_COMMA.split(trimmed)) if trimmed else ()
 
 
 def format_value(value: Value | None) -> str | None:
-    """The text of a value, as DescribeConfigs gives it; None stays None (Kafka's null)."""
+    """The text of a value as DescribeConfigs shows it; None stays None (Kafka's null)."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -127,7 +123,7 @@ def _class(text: str) -> str:
 
 def _integer(text: str, bits: int) -> int:
     limit = 1 << (bits - 1)
-    # A length check first: int() of a text of millions of digits is slow, and Python refuses over 4,300.
+    # Check the length first: int() of millions of digits is slow, and Python refuses more than 4,300.
     if _INTEGER.fullmatch(text) and len(text) <= 4000:
         value = int(text)
         if -limit <= value < limit:

@@ -5,7 +5,7 @@ from ..setting import MEDIUM, READ_ONLY, Setting
 from ..values import BOOLEAN, INT, LIST, SHORT, STRING
 from .parts import NEW_GROUPS
 
-# A row reads as a table does: fmt would give each of its words a line.
+# The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
 SETTINGS = (
     Setting("group.consumer.assignors", LIST,
@@ -18,7 +18,7 @@ SETTINGS = (
     Setting("group.consumer.max.heartbeat.interval.ms", INT, "15000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Longest heartbeat interval that may be set."),
     Setting("group.consumer.max.session.timeout.ms", INT, "60000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
-            "Longest session time-out that may be set."),
+            "Longest session timeout that may be set."),
     Setting("group.consumer.max.size", INT, "2147483647", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Most members of a group."),
     Setting("group.consumer.migration.policy", STRING,
@@ -28,9 +28,9 @@ SETTINGS = (
     Setting("group.consumer.min.heartbeat.interval.ms", INT, "5000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Shortest heartbeat interval that may be set."),
     Setting("group.consumer.min.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
-            "Shortest session time-out that may be set."),
+            "Shortest session timeout that may be set."),
     Setting("group.consumer.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
-            "Session time-out given to members."),
+            "Session timeout given to members."),
     Setting("group.coordinator.append.linger.ms", INT, "10", at_least(0), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Time for which the newer coordinator gathers writes."),
     Setting("group.coordinator.new.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, NEW_GROUPS,
@@ -54,7 +54,7 @@ SETTINGS = (
             NEW_GROUPS,
             "Longest lock on a record that may be set."),
     Setting("group.share.max.session.timeout.ms", INT, "60000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
-            "Longest session time-out that may be set for share groups."),
+            "Longest session timeout that may be set for share groups."),
     Setting("group.share.max.size", SHORT, "200", between(10, 1000), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Most members of a share group."),
     Setting("group.share.min.heartbeat.interval.ms", INT, "5000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
@@ -63,12 +63,12 @@ SETTINGS = (
             NEW_GROUPS,
             "Shortest lock on a record that may be set."),
     Setting("group.share.min.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
-            "Shortest session time-out that may be set for share groups."),
+            "Shortest session timeout that may be set for share groups."),
     Setting("group.share.partition.max.record.locks", INT, "200", between(100, 10000), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Records of a partition that a share group may hold locked."),
     Setting("group.share.record.lock.duration.ms", INT, "30000", between(1000, 60000), MEDIUM, READ_ONLY, NEW_GROUPS,
             "How long a record stays locked for the member it was given to."),
     Setting("group.share.session.timeout.ms", INT, "45000", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
-            "Session time-out given to members of a share group."),
+            "Session timeout given to members of a share group."),
 )
 # fmt: on

@@ -5,7 +5,7 @@ from ..setting import HIGH, LOW, MEDIUM, READ_ONLY, Setting
 from ..values import BOOLEAN, INT, LIST, LONG, STRING
 from .parts import KRAFT, KRAFT_MODE, SASL, UNSTABLE_APIS
 
-# A row reads as a table does: fmt would give each of its words a line.
+# The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
 SETTINGS = (
     Setting("broker.heartbeat.interval.ms", INT, "2000", None, MEDIUM, READ_ONLY, KRAFT,

@@ -5,7 +5,7 @@ from ..setting import CLUSTER_WIDE, LOW, READ_ONLY, Setting
 from ..values import BOOLEAN, INT, LIST, LONG, STRING
 from .parts import CLIENT_TELEMETRY, JMX, METRICS
 
-# A row reads as a table does: fmt would give each of its words a line.
+# The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
 SETTINGS = (
     Setting("auto.include.jmx.reporter", BOOLEAN, "true", None, LOW, READ_ONLY, JMX,

@@ -13,7 +13,7 @@ SETTINGS = (
         MEDIUM,
         READ_ONLY,
         ACTED_ON,
-        "File of the embedded metadata store; without it __pybroker_metadata.db in the first log directory.",
+        "File of the embedded metadata store; default: __pybroker_metadata.db in the first log directory.",
     ),
     Setting(
         "pybroker.zookeeper.digest",
@@ -23,7 +23,7 @@ SETTINGS = (
         MEDIUM,
         READ_ONLY,
         ACTED_ON,
-        "User and password (user:password) for ZooKeeper's authentication scheme digest.",
+        "user:password for ZooKeeper's digest authentication.",
     ),
     Setting(
         "pybroker.zookeeper.guard",
@@ -33,7 +33,7 @@ SETTINGS = (
         MEDIUM,
         READ_ONLY,
         ACTED_ON,
-        "Have a small process beside the broker end its session with ZooKeeper as soon as the broker's process dies.",
+        "Run a small process that ends the broker's ZooKeeper session as soon as the broker's process dies.",
     ),
     Setting(
         "pybroker.record.validation",
@@ -43,7 +43,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "How far a produced batch is checked: its header and checksum, or every record in it as Kafka does.",
+        "Check only the header and checksum of a produced batch, or every record as Kafka does.",
     ),
     Setting(
         "pybroker.fetch.gather.max.ms",
@@ -53,9 +53,10 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Where many consumers wait for the same records, how long these may gather before they are sent; 0: never.",
+        "When many consumers wait for the same records, delay their responses this long to send more at once; 0: "
+        "never.",
     ),
-    # What bounds memory where Kafka has no bound: docs/operator/limits.md.
+    # Limits on memory that Kafka does not bound: docs/operator/limits.md.
     Setting(
         "pybroker.batch.inline.max.bytes",
         LONG,
@@ -64,8 +65,8 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Largest size that a compressed batch may have when it is unpacked in the broker's own process; larger "
-        "ones are read in another process, one at a time.",
+        "Largest decompressed size of a batch that the broker's own process unpacks; a child process reads larger "
+        "ones, one at a time.",
     ),
     Setting(
         "pybroker.batch.inline.max.records",
@@ -75,8 +76,8 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Records that a batch may have that is unpacked in the broker's own process; those with more are read in "
-        "another process, one at a time.",
+        "Most records of a compressed batch that the broker's own process unpacks; a child process reads larger "
+        "ones, one at a time.",
     ),
     Setting(
         "pybroker.batch.max.decompressed.bytes",
@@ -86,7 +87,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Largest size that a compressed batch may have when it is unpacked to look at its records.",
+        "Largest decompressed size of a batch whose records the broker reads.",
     ),
     Setting(
         "pybroker.batch.max.record.errors",
@@ -96,7 +97,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Records at fault that are named one by one when a batch is refused for them; the others are counted.",
+        "Most invalid records that the error of a refused batch names one by one; the rest are counted.",
     ),
     Setting(
         "pybroker.fetch.sessions.max.partitions",
@@ -106,7 +107,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Partitions that all incremental fetch sessions together remember; beyond it no session is opened.",
+        "Most partitions of all incremental fetch sessions together; beyond it no session is opened.",
     ),
     Setting(
         "pybroker.fetch.waiting.max.bytes",
@@ -116,8 +117,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory that fetches may take together while they wait for records; beyond it those that have waited for "
-        "longest are answered with what there is.",
+        "Memory of all fetches that wait for records; beyond it the longest-waiting ones are answered early.",
     ),
     Setting(
         "pybroker.groups.max.bytes",
@@ -127,8 +127,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory that all groups together may take, with their members, what these say of themselves and "
-        "what is assigned to them.",
+        "Memory of all groups together: members, their subscriptions and assignments.",
     ),
     Setting(
         "pybroker.inter.broker.response.max.bytes",
@@ -138,8 +137,8 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Largest answer that is taken from another broker. A leader sends a batch whole, so it must be above the "
-        "socket.request.max.bytes of all brokers.",
+        "Largest response accepted from another broker. It must exceed socket.request.max.bytes of all brokers, "
+        "because a leader sends batches whole.",
     ),
     Setting(
         "pybroker.max.in.flight.requests.per.connection",
@@ -149,8 +148,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Requests of a connection that are begun and not answered; with so many it is not read. Kafka begins one "
-        "at a time.",
+        "Most unanswered requests of a connection; at this number it is not read. Kafka handles one at a time.",
     ),
     Setting(
         "pybroker.legacy.offsets.max.bytes",
@@ -160,7 +158,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory, about, for offsets that version 0 of OffsetCommit keeps in the metadata.",
+        "Approximate memory for offsets that OffsetCommit version 0 keeps in the metadata.",
     ),
     Setting(
         "pybroker.offsets.max.bytes",
@@ -170,7 +168,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory that the committed offsets of all groups together may take, with their texts.",
+        "Memory of the committed offsets of all groups together, with their metadata texts.",
     ),
     Setting(
         "pybroker.partitions.max",
@@ -180,7 +178,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Partitions that there may be, replicas not counted; beyond it no topic but internal ones is created or grown.",
+        "Most partitions in the cluster, replicas not counted; beyond it only internal topics are created.",
     ),
     Setting(
         "pybroker.partitions.max.per.creation",
@@ -190,7 +188,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Partitions that one creation, or one growth, of a topic may bring.",
+        "Most partitions that one request adds to a topic.",
     ),
     Setting(
         "pybroker.producer.ids.max.per.partition",
@@ -200,8 +198,8 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Idempotent producers that a partition remembers; with more, those silent for longest are forgotten. As many "
-        "may wait for the coordinators of transactions that they begin in it.",
+        "Most idempotent producers that a partition remembers; beyond it the longest-silent ones are forgotten. "
+        "As many may wait for transaction coordinators.",
     ),
     Setting(
         "pybroker.request.max.elements",
@@ -211,7 +209,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Elements that the arrays of a request may have, all together; more close the connection.",
+        "Most array elements in one request; a request with more closes its connection.",
     ),
     Setting(
         "pybroker.broker.settings.max.bytes",
@@ -221,8 +219,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Bytes that what is set for a broker while it runs may have, names and values and 100 for each; the same again "
-        "for what is set for all brokers.",
+        "Size of one broker's dynamic settings (names, values, and 100 bytes for each), and of the cluster-wide ones.",
     ),
     Setting(
         "pybroker.decoded.requests.max.bytes",
@@ -232,9 +229,9 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory, about, for decoded requests of one API, but Produce, that are worked on in several turns or wait for "
-        "a disk, and for their answers so far; 64 times their bytes are reckoned. Beyond it others of this API wait. "
-        "Administration has one for all its requests that exceed it alone.",
+        "Approximate memory, per API, of decoded requests in progress and their responses, counted as 64 times "
+        "their bytes; beyond it further requests of the API wait. Produce is exempt. Large administration "
+        "requests share one allowance.",
     ),
     Setting(
         "pybroker.local.send.buffers.max.bytes",
@@ -244,10 +241,9 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Bytes of all wide send buffers together, 1280 KiB each. Connections from this machine (the listener's own "
-        "address) have one from the first records on that they are sent. It takes an answer of a MiB whole, where "
-        "net.core.wmem_max allows it. Those for which there is no room have socket.send.buffer.bytes, as have all when "
-        "that is larger, or -1.",
+        "Total size of wide send buffers (1280 KiB each), which connections from this machine get with the first "
+        "records sent to them. Other connections use socket.send.buffer.bytes, and so do all when that is larger "
+        "or -1.",
     ),
     Setting(
         "pybroker.topic.settings.max.bytes",
@@ -257,7 +253,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Bytes that the settings of all topics of their own may have together, names and values.",
+        "Size of the settings of all topics together, names and values.",
     ),
     Setting(
         "pybroker.unsent.max.bytes",
@@ -267,6 +263,6 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Bytes of answers kept for clients that do not read them; beyond it the slowest of them are hung up on.",
+        "Memory of responses that clients do not read; beyond it the slowest clients are disconnected.",
     ),
 )

@@ -5,7 +5,7 @@ from ..setting import ACTED_ON, CLUSTER_WIDE, LOW, MEDIUM, READ_ONLY, Setting
 from ..values import CLASS, INT, LONG
 from .parts import MOVE_WINDOWS, QUOTAS
 
-# A row reads as a table does: fmt would give each of its words a line.
+# The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
 SETTINGS = (
     Setting("alter.log.dirs.replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, MOVE_WINDOWS,
@@ -31,12 +31,12 @@ SETTINGS = (
 DYNAMIC_ONLY = (
     Setting("follower.replication.throttled.rate", LONG, "9223372036854775807", at_least(0), MEDIUM, CLUSTER_WIDE,
             ACTED_ON,
-            "Bytes a second that throttled replicas of this broker take from their leaders."),
+            "Bytes a second that throttled replicas on this broker fetch from their leaders."),
     Setting("leader.replication.throttled.rate", LONG, "9223372036854775807", at_least(0), MEDIUM, CLUSTER_WIDE,
             ACTED_ON,
-            "Bytes a second that this broker sends to throttled replicas of what it leads."),
+            "Bytes a second that this broker, as leader, sends to throttled replicas."),
     Setting("replica.alter.log.dirs.io.max.bytes.per.second", LONG, "9223372036854775807", at_least(0), MEDIUM,
             CLUSTER_WIDE, ACTED_ON,
-            "Bytes a second that moves between log directories of this broker take."),
+            "Bytes a second for moving replicas between this broker's log directories."),
 )
 # fmt: on

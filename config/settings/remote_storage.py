@@ -5,7 +5,7 @@ from ..setting import CLUSTER_WIDE, LOW, MEDIUM, READ_ONLY, Setting
 from ..values import BOOLEAN, DOUBLE, INT, LONG, STRING
 from .parts import TIERED_STORAGE
 
-# A row reads as a table does: fmt would give each of its words a line.
+# The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
 SETTINGS = (
     Setting("log.local.retention.bytes", LONG, "-2", at_least(-2), MEDIUM, CLUSTER_WIDE, TIERED_STORAGE,

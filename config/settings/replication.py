@@ -4,9 +4,9 @@ from ..checks import at_least
 from ..setting import ACTED_ON, CLUSTER_WIDE, HIGH, MEDIUM, READ_ONLY, Setting
 from ..values import BOOLEAN, INT, LONG, STRING
 from ..versions import MetadataVersionCheck
-from .parts import KRAFT, PROTOCOL_VERSION, PURGATORY, REPLICATION, SELECTOR
+from .parts import CONNECTION_TUNING, KRAFT, PROTOCOL_VERSION, PURGATORY, SELECTOR
 
-# A row reads as a table does: fmt would give each of its words a line.
+# The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
 SETTINGS = (
     Setting("auto.leader.rebalance.enable", BOOLEAN, "true", None, HIGH, READ_ONLY, ACTED_ON,
@@ -18,22 +18,22 @@ SETTINGS = (
     Setting("controlled.shutdown.retry.backoff.ms", LONG, "5000", None, MEDIUM, READ_ONLY, ACTED_ON,
             "Wait between attempts to hand leadership over."),
     Setting("controller.socket.timeout.ms", INT, "30000", None, MEDIUM, READ_ONLY, ACTED_ON,
-            "How long the controller waits for a broker's answer."),
+            "How long the controller waits for a broker's response."),
     Setting("default.replication.factor", INT, "1", None, MEDIUM, READ_ONLY, ACTED_ON,
-            "Replicas of a topic that is created without a number of them."),
+            "Replicas of a topic created without a replication factor."),
     Setting("delete.records.purgatory.purge.interval.requests", INT, "1", None, MEDIUM, READ_ONLY, PURGATORY,
             "Finished DeleteRecords requests that Kafka lets pile up before it clears them."),
     Setting("fetch.purgatory.purge.interval.requests", INT, "1000", None, MEDIUM, READ_ONLY, PURGATORY,
             "Finished fetch requests that Kafka lets pile up before it clears them."),
     Setting("inter.broker.protocol.version", STRING, "3.9-IV0", MetadataVersionCheck(), MEDIUM, READ_ONLY,
             PROTOCOL_VERSION,
-            "Version of the protocol between brokers, during an upgrade that of the oldest broker."),
+            "Version of the protocol between brokers; during an upgrade, that of the oldest broker."),
     Setting("leader.imbalance.check.interval.seconds", LONG, "300", at_least(1), HIGH, READ_ONLY, ACTED_ON,
-            "How often to look for partitions not led by their preferred replica."),
+            "How often partitions are checked for leaders that are not the preferred replica."),
     Setting("leader.imbalance.per.broker.percentage", INT, "10", None, HIGH, READ_ONLY, ACTED_ON,
-            "Share of a broker's partitions led elsewhere that is put up with before leadership is given back."),
+            "Share of a broker's preferred partitions, in percent, that others may lead before it gets them back."),
     Setting("min.insync.replicas", INT, "1", at_least(1), HIGH, CLUSTER_WIDE, ACTED_ON,
-            "Replicas, the leader among them, that must hold a record before acks=all is answered."),
+            "Replicas, including the leader, that must be in sync for acks=all."),
     Setting("num.replica.fetchers", INT, "1", None, HIGH, CLUSTER_WIDE, ACTED_ON,
             "Connections by which a follower reads from each leader."),
     Setting("producer.purgatory.purge.interval.requests", INT, "1000", None, MEDIUM, READ_ONLY, PURGATORY,
@@ -53,13 +53,13 @@ SETTINGS = (
     Setting("replica.lag.time.max.ms", LONG, "30000", None, HIGH, READ_ONLY, ACTED_ON,
             "Time without catching up after which a follower leaves the ISR."),
     Setting("replica.selector.class", STRING, None, None, MEDIUM, READ_ONLY, SELECTOR,
-            "Java class that sends consumers to a near replica (KIP-392)."),
-    Setting("replica.socket.receive.buffer.bytes", INT, "65536", None, HIGH, READ_ONLY, REPLICATION,
+            "Class that directs consumers to a near replica (KIP-392)."),
+    Setting("replica.socket.receive.buffer.bytes", INT, "65536", None, HIGH, READ_ONLY, CONNECTION_TUNING,
             "Receive buffer of a follower's connections."),
     Setting("replica.socket.timeout.ms", INT, "30000", None, HIGH, READ_ONLY, ACTED_ON,
-            "How long a follower waits for the leader's answer."),
+            "How long a follower waits for the leader's response."),
     Setting("unclean.leader.election.enable", BOOLEAN, "false", None, HIGH, CLUSTER_WIDE, ACTED_ON,
-            "Let a replica outside the ISR lead when no other is left, at the price of records."),
+            "Let a replica outside the ISR lead when no other is left; records may be lost."),
     Setting("unclean.leader.election.interval.ms", LONG, "300000", at_least(1), MEDIUM, READ_ONLY, KRAFT,
             "How often to look for partitions that wait for an unclean election.", internal=True),
 )

@@ -16,7 +16,7 @@ from .parts import (
     TOKENS,
 )
 
-# A row reads as a table does: fmt would give each of its words a line.
+# The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
 SETTINGS = (
     Setting("alter.config.policy.class.name", CLASS, None, None, LOW, READ_ONLY, POLICIES,

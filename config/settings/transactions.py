@@ -16,18 +16,18 @@ TRANSACTION_STATE_LOG_REPLICATION_FACTOR = OwnDefault(
     "a single broker can hold one replica only",
 )
 
-# A row reads as a table does: fmt would give each of its words a line.
+# The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
 SETTINGS = (
     Setting("producer.id.expiration.check.interval.ms", INT, "600000", at_least(1), LOW, READ_ONLY, ACTED_ON,
-            "How often to look for producers to forget.", internal=True),
+            "How often expired producers are forgotten.", internal=True),
     Setting("producer.id.expiration.ms", INT, "86400000", at_least(1), LOW, CLUSTER_WIDE, ACTED_ON,
             "How long a silent producer's sequence numbers are remembered."),
     Setting("transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, "10000", at_least(1), LOW, READ_ONLY,
             TRANSACTIONS,
             "How often to abort transactions that have timed out."),
     Setting("transaction.max.timeout.ms", INT, "900000", at_least(1), HIGH, READ_ONLY, TRANSACTIONS,
-            "Longest time-out a producer may ask for its transactions."),
+            "Longest transaction timeout a producer may request."),
     Setting("transaction.partition.verification.enable", BOOLEAN, "true", None, LOW, CLUSTER_WIDE, ACTED_ON,
             "Ask the coordinator whether a partition is in the transaction before writing to it (KIP-890)."),
     Setting("transaction.remove.expired.transaction.cleanup.interval.ms", INT, "3600000", at_least(1), LOW, READ_ONLY,
@@ -38,9 +38,9 @@ SETTINGS = (
     Setting("transaction.state.log.min.isr", INT, "2", at_least(1), HIGH, READ_ONLY, TRANSACTIONS,
             "min.insync.replicas of the transactions topic.", own_default=TRANSACTION_STATE_LOG_MIN_ISR),
     Setting("transaction.state.log.num.partitions", INT, "50", at_least(1), HIGH, READ_ONLY, TRANSACTIONS,
-            "Partitions of the transactions topic; not to be changed once it exists."),
+            "Partitions of the transactions topic; do not change it once the topic exists."),
     Setting("transaction.state.log.replication.factor", SHORT, "3", at_least(1), HIGH, READ_ONLY, TRANSACTIONS,
-            "Replicas of the transactions topic; it is not created before so many brokers are there.",
+            "Replicas of the transactions topic; it is created once so many brokers are alive.",
             own_default=TRANSACTION_STATE_LOG_REPLICATION_FACTOR),
     Setting("transaction.state.log.segment.bytes", INT, "104857600", at_least(1), HIGH, READ_ONLY, TRANSACTIONS,
             "Segment size of the transactions topic."),

@@ -191,16 +191,16 @@ async def test_ineffective_topic_settings_are_logged_when_they_change(
     await house.alter(TOPIC, "t", Operation(age, SET, "4"), validate_only=True)
     assert caplog.messages == []
     await house.alter(TOPIC, "t", Operation(age, SET, "4"), Operation("retention.ms", SET, "9"))
-    assert caplog.messages == [f"topic t: {age}=4 is not acted on yet: it needs tiered storage"]
+    assert caplog.messages == [f"topic t: {age}=4 has no effect yet: it needs tiered storage"]
     caplog.clear()
     await house.alter(TOPIC, "t", Operation("flush.ms", SET, "5"))
     assert caplog.messages == [], "it has not changed"
     await house.altered.replace(TOPIC, "t", {age: "5", size: "-2"}, validate_only=False)
-    assert caplog.messages == [f"topic t: {age}=5 is not acted on yet: it needs tiered storage"]
+    assert caplog.messages == [f"topic t: {age}=5 has no effect yet: it needs tiered storage"]
     caplog.clear()
     await house.altered.replace(TOPIC, "t", {"message.format.version": "2.8"}, validate_only=False)
     (line,) = caplog.messages
-    assert line.startswith("topic t: message.format.version=2.8 has no meaning here: ")
+    assert line.startswith("topic t: message.format.version=2.8 has no effect: ")
 
 
 async def test_each_change_is_logged_in_one_line_without_values_of_unknown_settings(

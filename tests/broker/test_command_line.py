@@ -97,7 +97,7 @@ def test_the_last_of_two_overrides_wins() -> None:
         (["--override", "num.partitions=many"], "num.partitions=many (--override): must be a whole number"),
         (["--override", "listeners=9092"], "listeners=9092: 9092 must be NAME://host:port"),
         (["--override", "process.roles=broker"], "no KRaft mode"),
-        (["--override", "listeners=SSL://:9093"], "listeners with SSL are not there yet"),
+        (["--override", "listeners=SSL://:9093"], "listeners with SSL are not supported yet"),
         (["--log-level", "loud"], "loud must be one of debug, info, warning, error"),
         (["--conf", "x"], "--conf"),
     ],
@@ -163,7 +163,7 @@ def test_settings_that_do_not_do_what_they_say_are_logged_before_the_broker_runs
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert "WARNING" in lines[0]
-    assert "quota.window.num (--override) is not acted on yet" in lines[0]
+    assert "quota.window.num (--override) has no effect yet" in lines[0]
     assert "nonsense (--override) is ignored" in lines[1]
 
 

@@ -180,9 +180,9 @@ async def test_reload_does_not_log_ignored_settings_as_in_force(
     await dynamic.reload(offload)
     assert [record.getMessage() for record in caplog.records[1:]] == [
         "log.segment.bytes is 2000 now (server.properties line 3)",
-        "num.partition (server.properties line 1) is ignored: there is no such setting; is num.partitions meant?",
-        "leader.replication.throttled.rate (server.properties line 2) is ignored: it is set while the broker runs, by "
-        "kafka-configs",
+        "num.partition (server.properties line 1) is ignored: there is no such setting; did you mean num.partitions?",
+        "leader.replication.throttled.rate (server.properties line 2) is ignored: it can only be set while the broker "
+        "runs, by kafka-configs",
     ]
     assert dynamic.config.given["num.partitions"].place == "given by the test"
 

@@ -397,8 +397,8 @@ def test_a_name_in_a_mapping_that_is_no_settings_is_refused() -> None:
     with pytest.raises(ConfigError) as refused:
         Broker({"num.partition": 3, "retention.ms": 5, "num.partitions": 3})
     assert str(refused.value) == (
-        "num.partition (given to Broker): there is no such setting; is num.partitions meant?; "
-        "retention.ms (given to Broker): it is a setting of topics; for topics without it the broker has "
+        "num.partition (given to Broker): there is no such setting; did you mean num.partitions?; "
+        "retention.ms (given to Broker): it is a setting of topics; the broker's default for topics is "
         "log.retention.ms"
     )
 
@@ -406,14 +406,14 @@ def test_a_name_in_a_mapping_that_is_no_settings_is_refused() -> None:
 def test_a_name_in_a_file_that_is_no_settings_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     Broker(load_config("num.partition=3"))
     assert [record.getMessage() for record in caplog.records] == [
-        "num.partition (settings line 1) is ignored: there is no such setting; is num.partitions meant?"
+        "num.partition (settings line 1) is ignored: there is no such setting; did you mean num.partitions?"
     ]
 
 
 def test_a_setting_that_does_not_do_what_it_says_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     Broker({"num.network.threads": 3, "num.partitions": 3})
     (record,) = caplog.records
-    assert record.getMessage().startswith("num.network.threads (given to Broker) has no meaning here: ")
+    assert record.getMessage().startswith("num.network.threads (given to Broker) has no effect: ")
 
 
 def test_a_port_in_use_is_a_start_error_and_leaves_nothing() -> None:

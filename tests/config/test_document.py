@@ -18,6 +18,7 @@ from pybroker.config.settings import own
 from pybroker.config.table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 DOCS = Path(__file__).parents[2] / "docs" / "operator"
+EFFECTIVE = (SupportKind.ACTED_ON, SupportKind.PARTLY)
 RENEW = "run: python -m pybroker.config.document docs/operator"
 
 
@@ -47,19 +48,33 @@ def test_the_deviations_page_lists_the_topic_settings_without_effect() -> None:
 def test_every_setting_stands_on_the_settings_page() -> None:
     page = settings_page()
     for name in [*BROKER_SETTINGS, *TOPIC_SETTINGS]:
-        assert f"| `{name}` |" in page
+        assert f"`{name}`" in page
 
 
 def test_settings_page_calls_exactly_the_dynamic_settings_dynamic() -> None:
     of_brokers = settings_page().partition("## Topics")[0]
-    said = dict(re.findall(r"^\| `(\S+)` \| .*? \| ([a-z-]*) ?\| [a-z]+ \| ", of_brokers, re.MULTILINE))
-    for name, setting in BROKER_SETTINGS.items():
+    said = dict(re.findall(r"^\| `(\S+)` \| .* \| ([a-z-]*) ?\|$", of_brokers, re.MULTILINE))
+    shown = {name: setting for name, setting in BROKER_SETTINGS.items() if setting.support.kind in EFFECTIVE}
+    assert set(said) == set(shown)
+    for name, setting in shown.items():
         try:
             check_dynamic({name: "1"}, per_broker=True)
             is_taken = True
         except ConfigError as error:
             is_taken = "cannot be changed while" not in str(error)
         assert said[name] == (setting.scope.value if is_taken else ""), name
+
+
+def test_settings_page_lists_each_setting_without_effect_with_its_reason() -> None:
+    listed = settings_page().partition("## Settings without effect")[2].partition("## Former names")[0]
+    rows = [line for line in listed.splitlines() if line.startswith("| ")]
+    for name, setting in BROKER_SETTINGS.items():
+        reasons = [row for row in rows if f"`{name}`," in row or f"`{name}` |" in row]
+        if setting.support.kind in EFFECTIVE:
+            assert not reasons, name
+        else:
+            assert len(reasons) == 1, name
+            assert setting.support.note in reasons[0]
 
 
 def test_writing_the_pages_keeps_the_words_around_the_table(tmp_path: Path) -> None:

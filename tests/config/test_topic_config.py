@@ -43,7 +43,7 @@ def test_a_topics_own_setting_stands_above_the_brokers() -> None:
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        ({"no.such": "1"}, "no.such: no setting of a topic has this name"),
+        ({"no.such": "1"}, "no.such: there is no such setting of topics"),
         ({"segment.bytes": "13"}, "segment.bytes=13: must be at least 14"),
         ({"cleanup.policy": "foo"}, "cleanup.policy=foo: must be one of compact, delete"),
         ({"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "8"}, "min.compaction.lag.ms=9: must not exceed"),

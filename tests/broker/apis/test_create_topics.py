@@ -79,7 +79,7 @@ async def test_unsupported_topic_settings_are_logged_when_the_topic_is_created(
     await create(apis, asked, validate_only=True)
     assert "not acted on" not in caplog.text
     await create(apis, asked)
-    line = "topic t: local.retention.ms=4 is not acted on yet: it needs tiered storage"
+    line = "topic t: local.retention.ms=4 has no effect yet: it needs tiered storage"
     assert caplog.messages.count(line) == 1
 
 
