@@ -23,7 +23,7 @@ __all__ = ["BrokerParts"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BrokerParts:
-    """What the tables of handlers (`broker/apis/<theme>/table.py`) may use."""
+    """Parts for the tables of handlers (`broker/apis/<theme>/table.py`)."""
 
     config: Config
     settings: LiveSettings

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from ..metadata.advertised_address import ReachedBy
 from ..metadata.leader_hints import BrokerEndpoint
-from ..requests.context import RequestContext
 
 __all__ = ["CoordinatorDirectory"]
 
@@ -15,13 +15,13 @@ class CoordinatorDirectory:
 
     Attributes:
         partition_for: the partition of the internal topic that a group id or transactional id belongs to.
-        node_of: the leader of that partition, at the address that the requesting client can use; None: no leader known.
+        node_of: the leader of that partition, at an address for the client's connection; None: no leader known.
         ensure_topic: creates the internal topic if it is missing, and waits until its leaders are known here. False: no
             broker of the cluster would serve it, so the topic was not created.
         serves: whether the broker with this id serves this kind of coordinator, as far as is known here.
     """
 
     partition_for: Callable[[str], int]
-    node_of: Callable[[int, RequestContext], BrokerEndpoint | None]
+    node_of: Callable[[int, ReachedBy], BrokerEndpoint | None]
     ensure_topic: Callable[[], Awaitable[bool]]
     serves: Callable[[int], bool] = lambda _node_id: True

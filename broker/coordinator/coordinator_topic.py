@@ -2,11 +2,10 @@
 
 from ...controller.auto_creation import AutoTopicCreation
 from ...protocol.errors import ErrorCode
-from ..metadata.advertised_address import AdvertisedAddresses
+from ..metadata.advertised_address import AdvertisedAddresses, ReachedBy
 from ..metadata.leader_hints import BrokerEndpoint
 from ..metadata.metadata_cache import MetadataCache
 from ..metadata.topic_waiters import TopicWaiters
-from ..requests.context import RequestContext
 
 __all__ = ["CoordinatorTopic"]
 
@@ -42,12 +41,12 @@ class CoordinatorTopic:
         """None: the topic is unknown."""
         return self._cache.partition_count(self._topic)
 
-    def node_of(self, partition: int, context: RequestContext) -> BrokerEndpoint | None:
-        """The partition's leader, at the address that the requesting client can use; None: no leader known."""
+    def node_of(self, partition: int, address: ReachedBy) -> BrokerEndpoint | None:
+        """The partition's leader, at an address for the client's connection; None: no leader known."""
         leader = self._cache.leader_of(self._topic, partition)
         if leader is None or leader[0] == _NO_LEADER:
             return None
-        return self._addresses.endpoint_of(leader[0], context.address)
+        return self._addresses.endpoint_of(leader[0], address)
 
     async def ensure_topic(self) -> bool:
         """Create the topic if it is missing, and wait until all its leaders are known here, for ten seconds at most.

@@ -19,7 +19,7 @@ class BrokerEndpoint(NamedTuple):
 
 
 class LeaderHints(Protocol):
-    """What `current_leader` and `endpoints_of` need from the metadata cache."""
+    """The methods of the metadata cache that `current_leader` and `endpoints_of` use."""
 
     def leader_of(self, topic: str, partition: int) -> tuple[int, int] | None:
         """Leader id (-1: none) and leader epoch; None: the partition is unknown."""

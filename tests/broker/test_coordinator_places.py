@@ -46,7 +46,7 @@ class Cluster:
         self.cache.update(UpdateMetadataRequest(topic_states=[topic], live_brokers=brokers))
 
     def leader(self, partition: int) -> int | None:
-        node = self.topic.node_of(partition, context(0))
+        node = self.topic.node_of(partition, context(0).address)
         return None if node is None else node.node_id
 
 

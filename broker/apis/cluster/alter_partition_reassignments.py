@@ -34,7 +34,7 @@ class AlterPartitionReassignments:
     async def __call__(
         self, context: RequestContext, request: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
-        """Of a partition that is named twice, the last entry counts."""
+        """The last entry counts for a partition that is named twice."""
         targets = {
             TopicPartition(topic.name, partition.partition_index): (
                 None if partition.replicas is None else tuple(partition.replicas)

@@ -7,7 +7,6 @@ v1 kinds of updates in place of a flag, and validation only, on request (KIP-778
 """
 
 from collections.abc import Callable
-from enum import IntEnum
 
 from ....protocol.errors import ErrorCode, NotControllerError
 from ....protocol.messages.update_features import (
@@ -21,10 +20,9 @@ from ...requests.context import RequestContext
 __all__ = ["UpdateFeatures"]
 
 
-class _Kind(IntEnum):
-    UPGRADE = 1
-    SAFE_DOWNGRADE = 2
-    UNSAFE_DOWNGRADE = 3
+# Kafka's FeatureUpdate.UpgradeType
+_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3
+_KINDS = (_UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE)
 
 
 class UpdateFeatures:
@@ -34,7 +32,7 @@ class UpdateFeatures:
         self._is_controller = is_controller
 
     def __call__(self, context: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-        """Of a feature that is named twice, the first update counts."""
+        """The first update counts for a feature that is named twice."""
         if not self._is_controller():
             raise NotControllerError()
         updates: dict[str, FeatureUpdateKey] = {}
@@ -55,7 +53,7 @@ class UpdateFeatures:
 
 def _kind_of(update: FeatureUpdateKey, version: int) -> int:
     if version == 0:
-        return _Kind.SAFE_DOWNGRADE if update.allow_downgrade else _Kind.UPGRADE
+        return _SAFE_DOWNGRADE if update.allow_downgrade else _UPGRADE
     return update.upgrade_type
 
 
@@ -63,9 +61,9 @@ def _why_refused(update: FeatureUpdateKey, kind: int) -> str:
     level = update.max_version_level
     if not update.feature:
         return "Feature name can not be empty."
-    if kind not in set(_Kind):
+    if kind not in _KINDS:
         return "Received unknown upgrade type."
-    if level < 1 and kind != _Kind.UPGRADE:
+    if level < 1 and kind != _UPGRADE:
         return "Can not delete non-existing finalized feature."
     if level < 1:
         return (

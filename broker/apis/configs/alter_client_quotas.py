@@ -34,7 +34,7 @@ def alter_client_quotas(context: RequestContext, request: AlterClientQuotasReque
     """Each entity is answered once, for its last entry, because Kafka keeps the entries in a map."""
     answers: dict[frozenset[tuple[str, str | None]], ResponseEntryData] = {}
     for entry in request.entries:
-        # Of a type that is named twice, the last name counts.
+        # The last name counts for a type that is named twice.
         entity = {each.entity_type: each.entity_name for each in entry.entity}
         answers[frozenset(entity.items())] = _answer(entity, entry)
     return AlterClientQuotasResponse(entries=list(answers.values()))
@@ -59,7 +59,7 @@ def _outcome(entity: Entity, ops: list[OpData]) -> tuple[ErrorCode, str | None]:
 
 
 def _fault_of_entity(entity: Entity) -> str | None:
-    """What is wrong with the entity by Kafka's rules (``ZkAdminManager.alterClientQuotas``); None: nothing."""
+    """The fault of the entity by Kafka's rules (``ZkAdminManager.alterClientQuotas``); None: nothing."""
     if not entity:
         return "The entity of a quota must not be empty."
     for kind, name in entity.items():

@@ -3,8 +3,6 @@
 The filter of the request is validated all the same. v1 is flexible.
 """
 
-from enum import IntEnum
-
 from ....protocol.errors import InvalidRequestError, UnknownServerError, UnsupportedVersionError
 from ....protocol.messages.describe_client_quotas import (
     ComponentData,
@@ -18,10 +16,8 @@ __all__ = ["describe_client_quotas"]
 _USER, _CLIENT_ID, _IP = "user", "client-id", "ip"
 
 
-class _Match(IntEnum):
-    EXACT = 0
-    DEFAULT = 1
-    ANY = 2
+_MATCH_EXACT, _MATCH_DEFAULT, _MATCH_ANY = 0, 1, 2
+_MATCH_TYPES = (_MATCH_EXACT, _MATCH_DEFAULT, _MATCH_ANY)
 
 
 def describe_client_quotas(
@@ -42,7 +38,7 @@ def describe_client_quotas(
 
 
 def _check(component: ComponentData) -> None:
-    if component.match_type not in set(_Match) or (component.match_type == _Match.EXACT and component.match is None):
+    if component.match_type not in _MATCH_TYPES or (component.match_type == _MATCH_EXACT and component.match is None):
         raise UnknownServerError()
     if not component.entity_type:
         raise InvalidRequestError("Unexpected empty filter component entity type")

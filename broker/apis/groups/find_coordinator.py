@@ -32,7 +32,7 @@ _FIRST_SHARE_VERSION = 6
 
 
 class CoordinatorType(IntEnum):
-    """What kind of key the request has."""
+    """Key types of the request."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -110,7 +110,7 @@ def _refusal_of_transactions(context: RequestContext) -> tuple[ErrorCode, str]:
 
 
 def _look_up(directory: CoordinatorDirectory, context: RequestContext, key: str) -> _Found:
-    node = directory.node_of(directory.partition_for(key), context)
+    node = directory.node_of(directory.partition_for(key), context.address)
     if node is None:
         error = error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return _Found(key, None, error.code, error.message)

@@ -171,7 +171,7 @@ class GroupOffsets:
     # -- removal
 
     def known_among(self, partitions: frozenset[TopicPartition]) -> list[TopicPartition]:
-        """Those of ``partitions`` that have an offset here. Takes time for the offsets here, not for ``partitions``."""
+        """The partitions that have an offset here. Takes time for the offsets here, not for ``partitions``."""
         known = dict.fromkeys(chain(self.committed, self._pending, *self._pending_by_producer.values()))
         return [partition for partition in known if partition in partitions]
 

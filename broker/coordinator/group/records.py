@@ -117,7 +117,7 @@ def encode_group(group: Group, assignments: Mapping[str, bytes]) -> bytes:
 
 
 def decode_key(key: Bytes) -> OffsetKey | GroupKey | UnknownKey:
-    """What the record names. Raises DecodeError for a broken key."""
+    """The item that the record names. Raises DecodeError for a broken key."""
     versioned = _split(key)
     if versioned.version in (0, _OFFSET_KEY_VERSION):
         offset_key = decode(OffsetCommitKey, versioned.body, versioned.version)

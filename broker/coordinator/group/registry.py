@@ -60,7 +60,7 @@ class GroupRegistry:
         partition = self.partition_for(group_id)
         if partition in self._loading:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return ErrorCode.NONE if partition in self._owned else ErrorCode.NOT_COORDINATOR
+        return ErrorCode.NONE if self.owns(partition) else ErrorCode.NOT_COORDINATOR
 
     # -- groups
 
@@ -127,7 +127,7 @@ class GroupRegistry:
 
         An owned partition stays owned under a new epoch, because no other broker wrote to its log in between.
         """
-        if self.is_loading(partition, epoch) or not self._accept_epoch(partition, epoch) or partition in self._owned:
+        if self.is_loading(partition, epoch) or not self._accept_epoch(partition, epoch) or self.owns(partition):
             return False
         self._loading[partition] = []
         return True
@@ -192,10 +192,9 @@ class GroupRegistry:
         """Whether any partition is being loaded."""
         return bool(self._loading)
 
-    @property
-    def owned_partitions(self) -> list[int]:
-        """The owned partitions, sorted."""
-        return sorted(self._owned)
+    def owns(self, partition: int) -> bool:
+        """Whether this broker coordinates the groups of the partition, which is loaded."""
+        return partition in self._owned
 
     def _accept_epoch(self, partition: int, epoch: int) -> bool:
         if epoch < self._epochs.get(partition, epoch):

@@ -114,7 +114,7 @@ async def test_describe_producers_describes_a_partition_named_very_often_once(re
 
 
 async def test_describe_producers_handles_one_request_at_a_time() -> None:
-    """So the producers of one request only are in memory, however long it waits for the strands."""
+    """Only the producers of one request are in memory, however long it waits for the strands."""
     asked: asyncio.Queue[asyncio.Future[list[ProducerState]]] = asyncio.Queue()
 
     class HeldPartitions:

@@ -3,8 +3,8 @@
 import pytest
 from pybroker.broker.apis.groups.find_coordinator import CoordinatorType, FindCoordinator
 from pybroker.broker.coordinator.coordinator_directory import CoordinatorDirectory
+from pybroker.broker.metadata.advertised_address import ReachedBy
 from pybroker.broker.metadata.leader_hints import BrokerEndpoint
-from pybroker.broker.requests.context import RequestContext
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -22,8 +22,8 @@ class Cluster:
         self.can_create = True
         self.directory = CoordinatorDirectory(lambda key: len(key) % 3, self.node_of, self.ensure_topic)
 
-    def node_of(self, partition: int, context: RequestContext) -> BrokerEndpoint | None:
-        return BrokerEndpoint(10 + partition, context.address.local_host, 9092) if self.exists else None
+    def node_of(self, partition: int, address: ReachedBy) -> BrokerEndpoint | None:
+        return BrokerEndpoint(10 + partition, address.local_host, 9092) if self.exists else None
 
     async def ensure_topic(self) -> bool:
         self.creations += 1

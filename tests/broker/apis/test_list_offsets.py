@@ -119,7 +119,7 @@ async def test_earliest_and_latest_are_answered_at_once_and_timestamps_later(ask
 async def test_logs_are_searched_for_timestamps_one_after_the_other(
     asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So a request waits for one search at a time, not for a search in each of its partitions."""
+    """A request waits for one search at a time, not for a search in each of its partitions."""
     under_way: set[int] = set()
     most: list[int] = []
 

@@ -141,7 +141,7 @@ def test_offset_metadata_that_is_too_long_is_refused_for_its_partition_alone() -
     assert world.committed() == {T0: 3}
 
 
-def test_of_two_commits_being_written_the_later_one_wins() -> None:
+def test_the_later_of_two_commits_being_written_wins() -> None:
     world = GroupWorld()
     world.topic.hold()
     first, second = world.commit({T0: 9}), world.commit({T0: 4})

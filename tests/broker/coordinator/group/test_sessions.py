@@ -162,7 +162,7 @@ def test_a_dead_group_answers_parked_requests_and_leaves_no_timer() -> None:
     assert world.time.armed_count == 0
 
 
-def test_of_many_members_that_fail_together_a_few_are_logged_and_the_rest_counted(
+def test_when_many_members_fail_together_a_few_are_logged_and_the_rest_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = GroupWorld()
