@@ -1,10 +1,9 @@
-"""The compaction of one log, as it is told to whoever does it: plain data that goes over a pipe as a line of JSON."""
+"""The compaction of one log as plain data: the job that the cleaner is given, and its reports."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..log_config import LogConfig
 from ..producers.producer_state import LastRecord
@@ -21,7 +20,7 @@ class SourceSegment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CompactionSettings:
-    """What the broker's `log.cleaner.*` leave to one compaction. `max_bytes_per_s` counts reads and writes together."""
+    """From the broker's `log.cleaner.*`, for one compaction. `max_bytes_per_s` counts reads and writes together."""
 
     map_bytes: int = 128 << 20
     load_factor: float = 0.9
@@ -30,8 +29,8 @@ class CompactionSettings:
 
 @dataclass(frozen=True, slots=True)
 class CompactionJob:
-    """`segments` are all up to the first uncleanable one, those behind the first dirty offset as far as the map of keys
-    reaches. `last_records` by producer id; `aborted` are all aborted transactions that the log's indexes know."""
+    """`segments` end before the first uncleanable one and where the map of keys is full. `last_records` by producer id;
+    `aborted` are all aborted transactions in the log's indexes."""
 
     directory: str
     segments: tuple[SourceSegment, ...]
@@ -47,33 +46,17 @@ class CompactionJob:
 
     @property
     def config(self) -> LogConfig:
-        """As much of the log's settings as writing a segment needs."""
+        """The settings of the log that writing a segment needs."""
         return LogConfig(
             segment_bytes=self.segment_bytes,
             segment_index_bytes=self.segment_index_bytes,
             index_interval_bytes=self.index_interval_bytes,
         )
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, line: str) -> CompactionJob:
-        fields: dict[str, Any] = json.loads(line)
-        return cls(
-            **{
-                **fields,
-                "segments": tuple(SourceSegment(*each) for each in fields["segments"]),
-                "last_records": {int(key): LastRecord(*each) for key, each in fields["last_records"].items()},
-                "aborted": tuple(AbortedTransaction(*each) for each in fields["aborted"]),
-                "settings": CompactionSettings(**fields["settings"]),
-            }
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class CleanedGroup:
-    """The segments with `sources` as base offsets are compacted into the `.cleaned` files of the first one's name."""
+    """The segments with base offsets `sources` are compacted into `.cleaned` files named by the first of them."""
 
     sources: tuple[int, ...]
     size_bytes: int
@@ -82,7 +65,7 @@ class CleanedGroup:
 
 @dataclass(slots=True)
 class CompactionStatistics:
-    """Of one compaction. Bytes and records read are those of the second pass; the first reads the dirty part alone."""
+    """Of one compaction. Bytes and records read count the second pass; the first pass reads only the dirty part."""
 
     map_bytes: int = 0
     map_utilization: float = 0.0
@@ -104,25 +87,10 @@ class CompactionDone:
 
 @dataclass(frozen=True, slots=True)
 class CompactionFailed:
-    """`errno` is that of an OSError; 0 says that what is in the log cannot be compacted."""
+    """`errno` is that of an OSError; 0 means that the log's contents cannot be compacted."""
 
     reason: str
     errno: int = 0
 
 
 CompactionReport = CleanedGroup | CompactionDone | CompactionFailed
-_REPORTS = {report.__name__: report for report in (CleanedGroup, CompactionDone, CompactionFailed)}
-
-
-def report_to_json(report: CompactionReport) -> str:
-    return json.dumps([type(report).__name__, asdict(report)])
-
-
-def report_from_json(line: str) -> CompactionReport:
-    name, fields = json.loads(line)
-    if name == CleanedGroup.__name__:
-        fields["sources"] = tuple(fields["sources"])
-    elif name == CompactionDone.__name__:
-        fields["statistics"] = CompactionStatistics(**fields["statistics"])
-    report: CompactionReport = _REPORTS[name](**fields)
-    return report

@@ -305,7 +305,7 @@ async def test_other_child_processes_do_not_inherit_the_guards_pipe(zookeeper: Z
     cleaner = CleanerChild()
     assert run_big_batch(len, b"abc") == 3
     children = [cleaner._started().pid, *(child.pid for child in psutil.Process().children())]
-    assert len(set(children)) >= 4, "the guard, ZooKeeper, who compacts, who works apart"
+    assert len(set(children)) >= 4, "the guard, ZooKeeper, the cleaner, the reader of big batches"
     holders = [pid for pid in {*children, os.getpid()} if pipe in open_files(pid)]
     assert sorted(holders) == sorted([os.getpid(), guard.pid])  # the guard has the other end of it
     cleaner.stop()

@@ -114,7 +114,7 @@ REPLACED_MODULES = {
     # where somebody waits: `all_read_in_this_process`
     "storage/workers/big_batches.py",
     # for that, and for the recovery of 64 MiB and more of real files (`recover_ahead`), of which a simulation has none
-    "storage/files/child_program.py",
+    "storage/workers/child_process.py",
 }
 """What the environment gives, and is others in a simulation; and processes that it never starts."""
 

@@ -15,7 +15,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import down_convert
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from pybroker.storage.errors import InvalidRecordsError, RecordError
+from pybroker.storage.errors import InvalidRecordsError
 from pybroker.storage.inline_limits import DEFAULT_INLINE_BYTES, InlineLimits
 from pybroker.storage.log.append_validation import prepare_leader_append
 from pybroker.storage.log_config import LogConfig
@@ -24,8 +24,6 @@ from pybroker.storage.segment.record_search import first_between
 from pybroker.storage.segment.segment import FoundTimestamp
 from pybroker.storage.workers.big_batches import (
     BigBatchProcess,
-    describe_error,
-    rebuild_error,
     run_big_batch,
 )
 from pybroker.storage.workers.unpacking import BigBatchError, unpack_records
@@ -110,12 +108,6 @@ def test_a_big_batch_is_converted_for_an_old_client(apart: BigBatchProcess) -> N
     assert apart.run(down_convert, *arguments) == down_convert(*arguments[:-1])
 
 
-def test_an_error_comes_back_as_it_was() -> None:
-    error = InvalidRecordsError("no", [RecordError(3, "key")])
-    again = rebuild_error(describe_error(error))
-    assert (type(again), str(again), again.__dict__) == (type(error), str(error), error.__dict__)
-
-
 def test_who_comes_while_enough_wait_is_told_to_try_again() -> None:
     apart = BigBatchProcess(max_waiting=0)
     with apart.reserved(), pytest.raises(RequestTimedOutError):
@@ -148,11 +140,12 @@ def test_the_process_is_of_low_priority(apart: BigBatchProcess) -> None:
 
 
 def test_the_process_ends_with_the_one_that_started_it(apart: BigBatchProcess) -> None:
-    while (process := apart.process) is None:
+    while (child := apart.child) is None:
         apart.run(len, b"")
-    assert process.stdin is not None
-    process.stdin.close()  # as the end of this process does
-    assert process.wait() == 0
+    stdin = child._process.stdin
+    assert stdin is not None
+    stdin.close()  # as the end of this process does
+    assert child.wait() == 0
 
 
 def test_several_threads_get_their_own_results() -> None:

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -60,7 +61,7 @@ class InlineWorker:
     def run(self, job: CompactionJob, callback: ReportCallback) -> None:
         self.jobs.append(job)
         try:
-            compact(CompactionJob.from_json(job.to_json()), Files(), callback)
+            compact(pickle.loads(pickle.dumps(job)), Files(), callback)
         except KafkaError as error:
             callback(CompactionFailed(str(error)))
 

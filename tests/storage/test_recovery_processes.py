@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pickle
 import random
 import shutil
 import sys
@@ -13,7 +14,7 @@ from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.config.load import load_config, with_dynamic
 from pybroker.storage.files.files import Files
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.recovery import log_loader, recovery_children
+from pybroker.storage.recovery import log_loader
 from pybroker.storage.recovery.log_recovery import StartingPoint
 from pybroker.storage.recovery.recovery_children import shares
 from pybroker.storage.recovery.recovery_job import RecoveryJob
@@ -21,6 +22,7 @@ from pybroker.storage.recovery.recovery_progress import RecoveryProgress
 from pybroker.storage.store import recovery_plan
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
+from pybroker.storage.workers import child_process
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
 from support.logs.storage_pools import HeldRunner, InlinePool
 
@@ -100,7 +102,7 @@ def test_what_children_do_not_get_done_is_recovered_inline(
     inline.release()
     monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
     ends_early = [sys.executable, "-c", "import sys; sys.stdin.readline()"]
-    monkeypatch.setattr(recovery_children, "command_of", lambda module: ends_early)
+    monkeypatch.setattr(child_process, "command_of", lambda module: ends_early)
     store = open_store(crashed)
     assert known(store) == expected
     store.release()
@@ -203,4 +205,4 @@ def test_shares_are_about_equal_in_bytes() -> None:
     parts = [[job.unflushed_bytes for job in part] for part in shares(jobs, 2)]
     assert [sum(part) for part in parts] == [10, 10]
     assert shares(jobs[:1], 4) == [jobs[:1]]
-    assert [RecoveryJob.from_json(job.to_json()) for job in jobs] == jobs
+    assert pickle.loads(pickle.dumps(jobs)) == jobs

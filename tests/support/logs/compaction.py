@@ -1,5 +1,6 @@
 """Compaction of a single log, in this process, and what is in a log afterwards."""
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -7,7 +8,7 @@ from typing import NamedTuple
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.protocol.records.record import Record, read_records
 from pybroker.storage.compaction.compaction_choice import Candidate, DirtySegment, assess
-from pybroker.storage.compaction.compaction_job import CleanedGroup, CompactionDone, CompactionJob, CompactionReport
+from pybroker.storage.compaction.compaction_job import CleanedGroup, CompactionDone, CompactionReport
 from pybroker.storage.compaction.compaction_job import CompactionSettings as Settings
 from pybroker.storage.compaction.compaction_plan import CompactionPlan, plan_compaction
 from pybroker.storage.compaction.compaction_swap import swap_in
@@ -73,7 +74,7 @@ def compact_log(
         elif isinstance(report, CompactionDone):
             end_offset = report.end_offset
 
-    compact(CompactionJob.from_json(plan.job.to_json()), files or Files(), take)
+    compact(pickle.loads(pickle.dumps(plan.job)), files or Files(), take)
     assert end_offset >= 0
     return end_offset
 
