@@ -1,9 +1,10 @@
-"""What compaction leaves of a batch: all of it, some records, an empty header, nothing. Pure.
+"""Decides what compaction keeps of a batch: all of it, some records, an empty header, or nothing. Pure.
 
-Kafka's rules (LogCleaner, MemoryRecords.filterTo): a record stays when it is the last one of its key that the map of
-offsets knows of, or lies behind all that the map knows. A tombstone stays until its batch's delete horizon is over,
-which the first pass that meets it sets (KIP-534). A batch of an active producer that holds its last sequence stays as a
-header. What is rebuilt keeps offsets, producer, sequence, leader epoch, codec and timestamp type.
+Kafka's rules (LogCleaner, MemoryRecords.filterTo):
+- A record stays if it is the last of its key in the offset map, or lies behind the map.
+- A tombstone stays until its batch's delete horizon, which the first pass over it sets (KIP-534).
+- A batch with the last sequence of an active producer stays, if only as a header.
+- A rebuilt batch keeps offsets, producer, sequence, leader epoch, codec and timestamp type.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .offset_map import OffsetMap
 
 
 class KeptBatch(NamedTuple):
-    """What stays of a batch, as one batch; a message set of several messages in magic 0 and 1 is several."""
+    """The kept part of a batch. In magic 0 and 1 it may be a message set of several messages."""
 
     data: Buffer
     last_offset: int
@@ -40,8 +41,8 @@ class KeptBatch(NamedTuple):
 
 
 class BatchCompaction:
-    """One pass over a log. `keeps_legacy_tombstones` is for magic 0 and 1, which have no delete horizon: whether the
-    segment at hand is too young to lose them."""
+    """One pass over a log. `keeps_legacy_tombstones`: the current segment is too young to lose tombstones of magic 0
+    and 1, which have no delete horizon."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class BatchCompaction:
         self.keeps_legacy_tombstones = True
 
     def keep(self, batch: RecordBatch) -> KeptBatch | None:
-        """None: the batch goes. Raises what `read_records` raises."""
+        """The kept part; None to drop the batch. Raises as `read_records` does."""
         if batch.magic < 2:
             return self._keep_messages(batch)
         horizon = batch.delete_horizon_ms
@@ -94,7 +95,7 @@ class BatchCompaction:
         return _rebuilt(batch, payload, spans, batch.record_count if batch.is_control else len(spans), horizon)
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:
-        """Whether the state of an active producer could not be rebuilt without the batch."""
+        """Whether the state of an active producer depends on the batch."""
         last = self._last_records.get(batch.producer_id)
         if last is None:
             return False

@@ -1,7 +1,7 @@
-"""Which transactions a pass over a log is inside of, and so what of them can go (Kafka's CleanedTransactionMetadata).
+"""Tracks open transactions during a compaction pass and decides which records and markers may go. Pure.
 
-The records of an aborted transaction go at once. A marker goes only when nothing of its transaction is left before it:
-then its delete horizon begins to run. Pure.
+Records of an aborted transaction go at once. A marker's delete horizon starts only when no record of its transaction is
+left before it (Kafka's CleanedTransactionMetadata).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAX_CONTROL_BYTES = 1 << 20
 
 
 class _Aborted:
-    """An aborted transaction that the pass is inside of; whether it met a batch of it."""
+    """An aborted transaction that is open at the current offset, and whether the pass has met a batch of it."""
 
     __slots__ = ("has_batches", "transaction")
 
@@ -28,8 +28,8 @@ class _Aborted:
 
 
 class CleanedTransactions:
-    """Told of each batch in order. `retained` are the aborted ones of which batches are still there, for the new
-    transaction index; whoever writes that takes them out."""
+    """Is given each batch in order. `retained`: aborted transactions with remaining batches, for the new transaction
+    index, whose writer takes them out."""
 
     def __init__(self) -> None:
         self.retained: list[AbortedTransaction] = []
@@ -38,7 +38,7 @@ class CleanedTransactions:
         self._committed: set[int] = set()
 
     def expect(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Aborted transactions that touch what comes next. To be told of one twice is fine."""
+        """Add aborted transactions that overlap the next batches. Adding one twice is harmless."""
         for transaction in aborted:
             heappush(self._ahead, (transaction.first_offset, transaction))
 
@@ -49,7 +49,7 @@ class CleanedTransactions:
             self._aborted.setdefault(transaction.producer_id, _Aborted(transaction))
 
     def on_data(self, batch: RecordBatch) -> bool:
-        """Whether the batch belongs to an aborted transaction: it can go."""
+        """Whether the batch belongs to an aborted transaction and may go."""
         self._begin_up_to(batch.last_offset)
         if not batch.is_transactional:
             return False
@@ -61,7 +61,7 @@ class CleanedTransactions:
         return True
 
     def on_control(self, batch: RecordBatch) -> bool:
-        """Whether nothing of the transaction that the batch ends is left: it can go in time."""
+        """Whether no record of the transaction that the marker ends is left, so that the marker may go in time."""
         self._begin_up_to(batch.last_offset)
         kind = _kind_of(batch)
         if kind is None:

@@ -1,7 +1,7 @@
-"""Which log is to be compacted, from where and up to where. Pure: it goes by facts of the segments.
+"""Chooses the log to compact next and its range of offsets. Pure: it decides by facts about the segments.
 
 Kafka's LogCleanerManager: the log with the greatest share of uncompacted bytes goes first, if that is above its
-`min.cleanable.dirty.ratio`, or something in it has waited for longer than `max.compaction.lag.ms`.
+`min.cleanable.dirty.ratio`, or if a record has waited longer than `max.compaction.lag.ms`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..log_config import LogConfig
 
 
 class DirtySegment(NamedTuple):
-    """A segment's facts. `first_timestamp` is that of its first batch and `largest_timestamp` the greatest of all."""
+    """Facts about a segment. `first_timestamp` belongs to its first batch; `largest_timestamp` is the maximum."""
 
     base_offset: int
     size_bytes: int
@@ -25,7 +25,7 @@ class DirtySegment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A log that could be compacted. `overdue_ms` is how long something has waited beyond `max.compaction.lag.ms`."""
+    """A log that could be compacted. `overdue_ms`: how far its oldest record exceeds `max.compaction.lag.ms`."""
 
     topic_partition: TopicPartition
     first_dirty_offset: int
@@ -37,7 +37,7 @@ class Candidate:
 
     @property
     def ratio(self) -> float:
-        """The share of bytes that are not compacted, of those that can be."""
+        """Cleanable bytes divided by all bytes before the first uncleanable offset."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
@@ -47,7 +47,7 @@ class Candidate:
 
 
 def dirtiest_last(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Those that are worth it; the last one is to be compacted first."""
+    """The candidates that are due, by rising ratio: the last is compacted first."""
     return sorted((candidate for candidate in candidates if candidate.is_due), key=lambda each: each.ratio)
 
 
@@ -61,7 +61,7 @@ def assess(
     last_stable_offset: int,
     now_ms: int,
 ) -> tuple[Candidate, bool]:
-    """What could be compacted of a log whose last segment is active, and whether its checkpoint has to be reset."""
+    """The candidate for a log whose last segment is active, and whether its checkpoint must be reset."""
     closed, active = segments[:-1], segments[-1]
     start, is_reset = _first_dirty_offset(checkpoint, log_start_offset, log_end_offset)
     dirty = _from(closed, start, active.base_offset)
@@ -69,7 +69,7 @@ def assess(
     if config.min_compaction_lag_ms > 0:
         youngest = now_ms - config.min_compaction_lag_ms
         end = min([end, *(segment.base_offset for segment in dirty if segment.largest_timestamp > youngest)])
-    # Whole segments only: one that holds an offset which must not be compacted stays as it is.
+    # Whole segments only: a segment with an offset that must not be compacted stays as it is.
     behind = _from(closed, max(start, end), active.base_offset)
     first_uncleanable = behind[0].base_offset if behind else active.base_offset
     candidate = Candidate(
@@ -85,7 +85,7 @@ def assess(
 
 
 def _first_dirty_offset(checkpoint: int | None, log_start_offset: int, log_end_offset: int) -> tuple[int, bool]:
-    """A checkpoint outside of the log, which was truncated or lost records, counts as none; then True."""
+    """The first dirty offset, and True if the checkpoint lies outside of the log (truncated since) and is ignored."""
     if checkpoint is None:
         return log_start_offset, False
     if not log_start_offset <= checkpoint <= log_end_offset:
@@ -94,7 +94,7 @@ def _first_dirty_offset(checkpoint: int | None, log_start_offset: int, log_end_o
 
 
 def _from(closed: Sequence[DirtySegment], offset: int, active_base_offset: int) -> Sequence[DirtySegment]:
-    """The closed segments from the one on that `offset` belongs into."""
+    """The closed segments from the segment of `offset` on."""
     if offset >= active_base_offset:
         return ()
     first = max(sum(segment.base_offset <= offset for segment in closed) - 1, 0)
@@ -102,6 +102,6 @@ def _from(closed: Sequence[DirtySegment], offset: int, active_base_offset: int) 
 
 
 def _overdue_ms(dirty: Iterable[DirtySegment], until_ms: int) -> int:
-    """By how long something in these segments was to be compacted before; 0 when nothing was."""
+    """How long the compaction of these segments is overdue; 0 when it is not."""
     earliest = min((segment.first_timestamp for segment in dirty if segment.first_timestamp > 0), default=until_ms)
     return max(until_ms - earliest, 0)

@@ -1,4 +1,4 @@
-"""What is to be compacted of a log as it was at one moment: the job, and by what to tell whether it still fits."""
+"""A plan to compact a log as it was at one moment: the job, and a check that the plan still fits the log."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """`segments` by base offset are the very objects that the log had then."""
+    """`segments`: the log's segment objects at that time, by base offset."""
 
     job: CompactionJob
     segments: dict[int, Segment]
     truncation_count: int
 
     def has(self, sources: Sequence[Segment], group: CleanedGroup) -> bool:
-        """Whether `sources` are what `group` was made from."""
+        """Whether `sources` are the segments that `group` was made from."""
         return len(sources) == len(group.sources) and all(
             self.segments.get(base_offset) is source for source, base_offset in zip(sources, group.sources, strict=True)
         )
 
     def fits(self, log: Log) -> bool:
-        """Whether nothing but appends and the plan's own compaction has changed `log` since. From any thread."""
+        """Whether only appends and this plan's own compaction have changed `log` since. Thread-safe."""
         is_cut = self.truncation_count != log.truncation_count
         return not is_cut and log.view.base_offsets[0] == self.job.segments[0].base_offset
 
 
 def plan_compaction(log: Log, chosen: Candidate, settings: CompactionSettings, now_ms: int) -> CompactionPlan:
-    """What has to be known to compact the log from `chosen`'s first dirty offset on, as the log is now.
+    """Plan to compact the log, as it is now, from `chosen`'s first dirty offset on.
 
-    On the log's strand. Raises KafkaStorageError, OSError, CorruptIndexError for a transaction index that cannot be
-    read.
+    On the log's strand. Raises KafkaStorageError, OSError, and CorruptIndexError for an unreadable transaction index.
     """
     log.files.check_online()
     log.files.finish_swaps(log.view.segments)

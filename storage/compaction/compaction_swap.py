@@ -1,4 +1,4 @@
-"""What becomes of compacted segments: swapped in for those they were made from, or deleted. On the log's strand."""
+"""Swaps compacted segments in for their sources, or deletes them. On the log's strand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # most logs are never compacted
 
 
 def swap_in(log: Log, plan: CompactionPlan, group: CleanedGroup, now_ms: int) -> bool:
-    """Swap compacted segments in for their sources; False when the log has changed so that they do not fit."""
+    """Swap compacted segments in for their sources; False when the log has changed and they do not fit."""
     log.files.check_online()
     log.files.finish_swaps(log.view.segments)
     segments = log.view.segments
@@ -31,12 +31,12 @@ def swap_in(log: Log, plan: CompactionPlan, group: CleanedGroup, now_ms: int) ->
 
 
 def finish(log: Log) -> None:
-    """Take the last step of those swaps for which there was no room. Raises NoSpaceError when there still is none."""
+    """Finish swaps whose last step failed on a full disk. Raises NoSpaceError when it is still full."""
     if not log.files.is_offline and not log.files.is_closed:
         log.files.finish_swaps(log.view.segments)
 
 
 def discard(log: Log) -> None:
-    """Delete what a compaction that was broken off has left."""
+    """Delete the files of a compaction that was broken off."""
     if not log.files.is_offline and not log.files.is_closed:
         log.files.delete_half_compacted()

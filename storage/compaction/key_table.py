@@ -1,9 +1,10 @@
-"""Offsets by key in 24 bytes a key, whatever the keys (Kafka's SkimpyOffsetMap). Pure.
+"""A hash table of offsets by key in 24 bytes a key, whatever the keys (Kafka's SkimpyOffsetMap). Pure.
 
-Three words a slot in one array: both halves of the key's digest, and the offset + 1 (0: the slot is free). A key's
-slots are tried in steps of a length that its digest gives, as the number of slots is a prime. Keys are taken for equal
-when their digests of 16 bytes are: with ten million keys that goes wrong in one of 10^24 compactions. Kafka trusts an
-MD5 in the same way.
+**How.** One array with three words a slot: both halves of the key's digest, and the offset + 1 (0: a free slot). Double
+hashing: the digest gives the probe's step, and the number of slots is prime.
+
+**Limits.** Keys count as equal when their 16-byte digests are. With ten million keys that fails in one of 10^24
+compactions; Kafka trusts an MD5 in the same way.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ _unpack = struct.Struct("=QQ").unpack
 
 
 class KeyTable:
-    """As much of a dict as compaction uses, for `memory_bytes` at most; offsets are 0 or above.
+    """The part of a dict that compaction uses, in at most `memory_bytes`; offsets are 0 or above.
 
-    Takes up to `limit` keys: whoever adds more has a bug, and may wait forever for a free slot.
+    Holds up to `limit` keys. Adding more is a bug and may loop forever.
     """
 
     def __init__(self, memory_bytes: int, load_factor: float) -> None:
@@ -48,7 +49,7 @@ class KeyTable:
         return found - 1 if found else default
 
     def _find(self, first: int, second: int) -> int:
-        """Where the slot of the key with that digest begins, or a free one for it."""
+        """Index of the slot of the key with that digest, or of a free slot for it."""
         words, slots = self._words, self._slots
         slot = first % slots
         step = 0
@@ -62,7 +63,7 @@ class KeyTable:
 
 
 def _prime_at_most(number: int) -> int:
-    """The greatest prime up to `number`, which is 2 or above."""
+    """The greatest prime up to `number`, which is at least 2."""
     while any(number % divisor == 0 for divisor in range(2, int(number**0.5) + 1)):
         number -= 1
     return number

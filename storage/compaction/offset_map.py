@@ -1,8 +1,8 @@
-"""The last offset of each key in the dirty part of a log: what compaction goes by (Kafka's SkimpyOffsetMap). Pure.
+"""The last offset of each key in the dirty part of a log, by which compaction decides. Pure.
 
-Keys are held in one of two ways. As objects in a dict, which is about five times as fast as anything else in Python and
-takes up to 160 bytes a key: whole, or by a digest of 31 bytes when they are longer than 30. Or, for logs with more keys
-than fit that way, in a table of 24 bytes a key as Kafka has it (`key_table`). Both keep to the same memory.
+**How.** Keys start in a dict, which is about five times as fast as the alternative and takes up to 160 bytes a key.
+Keys longer than 30 bytes are replaced by a digest of 31 bytes. If the keys do not fit, a table of 24 bytes a key takes
+over (`key_table`, Kafka's SkimpyOffsetMap). Both keep to the same memory.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ...protocol.records.record import plain_payload, read_records
 from .key_table import KeyTable
 
 ENTRY_BYTES = 160
-"""What an entry of the dict takes at most: 64 for the key's object, 32 for the offset's, 60 in the dict's arrays."""
+"""Bytes of one dict entry at most: 64 for the key object, 32 for the offset object, 60 in the dict's arrays."""
 
 
 class OffsetMap:
-    """`offsets` by key, up to and including `latest_offset`. Takes as many keys as fit into `memory_bytes`."""
+    """`offsets` by key, up to and including `latest_offset`. Holds as many keys as fit into `memory_bytes`."""
 
     def __init__(self, memory_bytes: int, load_factor: float) -> None:
         self._memory_bytes = memory_bytes
@@ -28,8 +28,8 @@ class OffsetMap:
         self.latest_offset = -1
 
     def restart_as_table(self) -> None:
-        """Forget everything, and be a table that takes more keys in the same memory."""
-        self.offsets = {}  # gone before the table is made
+        """Forget everything and switch to the table, which holds more keys in the same memory."""
+        self.offsets = {}  # freed before the table is allocated
         table = KeyTable(self._memory_bytes, self._load_factor)
         self.offsets, self.limit = table, table.limit
         self.latest_offset = -1
@@ -39,9 +39,9 @@ class OffsetMap:
         return len(self.offsets) / self.limit
 
     def add(self, batch: RecordBatch, start_offset: int) -> bool:
-        """Note the records of a batch from `start_offset` on; False when the map is full before its end.
+        """Add the records of a batch from `start_offset` on; False when the map is full before its end.
 
-        Raises what `read_records` raises.
+        Raises as `read_records` does.
         """
         if batch.magic >= 2:
             payload = plain_payload(batch, DEFAULT_MAX_DECOMPRESSED_BYTES)
@@ -59,5 +59,5 @@ class OffsetMap:
         return True
 
     def reach(self, offset: int) -> None:
-        """Everything up to `offset` was looked at."""
+        """Note that all offsets up to `offset` were read."""
         self.latest_offset = max(self.latest_offset, offset)

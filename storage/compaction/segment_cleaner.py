@@ -1,8 +1,9 @@
-"""Compacting the closed segments of a log into new ones beside them (`.cleaned`), which the broker then swaps in.
+"""Compacts the closed segments of a log into `.cleaned` files beside them, which the broker then swaps in.
 
-Two passes: the dirty part is read for the last offset of each key, until the map is full or the part is over; then all
-segments up to there are read again and what stays is written. Runs in a child process (`cleaner_process`), or inline.
-Nothing but `.cleaned` files is changed: whoever asked may stop it anywhere.
+**How.** Two passes. The first reads the dirty part and notes the last offset of each key, until the map is full. The
+second reads all segments up to there and writes what stays. Runs in a child process (`cleaner_process`) or inline.
+
+**Limits.** It changes only `.cleaned` files, so it may be stopped anywhere.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ def compact(
     now_s: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Do the job: `report` is called with each CleanedGroup, whose files are synced, then with CompactionDone.
+    """Do the job. Calls `report` with each CleanedGroup, whose files are synced then, and finally with CompactionDone.
 
-    Raises OSError; CorruptRecordError and InvalidRecordError for what cannot be read.
+    Raises OSError, and CorruptRecordError or InvalidRecordError for unreadable batches.
     """
     _Compaction(job, files, report, now_s, IoThrottle(job.settings.max_bytes_per_s, now_s, pause)).run()
 
@@ -85,19 +86,19 @@ class _Compaction:
 
     def _fill_map(self) -> None:
         if not self._note_dirty_part():
-            # More keys than fit as objects: what was read so far is read once more, rather than all of the log twice.
+            # More keys than fit into the dict: the part read so far is read again, which is less than all of the log.
             self._statistics.map_bytes = 0
             self._map.restart_as_table()
             self._note_dirty_part()
 
     def _note_dirty_part(self) -> bool:
-        """False when the map was full before the end."""
+        """Fill the map from the dirty part; False when it was full before the end."""
         job, transactions = self._job, CleanedTransactions()
         dirty = [segment for segment in job.segments if segment.end_offset > job.first_dirty_offset]
         transactions.expect(_touching(job.aborted, job.first_dirty_offset, job.segments[-1].end_offset))
         for segment in dirty:
-            # From the segment's begin, where Kafka looks for the first dirty offset in the index: a transaction that
-            # began before it is seen from its begin this way.
+            # Kafka starts at the first dirty offset by the index. Starting at the segment's beginning shows
+            # transactions that began before that offset from their first batch.
             for batch in self._batches(segment):
                 self._statistics.map_bytes += batch.size_bytes
                 if batch.is_control:
@@ -186,8 +187,7 @@ class _Compaction:
     # --- reading ------------------------------------------------------------------------------------------------
 
     def _batches(self, segment: SourceSegment | SegmentSizes) -> Iterator[RecordBatch]:
-        """All batches of a segment, checked: what is broken must not be written anew as if it were right, nor be left
-        out."""
+        """All batches of a segment, checked: a damaged batch must neither be rewritten as valid nor be left out."""
         path = self._path(segment.base_offset)
         next_offset = segment.base_offset
         file = self._files.open(path)
@@ -210,14 +210,14 @@ class _Compaction:
         finally:
             file.close()
         if end != segment.size_bytes:
-            raise CorruptRecordError(f"{path} has a batch at byte {end} that is not whole")
+            raise CorruptRecordError(f"{path} has an incomplete batch at byte {end}")
 
     def _path(self, base_offset: int) -> str:
         return os.path.join(self._job.directory, file_name(base_offset, LOG_SUFFIX))
 
     def _find_legacy_horizon_ms(self) -> int:
-        """Tombstones of magic 0 and 1 go from the segments last written before this: `delete.retention.ms` before the
-        last compacted one was."""
+        """Segments last written before this lose tombstones of magic 0 and 1: `delete.retention.ms` before the last
+        compacted segment was written."""
         job = self._job
         compacted = [segment for segment in job.segments if segment.base_offset < job.first_dirty_offset]
         if not compacted:

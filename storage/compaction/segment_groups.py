@@ -1,4 +1,4 @@
-"""Which neighbouring segments compaction writes into one, so that segments do not shrink away to nothing. Pure."""
+"""Groups neighbouring segments that compaction merges into one, so that segments do not become tiny. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..segment.offset_index import MAX_RELATIVE_OFFSET
 
 
 class SegmentSizes(NamedTuple):
-    """A segment's files: `end_offset` is an upper bound of the offsets in it (exclusive)."""
+    """Sizes of a segment's files. `end_offset` is an exclusive upper bound of its offsets."""
 
     base_offset: int
     end_offset: int
@@ -21,7 +21,7 @@ class SegmentSizes(NamedTuple):
 def group_segments(
     segments: Sequence[SegmentSizes], max_bytes: int, max_index_bytes: int
 ) -> list[tuple[SegmentSizes, ...]]:
-    """Runs of segments that fit together into one, by the sizes of log and indexes and the range of offsets."""
+    """Runs of segments that fit into one by the sizes of log and indexes and by the range of offsets."""
     groups: list[list[SegmentSizes]] = []
     log_bytes = offset_index_bytes = time_index_bytes = 0
     for segment in segments:

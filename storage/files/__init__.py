@@ -1,1 +1,1 @@
-"""Files as the log uses them: reads, writes, syncs, checkpoints, small property files, child programs."""
+"""Files as the log uses them: reads, writes, syncs, checkpoints, small property files."""

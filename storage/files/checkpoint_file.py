@@ -1,4 +1,4 @@
-"""Kafka's checkpoint files: a version, a count, and so many lines; replaced as a whole.
+"""Reads and replaces Kafka's checkpoint files: a version, a number of lines, and the lines.
 
 0
 2
@@ -18,7 +18,7 @@ _VERSION = 0
 
 
 class CorruptCheckpointError(Exception):
-    """A checkpoint file does not read as one."""
+    """A file is not a valid checkpoint."""
 
 
 def read_lines(files: Files, path: str) -> list[list[str]]:
@@ -42,12 +42,12 @@ def read_lines(files: Files, path: str) -> list[list[str]]:
         raise CorruptCheckpointError(f"{path} has version {version}, not {_VERSION}")
     entries = [line.split() for line in lines[2:] if line]
     if len(entries) != count:
-        raise CorruptCheckpointError(f"{path} promises {count} entries and has {len(entries)}")
+        raise CorruptCheckpointError(f"{path} should have {count} entries, but has {len(entries)}")
     return entries
 
 
 def write_lines(files: Files, path: str, lines: Iterable[str]) -> None:
-    """Replace a checkpoint; after a crash the old or the new one is there."""
+    """Replace a checkpoint. A crash leaves either the old or the new file."""
     entries = list(lines)
     text = "".join(f"{line}\n" for line in (_VERSION, len(entries), *entries))
     files.write_atomically(path, text.encode())
@@ -61,7 +61,7 @@ def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
             topic, partition, offset = line
             offsets[TopicPartition(topic, int(partition))] = int(offset)
         except ValueError:
-            raise CorruptCheckpointError(f"{path} has a line {' '.join(line)!r}") from None
+            raise CorruptCheckpointError(f"{path} has an invalid line {' '.join(line)!r}") from None
     return offsets
 
 
@@ -77,7 +77,7 @@ def read_epochs(files: Files, path: str) -> list[EpochEntry]:
             epoch, start_offset = line
             entries.append(EpochEntry(int(epoch), int(start_offset)))
         except ValueError:
-            raise CorruptCheckpointError(f"{path} has a line {' '.join(line)!r}") from None
+            raise CorruptCheckpointError(f"{path} has an invalid line {' '.join(line)!r}") from None
     return entries
 
 

@@ -1,11 +1,11 @@
-"""The only place that opens, writes, syncs, renames or deletes files.
+"""The only module that opens, writes, syncs, renames or deletes files.
 
-A `Files` is passed to whatever stores something, so that a test or a simulation can pass one that fails, tears writes
-or forgets what was not synced. All methods are synchronous and raise OSError.
+Code that stores something is given a `Files`. Tests and simulations pass one that fails, tears writes or forgets
+unsynced data. All methods are synchronous and raise OSError.
 
-A log file is named by a `FileRef`, which opens it on first use and may lose its descriptor again to the limit on open
-files; who works with the descriptor holds the `File`, and a `File` closes itself when nobody holds it any more. So a
-region being sent stays readable when its segment is rolled, renamed or deleted meanwhile.
+A `FileRef` names a log file and opens it on first use; the limit on open files may take its descriptor away again. Code
+that uses the descriptor keeps the `File`, which closes itself when its last reference goes. So a region being sent
+stays readable when its segment is rolled, renamed or deleted.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Entry(NamedTuple):
 
 
 class DiskSpace(NamedTuple):
-    """How large a file system is, and how much of it is free."""
+    """Size and free space of a file system."""
 
     total_bytes: int
     usable_bytes: int
 
 
 class NotCachedError(Exception):
-    """Somebody who may not wait for the disk asked for bytes that are not in the page cache."""
+    """The bytes are not in the page cache, and the caller may not wait for the disk."""
 
 
 class File:
@@ -100,7 +100,7 @@ class File:
             written = os.pwrite(self._fd, data, position)
 
     def write_vector_at(self, position: int, buffers: Sequence[Buffer]) -> None:
-        """Write the buffers one behind the other, in one call where the system has it."""
+        """Write the buffers one after the other, in one system call where there is pwritev."""
         for start in range(0, len(buffers), _MAX_VECTORS):
             chunk = buffers[start : start + _MAX_VECTORS]
             written = 0 if _write_vector is None else _write_vector(self._fd, chunk, position)
@@ -119,13 +119,13 @@ class File:
         _synchronize_data(self._fd)
 
     def close(self) -> None:
-        """Close now, whoever else holds it; closing twice is harmless."""
+        """Close now, even if others refer to it; closing twice is harmless."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
 
     def release(self) -> int:
-        """Give the descriptor away: it is the caller's to close."""
+        """Hand the descriptor to the caller, who closes it."""
         fd, self._fd = self._fd, -1
         return fd
 
@@ -135,7 +135,7 @@ class File:
 
 
 class FileRegion:
-    """Some bytes of a file, read only when they are sent; it keeps the file's descriptor open."""
+    """A range of a file that is read only when it is sent; it keeps the descriptor open."""
 
     __slots__ = ("file", "position", "size_bytes")
 
@@ -148,7 +148,7 @@ class FileRegion:
         return self.file.fileno()
 
     def read(self) -> bytes:
-        """The bytes themselves; fewer than `size_bytes` when the file was cut meanwhile."""
+        """The bytes; fewer than `size_bytes` if the file was truncated meanwhile."""
         return self.file.read_at(self.position, self.size_bytes)
 
     def read_cached(self) -> bytes | bytearray:
@@ -163,7 +163,7 @@ class FileRegion:
 
 
 class FileRef:
-    """A file by name, opened when needed. `path` may be changed after a rename: an open descriptor stays right."""
+    """A file by name, opened when needed. `path` may be changed after a rename; an open descriptor stays valid."""
 
     __slots__ = ("_file", "_files", "path")
 
@@ -173,7 +173,7 @@ class FileRef:
         self.path = path
 
     def file(self) -> File:
-        """The open file. The caller holds it for as long as it uses it; the limit on open files may drop it here."""
+        """The open file. The caller keeps it while using it, because the limit on open files may drop it here."""
         file = self._file
         if file is None:
             file = self._file = self._files.open(self.path)
@@ -181,12 +181,12 @@ class FileRef:
         return file
 
     def drop(self) -> None:
-        """Forget the descriptor: it closes once nobody uses it. The next `file()` opens it again."""
+        """Forget the descriptor, which closes once it is unused. The next `file()` opens the file again."""
         self._file = None
 
 
 class DirectoryLock:
-    """A held `.lock` of a log directory."""
+    """The `.lock` of a log directory, while this process owns it."""
 
     def __init__(self, path: str, file: File, registry: set[str]) -> None:
         self._path = path
@@ -202,13 +202,13 @@ class DirectoryLockedError(Exception):
     """Another process, or another broker in this one, uses the log directory."""
 
 
-# POSIX record locks do not exclude the same process, and closing any descriptor of the file frees them: so one set for
-# the whole process says which are held.
+# POSIX record locks do not exclude the same process, and closing any descriptor of the file frees them. So one set for
+# the whole process lists the locked paths.
 _locked_paths: set[str] = set()
 
 
 class Files:
-    """The file system. `max_open_files` bounds the descriptors that FileRefs keep; None takes what the process may."""
+    """The file system. `max_open_files` bounds the descriptors of FileRefs; None: the share of `allowed_log_files`."""
 
     def __init__(self, max_open_files: int | None = None) -> None:
         self.max_open_files = raise_descriptor_limit() if max_open_files is None else max_open_files
@@ -227,14 +227,14 @@ class Files:
         return file
 
     def open_to_read(self, path: str) -> File:
-        """Open a file that is only looked at: the right to write it is not needed."""
+        """Open a file for reading only; write permission is not needed."""
         file = File(self._descriptor(path, os.O_RDONLY))
         with self._lock:
             self._open_files.add(file)
         return file
 
     def _descriptor(self, path: str, flags: int) -> int:
-        """Open a file; where the process or the system has no descriptor left, FileRefs first give up theirs."""
+        """Open a file. When no descriptor is left, close those of all FileRefs first."""
         try:
             return os.open(path, flags | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -248,14 +248,14 @@ class Files:
             refs = list(self._open_refs.values())
             self._open_refs.clear()
             self._shortages += 1
-            told = self._shortages & (self._shortages - 1)  # the 1st, 2nd, 4th, 8th … time is told
-        if not told:
-            logger.warning("%s (ulimit -n): letting go of %d log files to go on", error.strerror, len(refs))
+            is_repeated = self._shortages & (self._shortages - 1)  # false for the 1st, 2nd, 4th, 8th … time
+        if not is_repeated:
+            logger.warning("%s (ulimit -n): closing %d log files to go on", error.strerror, len(refs))
         for ref in refs:
             ref.drop()
 
     def close_all(self) -> None:
-        """Close every file that was opened here, whoever still holds it: the end of a broker that the process outlives.
+        """Close every file opened here, even those still referred to: for a broker that ends before its process.
 
         Nothing may be reading or writing any more.
         """
@@ -267,7 +267,7 @@ class Files:
         return FileRef(self, path)
 
     def remember(self, ref: FileRef) -> None:
-        """Count an opened ref; the one opened longest ago loses its descriptor when there are too many."""
+        """Count an opened ref. Beyond `max_open_files`, drop the descriptor that was opened longest ago."""
         with self._lock:
             self._open_refs[id(ref)] = ref
             while len(self._open_refs) > self.max_open_files:
@@ -275,7 +275,7 @@ class Files:
                 oldest.drop()
 
     def forget(self, ref: FileRef) -> None:
-        """Drop a ref that will not be used any more (its segment is gone or closed)."""
+        """Drop a ref for good: its segment is deleted or closed."""
         with self._lock:
             self._open_refs.pop(id(ref), None)
         ref.drop()
@@ -287,7 +287,7 @@ class Files:
             return stream.read()
 
     def write_bytes(self, path: str, data: Buffer, *, sync: bool = True) -> None:
-        """Write a file anew, in place. The directory is not synced: what must not vanish is written atomically."""
+        """Overwrite a file in place. The directory is not synced; `write_atomically` is for data that must survive."""
         fd = self._descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         file = File(fd)
         try:
@@ -298,19 +298,19 @@ class Files:
             file.close()
 
     def write_atomically(self, path: str, data: Buffer) -> None:
-        """Replace a file; a crash leaves the old or the new one (write aside, fsync, rename, fsync the directory)."""
+        """Replace a file: write a copy, fsync, rename, fsync the directory. A crash leaves the old or the new one."""
         temporary = path + ".tmp"
         self.write_bytes(temporary, data)
         self.rename(temporary, path)
         self.sync_directory(os.path.dirname(path))
 
     def create_empty(self, path: str) -> None:
-        """Create `path`, empty whether it was there or not."""
+        """Create `path` empty, or empty it."""
         os.close(self._descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
 
     def preallocate(self, path: str, size_bytes: int) -> None:
-        """Have a file be as large as that at once, with zeros where nothing is written. Blocks of the disk are taken as
-        that comes (as in Kafka): a request of 80 bytes is to take none by the gigabyte."""
+        """Extend a file with zeros to `size_bytes`. As in Kafka, disk blocks are taken only when data is written:
+        otherwise a request of 80 bytes could take gigabytes."""
         file = self.open(path)
         try:
             if file.size() < size_bytes:
@@ -322,7 +322,7 @@ class Files:
         os.truncate(path, size_bytes)
 
     def sync_path(self, path: str) -> None:
-        """fsync a file by name; one that is gone meanwhile needs no sync."""
+        """fsync a file by name; a deleted file needs no sync."""
         try:
             file = self.open(path)
         except FileNotFoundError:
@@ -344,17 +344,17 @@ class Files:
         os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def list_directory(self, path: str) -> list[Entry]:
-        """What is in a directory, sorted by name."""
+        """The entries of a directory, sorted by name."""
         with os.scandir(path) as entries:
             found = []
             for entry in entries:
                 is_directory = entry.is_dir()
-                with contextlib.suppress(FileNotFoundError):  # gone since the directory was read
+                with contextlib.suppress(FileNotFoundError):  # deleted since the directory was read
                     found.append(Entry(entry.name, is_directory, 0 if is_directory else entry.stat().st_size))
         return sorted(found)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and its parents, durably; one that is there already is fine."""
+        """Make a directory and its parents durably, if missing."""
         if os.path.isdir(path):
             return
         parent = os.path.dirname(os.path.abspath(path))
@@ -367,7 +367,7 @@ class Files:
         os.replace(old_path, new_path)
 
     def set_aside(self, path: str, deleted_path: str) -> bool:
-        """Rename a file that is to be deleted later. False: there is no room for the name, and it is deleted now.
+        """Rename a file that will be deleted later. False: the disk is too full for that, so it is deleted now.
 
         Raises FileNotFoundError.
         """
@@ -381,7 +381,7 @@ class Files:
         return True
 
     def set_aside_directory(self, path: str, deleted_path: str) -> bool:
-        """Rename a directory that is to be deleted, durably. False: there is no room for the name."""
+        """Durably rename a directory that will be deleted. False: the disk is too full for a rename."""
         try:
             self.rename(path, deleted_path)
         except OSError as error:
@@ -392,7 +392,7 @@ class Files:
         return True
 
     def delete(self, path: str) -> bool:
-        """Delete a file; False when it was not there."""
+        """Delete a file; False if it is missing."""
         try:
             os.unlink(path)
         except FileNotFoundError:
@@ -414,7 +414,7 @@ class Files:
             os.close(fd)
 
     def disk_space(self, path: str) -> DiskSpace:
-        """Of the file system that `path` is on, as its owner may use it."""
+        """Of the file system of `path`; free space that only root may use does not count."""
         found = os.statvfs(path)
         return DiskSpace(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail)
 
@@ -437,13 +437,13 @@ class Files:
 
 
 def allowed_log_files() -> int:
-    """How many open files may be log files, within the limit that is set."""
+    """How many open files may be log files, within the current limit on open files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _share_of(soft)
 
 
 def _share_of(limit: int) -> int:
-    """The others are for connections and for what else the process opens."""
+    """The rest is for connections and other files."""
     if limit == resource.RLIM_INFINITY:
         limit = _NO_LIMIT
     return max(limit - max(_SPARE_DESCRIPTORS, limit // 4), 16)
@@ -460,20 +460,20 @@ def raise_descriptor_limit() -> int:
         except (OSError, ValueError):  # macOS refuses values over its own maximum
             logger.debug("could not raise the limit on open files from %d to %d", soft, wanted)
     if soft != resource.RLIM_INFINITY and soft < 4096:
-        logger.warning("only %d files may be open at once (ulimit -n): log files will be closed and opened again", soft)
+        logger.warning("only %d files may be open (ulimit -n): log files will be closed and reopened as needed", soft)
     return _share_of(soft)
 
 
 def is_out_of_space(error: OSError) -> bool:
-    """Whether a write failed only for want of space: it may succeed later, and the file's state is known."""
+    """Whether a write failed only because the disk is full: it may succeed later, and the file's state is known."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def is_out_of_descriptors(error: OSError) -> bool:
-    """Whether a file could not be opened for want of a descriptor. That comes before anything is read or written."""
+    """Whether a file could not be opened because no descriptor is left; nothing was read or written then."""
     return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def is_transient(error: OSError) -> bool:
-    """Whether it is a want of space or of descriptors: the disk is sound, and the same step may work later."""
+    """Whether space or descriptors ran out: the disk is sound, and the same step may work later."""
     return is_out_of_space(error) or is_out_of_descriptors(error)

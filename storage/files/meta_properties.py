@@ -1,4 +1,7 @@
-"""`meta.properties`: which broker of which cluster a log directory belongs to (version 0, ZooKeeper mode)."""
+"""Reads and writes `meta.properties`, which names the broker and the cluster of a log directory (version 0).
+
+Version 0 belongs to ZooKeeper mode; KRaft directories have version 1.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ FILE_NAME = "meta.properties"
 
 
 class MetaPropertiesError(Exception):
-    """The log directories cannot be used as they are; the message is one line for the operator."""
+    """The log directories cannot be used. The message is one line for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """What the file says. `directory_id` is kept when there is one (KIP-858)."""
+    """The contents of the file. A `directory_id` (KIP-858) is kept."""
 
     broker_id: int | None
     cluster_id: str | None
@@ -25,7 +28,7 @@ class MetaProperties:
 
 
 def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
-    """Of one log directory; None when it has none yet. Raises MetaPropertiesError, OSError."""
+    """The file of one log directory; None when there is none. Raises MetaPropertiesError, OSError."""
     path = os.path.join(directory, FILE_NAME)
     try:
         text = files.read_bytes(path).decode("latin-1")
@@ -47,7 +50,7 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
 
 
 def agree(found: Mapping[str, MetaProperties | None]) -> MetaProperties | None:
-    """What the directories of one broker say together; None when all are new. Raises MetaPropertiesError."""
+    """The properties that all directories of one broker share; None when all are new. Raises MetaPropertiesError."""
     known = {directory: meta for directory, meta in found.items() if meta is not None}
     for name in ("broker_id", "cluster_id"):
         values = {
@@ -56,7 +59,7 @@ def agree(found: Mapping[str, MetaProperties | None]) -> MetaProperties | None:
         if len(set(values.values())) > 1:
             listed = ", ".join(f"{value} in {directory}" for directory, value in values.items())
             raise MetaPropertiesError(
-                f"the log directories belong to different ones: {name.replace('_', '.')} is {listed}"
+                f"the log directories do not belong together: {name.replace('_', '.')} is {listed}"
             )
     if not known:
         return None
@@ -66,7 +69,7 @@ def agree(found: Mapping[str, MetaProperties | None]) -> MetaProperties | None:
 
 
 def check_meta_properties(files: Files, directories: Sequence[str], broker_id: int, cluster_id: str) -> list[str]:
-    """Refuse directories of another broker or cluster; return those whose file has to be written.
+    """Refuse directories of another broker or cluster; return the directories whose file has to be written.
 
     Raises MetaPropertiesError.
     """
@@ -98,7 +101,7 @@ def write_meta_properties(files: Files, directory: str, meta: MetaProperties) ->
 
 
 def _parse(text: str) -> dict[str, str]:
-    """The part of Java's properties format that such files use: comments, `name=value`, backslash escapes."""
+    """Parses comments, `name=value` and backslash escapes of Java's properties format."""
     properties = {}
     for line in text.splitlines():
         stripped = line.strip()

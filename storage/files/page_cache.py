@@ -1,7 +1,7 @@
-"""Is a stretch of a file in the page cache, and getting it there.
+"""Tells whether a range of a file is in the page cache, and reads it into the cache.
 
-``preadv`` with RWF_NOWAIT (Linux) reads what is in memory and says EAGAIN for the rest; where the system or the file
-system does not know it, everything counts as cached, and a cold page is read where it is needed.
+``preadv`` with RWF_NOWAIT (Linux) returns bytes in memory and fails with EAGAIN for others. Where the system or the
+file system lacks it, everything counts as cached, and a cold page is read when it is needed.
 """
 
 import errno
@@ -22,8 +22,8 @@ _scratch = threading.local()
 def is_cached(fd: int, position: int, size: int) -> bool:
     """Whether ``size`` bytes can likely be read without waiting for the disk.
 
-    One byte in 128 KiB is tried, and the last. Pages come and go in bigger runs than that (read-ahead), so it is a good
-    guess; a wrong one costs a wait, nothing else.
+    Tries one byte in 128 KiB, and the last. Read-ahead loads larger runs than that, so the guess is good; a wrong guess
+    only costs a wait.
     """
     if not _NO_WAIT:
         return True
@@ -41,7 +41,7 @@ def is_cached(fd: int, position: int, size: int) -> bool:
 
 
 def read_if_cached(fd: int, position: int, size: int) -> bytes | bytearray | None:
-    """``size`` bytes, fewer at the file's end; None when the disk would have to be asked."""
+    """``size`` bytes, fewer at the file's end; None when that would wait for the disk."""
     if not _NO_WAIT:
         return os.pread(fd, size, position)
     buffer = bytearray(size)
@@ -55,7 +55,7 @@ def read_if_cached(fd: int, position: int, size: int) -> bytes | bytearray | Non
         return os.pread(fd, size, position)
     if count == size:
         return buffer
-    # Short: either the rest is not cached, or the file ends. Asking for the next byte tells.
+    # Short: either the rest is not cached, or the file ends. The next byte decides.
     try:
         if os.preadv(fd, (_probe,), position + count, _NO_WAIT):
             return None
@@ -65,7 +65,7 @@ def read_if_cached(fd: int, position: int, size: int) -> bytes | bytearray | Non
 
 
 def read_ahead(fd: int, position: int, size: int) -> None:
-    """Bring the stretch into the page cache, and wait until it is there. For a worker thread."""
+    """Read the range into the page cache. Blocks; for a worker thread."""
     buffer = getattr(_scratch, "buffer", None)
     if buffer is None:
         buffer = _scratch.buffer = bytearray(_READ_AHEAD_STEP)

@@ -1,4 +1,4 @@
-"""`partition.metadata`: the topic id of the partition whose directory it lies in (KIP-516)."""
+"""Reads and writes `partition.metadata`, the file in a partition's directory with its topic id (KIP-516)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FILE_NAME = "partition.metadata"
 
 
 class CorruptPartitionMetadataError(Exception):
-    """The file does not read as a version and a topic id."""
+    """The file does not consist of a version and a topic id."""
 
 
 def topic_id_text(topic_id: uuid.UUID) -> str:
-    """Kafka's way to write a uuid: URL-safe base64 without padding, 22 characters."""
+    """A UUID as Kafka writes it: URL-safe base64 without padding, 22 characters."""
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
@@ -49,11 +49,11 @@ def read_topic_id(files: Files, path: str) -> uuid.UUID | None:
 
 
 def _corrupt(path: str, why: str) -> str:
-    return f"{path} is corrupt ({why}); it is written anew when the topic is opened"
+    return f"{path} is corrupt ({why}); it is rewritten when the topic is opened"
 
 
 def recall_topic_id(files: Files, path: str) -> uuid.UUID | None:
-    """`read_topic_id`, where a file that is damaged counts as lost, with a warning. (Kafka gives up the directory.)"""
+    """`read_topic_id`, but None with a warning for a damaged file. (Kafka takes the directory offline.)"""
     try:
         return read_topic_id(files, path)
     except CorruptPartitionMetadataError as error:

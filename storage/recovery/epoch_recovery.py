@@ -1,7 +1,7 @@
-"""What a `leader-epoch-checkpoint` that is lost, damaged or ahead of its log does not say, read from the batches.
+"""Restores leader epochs from the batches when `leader-epoch-checkpoint` is lost, damaged or ahead of its log.
 
-Kafka gives the log directory up over a damaged one. One that is ahead has forgotten the epochs of records which were to
-be deleted when the broker died, and then were not.
+Kafka takes the log directory offline when the file is damaged. The file is ahead of its log when the broker died before
+it deleted records: their epochs were already removed from the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def read_leader_epochs(files: Files, directory: str) -> LeaderEpochs:
-    """What the file says; nothing when it is not there, or damaged, which is told. Raises OSError."""
+    """The entries of the file; empty when it is missing or, with a warning, damaged. Raises OSError."""
     path = os.path.join(directory, LEADER_EPOCH_FILE)
     try:
         return LeaderEpochs(checkpoint_file.read_epochs(files, path))
@@ -32,7 +32,7 @@ def read_leader_epochs(files: Files, directory: str) -> LeaderEpochs:
 
 
 def complete_epochs(epochs: LeaderEpochs, segments: Sequence[Segment], log_start_offset: int) -> None:
-    """Add those of the batches before the first one that is known; epochs without a batch are not found again."""
+    """Add the epochs of batches before the first known epoch. Epochs without a batch stay lost."""
     known = epochs.entries
     end_offset = known[0].start_offset if known else segments[-1].base_offset + (1 << 62)
     if end_offset <= log_start_offset or not _has_epochs(segments, log_start_offset):
@@ -52,11 +52,11 @@ def _collect(found: LeaderEpochs, segment: Segment, log_start_offset: int, end_o
             if span.magic >= 2 and span.leader_epoch > found.latest_epoch:
                 found.assign(span.leader_epoch, max(span.base_offset, log_start_offset))
     except CorruptRecordError as error:
-        logger.warning("%s: its leader epochs are not all known: %s", segment.log_ref.path, error)
+        logger.warning("%s: some leader epochs are unknown: %s", segment.log_ref.path, error)
 
 
 def _has_epochs(segments: Sequence[Segment], log_start_offset: int) -> bool:
-    """Formats 0 and 1 have none: a log that begins with them need not be read."""
+    """False for a log that begins with format 0 or 1, which has no epochs."""
     for segment in segments:
         try:
             position = segment.position_of(log_start_offset, segment.size_bytes)

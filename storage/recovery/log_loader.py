@@ -1,7 +1,7 @@
-"""Opening a partition's directory: leftovers of a crash, segments, recovery, producers (Kafka's LogLoader).
+"""Opens a partition's directory: leftovers of a crash, segments, recovery, producers (Kafka's LogLoader).
 
-After a clean stop the files are taken as they are once the end of the last segment looks right. Otherwise what reaches
-past the recovery point is recovered (`log_recovery`).
+After a clean stop the files are used as they are if the end of the last segment looks right. Otherwise the segments
+that reach past the recovery point are recovered (`log_recovery`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def load_log(
     start: StartingPoint | None = None,
     progress: ProgressCallback = lambda size_bytes: None,
 ) -> Log:
-    """Open the log in `directory`, or begin one there. Raises OSError."""
+    """Open the log in `directory`, or create one there. Raises OSError."""
     start = start or StartingPoint(clean_stop=True)
     loader = _Loader(files, host, directory, topic_partition, config, now_ms, start, progress)
     try:
@@ -134,10 +134,10 @@ class _Loader:
         if are_incomplete:
             complete_epochs(self.epochs, self.segments, log_start_offset)
         log_files = LogFiles(self.files, self.host, self.directory, self.topic_partition, snapshots)
-        # Not written here, which would be two syncs for each log of a start: the next start would drop the same entries
-        # again, and whoever leads or appends here first writes them with its own.
+        # Not written here: that would be two syncs for each log of a start. The next start would drop the same entries
+        # again, and the next epoch or append writes them with its own.
         log_files.are_epochs_written = self.epochs.entries == epochs_before
-        if (are_incomplete or not epochs_before) and not log_files.are_epochs_written:  # to find them takes a long walk
+        if (are_incomplete or not epochs_before) and not log_files.are_epochs_written:  # finding them takes a long walk
             with suppress(NoSpaceError):
                 log_files.write_epochs(self.epochs.entries)
         log_files.note_unwritten_indexes(self.segments)
@@ -163,13 +163,13 @@ class _Loader:
     # --- leftovers ----------------------------------------------------------------------------------------------
 
     def _finish_what_was_interrupted(self, names: list[str]) -> bool:
-        """Delete what was to be deleted or is half made; finish the swap of compacted segments for their sources.
+        """Delete files that were marked as deleted or are incomplete; finish swaps of compacted segments.
 
-        Returns whether there was anything to do.
+        Returns whether it changed anything.
         """
         cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]
         swaps = [name for name in names if name.endswith(SWAP_SUFFIX)]
-        # A swap file at or behind a .cleaned one comes from a split that did not get to its end.
+        # A swap file at or behind a .cleaned file comes from a split that did not finish.
         first_cleaned = min((_offset_of(name) for name in cleaned), default=None)
         invalid = [name for name in swaps if first_cleaned is not None and _offset_of(name) >= first_cleaned]
         leftovers = [*(name for name in names if name.endswith(DELETED_SUFFIX)), *cleaned, *invalid]
@@ -211,12 +211,12 @@ class _Loader:
     # --- segments -----------------------------------------------------------------------------------------------
 
     def _split(self, segment: Segment) -> None:
-        """Its offsets go too far from its base; the load begins anew with its parts in its place."""
+        """Replace a segment whose offsets are too far from its base by its parts; loading then starts again."""
         for other in (*self.segments, segment):
             other.close_files()
         self.segments = []
         bases = split_segment(self.files, segment)
-        logger.warning("%s: split segment %d: its parts begin at %s", self.topic_partition, segment.base_offset, bases)
+        logger.warning("%s: split segment %d; its parts begin at %s", self.topic_partition, segment.base_offset, bases)
 
     def _open_segments(self, entries: dict[str, Entry], snapshots: ProducerSnapshots) -> None:
         bases = _offsets(entries, LOG_SUFFIX)
@@ -237,7 +237,7 @@ class _Loader:
                 has_transaction_index=file_name(base_offset, TRANSACTION_INDEX_SUFFIX) in entries,
             )
             if number >= unflushed:
-                # Recovered below, in order: producers are rebuilt from the segments before it, which may be torn too.
+                # Recovered below, in order: its producers come from the segments before it, which may be damaged too.
                 self.segments.append(segment)
                 continue
             fault = self._index_fault(segment, entries)
@@ -304,7 +304,7 @@ class _Loader:
         self.host.delete_later(paths, self.config.file_delete_delay_ms)
 
     def _drop_what_ends_before_the_start(self, snapshots: ProducerSnapshots) -> None:
-        """The checkpoint may say that the log starts behind its last record: then segment files were lost."""
+        """Drop all segments if the checkpointed log start offset is behind the last record: segment files were lost."""
         if not self.segments:
             return
         log_end_offset = self.segments[-1].next_offset()
@@ -324,15 +324,15 @@ class _Loader:
         snapshots.remove_stray(segment.base_offset for segment in self.segments)
         if recovered is not None:
             snapshots.delete_outside(log_start_offset, end_offset)
-            if recovered.end_offset != end_offset:  # all of it was dropped
+            if recovered.end_offset != end_offset:  # all segments were dropped
                 recovered.clear(end_offset)
             recovered.remove_expired(self.now_ms)
             return recovered
         state = new_producer_state(self.topic_partition, self.config)
         try:
             rebuild_producer_state(state, snapshots, self.segments, log_start_offset, end_offset, self.now_ms)
-        except CorruptRecordError as error:  # before what a start looks at; whoever reads there is told
-            logger.warning("%s: not all producers are known: %s", self.topic_partition, error)
+        except CorruptRecordError as error:  # before the offsets that a start reads; later reads there report it
+            logger.warning("%s: some producers are unknown: %s", self.topic_partition, error)
             state.end_offset = end_offset
         if self.start.is_recovered:
             recall_last_batches(state, self.segments)
@@ -344,10 +344,10 @@ def _has_offset(name: str) -> bool:
 
 
 def _offset_of(name: str) -> int:
-    """The offset in a segment file's name; -1 when it has none."""
+    """The offset in the name of a segment file; -1 without one."""
     return int(name[:_OFFSET_DIGITS]) if _has_offset(name) else -1
 
 
 def _offsets(entries: dict[str, Entry], suffix: str) -> list[int]:
-    """The offsets of the files with that suffix, rising."""
+    """The offsets of the files with that suffix, in ascending order."""
     return sorted(_offset_of(name) for name in entries if _has_offset(name) and name[_OFFSET_DIGITS:] == suffix)

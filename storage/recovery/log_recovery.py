@@ -1,8 +1,8 @@
-"""Recovery of one log after a crash: what reaches past the recovery point is read in order, and cut where it breaks.
+"""Recovers one log after a crash: reads the segments past the recovery point in order and cuts the log at damage.
 
-Nothing past the recovery point is believed unread. A producer snapshot from behind it may be an old one whose deletion
-the crash undid, so producers come from the last one before it and are carried along. Behind a cut nothing is kept; nor
-behind missing offsets, where a segment's end never came to disk but the next segment did.
+Nothing past the recovery point is trusted unread. A producer snapshot from behind it may be an old file whose deletion
+the crash undid, so producers start from the last snapshot before it. Nothing is kept behind a cut, nor behind missing
+offsets, which appear when a segment's end did not reach the disk but the next segment did.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .segment_scan import SegmentScan, rescan
 logger = logging.getLogger(__name__)
 
 ProgressCallback = Callable[[int], None]
-"""Told how many bytes more have been read."""
+"""Is given the number of bytes read since the last call."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartingPoint:
-    """What the log directory's checkpoints say of one log. `clean_stop`: the marker of a clean stop was there.
+    """The entries for one log in its directory's checkpoints. `clean_stop`: the clean-stop marker was there.
 
-    `is_recovered`: another process has done the recovery already. `knows_recovery_point`: False when the checkpoint is
-    lost, and 0 is only what is left to say. `is_copy`: of a log that is moving here, and is itself at hand.
+    `is_recovered`: another process has recovered the log already. `knows_recovery_point`: False when the checkpoint is
+    lost and the recovery point 0 is a substitute. `is_copy`: the log is a copy being moved here; its original exists.
     """
 
     log_start_offset: int = 0
@@ -51,7 +51,7 @@ class StartingPoint:
 
 
 class Recovered(NamedTuple):
-    """The segments that stay, those that must go and why, and the producers at the end of those that stay."""
+    """The segments to keep, those to delete and why, and the producers at the end of the kept segments."""
 
     segments: list[Segment]
     dropped: list[Segment]
@@ -60,12 +60,12 @@ class Recovered(NamedTuple):
 
 
 def new_producer_state(topic_partition: TopicPartition, config: LogConfig) -> ProducerState:
-    """Nothing known, and the settings that it goes by."""
+    """An empty state with the settings of the log."""
     return ProducerState(topic_partition, config.producer_id_expiration_ms, config.max_producer_ids)
 
 
 def first_unflushed(base_offsets: Sequence[int], recovery_point: int) -> int:
-    """The number of the first segment that reaches past the recovery point, or is the last."""
+    """The index of the first segment that reaches past the recovery point; the last segment if none does."""
     number = 0
     while number + 1 < len(base_offsets) and base_offsets[number + 1] <= recovery_point:
         number += 1
@@ -83,7 +83,7 @@ def recover_segments(
     now_ms: int,
     progress: ProgressCallback,
 ) -> Recovered:
-    """Read what may not be whole. Raises OSError, and SegmentOverflowError with `segments` left to be opened again."""
+    """Read and repair unflushed segments. Raises OSError; SegmentOverflowError, after which `segments` are reopened."""
     first = first_unflushed([segment.base_offset for segment in segments], start.recovery_point)
     kept, unflushed = list(segments[:first]), segments[first:]
     if not unflushed:
@@ -92,8 +92,8 @@ def recover_segments(
     snapshots.last_offset = snapshots.offsets[-1] if snapshots.offsets else start.log_start_offset
     state = producers_before(unflushed[0], kept, topic_partition, config, start, snapshots, now_ms)
     began_empty = not state.producers
-    # Compaction may leave out a segment's last offsets. Where it is not known from where on segments were not flushed,
-    # those that were compacted under an earlier policy are among them.
+    # Compaction may leave out a segment's last offsets. If it is unknown which segments were flushed, segments that
+    # were compacted under an earlier policy may be among them.
     may_have_gaps = config.compact or not start.knows_recovery_point
     for number, segment in enumerate(unflushed):
         following = unflushed[number + 1 :]
@@ -106,10 +106,11 @@ def recover_segments(
         progress(size_bytes)
         kept.append(segment)
         may_have_gaps = may_have_gaps or scan.has_gaps
-        far = segment.base_offset + MAX_RELATIVE_OFFSET  # as a split leaves it: its own records cannot be missing there
+        # A split leaves gaps behind this offset without any missing record.
+        far = segment.base_offset + MAX_RELATIVE_OFFSET
         may_miss = not may_have_gaps and bool(following) and following[0].base_offset <= far
         why = _end_of_what_is_whole(scan, following, start.log_start_offset, may_miss=may_miss)
-        if following and start.is_copy:  # records that are missing between segments cannot always be told
+        if following and start.is_copy:  # missing records between segments cannot always be noticed
             why = "they were not flushed, and are copied again"
         if why:
             return Recovered(kept, list(following), why, state)
@@ -121,7 +122,7 @@ def recover_segments(
 def _end_of_what_is_whole(
     scan: SegmentScan, following: Sequence[Segment], log_start_offset: int, *, may_miss: bool
 ) -> str:
-    """Why the segments behind must go; "" when they may stay."""
+    """The reason to delete the segments behind; "" to keep them."""
     if not following:
         return ""
     base_offset = following[0].base_offset
@@ -143,7 +144,7 @@ def producers_before(
     snapshots: ProducerSnapshots,
     now_ms: int,
 ) -> ProducerState:
-    """The producers' state where `segment` begins, from the last snapshot up to there and the records behind it."""
+    """The producers' state at the start of `segment`: from the last snapshot before it and the records since."""
     state = new_producer_state(topic_partition, config)
     earlier = ProducerSnapshots(
         files=snapshots.files,
@@ -155,7 +156,7 @@ def producers_before(
         read_producers(state, None, preceding, start.log_start_offset, segment.base_offset)
     except CorruptRecordError as error:
         logger.warning(
-            "%s: the producers before offset %d are not all known: %s", topic_partition, segment.base_offset, error
+            "%s: some producers before offset %d are unknown: %s", topic_partition, segment.base_offset, error
         )
     state.end_offset = max(state.end_offset, segment.base_offset)
     return state

@@ -1,4 +1,4 @@
-"""How far the recovery of all logs is: a line in the log every few seconds."""
+"""Logs the progress of the recovery of all logs every few seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MIB = 1 << 20
 
 
 class RecoveryProgress:
-    """Told from any thread. `clock` gives ms. `is_given_up` is asked by who can end early."""
+    """Thread-safe. `clock` returns ms. `is_given_up`: whether recovery should end early."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class RecoveryProgress:
             self._maybe_tell()
 
     def finish(self) -> None:
-        """Say what it took, if it was anything."""
+        """Log the total, if anything was read."""
         if self._read_bytes:
             logger.info(
                 "recovered %d logs, read %.1f MiB in %d ms",

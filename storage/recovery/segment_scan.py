@@ -1,4 +1,4 @@
-"""Walking all batches of a segment: its indexes are written anew, and it is cut behind its last good batch."""
+"""Reads all batches of a segment, rebuilds its indexes, and truncates it behind its last valid batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class SegmentOverflowError(Exception):
-    """A good batch's offset is too far from the segment's base to be in its index (KAFKA-6264): it must be split."""
+    """The offset of a valid batch is too far from the segment's base for its index (KAFKA-6264): it must be split."""
 
     def __init__(self, segment: Segment, offset: int) -> None:
         super().__init__(f"offset {offset} is too far from the base of segment {segment.base_offset}")
@@ -26,9 +26,9 @@ class SegmentOverflowError(Exception):
 
 
 class SegmentScan(NamedTuple):
-    """`next_offset` is the one behind the last good batch; `cut_bytes` behind it were no good.
+    """`next_offset` follows the last valid batch; `cut_bytes` behind it were invalid.
 
-    `has_gaps`: between its base offset and there, offsets are missing, as compaction leaves it.
+    `has_gaps`: offsets are missing between the base offset and there, as after compaction.
     """
 
     next_offset: int
@@ -37,10 +37,10 @@ class SegmentScan(NamedTuple):
 
 
 def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> SegmentScan:
-    """Read `segment` from its begin, with the producers as they are there; they and `epochs` follow.
+    """Read `segment` from its beginning, and update `state` (the producers there) and `epochs` by its batches.
 
-    Indexes for which the disk has no room stay in memory. A cut is synced: what is appended at its place must not be
-    followed by what was cut, whatever comes. Raises OSError, SegmentOverflowError.
+    Indexes stay in memory if the disk has no space. A cut is synced, so that the cut bytes cannot reappear behind later
+    appends. Raises OSError, SegmentOverflowError.
     """
     segment.reset_indexes()
     largest = TimestampOffset(-1, segment.base_offset)
@@ -95,7 +95,7 @@ def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> Segm
 
 
 def _check_rises(segment: Segment, position: int) -> None:
-    """Raise CorruptRecordError unless the offsets from a batch on rise: a single wrong one stands out."""
+    """Raise CorruptRecordError unless the offsets from a batch on are ascending."""
     next_offset = -1
     for span in scan_spans(segment.log_ref.file(), position, segment.size_bytes):
         if span.last_offset < next_offset:

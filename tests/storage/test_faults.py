@@ -200,7 +200,7 @@ def test_log_files_that_are_open_make_way_for_the_one_that_is_wanted(
         assert append_as_leader(other, batch_of("more"), 0, NOW_MS).first_offset == 1
         assert records_from(log)[-1] == (4, b"value 4")
     assert host.failures == []
-    assert "letting go of" in caplog.text
+    assert "log files to go on" in caplog.text
 
 
 def fill_segments(log: Log) -> None:

@@ -594,7 +594,7 @@ def meta_properties_missing(data: Path) -> Path:
     return path
 
 
-@damage(r"promises 9 entries and has 0")
+@damage(r"should have 9 entries, but has 0")
 def checkpoint_cut_off(data: Path) -> Path:
     path = data / "replication-offset-checkpoint"
     path.write_text("0\n9\n")
