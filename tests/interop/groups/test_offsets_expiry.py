@@ -105,7 +105,7 @@ def test_expired_offset_is_removed_permanently_and_fresh_one_stays(
     await_that(files.tombstones, "a tombstone of the expired offset")
     getattr(broker, end)()
     if isinstance(broker, BrokerProcess):
-        assert [line for line in broker.lines if f"group {group}: offsets of {topic}-{OLD} are dropped" in line]
+        assert [line for line in broker.lines if f"group {group}: offsets of {topic}-{OLD} deleted" in line]
     assert files.tombstones() == [offset_key(group, topic, OLD)]
     broker.start()
     known.wait_until_loaded(group)
