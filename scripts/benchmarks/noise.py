@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from benchmarks.report import NO
 
-__all__ = ["LOUD", "noise_of", "verdict"]
+__all__ = ["NOISY", "noise_of", "verdict"]
 
-LOUD = 0.2
+NOISY = 0.2
 """Above this noise, a ratio near its limit gets the verdict `noise`."""
 
 
@@ -17,6 +17,6 @@ def noise_of(ratios: Iterable[float]) -> float:
 
 def verdict(ratio: float, at_most: float, noise: float) -> str:
     """Returns yes or no: whether the ratio is within its limit; `noise` if noise alone may have decided it."""
-    if at_most / (1 + noise) < ratio <= at_most * (1 + noise) and noise > LOUD:
+    if at_most / (1 + noise) < ratio <= at_most * (1 + noise) and noise > NOISY:
         return "noise"
     return "yes" if ratio <= at_most else NO

@@ -8,14 +8,14 @@ broker or the other would pay for that.
 import os
 from pathlib import Path
 
-__all__ = ["bring_pages"]
+__all__ = ["reserve_pages"]
 
 _BYTES = 1 << 30
 """More than any row writes, and little enough that the host does not take it back within seconds."""
 _PIECE = bytes(1 << 20)
 
 
-def bring_pages(directory: Path) -> None:
+def reserve_pages(directory: Path) -> None:
     """Writes and deletes a file, so that its pages are free but still held. Does nothing if the disk is nearly full."""
     space = os.statvfs(directory)
     if space.f_bavail * space.f_frsize < 4 * _BYTES:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from support.clients.kept_records import read_all
-from support.clients.noticing_clients import (
+from support.clients.observed_clients import (
     LibrdkafkaMember,
     LibrdkafkaProducing,
     PythonMember,
     PythonProducing,
-    noticing_by_python,
+    kafka_python_warnings,
 )
 from support.load.cluster_promises import check_idempotent
 from support.processes.cluster_processes import ClusterProcesses
@@ -77,8 +77,8 @@ class Clients:
             each.start()
         self._await_that_both_read()
         self.await_progress()
-        for noticing in (self._producing.noticing, self._member.noticing):
-            noticing.noticed.clear()
+        for events in (self._producing.events, self._member.events):
+            events.counts.clear()
 
     def _await_that_both_read(self) -> None:
         def is_shared() -> bool:
@@ -105,13 +105,13 @@ class Clients:
     def rebalances(self) -> list[int]:
         return [member.rebalances for member in self.members]
 
-    def noticed_by_librdkafka(self) -> Counter[str]:
+    def librdkafka_events(self) -> Counter[str]:
         """Returns the errors that librdkafka's clients noticed since their start."""
-        return self._producing.noticing.noticed + self._member.noticing.noticed
+        return self._producing.events.counts + self._member.events.counts
 
     def timed_out_requests(self) -> int:
         """Returns the timed-out requests of librdkafka's producer."""
-        return self._producing.noticing.total("req_timeouts")
+        return self._producing.events.total("req_timeouts")
 
     def stop(self) -> None:
         """Stops the producers, and then the members once they have read everything."""
@@ -137,7 +137,7 @@ def test_clients_see_only_moved_leaders_and_coordinators_in_a_rolling_restart(
     clients = Clients(cluster.servers)
     clients.start()
     before = clients.rebalances()
-    with noticing_by_python() as of_kafka_python:
+    with kafka_python_warnings() as of_kafka_python:
         for broker in BROKERS:
             cluster.brokers[broker].stop()
             clients.await_progress()
@@ -146,7 +146,7 @@ def test_clients_see_only_moved_leaders_and_coordinators_in_a_rolling_restart(
             clients.await_progress()
         rebalances = clients.rebalances()
         clients.stop()
-    of_librdkafka = clients.noticed_by_librdkafka()
+    of_librdkafka = clients.librdkafka_events()
     record_property("librdkafka", dict(of_librdkafka))
     record_property("kafka-python", dict(of_kafka_python))
     assert rebalances == before

@@ -23,7 +23,7 @@ __all__ = [
     "LibrdkafkaProducing",
     "PythonMember",
     "PythonProducing",
-    "noticing_by_python",
+    "kafka_python_warnings",
 ]
 
 _STATISTICS_MS = 100
@@ -31,23 +31,23 @@ _PACE_S = 0.002
 """Seconds between two records: a steady but low load."""
 
 
-class Noticing:
+class ClientEvents:
     """Callbacks for a client of librdkafka.
 
     Attributes:
-        noticed: number of events by kind: names of errors, and facilities of log lines.
+        counts: number of events by kind: names of errors, and facilities of log lines.
         statistics: the latest ones.
     """
 
     def __init__(self, name: str) -> None:
-        self.noticed: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self.statistics: dict[str, Any] = {}
         self._name = name
 
     def settings(self) -> dict[str, object]:
         return {
             "client.id": self._name,
-            "error_cb": lambda error: self.noticed.update([f"error {error.name()}"]),
+            "error_cb": lambda error: self.counts.update([f"error {error.name()}"]),
             "logger": self._logger(),
             "stats_cb": self._take_statistics,
             "statistics.interval.ms": _STATISTICS_MS,
@@ -55,7 +55,7 @@ class Noticing:
 
     def _logger(self) -> logging.Logger:
         logger = logging.Logger(self._name)
-        logger.addHandler(_Counting(lambda record: self.noticed.update([f"log {record.args[0]}"])))  # type: ignore[index]
+        logger.addHandler(_Counting(lambda record: self.counts.update([f"log {record.args[0]}"])))  # type: ignore[index]
         return logger
 
     def _take_statistics(self, text: str) -> None:
@@ -76,20 +76,20 @@ class _Counting(logging.Handler):
 
 
 @contextmanager
-def noticing_by_python() -> Iterator[Counter[str]]:
+def kafka_python_warnings() -> Iterator[Counter[str]]:
     """Records the warnings of all clients of kafka-python by kind: the message before formatting. Warnings about their
     own slow loops are not counted.
     """
-    noticed: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def note(record: logging.LogRecord) -> None:
         if not str(record.msg).startswith("Task "):
-            noticed[str(record.msg)] += 1
+            counts[str(record.msg)] += 1
 
     handler = _Counting(note)
     logger = logging.getLogger("kafka")
     logger.addHandler(handler)
-    yield noticed
+    yield counts
     logger.removeHandler(handler)
 
 
@@ -132,10 +132,8 @@ class CountingUp(CrashLoad):
 class LibrdkafkaProducing(CountingUp):
     def __init__(self, servers: str, topic: str, partitions: int) -> None:
         super().__init__("librdkafka", topic, partitions)
-        self.noticing = Noticing("producer")
-        self._producer = Producer(
-            {"bootstrap.servers": servers, "enable.idempotence": True, **self.noticing.settings()}
-        )
+        self.events = ClientEvents("producer")
+        self._producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, **self.events.settings()})
 
     def send(self, partition: int, number: int, value: bytes) -> None:
         told = partial(self._told, partition, number)
@@ -153,11 +151,11 @@ class LibrdkafkaProducing(CountingUp):
         """Stops; returns when all sent records are acknowledged or refused and the statistics include them."""
         super().stop()
         assert not self._producer.flush(HANGS_AFTER_S), "not everything is settled"
-        former = self.noticing.statistics
+        former = self.events.statistics
 
         def has_newer_statistics() -> bool:
             self._producer.poll(0)
-            return self.noticing.statistics is not former
+            return self.events.statistics is not former
 
         await_that(has_newer_statistics, "the last statistics")
 
@@ -199,9 +197,9 @@ class Reading(CrashLoad):
 class LibrdkafkaMember(Reading):
     def __init__(self, servers: str, topic: str, group: str) -> None:
         super().__init__()
-        self.noticing = Noticing("member")
+        self.events = ClientEvents("member")
         settings = {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"}
-        self._consumer = Consumer({**settings, **self.noticing.settings()})
+        self._consumer = Consumer({**settings, **self.events.settings()})
         self._consumer.subscribe([topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked)
 
     def step(self) -> None:
@@ -210,7 +208,7 @@ class LibrdkafkaMember(Reading):
             return
         error, partition, offset = message.error(), message.partition(), message.offset()
         if error is not None:
-            self.noticing.noticed[f"error {error.name()}"] += 1
+            self.events.counts[f"error {error.name()}"] += 1
             return
         assert partition is not None
         assert offset is not None
