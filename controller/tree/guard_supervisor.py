@@ -1,7 +1,7 @@
-"""The post beside a session at which one guard relieves another: guards die, too, and nobody else would notice.
+"""Restarts the session guard when its process ends.
 
-A guard is relieved at once. When it did not last, as where the system kills whatever is started, the next comes after a
-pause, longer each time up to a minute. A session without guard times out, as in Kafka.
+The guard is restarted at once. If it keeps ending soon, for example because the system kills every new process, a pause
+comes first, which doubles up to a minute. A session without a guard times out, as in Kafka.
 """
 
 import asyncio
@@ -10,66 +10,67 @@ from collections.abc import Callable
 
 from .session_guard import SessionGuard
 
-__all__ = ["GuardPost"]
+__all__ = ["GuardSupervisor"]
 
 logger = logging.getLogger(__name__)
 
 LASTING_S = 60.0
-"""Who was on guard for so long did not die because guards cannot live here."""
+"""After a guard that lived this long the next one is started without a pause."""
 PAUSE_S = 1.0
-"""Before the second relief in a row; twice as long before each one after it."""
+"""The pause before the second restart in a row; it doubles for each restart after that."""
 LONGEST_PAUSE_S = 64.0
 
 
-class GuardPost:
-    """``send`` starts a guard; OSError: no process could be started. Belongs to the loop that runs now."""
+class GuardSupervisor:
+    """``start_guard`` raises OSError when no process can be started. Belongs to the running loop."""
 
-    def __init__(self, send: Callable[[], SessionGuard]) -> None:
-        self._send = send
+    def __init__(self, start_guard: Callable[[], SessionGuard]) -> None:
+        self._start_guard = start_guard
         self._loop = asyncio.get_running_loop()
         self._guard: SessionGuard | None = None
-        self._since = 0.0
-        self._in_a_row = 0
+        self._started_s = 0.0
+        self._restarts_in_a_row = 0
         self._was_longest = False
-        self._relief: asyncio.TimerHandle | None = None
-        self._man()
+        self._restart: asyncio.TimerHandle | None = None
+        self._start()
 
     @property
     def guard(self) -> SessionGuard | None:
-        """None: just now there is none."""
+        """None between two guards."""
         return self._guard
 
-    def leave(self) -> SessionGuard | None:
-        """No guard is relieved any more. The one that is there is the caller's, to be told what to do."""
-        if self._relief is not None:
-            self._relief.cancel()
+    def release(self) -> SessionGuard | None:
+        """Stop supervising; returns the current guard, which is the caller's to end."""
+        if self._restart is not None:
+            self._restart.cancel()
         guard, self._guard = self._guard, None
         if guard is not None:
-            self._loop.remove_reader(guard.life_line)
+            self._loop.remove_reader(guard.exit_descriptor)
         return guard
 
-    def _man(self) -> None:
+    def _start(self) -> None:
         try:
-            self._guard = self._send()
+            self._guard = self._start_guard()
         except OSError as error:
-            self._relieve(f"no process could be started: {error}")
+            self._plan_restart(f"no process could be started: {error}")
             return
-        self._since = self._loop.time()
-        self._loop.add_reader(self._guard.life_line, self._on_end)
+        self._started_s = self._loop.time()
+        self._loop.add_reader(self._guard.exit_descriptor, self._on_end)
 
     def _on_end(self) -> None:
-        guard = self.leave()
+        guard = self.release()
         assert guard is not None
-        guard.dismiss()  # nearly always it is dead; if not, it would never be heard of again
-        if self._loop.time() - self._since >= LASTING_S:
-            self._in_a_row = 0
+        guard.kill()  # it closed its stdout, and nearly always it has ended
+        if self._loop.time() - self._started_s >= LASTING_S:
+            self._restarts_in_a_row = 0
             self._was_longest = False
-        self._relieve(f"process {guard.pid} has ended {guard.end}")
+        self._plan_restart(f"process {guard.pid} has ended {guard.exit_status}")
 
-    def _relieve(self, why: str) -> None:
-        self._in_a_row += 1
-        pause_s = 0.0 if self._in_a_row == 1 else min(PAUSE_S * 2 ** (self._in_a_row - 2), LONGEST_PAUSE_S)
+    def _plan_restart(self, why: str) -> None:
+        self._restarts_in_a_row += 1
+        doublings = self._restarts_in_a_row - 2
+        pause_s = 0.0 if doublings < 0 else min(PAUSE_S * 2**doublings, LONGEST_PAUSE_S)
         if not self._was_longest:
-            logger.warning("the session has no guard, another one comes in %.0f s: %s", pause_s, why)
-        self._was_longest = pause_s == LONGEST_PAUSE_S  # and from then on it is said no more
-        self._relief = self._loop.call_later(pause_s, self._man)
+            logger.warning("the session has no guard, the next one starts in %.0f s: %s", pause_s, why)
+        self._was_longest = pause_s == LONGEST_PAUSE_S  # from then on there is no warning
+        self._restart = self._loop.call_later(pause_s, self._start)

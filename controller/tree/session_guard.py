@@ -1,8 +1,9 @@
-"""The broker's side of the process that ends its session with ZooKeeper when the broker dies.
+"""The broker's side of the session guard, a process that ends the ZooKeeper session at once when the broker dies.
 
-Kafka's brokers are missed when their session runs out, seconds after they died: until then nobody leads what they led.
-The guard (`session_guard_process.py`) notices the death of the process at once. A machine that is lost takes the guard
-along; then the session's time-out decides, as in Kafka. That the guard lives is watched by `guard_supervisor.py`.
+**Why.** Kafka's controller notices a dead broker when its session times out; for those seconds its partitions have no
+leader. **Limits.** If the whole machine is lost, the session times out, as in Kafka.
+
+The process is `session_guard_process.py`; `guard_supervisor.py` restarts it when it ends.
 """
 
 import json
@@ -23,8 +24,10 @@ _PROGRAM = Path(__file__).with_name("session_guard_process.py")
 
 
 class SessionGuard:
-    """One session's. ``credentials``: its id and password. Made when the session begins; OSError: no process could be
-    started."""
+    """The guard of one session. ``credentials``: the session's id and password.
+
+    Raises OSError when no process can be started.
+    """
 
     def __init__(
         self,
@@ -42,8 +45,7 @@ class SessionGuard:
             "tls": None if tls is None else asdict(tls),
             "import_path": sys.path,
         }
-        # A session of its own, and no way to write anywhere but to the broker, which it does not: it may outlive those
-        # who wait for the broker's output.
+        # It may outlive the readers of the broker's output, so it gets its own session and no terminal to write to.
         self._process = subprocess.Popen(
             [sys.executable or "", "-I", "-S", str(_PROGRAM)],
             stdin=subprocess.PIPE,
@@ -59,42 +61,41 @@ class SessionGuard:
         return self._process.pid
 
     @property
-    def life_line(self) -> int:
-        """A descriptor that is readable when the guard has ended."""
+    def exit_descriptor(self) -> int:
+        """A file descriptor that becomes readable when the guard has ended."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
     @property
-    def end(self) -> str:
-        """How a guard ended that was waited for."""
+    def exit_status(self) -> str:
+        """How the guard ended, in words; after `wait` or `kill`."""
         status = self._process.returncode
         return f"by signal {-status}" if status < 0 else f"with status {status}"
 
-    def let_go(self) -> None:
-        """As the end of this process does: the guard ends the session."""
+    def end_session(self) -> None:
+        """Have the guard end the session, as it does when this process dies."""
         self._tell(END)
         self._close_pipe()
 
-    def dismiss(self) -> None:
-        """The session ended otherwise, or the guard did: it does nothing any more, and leaves nothing. Blocks until it
-        has ended; it is not asked, so that one that is stopped ends, too."""
+    def kill(self) -> None:
+        """Kill the guard, also when it is stopped, and wait for its end. The session stays. Blocks."""
         self._process.kill()
         self._close_pipe()
         self.wait()
 
     def wait(self) -> None:
-        """Until it has ended. Blocks."""
+        """Wait until the guard has ended. Blocks."""
         assert self._process.stdout is not None
         self._process.wait()
         self._process.stdout.close()
 
     def _close_pipe(self) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # what was not written is not wanted any more
+        with suppress(OSError):  # unwritten bytes are not needed any more
             self._process.stdin.close()
 
     def _tell(self, line: bytes) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # it has ended, which its life line tells
+        with suppress(OSError):  # it has ended; its exit descriptor is readable
             self._process.stdin.write(line)
             self._process.stdin.flush()

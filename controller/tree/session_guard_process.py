@@ -1,13 +1,11 @@
-"""A process that ends the session of a broker that died, so that nobody has to wait for the session's time-out.
+"""The session guard: a process that ends the ZooKeeper session of a broker that died, before the session times out.
 
-It runs beside the broker as a script of its own, with nothing but the standard library, to be small, and waits at the
-end of a pipe of which the broker holds the other. First comes a line with the broker's process id and one that says
-whose session it is; then either ``end``, or nothing more, because the broker's process is gone. Only then the session
-is taken up and closed in ZooKeeper. Where the session ended otherwise, the broker ends this process by a signal.
+**How.** A script that needs only the standard library, to be small. It reads a pipe from the broker: a line with the
+broker's process id, a line with the session, then ``end`` or the end of the broker. Then it resumes the session and
+closes it in ZooKeeper. When the session ended otherwise, the broker kills this process.
 
-That the process is gone is not told by the pipe alone. A fork of the broker's process keeps it open, and who closes
-all files of a process closes it, too; so the process itself is watched where the system lets us (Linux). A process
-that is stopped lives.
+The pipe alone does not prove that the broker is dead: a fork keeps it open, and a process may close all its files. So
+on Linux the process itself is watched. A stopped process counts as alive.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import select
 import signal
 import sys
 
-TYPE_CHECKING = False  # for type checkers it is true; the module that has it would cost more than all the others
+TYPE_CHECKING = False  # type checkers take it for true; importing typing would cost more memory than all the rest
 if TYPE_CHECKING:
     import socket
     from typing import Any
@@ -26,14 +24,14 @@ END = b"end\n"
 
 _CONNECT_TIMEOUT_S = 1.0
 _PAUSE_S = 0.2
-_PATIENCE_S = 60.0
-"""For a ZooKeeper that is away: when it is back each session has its whole time again, however late that is."""
+_MIN_RETRY_S = 60.0
+"""How long an unreachable ZooKeeper is retried at least: after a restart it gives each session its full time again."""
 _CLOSE_SESSION = -11
 _ORDER_LINES = 2
 
 
 def main() -> None:
-    # A terminal, or who stops a service, sends signals to all of its processes: the broker is the one that decides.
+    # A terminal or a service manager sends signals to all processes; only the broker reacts to them.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     order = _await_end(sys.stdin.fileno())
@@ -42,7 +40,7 @@ def main() -> None:
 
 
 def _await_end(pipe: int) -> bytes | None:
-    """Returns when the session is to be ended, with the order; None: the broker died while it wrote that."""
+    """Wait until the session must end; returns the order. None: the broker died while it wrote the order."""
     told = b""
     process: int | None = None
     watched = [pipe]
@@ -50,13 +48,13 @@ def _await_end(pipe: int) -> bytes | None:
     while watched:
         ready, _, _ = select.select(watched, [], [], wait_s)
         if pipe not in ready:
-            break  # the process has ended, and left nothing in the pipe
+            break  # the broker has ended, and the pipe is empty
         piece = os.read(pipe, 65536)
         told += piece
         if told.endswith(END):
             break
         if not piece:
-            watched.remove(pipe)  # where nothing else can be watched, that must do
+            watched.remove(pipe)  # without a process descriptor, the end of the pipe must do
         if process is None and b"\n" in told:
             try:
                 process = _process_fd(int(told.partition(b"\n")[0]))
@@ -69,12 +67,14 @@ def _await_end(pipe: int) -> bytes | None:
 
 
 def _process_fd(process_id: int) -> int:
-    """A descriptor that is readable when the process that started this one has ended. ProcessLookupError: it has;
-    OSError: there is none to be had."""
+    """A descriptor that becomes readable when the parent process has ended.
+
+    Raises ProcessLookupError when it has ended, and OSError when the system has no such descriptors.
+    """
     if not hasattr(os, "pidfd_open"):
         raise OSError("the system has none")
     descriptor = os.pidfd_open(process_id)
-    if os.getppid() != process_id:  # so it had ended before, and another one may have its number
+    if os.getppid() != process_id:  # it had ended before, and another process may have its id
         os.close(descriptor)
         raise ProcessLookupError
     return descriptor
@@ -86,12 +86,12 @@ def _order(told: bytes) -> bytes | None:
 
 
 def _broker_died(told: bytes) -> None:
-    # Imported only now: for as long as the broker lives this process shall cost next to nothing.
+    # Imported only now, so that this process is small while the broker lives.
     import json
     import time
 
     order = json.loads(told)
-    deadline = time.monotonic() + max(order["session_timeout_ms"] / 1000, _PATIENCE_S)
+    deadline = time.monotonic() + max(order["session_timeout_ms"] / 1000, _MIN_RETRY_S)
     while time.monotonic() < deadline:
         for host, port in order["servers"]:
             try:
@@ -111,14 +111,14 @@ def _connection(host: str, port: int, order: dict[str, Any]) -> socket.socket:
         return connection
     sys.path[:] = order["import_path"]
     _find_package()
-    from pybroker.controller.tree.zookeeper_tls import TlsSettings  # the broker's, for it is the same connection
+    from pybroker.controller.tree.zookeeper_tls import TlsSettings  # the broker's own TLS settings
 
     return TlsSettings(**order["tls"]).context().wrap_socket(connection, server_hostname=host)
 
 
 def _find_package() -> None:
-    """Make this very package importable: where it is installed for its developers, the path alone does not lead to it,
-    and what does is part of the set-up that this process leaves out."""
+    """Make this package importable. In a development install the import path alone does not lead to it, and this
+    process skips the site set-up that would."""
     from importlib.util import module_from_spec, spec_from_file_location
 
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -130,14 +130,14 @@ def _find_package() -> None:
 
 
 def close_session(connection: socket.socket, session_id: int, password: bytes) -> None:
-    """Take up a session and close it. OSError, EOFError: there was no answer."""
+    """Resume a session and close it. Raises OSError or EOFError when ZooKeeper does not answer."""
     import struct
 
     greeting = struct.pack(">iqiqi", 0, 0, 10_000, session_id, len(password)) + password + b"\0"
     connection.sendall(struct.pack(">i", len(greeting)) + greeting)
     _, timeout_ms = struct.unpack_from(">ii", _frame(connection))
     if timeout_ms <= 0:
-        return  # it was over
+        return  # the session had ended already
     connection.sendall(struct.pack(">iii", 8, 1, _CLOSE_SESSION))
     _frame(connection)
 

@@ -25,7 +25,7 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooState
 from kazoo.protocol.states import KeeperState, WatchedEvent, ZnodeStat
 
-from .guard_supervisor import GuardPost
+from .guard_supervisor import GuardSupervisor
 from .metadata_store import (
     ANY_VERSION,
     ConnectionLossError,
@@ -98,7 +98,7 @@ class ZooKeeperStore(MetadataStore):
         self._all_answered: Future[None] | None = None
         self._watches = SessionWatches()
         self._listeners: list[Callable[[SessionEvent], None]] = []
-        self._guard: GuardPost | None = None
+        self._guard: GuardSupervisor | None = None
         # Between kazoo's thread and the loop
         self._inbox: list[Callable[[], None]] = []
         self._inbox_lock = threading.Lock()
@@ -260,7 +260,7 @@ class ZooKeeperStore(MetadataStore):
         def end() -> None:
             self._stop_client()
             if guard is not None:
-                guard.dismiss()
+                guard.kill()
             self._post(partial(_settle, ended))
 
         threading.Thread(target=end, name="pybroker-zookeeper-end", daemon=True).start()
@@ -275,7 +275,7 @@ class ZooKeeperStore(MetadataStore):
         self._watches.clear()
         guard = self._take_guard()
         if guard is not None:
-            guard.let_go()  # ends the session as at the end of the process
+            guard.end_session()  # ends the session as at the end of the process
         self._leave(None if guard is None else guard.wait).join(_KILL_GRACE_S)
 
     def _leave(self, then: Callable[[], None] | None) -> threading.Thread:
@@ -294,13 +294,13 @@ class ZooKeeperStore(MetadataStore):
     def _set_guard(self) -> None:
         settings = self._settings
         if settings.is_guarded:
-            self._guard = GuardPost(
+            self._guard = GuardSupervisor(
                 lambda: SessionGuard(self._client.hosts, self.credentials, self.session_timeout_ms, settings.tls)
             )
 
     def _take_guard(self) -> SessionGuard | None:
-        post, self._guard = self._guard, None
-        return None if post is None else post.leave()
+        supervisor, self._guard = self._guard, None
+        return None if supervisor is None else supervisor.release()
 
     def _stop_client(self) -> None:
         """Ends kazoo's thread. Blocks."""
@@ -497,7 +497,7 @@ class ZooKeeperStore(MetadataStore):
         self._fail_all(self._end)
         self._tell(SessionEvent.EXPIRED)
         guard = self._take_guard()
-        self._leave(None if guard is None else guard.dismiss)
+        self._leave(None if guard is None else guard.kill)
 
     def _tell(self, event: SessionEvent) -> None:
         for listener in list(self._listeners):

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from pybroker.controller.tree import guard_supervisor as guard_post
-from pybroker.controller.tree import session_guard
+from pybroker.controller.tree import guard_supervisor, session_guard
 from pybroker.controller.tree.metadata_store import WatchEvent
 from pybroker.controller.tree.session_guard import SessionGuard
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
@@ -142,12 +141,12 @@ async def test_session_of_a_process_that_is_killed_ends_with_it(
 
 
 async def test_guard_that_dies_is_replaced(zookeeper: ZooKeeperProcess, root: str) -> None:
-    relieved = """first = store._guard.guard
+    replaced = """first = store._guard.guard
     await asyncio.to_thread(sys.stdin.readline)
     os.kill(first.pid, signal.SIGKILL)
     while store._guard.guard in (first, None): await asyncio.sleep(0.01)
     print(store._guard.guard.pid, flush=True)"""
-    owner = Owner(zookeeper.connect, root, relieved)
+    owner = Owner(zookeeper.connect, root, replaced)
     owner.let_go_on()
     assert int(owner.said()) != owner.guard.pid
     await is_gone_when(owner.kill, zookeeper, root)
@@ -156,7 +155,7 @@ async def test_guard_that_dies_is_replaced(zookeeper: ZooKeeperProcess, root: st
 async def test_guard_is_replaced_only_while_the_session_lasts(
     zookeeper: ZooKeeperProcess, root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard_post, "PAUSE_S", 0.0)
+    monkeypatch.setattr(guard_supervisor, "PAUSE_S", 0.0)
     before = guards()
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     await store.create("/here", ephemeral=True)
@@ -164,7 +163,7 @@ async def test_guard_is_replaced_only_while_the_session_lasts(
         dead = guard_of(store)
         os.kill(dead.pid, signal.SIGKILL)
         await until(lambda dead=dead: store._guard.guard not in (dead, None), "another guard")  # type: ignore[misc, union-attr]
-        assert caplog.text.count("the session has no guard, another one comes") == deaths
+        assert caplog.text.count("the session has no guard, the next one starts") == deaths
         assert f"process {dead.pid} has ended by signal 9" in caplog.text
     assert [guard.pid for guard in guards() if guard not in before] == [guard_of(store).pid]
     assert await store.exists("/here") is not None, "no guard ends the session of a broker that lives"
@@ -180,15 +179,15 @@ async def test_guards_that_keep_dying_are_restarted_with_backoff_and_logged_once
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(guard_post, "LONGEST_PAUSE_S", 0.0)
-    monkeypatch.setattr(guard_post, "LASTING_S", float("inf"))  # on a slow machine it is long until a process ends
+    monkeypatch.setattr(guard_supervisor, "LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr(guard_supervisor, "LASTING_S", float("inf"))  # a process may take long to end
     lives, program = tmp_path / "lives", tmp_path / "ends_at_once.py"
     program.write_text(f"open({str(lives)!r}, 'a').write('x')\nraise SystemExit(3)")
     with monkeypatch.context() as short_lived:
         short_lived.setattr(session_guard, "_PROGRAM", program)
         store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
         await until(lambda: lives.exists() and lives.stat().st_size > 10, "ten of them")
-    assert caplog.text.count("another one comes") == 1
+    assert caplog.text.count("the next one starts") == 1
     assert caplog.text.count("has ended with status 3") == 1
     await store.create("/here", ephemeral=True)
     lasting = "session_guard_process"
@@ -199,18 +198,18 @@ async def test_guards_that_keep_dying_are_restarted_with_backoff_and_logged_once
 async def test_no_guard_is_started_after_the_session_has_ended(
     zookeeper: ZooKeeperProcess, root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard_post, "PAUSE_S", 3600.0)
-    monkeypatch.setattr(guard_post, "LASTING_S", float("inf"))
+    monkeypatch.setattr(guard_supervisor, "PAUSE_S", 3600.0)
+    monkeypatch.setattr(guard_supervisor, "LASTING_S", float("inf"))
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     first, post = guard_of(store), store._guard
     os.kill(first.pid, signal.SIGKILL)
     await until(lambda: post is not None and post.guard not in (first, None), "the second, which comes at once")
     os.kill(guard_of(store).pid, signal.SIGKILL)
-    await until(lambda: "another one comes in 64 s" in caplog.text, "the third is sent for")
+    await until(lambda: "the next one starts in 64 s" in caplog.text, "the third is sent for")
     await store.close()
     assert post is not None
-    assert post._relief is not None
-    assert post._relief.cancelled()
+    assert post._restart is not None
+    assert post._restart.cancelled()
 
 
 async def test_guard_that_cannot_be_started_is_retried(
@@ -291,7 +290,7 @@ def test_guard_does_not_watch_a_process_that_reuses_the_brokers_pid(monkeypatch:
             server.settimeout(HANGS_AFTER_S)
             server.accept()[0].close()
         finally:
-            guard.dismiss()
+            guard.kill()
             stranger.kill()
             stranger.wait()
 
@@ -411,7 +410,7 @@ def test_guard_tries_each_server_until_one_answers(zookeeper: ZooKeeperProcess, 
     with socket.create_server(("127.0.0.1", 0)) as unwilling:
         servers = [unwilling.getsockname(), ("127.0.0.1", zookeeper.port)]
         guard = SessionGuard(servers, credentials, LONGER_THAN_ANY_TEST_MS, None)
-        guard.let_go()
+        guard.end_session()
         connection, _ = unwilling.accept()
         connection.close()
         guard.wait()
@@ -422,7 +421,7 @@ def test_guard_tries_for_longer_than_the_session_was_to_last() -> None:
     """A ZooKeeper that was away gives each session its whole time again."""
     with socket.create_server(("127.0.0.1", 0)) as unwilling:
         guard = SessionGuard([unwilling.getsockname()], (1, b"secret"), 1, None)
-        guard.let_go()
+        guard.end_session()
         unwilling.settimeout(HANGS_AFTER_S)
         for _ in range(3):
             connection, _ = unwilling.accept()
