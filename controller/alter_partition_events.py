@@ -1,4 +1,4 @@
-"""Carries out what leaders want to change of their partitions (AlterPartition)."""
+"""Handles AlterPartition: leaders change the ISR and recovery state of their partitions."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 class AlterPartitionEvents:
-    """Runs within the controller's events only. ``on_changed`` is told of the partitions whose ISR is as wished now;
-    what follows from it is not what the leader waits for."""
+    """Called within the controller's events only.
+
+    ``on_changed`` is called with the partitions whose ISR was changed; the leader's response does not wait for it.
+    """
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class AlterPartitionEvents:
     async def alter(
         self, broker_id: int, changes: Mapping[TopicPartition, IsrChange]
     ) -> dict[TopicPartition, LeaderAndIsr | KafkaError]:
-        """Write what is granted, tell every broker of it; gives the states that hold now, and why others do not."""
+        """Write the allowed changes and tell every broker; returns the new state, or the error, by partition."""
         wanted: dict[TopicPartition, LeaderAndIsr] = {}
         refused: dict[TopicPartition, KafkaError] = {}
         for partition, change in changes.items():
@@ -53,7 +55,7 @@ class AlterPartitionEvents:
         return {partition: refused.get(partition) or self._state_of(partition) for partition in changes}
 
     async def _write(self, wanted: Mapping[TopicPartition, LeaderAndIsr]) -> dict[TopicPartition, KafkaError]:
-        """Gives those that could not be written."""
+        """Returns the errors of partitions that could not be written."""
         written, changed = await self._tree.update_partition_states(
             wanted, self._context.epoch, self._context.epoch_version
         )
@@ -64,7 +66,7 @@ class AlterPartitionEvents:
         for partition in wanted:
             if partition not in written and partition not in changed:
                 refused[partition] = UnknownTopicOrPartitionError(f"{partition} was deleted")
-        if changed:  # by whom it may be: what is known of them must not stay behind
+        if changed:  # by another writer: read them again so that the context is up to date
             for partition, leadership in (await self._tree.partition_states(changed)).items():
                 self._context.put_leadership(partition, leadership)
             refused.update((partition, InvalidUpdateVersionError(f"{partition} was changed")) for partition in changed)

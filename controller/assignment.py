@@ -1,9 +1,9 @@
-"""Which brokers get the replicas of new partitions (Kafka's AdminUtils). Pure; randomness is passed in.
+"""Assigns the replicas of new partitions to brokers (Kafka's AdminUtils). Pure; randomness is passed in.
 
-First replicas go round the brokers from a random start. The others follow at a distance that starts at random and
-grows by one each time round, so that the partitions a broker leads have their followers spread over all others. When
-brokers have racks, they are first put into an order that alternates racks, and a broker whose rack already has a
-replica is passed over as long as another rack has none.
+The first replicas go round-robin over the brokers from a random start. The other replicas follow at a distance that
+starts at random and grows by one each round, so that the followers of one broker's partitions spread over all others.
+If brokers have racks, the brokers are first ordered so that racks alternate; a broker whose rack already has a replica
+is skipped while another rack has none.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,9 +36,9 @@ def assign_replicas(
     start_index: int | None = None,
     first_partition: int = 0,
 ) -> dict[int, tuple[int, ...]]:
-    """Partition → broker ids, the leader-to-be first, for ``partition_count`` partitions from ``first_partition`` on.
+    """Partition → broker ids, the future leader first, for ``partition_count`` partitions from ``first_partition`` on.
 
-    ``start_index`` replaces both random numbers: Kafka gives it when a topic grows, so that the pattern goes on.
+    ``start_index`` replaces both random numbers; Kafka passes it when a topic grows, to continue the pattern.
     Raises InvalidPartitionsError, InvalidReplicationFactorError, IncompleteRacksError.
     """
     if partition_count <= 0:
@@ -70,7 +70,7 @@ def assign_replicas(
 
 
 def rack_alternated(racks: dict[int, str]) -> list[int]:
-    """The brokers of ``racks`` (broker → rack) such that neighbours are in different racks as long as that works."""
+    """The brokers of ``racks`` (broker → rack), ordered so that neighbours are in different racks where possible."""
     by_rack: dict[str, list[int]] = {}
     for broker_id in sorted(racks):
         by_rack.setdefault(racks[broker_id], []).append(broker_id)

@@ -1,4 +1,4 @@
-"""Topics that are made because someone asks for them (Kafka's AutoTopicCreationManager)."""
+"""Creates topics on demand, when a client asks for a missing one (Kafka's AutoTopicCreationManager)."""
 
 import logging
 from collections.abc import Iterable
@@ -17,13 +17,13 @@ logger = logging.getLogger(__name__)
 
 
 class TopicCreator(Protocol):
-    """`TopicAdmin`, or what asks that of the controller for it."""
+    """`TopicAdmin`, or a client of the controller that does the same."""
 
     async def create(self, topic: NewTopic) -> object: ...
 
 
 class AutoTopicCreation:
-    """Has missing topics written into the tree by the controller; the asker comes back for them."""
+    """Has the controller write missing topics into the tree; the client retries until they exist."""
 
     def __init__(self, admin: TopicCreator, config: Config) -> None:
         self._admin = admin
@@ -31,8 +31,8 @@ class AutoTopicCreation:
         self._in_flight: set[str] = set()
 
     async def create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
-        """By name, what a client that asked for it is to be told: LEADER_NOT_AVAILABLE when it will be there soon,
-        UNKNOWN_TOPIC_OR_PARTITION when someone else is at it, or why it cannot be."""
+        """The error for the client by topic name: LEADER_NOT_AVAILABLE when the topic will exist soon,
+        UNKNOWN_TOPIC_OR_PARTITION when it is already being created, or why it cannot be created."""
         answers: dict[str, ErrorCode] = {}
         for name in dict.fromkeys(names):
             if not is_legal_topic_name(name):

@@ -1,4 +1,4 @@
-"""What brokers answer to the controller's requests: replicas in failed log directories, replicas that are deleted."""
+"""Handles brokers' responses to the controller: replicas in failed log directories, and deleted replicas."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class BrokerAnswers:
-    """``post`` makes an event of an answer; ``replicas_offline`` is told, within an event, which replicas are lost."""
+    """``post`` queues an event for a response; ``replicas_offline`` is called, within an event, with lost replicas."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class BrokerAnswers:
                 self._post_answer(broker_id, request, response, answered)
             case UpdateMetadataResponse():
                 if response.error_code != ErrorCode.NONE:
-                    logger.error("broker %d refused metadata: error %d", broker_id, response.error_code)
+                    logger.error("broker %d refused UpdateMetadata: error %d", broker_id, response.error_code)
 
     def _post_answer(
         self,
@@ -57,7 +57,7 @@ class BrokerAnswers:
         answered: Callable[[Response], Awaitable[None]],
     ) -> None:
         async def handle() -> None:
-            """Of a broker that has gone since, or was restarted, the answer says nothing any more."""
+            """Ignores the response of a broker that has gone or was restarted since."""
             if self._context.is_of_broker_epoch(broker_id, request.broker_epoch):
                 await answered(response)
 
@@ -79,7 +79,7 @@ class BrokerAnswers:
                 offline.add(partition)
             elif error_code == ErrorCode.NONE:
                 offline.discard(partition)
-            elif error_code == ErrorCode.STALE_CONTROLLER_EPOCH:  # Kafka's word for a leader epoch that it knows
+            elif error_code == ErrorCode.STALE_CONTROLLER_EPOCH:  # Kafka's error for a known leader epoch
                 logger.debug("broker %d has its role in %s already", broker_id, partition)
             else:
                 logger.error("broker %d could not take its role in %s: error %d", broker_id, partition, error_code)

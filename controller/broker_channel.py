@@ -1,7 +1,6 @@
-"""How the controller speaks to brokers: one ordered queue a broker, one request in flight.
+"""Sends the controller's requests to brokers: one ordered queue for each broker, with one request in flight.
 
-A channel carries message objects. With the embedded store the only broker is this one, and `LocalChannel` hands the
-objects to its handlers.
+A channel transports message objects. For this very broker `LocalChannel` passes them to its handlers.
 """
 
 import asyncio
@@ -24,25 +23,25 @@ ControlResponse = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaRes
 
 
 class BrokerChannel(Protocol):
-    """The way to one broker."""
+    """The connection to one broker."""
 
     async def send(self, request: ControlRequest) -> ControlResponse:
-        """Deliver ``request`` and await the answer. Tries again for ever when the broker cannot be reached: whoever
-        notices that it is gone closes the queue."""
+        """Deliver ``request`` and return the response. Retries for ever while the broker cannot be reached, until the
+        controller notices that the broker is gone and closes the queue."""
 
     def kill(self) -> None:
-        """Let go of the way there, at once; who waits in `send` gets an error or is cancelled."""
+        """Drop the connection at once; a waiting `send` fails or is cancelled."""
 
     async def close(self) -> None:
-        """`kill`, and wait until nothing is left of it."""
+        """`kill`, and wait until everything has ended."""
 
 
 ChannelTo = Callable[[int, Callable[[], BrokerInfo | None]], BrokerChannel]
-"""``(broker id, its registration as it is now, None: there is none) -> channel``: an address may change on the way."""
+"""``(broker id, function that returns its current registration or None) -> channel``; the address may change."""
 
 
 class LocalChannel:
-    """To this very broker: ``handlers`` take the message objects, at once or awaited."""
+    """The channel to this very broker: calls its handlers, which may be coroutines."""
 
     def __init__(
         self,
@@ -67,18 +66,20 @@ class LocalChannel:
         return await answer if isinstance(answer, Awaitable) else answer
 
     def kill(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing."""
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing."""
 
 
 OnResponse = Callable[[ControlResponse], None]
 
 
 class BrokerQueue:
-    """The requests for one broker, sent in order and one at a time. ``on_failure`` hears of an error in the channel
-    itself; the queue then goes on with the next request."""
+    """Sends the requests for one broker in order, one at a time.
+
+    ``on_failure`` is called with an error of the channel itself; the queue then goes on with the next request.
+    """
 
     def __init__(
         self, broker_id: int, channel: BrokerChannel, on_failure: Callable[[int, ControlRequest, Exception], None]
@@ -104,11 +105,11 @@ class BrokerQueue:
         return self._task is None
 
     async def drained(self) -> None:
-        """Wait until everything put so far was answered."""
+        """Wait until every queued request was answered."""
         await self._idle.wait()
 
     async def close(self) -> None:
-        """Forget what waits and give up what is in flight."""
+        """Drop the queue and cancel the request in flight."""
         task = self._task
         self.kill()
         if task is not None:
@@ -116,7 +117,7 @@ class BrokerQueue:
         await self._channel.close()
 
     def kill(self) -> None:
-        """`close`, not waiting for the end of what is given up."""
+        """`close` without waiting for the cancelled request to end."""
         self._waiting.clear()
         task, self._task = self._task, None
         if task is not None:

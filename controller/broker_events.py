@@ -1,5 +1,7 @@
-"""What the controller does when brokers come, go, restart, change or are about to stop (Kafka's BrokerChange,
-BrokerModifications and ControlledShutdown events)."""
+"""Handles events of brokers: they start, fail, restart, change, or are about to stop.
+
+These are Kafka's BrokerChange, BrokerModifications and ControlledShutdown events.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -23,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class BrokerEvents:
-    """Runs within the controller's events only; ``post`` makes one of a watch that fired."""
+    """Called within the controller's events only; ``post`` queues an event when a watch fires."""
 
     def __init__(
         self,
@@ -47,14 +49,14 @@ class BrokerEvents:
         self._watched: set[int] = set()
 
     async def load(self) -> None:
-        """Read the brokers that are up, and watch them."""
+        """Read the live brokers, and watch them."""
         brokers = await self._tree.brokers(self._on_brokers_changed)
         for info, broker_epoch in brokers.values():
             self._add_broker(info, broker_epoch)
         await self._watch_brokers(brokers)
 
     def log_dirs_failed(self, broker_ids: Iterable[int]) -> None:
-        """Give the brokers' replicas their roles once more: the answers say which of them are lost."""
+        """Send the brokers the roles of their replicas again: the responses tell which replicas are lost."""
         live = [broker_id for broker_id in broker_ids if broker_id in self._context.live_or_shutting_down_ids]
         self._replicas.move_online(
             replica
@@ -108,7 +110,7 @@ class BrokerEvents:
         await self.replicas_offline(self._context.replicas_on(broker_ids))
 
     async def replicas_offline(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Their broker or log directory failed: elect other leaders, shrink ISRs."""
+        """After a broker or log directory failed: elect other leaders and shrink ISRs."""
         replicas = list(replicas)
         self._partitions.move(self._context.partitions_with_offline_leader, PartitionState.OFFLINE)
         elected = await self._partitions.bring_online()
@@ -129,27 +131,27 @@ class BrokerEvents:
 
     def _on_broker_changed(self, broker_id: int, event: WatchEvent) -> None:
         if broker_id not in self._watched:
-            return  # another watch on it has told
+            return  # another watch on this broker has reported it
         self._watched.discard(broker_id)
         if event.type is EventType.DELETED:
-            return  # the watch on all brokers tells
+            return  # the watch on all brokers reports it
         self._post("broker changed", partial(self._broker_changed, broker_id))
 
     async def _broker_changed(self, broker_id: int) -> None:
-        """Its listeners or features may have changed while it is up."""
+        """Read a live broker again: its listeners or features may have changed."""
         self._watched.add(broker_id)
         try:
             current = await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
         except ZnodeDecodeError as error:
             logger.error("a broker's node is ignored: %s", error)
             return
-        if current is None:  # then no watch was set
+        if current is None:  # no watch was set in this case
             self._watched.discard(broker_id)
             return
         info, broker_epoch = current
         known = self._context.broker(broker_id)
         if known is None or known == info or not self._context.is_of_broker_epoch(broker_id, broker_epoch):
-            return  # of one that was restarted the watch on all brokers tells
+            return  # the watch on all brokers reports a restart
         self._context.put_broker(info, broker_epoch)
         self._requests.tell_everyone(())
 

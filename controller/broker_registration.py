@@ -1,4 +1,4 @@
-"""How a broker gets its number and its place in the tree, and the cluster its id."""
+"""Registers this broker in the metadata tree; also gives broker ids and the cluster id."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ class BrokerIdTakenError(Exception):
 
 
 async def cluster_id(tree: ClusterTree, random: Random) -> str:
-    """The cluster's id (base64 of 16 bytes); the first broker ever makes it."""
+    """The cluster id (base64 of 16 bytes); the cluster's first broker generates it."""
     try:
         data, _ = await tree.store.get(znodes.CLUSTER_ID_PATH)
     except NoNodeError:
@@ -47,13 +47,13 @@ async def cluster_id(tree: ClusterTree, random: Random) -> str:
 
 
 async def has_cluster_id(tree: ClusterTree) -> bool:
-    """Whether a broker has ever been here."""
+    """Whether the tree belongs to a cluster already."""
     return await tree.store.exists(znodes.CLUSTER_ID_PATH) is not None
 
 
 async def earlier_broker_id(tree: ClusterTree, reserved_max: int) -> int | None:
-    """The number of the one broker that a tree is of, for when it has forgotten: that to which topics are assigned,
-    else the last one that was generated; None when there was none, or there were several."""
+    """The id of the only broker of a tree, for a broker that has lost its own: the id that topics are assigned to, or
+    else the last one generated. None when there was no broker, or there were several."""
     infos = await tree.topic_infos(await tree.topics())
     assigned = {broker for info in infos for replicas in info.partitions.values() for broker in replicas.replicas}
     if assigned:
@@ -63,9 +63,9 @@ async def earlier_broker_id(tree: ClusterTree, reserved_max: int) -> int | None:
 
 
 async def generate_broker_id(tree: ClusterTree, reserved_max: int) -> int:
-    """A number for a broker without one: above ``reserved_max`` (``reserved.broker.max.id``), never given before.
+    """A new broker id above ``reserved_max`` (``reserved.broker.max.id``), never given before.
 
-    Kafka's way: the version of a node that is set for each.
+    As in Kafka, it comes from the version of a node that is written once for each id.
     """
     await tree.ensure(znodes.BROKER_SEQUENCE_PATH)
     stat = await tree.store.set(znodes.BROKER_SEQUENCE_PATH, b"")
@@ -73,19 +73,21 @@ async def generate_broker_id(tree: ClusterTree, reserved_max: int) -> int:
 
 
 class BrokerRegistration:
-    """The ephemeral node that says a broker is up. Its czxid is the broker epoch: it tells this life of the broker
-    from earlier ones."""
+    """The ephemeral node that shows that a broker is alive.
+
+    Its czxid is the broker epoch, which tells one run of the broker from earlier runs.
+    """
 
     def __init__(self, tree: ClusterTree) -> None:
         self._tree = tree
         self._own_sessions: list[int] = []
 
     async def register(self, info: BrokerInfo, wait_ms: int) -> int:
-        """Create the node; gives the broker epoch.
+        """Create the node; returns the broker epoch.
 
-        When the node exists, its session may just be ending: it is waited for, up to ``wait_ms`` (the session time-out
-        and a margin), unless it is an earlier session of this process: then it is removed. Raises BrokerIdTakenError;
-        SessionExpiredError: this very session is over.
+        An existing node may belong to a session that is ending: wait up to ``wait_ms`` (session timeout and a margin).
+        A node of an earlier session of this process is removed at once. Raises BrokerIdTakenError, and
+        SessionExpiredError when the present session is over.
         """
         store = self._tree.store
         self._own_sessions.append(store.session_id)
@@ -94,12 +96,12 @@ class BrokerRegistration:
         may_be_made = False
         while True:
             try:
-                # Both at once: only setData answers with a stat, and the czxid must be that of this creation.
+                # One transaction: only setData returns a stat, and the czxid must be that of this creation.
                 _, written = await store.multi(
                     [Create(info.path, ephemeral=True), SetData(info.path, info.encode(), 0)]
                 )
             except ConnectionLossError:
-                may_be_made = True  # that shows when it is made again
+                may_be_made = True  # creating it again will show
                 continue
             except NodeExistsError:
                 if may_be_made and (own := await self._made_before(info)) is not None:
@@ -111,8 +113,8 @@ class BrokerRegistration:
             return written.stat.czxid
 
     async def update(self, info: BrokerInfo) -> None:
-        """Other listeners or features of a broker that is registered; its epoch stays. One that is not leaves what is
-        there as it is."""
+        """Change the listeners or features of a registered broker; its epoch stays. Does nothing when this broker is
+        not registered."""
         if await self._is_own(info.path):
             await self._tree.store.set(info.path, info.encode())
 
@@ -124,13 +126,13 @@ class BrokerRegistration:
             logger.warning("broker %d stays registered until its session ends: %s", broker_id, error)
 
     async def _is_own(self, path: str) -> bool:
-        """Whether this very session made the node; then nobody else can. When the last session was lost, another broker
-        may have taken the id, which is not this one's any more to change or to give up."""
+        """Whether this session created the node. After a lost session another broker may have taken the id; its node
+        must not be changed or removed."""
         stat = await self._tree.store.exists(path)
         return stat is not None and stat.ephemeral_owner == self._tree.store.session_id
 
     async def _made_before(self, info: BrokerInfo) -> int | None:
-        """The broker epoch, when this very session made the node and the answer was lost."""
+        """The broker epoch if this session created the node but the response was lost."""
         try:
             stat = await self._tree.store.exists(info.path)
         except ConnectionLossError:
@@ -153,18 +155,17 @@ class BrokerRegistration:
             return
         if stat.ephemeral_owner in self._own_sessions and stat.ephemeral_owner != store.session_id:
             try:
-                # The version of the node just looked at: what has been set since is spared. One that somebody else has
-                # just put in its place has the same, 1, which no condition of ZooKeeper's tells apart; Kafka deletes
-                # whatever is there.
+                # Delete only the version just read, so that a node that was set since is spared. A new node of another
+                # broker would also have version 1, which ZooKeeper cannot tell apart; Kafka deletes any node.
                 await store.delete(info.path, stat.version)
             except MetadataStoreError:
-                logger.info("the node of an earlier session of this broker went by itself")
+                logger.info("the node of an earlier session of this broker has already gone")
             return
         owner = await self._owner(info.broker_id)
         wait_s = max(deadline - loop.time(), 0)
         if wait_s:
             logger.warning(
-                "broker id %d is taken by a broker at %s: if that has died, its session 0x%x ends within %.0f s",
+                "broker id %d is taken by a broker at %s; if that broker has died, its session 0x%x ends within %.0f s",
                 info.broker_id,
                 owner,
                 stat.ephemeral_owner,
@@ -178,11 +179,11 @@ class BrokerRegistration:
             if left is None or left.ephemeral_owner != stat.ephemeral_owner:
                 return
             raise BrokerIdTakenError(
-                f"broker id {info.broker_id} is taken by a live broker at {owner}: give this one another broker.id"
+                f"broker id {info.broker_id} is taken by a live broker at {owner}: give this broker another broker.id"
             ) from None
 
     async def _owner(self, broker_id: int) -> str:
-        """The addresses of the broker that is registered, as far as what is there can be read."""
+        """The addresses of the registered broker, as far as its node can be read."""
         try:
             other = await self._tree.broker(broker_id)
         except znodes.ZnodeDecodeError:

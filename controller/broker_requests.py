@@ -1,4 +1,4 @@
-"""What the controller sends to brokers: what an event has gathered, put into each broker's queue."""
+"""Sends the requests that an event has collected, through the queue of each broker."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class BrokerRequests:
-    """``on_answer`` gets each answer, with broker and request."""
+    """``on_answer`` is called with each response, its broker and its request."""
 
     def __init__(
         self,
@@ -39,27 +39,27 @@ class BrokerRequests:
         self._queues[broker_id] = BrokerQueue(broker_id, channel, self._on_send_failure)
 
     async def disconnect(self, broker_id: int) -> None:
-        """Forget what waits for the broker, and give up what is in flight."""
+        """Drop the broker's queue and cancel its request in flight."""
         queue = self._queues.pop(broker_id, None)
         if queue is not None:
             await queue.close()
 
     def flush(self) -> None:
-        """Send what is in the batch."""
+        """Send the requests of the batch."""
         for broker_id, request in self._batch.take():
             self._queues[broker_id].put(request, partial(self._on_answer, broker_id, request))
 
     def tell_everyone(self, partitions: Iterable[TopicPartition]) -> None:
-        """Tell all brokers of all brokers, and of ``partitions``."""
+        """Send UpdateMetadata with all brokers and ``partitions`` to all brokers."""
         self._batch.add_update_metadata(self._context.live_or_shutting_down_ids, partitions)
         self.flush()
 
     def are_answered(self, broker_id: int | None = None) -> bool:
-        """Whether that is so of everything sent so far: to this broker, or (None) to any."""
+        """Whether every request sent so far was answered, by this broker or (None) by all."""
         return all(queue.is_idle for queue in self._queues_of(broker_id))
 
     async def drained(self, broker_id: int | None = None) -> None:
-        """Wait until everything sent so far was answered, by this broker, or by all."""
+        """Wait until every request sent so far was answered, by this broker or (None) by all."""
         for queue in self._queues_of(broker_id):
             await queue.drained()
 
@@ -73,7 +73,7 @@ class BrokerRequests:
             await queue.close()
 
     def kill(self) -> None:
-        """`close`, not waiting for the end of what is given up."""
+        """`close` without waiting for cancelled requests to end."""
         for queue in self._queues.values():
             queue.kill()
 

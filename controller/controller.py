@@ -1,10 +1,10 @@
-"""The controller: one queue of events over what is known of the cluster (Kafka's KafkaController).
+"""The controller: handles one queue of events that change the state of the cluster (Kafka's KafkaController).
 
-Every change comes as an event: a watch fired, a broker answered, someone asks for something. Events are handled one at
-a time, in order; a handler awaits the metadata tree but never a broker, nor another event. So what a handler knows
-does not change under it, except in the tree, where each of its writes is conditional on the controller epoch.
+Every change is an event: a watch fired, a broker responded, a client requested something. Events are handled one at a
+time, in order. A handler awaits the metadata tree, but never a broker or another event. So the controller's state does
+not change under a handler; the tree may, and therefore each write is conditional on the controller epoch.
 
-Every broker runs this; it acts only on the one that holds /controller.
+Every broker runs a controller; it is active only on the broker that holds /controller.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class Controller:
         # The queue
         self._events: deque[tuple[str, Handler]] = deque()
         self._asked: dict[asyncio.Future[Any], None] = {}
-        """What `call` has not answered yet."""
+        """Calls that have no result yet."""
         self._event_waiting = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._busy = False
@@ -109,16 +109,18 @@ class Controller:
 
     @property
     def context(self) -> ControllerContext:
-        """What is known of the cluster; nothing when another broker is controller."""
+        """The state of the cluster; empty when another broker is controller."""
         return self._term.context
 
     # -- life
 
     async def start(self) -> None:
-        """Take part in the election; returns when there is a controller, and, if it is this broker, when it has taken
-        the roles that it gave itself. Others are not waited for: one that is gone or out of reach, and is registered
-        yet, is to keep this one from nothing. When the connection to the metadata store breaks meanwhile, it returns
-        earlier, and the election is held again by itself."""
+        """Take part in the election; returns when there is a controller.
+
+        If this broker is elected, it returns when this broker has taken the roles that it gave itself. It does not wait
+        for other brokers, which may be registered but unreachable. If the connection to the metadata store breaks, it
+        returns earlier, and the election is repeated later.
+        """
         self._tree.store.on_session_event(self._on_session_event)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="controller")
         with suppress(NotControllerError):
@@ -126,7 +128,7 @@ class Controller:
         await self._drained(self.broker_id)
 
     async def stop(self) -> None:
-        """Stop acting as controller, and leave /controller if we have it."""
+        """Stop being controller, and give up /controller if this broker holds it."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -139,7 +141,7 @@ class Controller:
             self._retry.cancel()
 
     def kill(self) -> None:
-        """End as a crash does: /controller stays, nobody is told."""
+        """End as a crash does: /controller stays, no broker is told."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -150,11 +152,11 @@ class Controller:
         self._term.kill()
 
     async def drained(self) -> None:
-        """Wait until the events and broker requests at hand are done. For tests."""
+        """Wait until all queued events and broker requests are done. For tests."""
         await self._drained(None)
 
     async def _drained(self, broker_id: int | None) -> None:
-        """Of the requests those to one broker, or to all."""
+        """Wait for events, and for requests to one broker or (None) to all."""
         while True:
             await self.call("barrier", _nothing)
             requests = self._term.requests
@@ -162,45 +164,48 @@ class Controller:
                 return
             await requests.drained(broker_id)
 
-    # -- what others may ask
+    # -- requests of other parts
 
     def is_queued_for_deletion(self, topic: str) -> bool:
         return self.is_active and self.context.is_queued_for_deletion(topic)
 
     def is_being_deleted(self, topic: str) -> bool:
-        """As `is_queued_for_deletion`, but not when that waits for a broker to come back."""
+        """Like `is_queued_for_deletion`, but False while the deletion waits for a broker to come back."""
         return self.is_queued_for_deletion(topic) and topic not in self.context.topics_ineligible_for_deletion
 
     async def caught_up(self) -> None:
-        """Wait until what is queued now is done. Whoever was just elected does not know the cluster before that, and
-        says so by nothing else. NotControllerError."""
+        """Wait until every event queued now is done: a newly elected controller does not know the cluster before that.
+        Raises NotControllerError."""
         await self.call("barrier", _nothing)
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return self.context.topic_name(topic_id)
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
-        """Move leaderships away from a broker about to stop; gives the partitions it still leads that another could.
-        NotControllerError; StaleBrokerEpochError and BrokerNotAvailableError as Kafka's; RequestTimedOutError, at
-        once, while the metadata store is away: nothing can be elected."""
+        """Move leaderships away from a broker that is about to stop.
+
+        Returns the partitions it still leads although another replica could. Raises NotControllerError; as in Kafka,
+        StaleBrokerEpochError and BrokerNotAvailableError; and RequestTimedOutError, at once, while the metadata store
+        is unreachable and no leader can be elected.
+        """
 
         async def shut_down() -> list[TopicPartition]:
             self._expect_active()
             if broker_id not in self.context.live_or_shutting_down_ids:
                 raise BrokerNotAvailableError(f"Broker id {broker_id} does not exist.")
             if broker_epoch != -1 and broker_epoch < self.context.broker_epoch(broker_id):
-                raise StaleBrokerEpochError(f"broker epoch {broker_epoch} of broker {broker_id} is over")
+                raise StaleBrokerEpochError(f"broker epoch {broker_epoch} of broker {broker_id} is outdated")
             return await self._term.brokers.controlled_shutdown(broker_id)
 
         if self.is_active and not self._can_write:
-            raise RequestTimedOutError("The metadata store is away, no leader can be elected now.")
+            raise RequestTimedOutError("The metadata store is unreachable, no leader can be elected now.")
         return await self.call("controlled shutdown", shut_down)
 
     async def elect_leaders(
         self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
     ) -> dict[TopicPartition, int | KafkaError]:
-        """Elect leaders on demand, PREFERRED or UNCLEAN. Gives the leader that each got, or why there was no election.
-        NotControllerError."""
+        """Elect leaders on demand, PREFERRED or UNCLEAN. Returns by partition the new leader, or why there was no
+        election. Raises NotControllerError."""
 
         async def elect() -> dict[TopicPartition, int | KafkaError]:
             self._expect_active()
@@ -214,8 +219,8 @@ class Controller:
     async def reassign(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Begin to move partitions to other replicas; None: back to where they were. Gives an error where it was
-        refused. NotControllerError."""
+        """Begin to move partitions to other replicas; a target of None cancels the move. Returns by partition the
+        error, or None. Raises NotControllerError."""
 
         async def begin() -> dict[TopicPartition, KafkaError | None]:
             self._expect_active()
@@ -226,7 +231,7 @@ class Controller:
     async def reassignments(
         self, partitions: Iterable[TopicPartition] | None
     ) -> dict[TopicPartition, ReplicaAssignment]:
-        """The reassignments under way: all, or those of ``partitions``. NotControllerError."""
+        """The reassignments under way, of all partitions or of ``partitions``. Raises NotControllerError."""
 
         async def look_up() -> dict[TopicPartition, ReplicaAssignment]:
             self._expect_active()
@@ -239,9 +244,11 @@ class Controller:
     async def alter_partitions(
         self, broker_id: int, broker_epoch: int, changes: Mapping[TopicPartition, IsrChange]
     ) -> dict[TopicPartition, LeaderAndIsr | KafkaError]:
-        """What broker ``broker_id`` wants to change of partitions it leads (AlterPartition). Gives by partition the
-        state that holds now, with its new partition epoch, or one of `isr_change.decide`'s errors.
-        NotControllerError; StaleBrokerEpochError: the broker is not registered, or under another epoch."""
+        """Change partitions that broker ``broker_id`` leads (AlterPartition).
+
+        Returns by partition the new state, with its new partition epoch, or an error of `isr_rules.decide`. Raises
+        NotControllerError, and StaleBrokerEpochError when the broker is not registered with this epoch.
+        """
 
         async def alter() -> dict[TopicPartition, LeaderAndIsr | KafkaError]:
             self._expect_active()
@@ -251,8 +258,8 @@ class Controller:
         return await self.call("ISR changes", alter)
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> ProducerIdBlock:
-        """A block of producer ids that nobody had before (AllocateProducerIds). NotControllerError;
-        BrokerIdNotRegisteredError; StaleBrokerEpochError; UnknownServerError: none are left."""
+        """A block of producer ids never given before (AllocateProducerIds). Raises NotControllerError,
+        BrokerIdNotRegisteredError, StaleBrokerEpochError, and UnknownServerError when no ids are left."""
 
         async def allocate() -> ProducerIdBlock:
             self._expect_active()
@@ -267,18 +274,18 @@ class Controller:
         return await self.call("producer ids", allocate)
 
     def unclean_election_allowed(self, topic: str | None = None) -> None:
-        """Settings allow it from now on, for one topic or (None) by default: elect leaders where there is none."""
+        """Elect missing leaders after a setting allowed it, for one topic or (None) by default."""
 
         async def elect() -> None:
-            logger.info("unclean leader election is allowed now: %s", topic or "all topics that do not say otherwise")
+            logger.info("unclean leader election is allowed now: %s", topic or "all topics without their own setting")
             await self._term.partitions.bring_online(topic)
 
         self._when_active("unclean leader election allowed", elect)
 
     async def call(self, name: str, handler: Callable[[], Awaitable[Result]]) -> Result:
-        """Run ``handler`` as an event and give its result. Never from within an event."""
+        """Run ``handler`` as an event and return its result. Must not be called within an event."""
         if self._task is None:
-            raise NotControllerError("This broker's controller has ended.")
+            raise NotControllerError("The controller of this broker has stopped.")
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._asked[result] = None
         result.add_done_callback(self._asked.pop)
@@ -340,11 +347,11 @@ class Controller:
             logger.info("controller: another broker was elected (%s)", error)
             await self._resign_and_elect()
         except (MetadataStoreError, ZnodeDecodeError) as error:
-            # The context may be behind the tree now. Start over from the tree, with a new controller epoch.
+            # The context may be behind the tree now: start over from the tree, with a new controller epoch.
             logger.error("controller: event '%s' failed, broker %d resigns: %s", name, self.broker_id, error)
             await self._step_down()
         except Exception as error:
-            # Our own bug. What is known of the cluster may be wrong now: nobody may be told of it.
+            # A bug. The context may be wrong now, so no broker may be told about it.
             logger.exception("controller: event '%s' failed", name)
             self._term.discard_batch()
             self._fatal(error)
@@ -353,11 +360,11 @@ class Controller:
         self._can_write = event in (SessionEvent.CONNECTED, SessionEvent.RENEWED)
         if event is SessionEvent.EXPIRED:
             self._has_session = False
-            self.is_active = False  # whatever stands in the queue: /controller is or will be another's
+            self.is_active = False  # at once: /controller belongs, or will belong, to another broker
             self._post("session expired", self._resign)
 
     def stand_for_election(self) -> None:
-        """This broker is registered again, in a new session (Kafka's RegisterBrokerAndReelect): take part again."""
+        """Take part in elections again, after a registration in a new session (Kafka's RegisterBrokerAndReelect)."""
         self._has_session = True
         self._post("election", self._elect)
 
@@ -368,7 +375,7 @@ class Controller:
             return
         current = await self._tree.controller(self._on_controller_changed)
         if current is not None and current.session_id == self._tree.store.session_id and not self.is_active:
-            # An election of which the answer was lost, or a resignation that could not be written.
+            # The response to an election was lost, or a resignation could not be written.
             await self._tree.withdraw(current)
             current = await self._tree.controller(self._on_controller_changed)
         if current is not None:
@@ -400,14 +407,14 @@ class Controller:
         await self._elect()
 
     async def _step_down(self) -> None:
-        """Leave /controller to whoever is able, and stand for election again a little later."""
+        """Give up /controller, and stand for election again a little later."""
         version = self.context.epoch_version
         was_active = self.is_active
         await self._resign()
         if self._retry is not None:
             self._retry.cancel()
         self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._post, "election", self._elect)
-        if was_active and self._can_write:  # else it would wait; what stays is withdrawn, or goes with the session
+        if was_active and self._can_write:  # else it would wait; the node is withdrawn later, or ends with the session
             try:
                 await self._tree.resign(version)
             except MetadataStoreError as error:
@@ -426,7 +433,7 @@ class Controller:
         self._term = self._new_term()
 
     def _expect_broker(self, broker_id: int, broker_epoch: int) -> None:
-        """One that is up, in this very life."""
+        """Raises StaleBrokerEpochError unless the broker is registered with this epoch."""
         if not self.context.is_of_broker_epoch(broker_id, broker_epoch):
             raise StaleBrokerEpochError(f"Broker {broker_id} is not registered with broker epoch {broker_epoch}.")
 

@@ -1,8 +1,8 @@
-"""What others leave in the tree for the controller to do, besides the topics: each as nodes that it takes away.
+"""Reads and removes the requests that brokers and tools write into the tree for the controller.
 
-/log_dir_event_notification, /isr_change_notification: notifications, numbered. /admin/reassign_partitions,
-/admin/preferred_replica_election: one wish at a time, each of many partitions; kept until it is carried out, so that
-the next controller goes on with it. (/admin/delete_topics is part of a topic: `ClusterTree`.)
+/log_dir_event_notification and /isr_change_notification hold numbered notifications. /admin/reassign_partitions and
+/admin/preferred_replica_election hold one request each, for many partitions; a request stays until it is carried out,
+so that the next controller can continue. (For /admin/delete_topics see `ClusterTree`.)
 """
 
 import logging
@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 
 
 class ControllerInbox:
-    """Taking something away takes the ``epoch_version`` of the controller, as all its writes: one that was replaced
-    must not take what the next one has to do. Raises as `ClusterTree` does."""
+    """Removing a node takes ``epoch_version``, as all writes of the controller do: a controller that was replaced must
+    not remove requests of the next one. Raises as `ClusterTree` does."""
 
     def __init__(self, tree: ClusterTree) -> None:
         self._tree = tree
@@ -33,11 +33,11 @@ class ControllerInbox:
     # -- notifications
 
     async def failed_log_dirs(self, watch: Watch | None = None) -> Mapping[str, int | None]:
-        """Brokers that lost a log directory, by notification."""
+        """The broker that lost a log directory, by notification."""
         return await self._notifications(znodes.LOG_DIR_EVENT_PATH, znodes.decode_log_dir_event, watch)
 
     async def changed_isrs(self, watch: Watch | None = None) -> Mapping[str, list[TopicPartition] | None]:
-        """Partitions whose leader wrote their state, by notification."""
+        """The partitions whose leader wrote their state, by notification."""
         return await self._notifications(znodes.ISR_CHANGE_PATH, znodes.decode_partition_list, watch)
 
     async def forget(self, parent: str, names: Sequence[str], epoch_version: int) -> None:
@@ -47,7 +47,7 @@ class ControllerInbox:
     async def _notifications(
         self, parent: str, decode: Callable[[str, bytes], Told], watch: Watch | None
     ) -> dict[str, Told | None]:
-        """None: it says nothing that can be understood."""
+        """A notification that cannot be decoded is None."""
         told: dict[str, Told | None] = {}
         for name in await self._tree.store.children(parent, watch):
             path = f"{parent}/{name}"
@@ -61,12 +61,12 @@ class ControllerInbox:
                 told[name] = None
         return told
 
-    # -- wishes
+    # -- requests
 
     async def reassignments(self, watch: Watch | None = None) -> dict[TopicPartition, tuple[int, ...]] | None:
-        """The replicas that partitions are to have; None: nobody asks. ``watch`` is set in either case. One that cannot
-        be understood asks for nothing."""
-        data = await self._wish(znodes.REASSIGN_PARTITIONS_PATH, watch)
+        """The requested replicas by partition; None: no request. ``watch`` is set in either case. A request that cannot
+        be decoded counts as empty."""
+        data = await self._request(znodes.REASSIGN_PARTITIONS_PATH, watch)
         if data is None:
             return None
         try:
@@ -76,7 +76,7 @@ class ControllerInbox:
             return {}
 
     async def set_reassignments(self, targets: Mapping[TopicPartition, Sequence[int]], epoch_version: int) -> None:
-        """Leave only ``targets`` to be done; none: take the node away."""
+        """Reduce the request to ``targets``; remove the node when they are empty."""
         path = znodes.REASSIGN_PARTITIONS_PATH
         if targets:
             await self._tree.controller_write([SetData(path, znodes.encode_reassignments(targets))], epoch_version)
@@ -84,8 +84,8 @@ class ControllerInbox:
             await self._delete(path, epoch_version)
 
     async def preferred_elections(self, watch: Watch | None = None) -> list[TopicPartition] | None:
-        """As `reassignments`."""
-        data = await self._wish(znodes.PREFERRED_ELECTION_PATH, watch)
+        """The partitions requested; else as `reassignments`."""
+        data = await self._request(znodes.PREFERRED_ELECTION_PATH, watch)
         if data is None:
             return None
         try:
@@ -97,7 +97,7 @@ class ControllerInbox:
     async def end_preferred_elections(self, epoch_version: int) -> None:
         await self._delete(znodes.PREFERRED_ELECTION_PATH, epoch_version)
 
-    async def _wish(self, path: str, watch: Watch | None) -> bytes | None:
+    async def _request(self, path: str, watch: Watch | None) -> bytes | None:
         node = await read_watched(self._tree.store, path, watch)
         return node[0] if node is not None else None
 

@@ -1,4 +1,4 @@
-"""The settings that a controller works by."""
+"""The settings of a controller."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,6 @@
-"""One broker's term as controller: what it knows of the cluster, and the parts that act on it.
+"""One term of a controller, from its election to its resignation: the state of the cluster and the parts that act.
 
-From an election to the resignation. A new term begins with nothing and reads all of it from the tree; whatever an old
-one still waits for, a watch or an answer, is of no more interest.
+A new term begins empty and reads everything from the tree. Watches and responses of an old term are ignored.
 """
 
 import asyncio
@@ -93,14 +92,14 @@ class ControllerTerm:
         return StateMachines(partitions, replicas, deletion)
 
     async def take_over(self) -> None:
-        """Read the tree, watch it, tell the brokers, go on with what an earlier controller left."""
+        """Read and watch the tree, tell the brokers, and continue the unfinished work of earlier controllers."""
         await enable_features(self._tree.store, self._settings.protocol_version)
         await self._inbox.clear()
         await self.brokers.load()
         await self._topics.load()
-        # Brokers must know each other before they are told whom to follow.
+        # Brokers must know each other before they are told which leader to follow.
         self.requests.tell_everyone(())
-        # Of partitions with a live replica they hear with its role.
+        # Partitions with a live replica are announced together with its role.
         leaderless = [p for p in self.context.partitions_with_leaders if self._has_no_live_replica(p)]
         if leaderless:
             self._batch.add_update_metadata(self.context.live_or_shutting_down_ids, leaderless)
@@ -113,23 +112,23 @@ class ControllerTerm:
         self._check_balance_in(FIRST_CHECK_SECONDS)
 
     async def end(self) -> None:
-        """No broker is told anything any more."""
+        """Stop sending requests to brokers."""
         self._stop_checking_balance()
         await self.requests.close()
 
     def kill(self) -> None:
-        """`end`, waiting for nothing."""
+        """`end` without waiting."""
         self._stop_checking_balance()
         self.requests.kill()
 
     async def balance_leaders(self) -> None:
-        """Have preferred replicas lead again, where too many do not; and look again later."""
+        """Return leadership to preferred replicas where the imbalance is too high; check again later."""
         balance = self._settings.leader_balance
         assert balance is not None
         self._check_balance_in(balance.interval_seconds)
         wanted = partitions_to_give_back(self.context, balance.percentage)
         if wanted:
-            logger.info("%d partitions get their preferred leaders again", len(wanted))
+            logger.info("%d partitions get their preferred leaders back", len(wanted))
             await self.partitions.move_online(wanted, ElectionStrategy.PREFERRED)
 
     def _check_balance_in(self, seconds: float) -> None:
@@ -142,7 +141,7 @@ class ControllerTerm:
             self._balance_timer.cancel()
 
     def discard_batch(self) -> None:
-        """Forget what brokers were about to be told."""
+        """Drop the requests that were about to be sent to brokers."""
         self._batch.take()
 
     def _has_no_live_replica(self, partition: TopicPartition) -> bool:
@@ -154,7 +153,7 @@ class ControllerTerm:
         for topic in topics:
             try:
                 setting = (await self._tree.config("topics", topic)).get("unclean.leader.election.enable")
-            except ZnodeDecodeError as error:  # rather no leader than one that costs records
+            except ZnodeDecodeError as error:  # no leader is better than one that loses records
                 logger.error("topic %s: no unclean leader election, its settings cannot be read: %s", topic, error)
                 setting = "false"
             allowed[topic] = (

@@ -1,4 +1,4 @@
-"""Which partitions a request for leader elections can concern, and why not the others (Kafka's ElectLeaders). Pure."""
+"""Sorts the partitions of an ElectLeaders request into electable and refused ones. Pure."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -28,8 +28,8 @@ class ElectionRequest(NamedTuple):
     def of(
         cls, context: ControllerContext, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
     ) -> "ElectionRequest":
-        """``strategy`` is PREFERRED, for partitions that another than their first replica leads, or UNCLEAN, for those
-        that no live broker leads."""
+        """``strategy``: PREFERRED, for partitions that are not led by their first replica, or UNCLEAN, for partitions
+        without a live leader."""
         request = cls([], {})
         for partition in dict.fromkeys(partitions):
             error = _refusal(context, partition, strategy)
@@ -41,7 +41,7 @@ class ElectionRequest(NamedTuple):
 
 
 def outcome(context: ControllerContext, partition: TopicPartition, strategy: ElectionStrategy) -> int | KafkaError:
-    """After an election: who leads ``partition``, or the error when nobody may."""
+    """After an election: the leader of ``partition``, or the error when there is none."""
     leadership = context.leadership(partition)
     if leadership is not None and not _is_needed(context, partition, leadership.leader_and_isr.leader, strategy):
         return leadership.leader_and_isr.leader

@@ -1,5 +1,8 @@
-"""What the controller does about notifications and wishes that others leave in the tree (Kafka's
-LogDirEventNotification, IsrChangeNotification, ZkPartitionReassignment and ReplicaLeaderElection events)."""
+"""Handles the notifications and requests that brokers and tools write into the tree.
+
+These are Kafka's LogDirEventNotification, IsrChangeNotification, ZkPartitionReassignment and ReplicaLeaderElection
+events.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -23,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class InboxEvents:
-    """Runs within the controller's events only; ``post`` makes one of a watch that fired."""
+    """Called within the controller's events only; ``post`` queues an event when a watch fires."""
 
     def __init__(
         self,
@@ -46,8 +49,8 @@ class InboxEvents:
         self._post = post
 
     async def clear(self) -> None:
-        """At a term's begin: the notifications for earlier controllers need no answer, for all states are read and all
-        brokers asked anyway. Watch for more."""
+        """At the start of a term: remove notifications for earlier controllers, because the new term reads all states
+        and asks all brokers anyway. Watch for new ones."""
         version = self._context.epoch_version
         events = await self._inbox.failed_log_dirs(self._on_log_dir_event)
         await self._inbox.forget(LOG_DIR_EVENT_PATH, list(events), version)
@@ -55,7 +58,7 @@ class InboxEvents:
         await self._inbox.forget(ISR_CHANGE_PATH, list(changes), version)
 
     async def resume(self) -> None:
-        """Late in a term's begin: the wishes that wait, and what an earlier controller left half done."""
+        """Late in the start of a term: begin waiting reassignments, and continue unfinished ones."""
         begun = await self._begin_reassignments()
         under_way = self._context.partitions_being_reassigned
         await self._reassignments.resume([partition for partition in under_way if partition not in begun])
@@ -64,19 +67,19 @@ class InboxEvents:
         self._post("reassignment asked for", self._begin_reassignments)
 
     async def _begin_reassignments(self) -> list[TopicPartition]:
-        """Also when the node changes because a part of it is done: what is under way already is left alone."""
+        """Also runs when the node shrinks because a part is done; reassignments under way are left alone."""
         wishes = await self._inbox.reassignments(self._on_reassignments)
         return [] if wishes is None else await self._reassignments.begin_wishes(wishes)
 
     async def resume_elections(self) -> None:
-        """At a term's begin, last."""
+        """Last in the start of a term."""
         await self._elect_preferred()
 
     def _on_elections(self, _event: WatchEvent) -> None:
         self._post("preferred leader election asked for", self._elect_preferred)
 
     async def _elect_preferred(self) -> None:
-        """One try for each partition, then the wish is taken away, so that there can be another."""
+        """Try each partition once, then remove the request so that another can be written."""
         wishes = await self._inbox.preferred_elections(self._on_elections)
         if wishes is None:
             return
@@ -98,7 +101,7 @@ class InboxEvents:
         self._post("ISRs changed", self._isrs_changed)
 
     async def _isrs_changed(self) -> None:
-        """Leaders that write states themselves (before Kafka 2.7) have done so: take them over, tell everyone."""
+        """Read the states that leaders older than Kafka 2.7 have written themselves, and tell every broker."""
         changes = await self._inbox.changed_isrs(self._on_isr_change)
         changed: dict[TopicPartition, None] = {}
         for partitions in changes.values():

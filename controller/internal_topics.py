@@ -1,4 +1,4 @@
-"""The topics in which coordinators keep their state: how they are made."""
+"""The settings with which the internal topics of coordinators are created."""
 
 from ..config.config import Config
 from .topic_admin import NewTopic
@@ -8,8 +8,8 @@ __all__ = ["auto_created_topic"]
 
 
 def auto_created_topic(name: str, config: Config) -> NewTopic:
-    """What is made when a topic called ``name`` is missing: the coordinators' with settings of their own, any other
-    with the broker's defaults."""
+    """The topic to create when ``name`` is missing: internal topics with their own settings, others with the broker's
+    defaults."""
     match name:
         case "__consumer_offsets":
             return _consumer_offsets(config)

@@ -1,5 +1,4 @@
-"""What a leader may change of its partition: who is in sync with it, and that it has recovered (AlterPartition,
-KIP-497). Pure."""
+"""Decides which changes a leader may make to its partition's ISR and recovery state (AlterPartition, KIP-497). Pure."""
 
 import logging
 from collections.abc import Mapping
@@ -24,13 +23,16 @@ __all__ = ["UNKNOWN_BROKER_EPOCH", "IsrChange", "decide"]
 logger = logging.getLogger(__name__)
 
 UNKNOWN_BROKER_EPOCH = -1
-"""A member whose broker epoch the leader does not know: it is not compared."""
+"""The leader does not know the member's broker epoch, so it is not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class IsrChange:
-    """A leader's wish. ``isr``: broker id → the broker epoch (or UNKNOWN_BROKER_EPOCH) under which that replica caught
-    up (KIP-903), in the order in which the ISR is to be written. ``topic_id``: None when the leader does not say."""
+    """A change that a leader requests.
+
+    ``isr``: broker id → the broker epoch (or UNKNOWN_BROKER_EPOCH) under which that replica caught up (KIP-903), in the
+    order in which the ISR is written. ``topic_id``: None when the request has none.
+    """
 
     leader_epoch: int
     partition_epoch: int
@@ -42,12 +44,12 @@ class IsrChange:
 def decide(
     context: ControllerContext, broker_id: int, partition: TopicPartition, change: IsrChange
 ) -> LeaderAndIsr | None:
-    """The state to write; None when the partition is as broker ``broker_id``, which should lead it, wants it. The
-    leader epoch stays: it is the same leader.
+    """The state to write; None when the partition already has the state that broker ``broker_id`` requests.
 
-    In Kafka's order, and beyond it what a KRaft controller checks: UnknownTopicIdError, UnknownTopicOrPartitionError,
-    NotControllerError (the leader knows of a newer controller's decisions), FencedLeaderEpochError,
-    InvalidUpdateVersionError, InvalidRequestError, IneligibleReplicaError.
+    The leader epoch stays, because the leader does. The checks are in Kafka's order, with those of a KRaft controller
+    added. Raises UnknownTopicIdError, UnknownTopicOrPartitionError, NotControllerError (the leader knows a newer
+    controller's decisions), FencedLeaderEpochError, InvalidUpdateVersionError, InvalidRequestError,
+    IneligibleReplicaError.
     """
     if change.topic_id is not None and context.topic_ids.get(partition.topic) != change.topic_id:
         raise UnknownTopicIdError(f"{partition.topic} has another topic id")
@@ -58,7 +60,7 @@ def decide(
     _check_epochs(current, partition, change)
     wanted = replace(current, isr=tuple(change.isr), leader_recovery_state=change.leader_recovery_state)
     if wanted == current and current.leader == broker_id:
-        return None  # before the partition epochs are compared: the answer to an earlier request was lost
+        return None  # before partition epochs are compared, because the response to an earlier request may be lost
     if change.partition_epoch < current.partition_epoch:
         raise InvalidUpdateVersionError(
             f"{partition} has partition epoch {current.partition_epoch}, not {change.partition_epoch}"
@@ -73,14 +75,14 @@ def _check_epochs(current: LeaderAndIsr, partition: TopicPartition, change: IsrC
         raise NotControllerError(f"{partition}: another broker must have been elected controller")
     if change.leader_epoch < current.leader_epoch:
         raise FencedLeaderEpochError(
-            f"{partition} has leader epoch {current.leader_epoch}, {change.leader_epoch} is over"
+            f"{partition} has leader epoch {current.leader_epoch}, {change.leader_epoch} is outdated"
         )
 
 
 def _check_request(
     context: ControllerContext, broker_id: int, partition: TopicPartition, current: LeaderAndIsr, wanted: LeaderAndIsr
 ) -> None:
-    """What no sound leader asks for."""
+    """Refuse requests that no correct leader sends."""
     if current.leader != broker_id:
         raise InvalidRequestError(f"{partition} is led by broker {current.leader}, not by {broker_id}")
     if broker_id not in wanted.isr:
@@ -90,13 +92,13 @@ def _check_request(
         raise InvalidRequestError(f"{partition}: not all of {list(wanted.isr)} are among its replicas {list(replicas)}")
     if wanted.leader_recovery_state is LeaderRecoveryState.RECOVERING:
         if len(wanted.isr) > 1:
-            raise InvalidRequestError(f"{partition}: a recovering leader is alone in the ISR")
+            raise InvalidRequestError(f"{partition}: a recovering leader must be alone in the ISR")
         if current.leader_recovery_state is LeaderRecoveryState.RECOVERED:
-            raise InvalidRequestError(f"{partition}: a leader that has recovered stays so")
+            raise InvalidRequestError(f"{partition}: a recovered leader cannot become recovering again")
 
 
 def _check_members(context: ControllerContext, partition: TopicPartition, change: IsrChange) -> None:
-    """All in sync must be up, and not about to stop (KIP-841), and still the same life of their broker (KIP-903)."""
+    """All members must be alive and not about to stop (KIP-841), with the same broker epoch (KIP-903)."""
     live = context.live_ids
     ineligible = [
         member

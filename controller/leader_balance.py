@@ -1,4 +1,4 @@
-"""When leaderships go back to preferred replicas by themselves (Kafka's AutoPreferredReplicaLeaderElection). Pure."""
+"""Decides which leaderships return to preferred replicas (Kafka's AutoPreferredReplicaLeaderElection). Pure."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from .leader_election import elect_preferred
 __all__ = ["FIRST_CHECK_SECONDS", "LeaderBalance", "partitions_to_give_back"]
 
 FIRST_CHECK_SECONDS = 5.0
-"""After a broker became controller."""
+"""Time from the election of a controller to its first check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,11 @@ class LeaderBalance:
 
 
 def partitions_to_give_back(context: ControllerContext, percentage: int) -> list[TopicPartition]:
-    """Of the brokers that do not lead more than ``percentage`` of the partitions that they are preferred for: those
-    partitions, as far as they are able to lead them. A partition without a leader counts as led by another."""
+    """The partitions whose preferred replica can lead them again.
+
+    Only brokers count that do not lead more than ``percentage`` of the partitions they are preferred for. A partition
+    without a leader counts as led by another broker.
+    """
     preferred: dict[int, list[TopicPartition]] = {}
     for partition in context.all_partitions:
         replicas = context.assignment(partition).replicas

@@ -1,7 +1,7 @@
-"""Which replica leads next. Pure: Kafka's PartitionLeaderElectionAlgorithms and Election.
+"""Chooses the next leader of a partition (Kafka's PartitionLeaderElectionAlgorithms and Election). Pure.
 
-Each strategy answers with the new leader and ISR, or None when no replica may lead. ``is_online`` tells for a broker
-id whether that replica is on a live broker and not in a failed log directory.
+Each strategy returns the new leader and ISR, or None when no replica may lead. ``is_online`` tells by broker id
+whether that replica is on a live broker and not in a failed log directory.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -26,7 +26,7 @@ __all__ = [
 class ElectionStrategy(Enum):
     OFFLINE = "offline"
     UNCLEAN = "unclean"
-    """Like OFFLINE, and allows a leader that is not in sync whatever the topic's configuration says."""
+    """Like OFFLINE, but also allows a leader outside the ISR, whatever the topic's settings."""
     REASSIGN = "reassign"
     PREFERRED = "preferred"
     CONTROLLED_SHUTDOWN = "controlled shutdown"
@@ -34,14 +34,14 @@ class ElectionStrategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """``recipients`` are the replicas that are to hear of it."""
+    """``recipients``: the replicas to be told."""
 
     leader_and_isr: LeaderAndIsr | None
     recipients: tuple[int, ...]
 
 
 def elect_initial(assignment: ReplicaAssignment, is_online: Callable[[int], bool]) -> Election:
-    """For a new partition: the first live replica leads, all live ones are in sync."""
+    """For a new partition: the first live replica leads, and all live replicas are in sync."""
     live = tuple(filter(is_online, assignment.replicas))
     return Election(LeaderAndIsr(live[0], live) if live else None, live)
 
@@ -74,16 +74,16 @@ def elect_after_restarts(
     is_online: Callable[[int], bool],
     restarted: Sequence[int],
 ) -> Election:
-    """Members of the ISR were restarted and nobody noticed: those that were up all the time are left in it, and lead.
+    """For members of the ISR that were restarted unnoticed: members that stayed up remain in the ISR, and one leads.
 
-    When there is none of them, the one leads that was restarted first (``restarted`` is in that order), under another
-    epoch: when those after it were, it may have had what they lost then, and followers find out only by the epoch what
-    their leader lost."""
+    If no member stayed up, the member restarted first leads (``restarted`` is in that order), with a new epoch: it may
+    have records that the members restarted later have lost, and only a new epoch lets followers find that out.
+    """
     live = tuple(filter(is_online, assignment.replicas))
     staying = [replica for replica in live if replica in current.isr and replica not in restarted]
     if not staying:
         back = [replica for replica in restarted if replica in live and replica in current.isr]
-        has_followers = len(assignment.replicas) > 1  # alone, an epoch that never ends costs nothing
+        has_followers = len(assignment.replicas) > 1  # without followers the epoch can stay
         return Election(current.with_leader(back[0]) if back and has_followers else None, live)
     leader = current.leader if current.leader in staying else staying[0]
     isr = tuple(member for member in current.isr if member not in restarted)
@@ -93,7 +93,7 @@ def elect_after_restarts(
 def elect_on_reassignment(
     assignment: ReplicaAssignment, current: LeaderAndIsr, is_online: Callable[[int], bool]
 ) -> Election:
-    """The first of the target replicas that is live and in sync."""
+    """The first target replica that is live and in sync."""
     for replica in assignment.target:
         if is_online(replica) and replica in current.isr:
             return Election(current.with_leader(replica), assignment.target)
@@ -101,7 +101,7 @@ def elect_on_reassignment(
 
 
 def elect_preferred(assignment: ReplicaAssignment, current: LeaderAndIsr, is_online: Callable[[int], bool]) -> Election:
-    """The first of the assignment, if it is live and in sync."""
+    """The first replica of the assignment, if it is live and in sync."""
     preferred = assignment.replicas[0]
     if is_online(preferred) and preferred in current.isr:
         return Election(current.with_leader(preferred), assignment.replicas)
@@ -114,7 +114,7 @@ def elect_on_controlled_shutdown(
     is_online_or_shutting_down: Callable[[int], bool],
     shutting_down: Collection[int],
 ) -> Election:
-    """The first replica in sync that stays; those that leave are taken out of the ISR."""
+    """The first in-sync replica that is not shutting down; brokers that shut down leave the ISR."""
     reachable = tuple(filter(is_online_or_shutting_down, assignment.replicas))
     for replica in reachable:
         if replica in current.isr and replica not in shutting_down:

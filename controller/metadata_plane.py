@@ -1,4 +1,4 @@
-"""This broker's part in the cluster's metadata, put together: the tree, its registration, the controller, topics."""
+"""Combines the parts that work on the cluster's metadata: tree, registration, controller, topic administration."""
 
 import asyncio
 import logging
@@ -38,7 +38,7 @@ _RETRY_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class BrokerIdentity:
-    """Which broker of which cluster this is; it stands in ``meta.properties`` of each log directory."""
+    """The broker id and the cluster id, which ``meta.properties`` of each log directory contains."""
 
     broker_id: int
     cluster_id: str
@@ -47,9 +47,11 @@ class BrokerIdentity:
 async def resolve_identity(
     store: MetadataStore, config: Config, stored_broker_id: int | None, random: Random
 ) -> BrokerIdentity:
-    """Step one of the start. ``stored_broker_id`` is what ``meta.properties`` says, None in new directories; a broker
-    without ``broker.id`` (−1) keeps that, or the one that a tree of its own knows it by, or gets the next number from
-    the tree (from 1001 on)."""
+    """Find out the broker id and the cluster id, as the first step of the start.
+
+    ``stored_broker_id`` comes from ``meta.properties``; None in new directories. A broker without ``broker.id`` (-1)
+    keeps that id, or the id that its embedded store knows, or gets the next id from the tree (from 1001 on).
+    """
     tree = ClusterTree(store)
     await tree.create_persistent_paths()
     cluster = await cluster_id(tree, random)
@@ -133,16 +135,18 @@ class MetadataPlane:
         store.on_session_event(self._on_session_event)
 
     async def start(self, endpoints: Sequence[Endpoint]) -> int:
-        """Register this broker under ``endpoints``, the addresses clients are told, and take part in the controller's
-        election. Returns the broker epoch, when there is a controller, and, if it is this broker, when it leads what it
-        leads. BrokerIdTakenError."""
+        """Register this broker with ``endpoints``, the advertised addresses, and take part in the controller election.
+
+        Returns the broker epoch as soon as there is a controller and, if it is this broker, this broker has taken its
+        roles. Raises BrokerIdTakenError.
+        """
         self._endpoints = endpoints
         await self._register_first()
         await self.controller.start()
         return self.broker_epoch
 
     async def _register_first(self) -> None:
-        """In the session after, if this one expires meanwhile: a start may take long, and sessions may be short."""
+        """Register, in the next session if this one expires: a start may take longer than a session."""
         while True:
             try:
                 await self._register()
@@ -160,7 +164,7 @@ class MetadataPlane:
         self._callbacks.on_registered(self.broker_epoch)
 
     async def advertise(self, endpoints: Sequence[Endpoint]) -> None:
-        """Have clients told other addresses from now on; the controller passes them on to every broker."""
+        """Change the advertised addresses; the controller tells every broker."""
         self._endpoints = endpoints
         await self.registration.update(self._info(endpoints))
 
@@ -173,19 +177,19 @@ class MetadataPlane:
         )
 
     def update_config(self, config: Config) -> None:
-        """The broker's own (dynamic) settings have changed."""
+        """Apply changed dynamic settings of the broker."""
         self.config = config
         self.topics.update_config(config)
 
     async def stop(self) -> None:
-        """Leave: no controller, not registered. The store stays open; whoever opened it closes it, last."""
+        """Stop the controller and unregister. The store stays open; its owner closes it last."""
         if self._rejoining is not None:
             self._rejoining.cancel()
             await asyncio.gather(self._rejoining, return_exceptions=True)
         await self.controller.stop()
         if self.broker_epoch >= 0:
             self.broker_epoch = -1
-            if self._can_write:  # else it would wait; the node goes with the session
+            if self._can_write:  # else it would wait; the node ends with the session
                 await self.registration.unregister(self.identity.broker_id)
 
     def kill(self) -> None:
@@ -206,18 +210,18 @@ class MetadataPlane:
             self._rejoin_soon()
 
     def _rejoin_soon(self) -> None:
-        if self.broker_epoch >= 0:  # else the start registers
+        if self.broker_epoch >= 0:  # else `start` registers
             if self._rejoining is not None:
-                self._rejoining.cancel()  # it was at it in a session that is over, too
+                self._rejoining.cancel()  # it still works in an earlier session
             self._rejoining = asyncio.get_running_loop().create_task(self._rejoin(), name="rejoin-cluster")
 
     async def _rejoin(self) -> None:
-        """In a new session this broker is a new one, as if restarted: the controller gives it its roles anew."""
+        """Register in a new session. The controller treats the broker as restarted and sends its roles again."""
         while True:
             try:
                 await self._register()
             except (SessionExpiredError, StoreClosedError):
-                return  # there will be another session, or none
+                return  # another session will follow, or none
             except BrokerIdTakenError as error:
                 self._callbacks.fatal(error)
                 return
@@ -235,6 +239,8 @@ class MetadataPlane:
 
 
 def session_end_wait_ms(session_timeout_ms: int) -> int:
-    """How long another session's node is waited for: ZooKeeper ends a session up to one of its ticks later than it
-    should, and no session is granted that is shorter than two of them."""
+    """How long to wait for the node of another session to vanish.
+
+    ZooKeeper ends a session up to one tick late, and no session is shorter than two ticks.
+    """
     return session_timeout_ms + min(session_timeout_ms // 2 + 1_000, _MOST_MARGIN_MS)

@@ -1,10 +1,10 @@
-"""Brokers that were restarted while nobody was controller: they are not in sync any more.
+"""Removes brokers from ISRs that were restarted while there was no controller.
 
-A controller that sees a broker's epoch change takes the broker for dead and come back: others lead, and it leaves the
-ISRs, for it may have lost what it had not synced. Whoever becomes controller finds such a broker up, and perhaps still
-leader of partitions whose followers have records that it lost. But a broker's epoch is the zxid of its registration:
-when it is later than the last change of a partition's state, the broker was restarted (or lost its session) since
-then; and of those that were restarted the one with the lowest has been up the longest. Kafka does not look at this.
+Why: a restarted broker may have lost records that it had not synced. A controller that notices the restart moves
+leadership and shrinks ISRs, but a new controller finds the broker alive, perhaps still as a leader.
+How: a broker epoch is the zxid of the registration. If it is later than the last change of a partition's state, the
+broker was restarted (or lost its session) since then. The lowest such epoch belongs to the broker restarted first.
+Kafka does not check this.
 """
 
 import logging
@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 async def settle_missed_restarts(
     context: ControllerContext, tree: ClusterTree, written_at: Mapping[TopicPartition, int]
 ) -> None:
-    """At a term's begin, before any broker is told anything. ``written_at``: the zxid of each partition's state."""
+    """Runs at the start of a term, before any broker is told anything. ``written_at``: zxid of each partition's
+    state."""
     wanted: dict[TopicPartition, LeaderAndIsr] = {}
     for partition, zxid in written_at.items():
         if (state := _without_restarted(context, partition, zxid)) is not None:

@@ -11,7 +11,7 @@ __all__ = ["StateMachines"]
 
 @dataclass(frozen=True, slots=True)
 class StateMachines:
-    """They share the term's context and request batch; each event of the controller moves several of them."""
+    """They share the context and the request batch of the term; one event of the controller moves several of them."""
 
     partitions: PartitionStateMachine
     replicas: ReplicaStateMachine

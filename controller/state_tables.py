@@ -22,14 +22,14 @@ class PartitionState(Enum):
 class ReplicaState(Enum):
     NON_EXISTENT = "NonExistentReplica"
     NEW = "NewReplica"
-    """Its broker has yet to be told; it can only become follower."""
+    """Its broker was not told yet; it can only become a follower."""
     ONLINE = "OnlineReplica"
     OFFLINE = "OfflineReplica"
-    """Its broker is down, or its log directory failed, or it is on its way to be deleted."""
+    """Its broker is down, its log directory failed, or it is about to be deleted."""
     DELETION_STARTED = "ReplicaDeletionStarted"
     DELETION_SUCCESSFUL = "ReplicaDeletionSuccessful"
     DELETION_INELIGIBLE = "ReplicaDeletionIneligible"
-    """Deletion failed or cannot start now; to be tried again when its broker comes back."""
+    """Deletion failed or cannot start now; it is retried when the broker comes back."""
 
 
 class PartitionReplica(NamedTuple):

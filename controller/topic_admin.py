@@ -1,6 +1,6 @@
-"""Creating, growing and deleting topics as clients ask for it (Kafka's ZkAdminManager and AdminZkClient).
+"""Creates and deletes topics for clients (Kafka's ZkAdminManager and AdminZkClient).
 
-This side only checks the wish and writes it into the tree; the controller's watches bring it about.
+It checks the request and writes it into the tree; the controller's watches do the rest.
 """
 
 import logging
@@ -42,7 +42,7 @@ USE_DEFAULT = -1
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic that is wished for. Either counts (−1: the broker's default) or ``assignments``: partition → brokers."""
+    """A topic to create. Either counts (-1: the broker's default) or ``assignments``: partition → brokers."""
 
     name: str
     partition_count: int = USE_DEFAULT
@@ -53,7 +53,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """``topic_id`` is None when it was only asked whether it could be created."""
+    """``topic_id`` is None when the request was only validated."""
 
     name: str
     topic_id: UUID | None
@@ -63,7 +63,7 @@ class CreatedTopic:
 
 
 class TopicAdmin:
-    """Runs on the controller. ``live_brokers`` are those replicas can be put on. Methods raise `KafkaError`."""
+    """Runs on the controller. ``live_brokers``: the brokers that can get replicas. Methods raise `KafkaError`."""
 
     def __init__(
         self,
@@ -83,13 +83,13 @@ class TopicAdmin:
         self._settings_limit = settings_limit
 
     def update_config(self, config: Config) -> None:
-        """The broker's own (dynamic) settings have changed."""
+        """Apply changed dynamic settings of the broker."""
         self._config = config
 
     async def create(self, topic: NewTopic, *, validate_only: bool = False, beside: int = 0) -> CreatedTopic:
-        """Write a new topic into the tree. It has leaders a little later. There has to be room for its partitions and
-        for as many as ``beside``, which others would have.
+        """Write a new topic into the tree; it gets leaders a little later.
 
+        The limit on partitions counts ``beside`` further partitions, of other topics in the same request. Raises
         TopicExistsError, InvalidTopicError, InvalidConfigurationError, InvalidRequestError, InvalidPartitionsError,
         InvalidReplicationFactorError, InvalidReplicaAssignmentError, PolicyViolationError.
         """
@@ -100,7 +100,7 @@ class TopicAdmin:
         await self._check_name(topic.name)
         _check_assignment(assignment)
         check_directory_names(topic.name, len(assignment))
-        if not is_internal_topic(topic.name):  # without those nobody could go on
+        if not is_internal_topic(topic.name):  # coordinators need their topics
             self._partition_limit.check(beside + len(assignment))
             self._settings_limit.check({}, settings)
         try:
@@ -116,12 +116,12 @@ class TopicAdmin:
             except NodeExistsError as error:
                 raise TopicExistsError(f"Topic '{topic.name}' already exists.") from error
             except (BadVersionError, NoNodeError) as error:
-                raise NotControllerError("The controller changed meanwhile.") from error
+                raise NotControllerError("The controller has changed.") from error
             logger.info("topic %s: %d partitions, id %s", topic.name, len(assignment), topic_id)
         return CreatedTopic(topic.name, topic_id, len(assignment), len(assignment[0]), config)
 
     async def mark_for_deletion(self, topic: str) -> None:
-        """Have a topic deleted; that it already is being deleted is no error. UnknownTopicOrPartitionError."""
+        """Mark a topic for deletion; marking it again is no error. Raises UnknownTopicOrPartitionError."""
         if not _can_be_a_node(topic) or not await self._tree.topic_exists(topic):
             raise UnknownTopicOrPartitionError(f"Topic '{topic}' to delete does not exist.")
         try:
@@ -143,7 +143,7 @@ class TopicAdmin:
             count = self._config.int("num.partitions")
         self._partition_limit.check_at_once(count)
         if not is_internal_topic(topic.name):
-            self._partition_limit.check(beside + max(count, 0))  # which is soon done, and the assignment is not
+            self._partition_limit.check(beside + max(count, 0))  # this check is fast, the assignment is not
         factor = topic.replication_factor
         if factor == USE_DEFAULT:
             factor = self._config.int("default.replication.factor")
@@ -164,7 +164,7 @@ class TopicAdmin:
 
 
 def _can_be_a_node(name: str) -> bool:
-    """Other names are refused soon after, but must not reach the tree as paths."""
+    """Names that fail this are refused later; they must not be used as paths of the tree."""
     return bool(name) and "/" not in name and "\0" not in name and name not in (".", "..")
 
 

@@ -1,9 +1,9 @@
 """Deleting topics (Kafka's TopicDeletionManager).
 
-A topic is to be deleted while /admin/delete_topics names it: whatever happens, the next controller goes on. Brokers
-are first told that it has no leader any more (it vanishes from their metadata), then to delete their replicas, and
-when all have, its nodes go, the mark last. A replica whose broker is down holds the topic's deletion up until it is
-back; so does a reassignment under way.
+A topic is being deleted while /admin/delete_topics names it, so the next controller can continue. First brokers are
+told that the topic has no leader (it vanishes from their metadata), then to delete their replicas. When all replicas
+are deleted, the nodes are removed, the mark last. The deletion waits while the broker of a replica is down, and during
+a reassignment.
 """
 
 import logging
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class TopicDeletion:
-    """Runs within the controller's events only. ``enabled`` is ``delete.topic.enable``."""
+    """Called within the controller's events only. ``enabled`` is ``delete.topic.enable``."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class TopicDeletion:
         self._on_settled = on_settled
 
     async def start(self, marked: Iterable[str]) -> None:
-        """Take over the deletions that ``marked`` topics wait for; `resume` begins with them."""
+        """Take over the deletions of ``marked`` topics; `resume` begins with them."""
         if not self._enabled:
             await self._tree.unmark_for_deletion(marked, self._context.epoch_version)
             return
@@ -58,7 +58,7 @@ class TopicDeletion:
                 self._context.topics_ineligible_for_deletion[topic] = None
 
     async def enqueue(self, topics: Iterable[str]) -> None:
-        """Delete ``topics``, which exist and are marked."""
+        """Delete ``topics``, which exist and are marked for deletion."""
         if not self._enabled:
             await self._tree.unmark_for_deletion(topics, self._context.epoch_version)
             return
@@ -71,7 +71,7 @@ class TopicDeletion:
         await self._resume(topics)
 
     async def resume_for(self, topics: Iterable[str]) -> None:
-        """What held the deletion of these topics up is over: a broker is back, a reassignment done."""
+        """Continue the deletion of topics that waited for a broker or a reassignment."""
         waiting = [topic for topic in topics if self._context.is_queued_for_deletion(topic)]
         for topic in waiting:
             self._context.topics_ineligible_for_deletion.pop(topic, None)
@@ -85,7 +85,7 @@ class TopicDeletion:
                 self._on_settled(topic)
 
     async def fail(self, replicas: Iterable[PartitionReplica]) -> None:
-        """These replicas could not be deleted: their broker is down, or said so."""
+        """Note replicas that could not be deleted: their broker is down, or reported an error."""
         failed = [replica for replica in replicas if self._context.is_queued_for_deletion(replica.topic)]
         if not failed:
             return
@@ -98,18 +98,18 @@ class TopicDeletion:
         await self._resume(topics)
 
     async def complete(self, replicas: Iterable[PartitionReplica]) -> None:
-        """These replicas were deleted: for their topic, or because their partition had moved elsewhere before."""
+        """Note deleted replicas: their topic is being deleted, or their partition has moved elsewhere."""
         deleted = [r for r in replicas if self._context.replica_state(r) is ReplicaState.DELETION_STARTED]
         self._replicas.mark(deleted, ReplicaState.DELETION_SUCCESSFUL)
         await self._resume(dict.fromkeys(replica.topic for replica in deleted))
 
     async def resume(self) -> None:
-        """Do the next step for every topic that waits for one."""
+        """Do the next step for every topic that is being deleted."""
         await self._resume(tuple(self._context.topics_to_delete))
 
     async def _resume(self, topics: Iterable[str]) -> None:
-        """For those alone of which something has changed: each answer of a broker to a deletion is an event, and
-        thousands of topics may be deleted at once."""
+        """Do the next step only for ``topics``: every response to a deletion is an event, and thousands of topics may
+        be deleted at once."""
         to_retry: list[str] = []
         to_delete: list[str] = []
         for topic in topics:
@@ -130,7 +130,7 @@ class TopicDeletion:
             await self._delete(to_delete)
 
     async def _delete(self, topics: list[str]) -> None:
-        logger.info("deletion of topics %s started", ", ".join(topics))
+        logger.info("deletion of topics %s has started", ", ".join(topics))
         for topic in topics:
             if topic not in self._context.topics_with_deletion_started:
                 partitions = self._context.partitions_of(topic)
@@ -154,7 +154,7 @@ class TopicDeletion:
         self._replicas.mark(
             [r for r in dead if self._context.replica_state(r) in may_fail], ReplicaState.DELETION_INELIGIBLE
         )
-        await self._replicas.move_offline(alive)  # first, so that followers stop fetching before their leader goes
+        await self._replicas.move_offline(alive)  # first, so that followers stop fetching before their leader is gone
         self._replicas.move_to_deletion(alive)
         if dead:
             self.hold([topic], "replicas are offline")

@@ -1,5 +1,7 @@
-"""What the controller does when topics are made, get more partitions, or are marked for deletion (Kafka's TopicChange,
-PartitionModifications and TopicDeletion events)."""
+"""Handles events of topics: they are created, get more partitions, or are marked for deletion.
+
+These are Kafka's TopicChange, PartitionModifications and TopicDeletion events.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -23,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class TopicEvents:
-    """Runs within the controller's events only; ``post`` makes one of a watch that fired."""
+    """Called within the controller's events only; ``post`` queues an event when a watch fires."""
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class TopicEvents:
         self._watched: set[str] = set()
 
     async def load(self) -> None:
-        """Read all topics, who leads their partitions and which are to be deleted, and watch them."""
+        """Read and watch all topics, their partitions' leaders, and the marks for deletion."""
         await self._load_topics(await self._tree.topics(self._on_topics_changed))
         written_at: dict[TopicPartition, int] = {}
         states = await self._tree.written_states(self._context.all_partitions)
@@ -68,7 +70,7 @@ class TopicEvents:
             await self._create_partitions([p for info in new for p in self._context.partitions_of(info.topic)])
 
     async def _load_topics(self, topics: Iterable[str]) -> list[TopicInfo]:
-        """Read topics into the context and watch them; give an id to those that have none."""
+        """Read topics into the context and watch them; give an id to topics without one."""
         wanted = list(topics)
         watches = {}
         for topic in wanted:
@@ -89,12 +91,12 @@ class TopicEvents:
 
     def _on_topic_changed(self, topic: str, _event: WatchEvent) -> None:
         if topic not in self._watched:
-            return  # another watch on it has told
+            return  # another watch on this topic has reported it
         self._watched.discard(topic)
         self._post("topic changed", partial(self._topic_changed, topic))
 
     async def _topic_changed(self, topic: str) -> None:
-        """Its partitions may have become more."""
+        """Read a topic again: it may have new partitions."""
         watches = {}
         if self._context.has_topic(topic):
             self._watched.add(topic)
@@ -128,6 +130,6 @@ class TopicEvents:
         marked = await self._tree.topics_to_delete(self._on_deletions_changed)
         unknown = [topic for topic in marked if not self._context.has_topic(topic)]
         if unknown:
-            logger.warning("topics %s are to be deleted but do not exist", ", ".join(unknown))
+            logger.warning("topics %s are marked for deletion but do not exist", ", ".join(unknown))
             await self._tree.unmark_for_deletion(unknown, self._context.epoch_version)
         await self._deletion.enqueue(topic for topic in marked if self._context.has_topic(topic))

@@ -1,6 +1,6 @@
-"""Giving a topic more partitions (CreatePartitions; Kafka's ZkAdminManager.createPartitions).
+"""Adds partitions to a topic (CreatePartitions; Kafka's ZkAdminManager.createPartitions).
 
-As with creation, this side checks the wish and writes it into the tree; the controller's watch brings it about.
+It checks the request and writes it into the tree; the controller's watch does the rest.
 """
 
 import logging
@@ -32,8 +32,8 @@ Assignment = Mapping[int, ReplicaAssignment]
 
 @dataclass(frozen=True, slots=True)
 class MorePartitions:
-    """``count`` is what the topic is to have in all; ``assignments`` are the brokers of each new partition, or None to
-    have them chosen."""
+    """``count``: partitions of the topic in total. ``assignments``: the brokers of each new partition; None: chosen
+    here."""
 
     topic: str
     count: int
@@ -41,7 +41,7 @@ class MorePartitions:
 
 
 class TopicGrowth:
-    """Runs on the controller. ``live_brokers`` are those replicas can be put on."""
+    """Runs on the controller. ``live_brokers``: the brokers that can get replicas."""
 
     def __init__(
         self, tree: ClusterTree, live_brokers: Callable[[], list[BrokerRack]], partition_limit: PartitionLimit
@@ -51,9 +51,9 @@ class TopicGrowth:
         self._partition_limit = partition_limit
 
     async def grow(self, wish: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> int:
-        """Write the new partitions into the tree, and tell how many. They have leaders a little later. There has to be
-        room for them and for as many as ``beside``, which others would have.
+        """Write new partitions into the tree; returns how many. They get leaders a little later.
 
+        The limit on partitions counts ``beside`` further partitions, of other topics in the same request. Raises
         UnknownTopicOrPartitionError, InvalidPartitionsError, InvalidReplicaAssignmentError,
         InvalidReplicationFactorError, ReassignmentInProgressError, PolicyViolationError, NotControllerError.
         """
@@ -62,8 +62,8 @@ class TopicGrowth:
                 return await self._grow(wish, validate_only, beside)
             except (BadVersionError, NoNodeError) as error:
                 if error.operation_index == 0:
-                    raise NotControllerError("The controller changed meanwhile.") from error
-                # The topic changed under us, perhaps by another growth: what was checked is to be checked again.
+                    raise NotControllerError("The controller has changed.") from error
+                # The topic was changed concurrently, perhaps by another growth: repeat the checks.
 
     async def _grow(self, wish: MorePartitions, validate_only: bool, beside: int) -> int:
         info, version = await self._read(wish.topic)
@@ -89,7 +89,7 @@ class TopicGrowth:
         return added
 
     async def _read(self, topic: str) -> tuple[TopicInfo, int]:
-        """The topic, and the version of its node."""
+        """The topic and the version of its node."""
         if not is_legal_topic_name(topic):
             raise _unknown(topic)
         try:
@@ -102,7 +102,7 @@ class TopicGrowth:
         return info, stat.version
 
     def _new_assignment(self, info: TopicInfo, wish: MorePartitions) -> dict[int, ReplicaAssignment]:
-        """The replicas of the new partitions alone."""
+        """The replicas of the new partitions only."""
         first_index = len(info.partitions)
         first = info.partitions.get(0)
         if first is None:
@@ -111,7 +111,7 @@ class TopicGrowth:
         if wish.assignments is not None:
             _check_assignments(wish, first_index, len(first.replicas), {broker.broker_id for broker in brokers})
             return {first_index + i: ReplicaAssignment(replicas) for i, replicas in enumerate(wish.assignments)}
-        # The pattern that the first partitions follow goes on.
+        # Continue the pattern of the first partitions.
         behind = [i for i, broker in enumerate(brokers) if broker.broker_id >= first.replicas[0]]
         try:
             assigned = assign_replicas(
@@ -168,4 +168,4 @@ def _unknown(topic: str) -> UnknownTopicOrPartitionError:
 
 
 def _nothing_random(below: int) -> int:
-    raise AssertionError("a start index leaves nothing to chance")
+    raise AssertionError("a start index needs no random numbers")

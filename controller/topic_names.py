@@ -1,4 +1,4 @@
-"""Which names a topic may have (Kafka's Topic), and which topics are the cluster's own."""
+"""Rules for topic names (Kafka's Topic), and the names of internal topics."""
 
 import re
 
@@ -19,25 +19,27 @@ __all__ = [
 CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-"""KRaft's: nobody may create one of this name."""
+"""KRaft's metadata topic; clients may not create a topic with this name."""
 _INTERNAL = frozenset({CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, "__share_group_state"})
 
 MAX_LENGTH = 249
-"""A directory's name is the topic's, a hyphen and the partition's number: with five digits 255 bytes."""
+"""A directory's name is the topic, a hyphen and the partition: at most 255 bytes with five digits."""
 _MAX_DIRECTORY_LENGTH = 255
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_topic_name(name: str) -> None:
-    """Raise InvalidTopicError unless ``name`` may be a topic's."""
+    """Raises InvalidTopicError unless ``name`` is a legal topic name."""
     reason = _why_illegal(name)
     if reason is not None:
         raise InvalidTopicError(f"Topic name is invalid: {reason}")
 
 
 def check_directory_names(name: str, partition_count: int) -> None:
-    """Raise InvalidPartitionsError where a partition's directory could not be made: it would take the whole log
-    directory with it, at every start."""
+    """Raises InvalidPartitionsError when the name of a partition's directory would be too long.
+
+    Such a partition would make the whole log directory fail, at every start.
+    """
     if len(f"{name}-{partition_count - 1}") > _MAX_DIRECTORY_LENGTH:
         raise InvalidPartitionsError(
             f"With {partition_count} partitions the names of directories would be longer than {_MAX_DIRECTORY_LENGTH}."
@@ -57,7 +59,7 @@ def has_collision_chars(name: str) -> bool:
 
 
 def unified_name(name: str) -> str:
-    """Topics of which this is the same collide: metrics have underscores for dots."""
+    """Topics with the same unified name collide, because metrics replace dots by underscores."""
     return name.replace(".", "_")
 
 

@@ -70,7 +70,7 @@ async def test_registration_logs_which_broker_holds_its_id_before_it_waits(
     await tree.store.create(OTHER.path, OTHER.encode(), ephemeral=True)
     with pytest.raises(BrokerIdTakenError):
         await BrokerRegistration(tree).register(INFO, wait_ms=1_000)
-    assert "broker id 4 is taken by a broker at PLAINTEXT://other.example:9092: if that has died" in caplog.text
+    assert "broker id 4 is taken by a broker at PLAINTEXT://other.example:9092; if that broker has died" in caplog.text
 
 
 @pytest.mark.parametrize(
