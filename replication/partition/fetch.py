@@ -142,5 +142,3 @@ class FetchResult:
     is_cut: bool = False
     is_shared: bool = field(default=False, compare=False)
     """Other consumers may be given this very object."""
-    encoded: bytes | None = field(default=None, compare=False)
-    """What it adds to an answer, for the others that are given it."""

@@ -47,10 +47,10 @@ from ....storage.workers.fair_queue import LongWorkSource
 from ....storage.workers.unpacking import BigBatchError, unpack_records
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...network.request import ConnectionInfo
-from ...requests.context import EncodedAnswer, RequestContext
-from .fetch_answer import FIRST_SHARED_VERSION, partition_data, shared_answer
+from ...requests.context import RequestContext
 from .near_consumers import NearConsumers
 from .parked_fetches import ParkedFetches, fetch_bytes
+from .partition_data import partition_data
 
 __all__ = ["Fetch", "TopicNames"]
 
@@ -103,9 +103,7 @@ class Fetch:
         self._offload = offload
         self._conversions: WeakKeyDictionary[ConnectionInfo, LongWorkSource] = WeakKeyDictionary()
 
-    def __call__(
-        self, context: RequestContext, request: FetchRequest
-    ) -> FetchResponse | EncodedAnswer | Awaitable[FetchResponse]:
+    def __call__(self, context: RequestContext, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
         version = context.api_version
         if request.isolation_level not in _ISOLATION_LEVELS:
             raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
@@ -198,21 +196,10 @@ class Fetch:
 
     def answer(
         self, context: RequestContext, session: FetchContext, results: FetchResults
-    ) -> FetchResponse | EncodedAnswer | Awaitable[FetchResponse]:
+    ) -> FetchResponse | Awaitable[FetchResponse]:
         """What goes out of the ``results``; awaitable when records are converted in the pool."""
         version = context.api_version
         error, session_id, selected = session.answer(results, context.now_ms)
-        if version >= FIRST_SHARED_VERSION and any(result.is_shared for _, result in selected):
-            shared = shared_answer(version, error, session_id, selected)
-            if shared is not None:
-                return shared
-        return self.response(context, error, session_id, selected)
-
-    def response(
-        self, context: RequestContext, error: ErrorCode, session_id: int, selected: FetchResults
-    ) -> FetchResponse | Awaitable[FetchResponse]:
-        """The same as a message."""
-        version = context.api_version
         response = FetchResponse(error_code=error, session_id=session_id)
         topics = response.responses
         topic: FetchableTopicResponse | None = None

@@ -15,7 +15,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.records.fetch import MAX_WAITING_BYTES, Fetch
 from pybroker.broker.apis.records.parked_fetches import fetch_bytes
 from pybroker.broker.network.request import ConnectionInfo
-from pybroker.broker.requests.context import EncodedAnswer, RequestContext
+from pybroker.broker.requests.context import RequestContext
 from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode, UnknownServerError
 from pybroker.protocol.messages.fetch import (
@@ -146,8 +146,6 @@ async def next_turn() -> None:
 def received(answer: object, version: int) -> FetchResponse:
     if isinstance(answer, asyncio.Future):  # converted by a pool, which here has done it at once
         answer = answer.result()
-    if isinstance(answer, EncodedAnswer):
-        return decode(FetchResponse, b"".join(answer.parts), version)
     assert isinstance(answer, FetchResponse), answer
     parts = [part.read() if isinstance(part, FileRegion) else bytes(part) for part in encode_parts(answer, version)]  # type: ignore[arg-type]
     return decode(FetchResponse, b"".join(parts), version)
@@ -301,8 +299,6 @@ async def test_consumers_that_are_woken_together_get_the_same_records_each_in_it
     assert [answer.session_id for answer in answers] == sessions
     assert [values_by_partition(answer) for answer in answers] == [[[b"a"], [b"b"]]] * 3
     assert [answer.responses for answer in answers[1:]] == [answers[0].responses] * 2
-    together = [isinstance(answer.result(), EncodedAnswer) for answer in waiting if isinstance(answer, asyncio.Future)]
-    assert together == [version >= 13] * 3
 
 
 async def test_a_consumer_that_is_woken_alone_gets_its_records_from_the_file(consumer: Consumer) -> None:
