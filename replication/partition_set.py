@@ -98,7 +98,6 @@ class PartitionSet:
             offload=offload,
             propose_isr=propose_isr,
             monotonic_ms=self.monotonic_ms,
-            call_soon=loop.call_soon,
             throttle=self.throttle,
         )
 

@@ -17,7 +17,6 @@ from ..partition.reader import available_bytes, read_partition, sent_on, warm_up
 from ..partition.reads_at_end import end_for_follower, result_at_end
 from ..partition.wakeups import Wakeups
 from .replication_throttle import ReplicationThrottle
-from .shared_reads import SharedReads
 
 __all__ = ["FetchReads", "FetchResults"]
 
@@ -42,7 +41,6 @@ class FetchReads:
         offload: Callable[[Callable[[], Any]], Awaitable[Any]],
         propose_isr: Callable[[Partition, PendingIsr], None] | None,
         monotonic_ms: Callable[[], int],
-        call_soon: Callable[[Callable[[], None]], object],
         throttle: ReplicationThrottle,
     ) -> None:
         self._throttle = throttle
@@ -52,7 +50,6 @@ class FetchReads:
         self._offload = offload
         self._propose_isr = propose_isr
         self._monotonic_ms = monotonic_ms
-        self._shared = SharedReads(call_soon)
 
     def fetch(
         self, params: FetchParams, fetches: list[PartitionFetch], done: Done, parked: Parked | None = None
@@ -180,12 +177,7 @@ class FetchReads:
                     is_anything_there = is_urgent = True
                     results.append((fetch, elsewhere))
                     continue
-            if hosted is not None and not is_follower:
-                known = result_at_end(hosted, fetch, params)
-                if known is not None:
-                    is_anything_there = True
-                    results.append((fetch, known))
-                    continue
+            max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
             try:
                 if hosted is None:
                     raise (
@@ -195,10 +187,12 @@ class FetchReads:
                     )
                 if is_follower:
                     result = self._read_for_follower(
-                        hosted, fetch, params, limit, min_one_batch, from_fetcher, cached_only
+                        hosted, fetch, params, max_bytes, min_one_batch, from_fetcher, cached_only
                     )
                 else:
-                    result = self._read(hosted, fetch, params, limit, min_one_batch, from_fetcher, cached_only)
+                    result = result_at_end(hosted, fetch, params) or read_partition(
+                        hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only
+                    )
             except KafkaError as error:
                 result = FetchResult(error.code)
                 is_urgent = is_urgent or not isinstance(error, UnknownTopicOrPartitionError)
@@ -214,32 +208,12 @@ class FetchReads:
             results.append((fetch, result))
         return results, total, is_urgent or not is_anything_there
 
-    def _read(
-        self,
-        hosted: HostedPartition,
-        fetch: PartitionFetch,
-        params: FetchParams,
-        limit: int,
-        min_one_batch: bool,
-        is_alone: bool,
-        cached_only: bool,
-    ) -> FetchResult:
-        """``is_alone``: the result is nobody else's. Those that were woken by the same change may be given the same."""
-        max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
-        shared = None if is_alone else self._shared.find(hosted, fetch, params, max_bytes)
-        if shared is not None:
-            return shared
-        result = read_partition(hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only)
-        if not is_alone:
-            self._shared.keep(hosted, fetch, params, result)
-        return result
-
     def _read_for_follower(
         self,
         hosted: HostedPartition,
         fetch: PartitionFetch,
         params: FetchParams,
-        limit: int,
+        max_bytes: int,
         min_one_batch: bool,
         from_fetcher: bool,
         cached_only: bool,
@@ -248,8 +222,8 @@ class FetchReads:
         partition.check_readable(fetch.current_leader_epoch, leader_only=True)
         replica = partition.check_follower(params.replica_id, fetch.current_leader_epoch)
         leader_end_offset = hosted.log.log_end_offset  # before the read: appends meanwhile are no lag of the follower's
-        result = end_for_follower(hosted, fetch) or self._read(
-            hosted, fetch, params, limit, min_one_batch, from_fetcher or hosted.is_throttled_as_leader, cached_only
+        result = end_for_follower(hosted, fetch) or read_partition(
+            hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only
         )
         if result.size_bytes and hosted.is_throttled_as_leader:
             self._apply_throttle(hosted, params.replica_id, result)

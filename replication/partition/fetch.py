@@ -1,6 +1,6 @@
 """What a fetch asks of partitions, and what it gets. Shared by readers, sessions and the purgatory."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
@@ -140,5 +140,3 @@ class FetchResult:
     preferred_read_replica: int = -1
     size_bytes: int = 0
     is_cut: bool = False
-    is_shared: bool = field(default=False, compare=False)
-    """Other consumers may be given this very object."""
