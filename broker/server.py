@@ -40,7 +40,6 @@ from ..controller.tree.renewing_store import RenewingStore
 from ..controller.tree.znodes import BrokerInfo, ZnodeDecodeError
 from ..controller.tree.znodes import Endpoint as RegisteredEndpoint
 from ..protocol.errors import KafkaError
-from ..replication.partition.answer_pace import AnswerPace
 from ..replication.partition.isr import PendingIsr
 from ..replication.partition.partition import Partition
 from ..replication.partition_set import PartitionSet
@@ -293,7 +292,7 @@ class BrokerServer:
             offload_long=Offload(self._pool, is_long=True),
             propose_isr=None if config.uses_embedded_store else self._propose_isr,
             broken=self._fail,
-            pace=AnswerPace(config.int("pybroker.fetch.gather.max.ms")),
+            gather_max_ms=config.int("pybroker.fetch.gather.max.ms"),
         )
         self._parts.add(self._partitions.close, self._partitions.close)
         if not config.uses_embedded_store:

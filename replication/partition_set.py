@@ -31,20 +31,19 @@ from ..storage.log.log import Log
 from ..storage.log.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producers.producer_state import AppendOrigin
 from ..storage.producers.verification_guards import VerificationGuard
-from .leader.fetch_reads import FetchReads, FetchResults
+from .leader.fetch_reads import FetchReads
 from .leader.offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
 from .leader.replication_throttle import ReplicationThrottle
-from .partition.answer_pace import AnswerPace
 from .partition.append_request import AppendRequest
 from .partition.append_result import AppendResult
-from .partition.delayed_fetch import DelayedFetch
-from .partition.fetch import EpochEnd, FetchParams, PartitionFetch
+from .partition.fetch import EpochEnd
 from .partition.hosted_partition import HostedPartition
 from .partition.isr import PendingIsr
 from .partition.partition import Partition
+from .partition.purgatory import DEFAULT_GATHER_MAX_MS
 from .partition.wakeups import Wakeups
 
-__all__ = ["INTERNAL_TOPICS", "FetchResults", "PartitionSet"]
+__all__ = ["INTERNAL_TOPICS", "PartitionSet"]
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +65,8 @@ class PartitionSet:
 
     ``offload`` runs a function in the worker pool, ``offload_long`` one that may take long. ``propose_isr`` sends a
     change of the ISR to the controller; without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of
-    broken invariants. ``pace``: how often consumers are answered, where they are many.
+    broken invariants. ``gather_max_ms``: how long records for many
+    consumers of a partition gather before they are sent.
     """
 
     def __init__(
@@ -78,20 +78,20 @@ class PartitionSet:
         offload_long: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
         propose_isr: Callable[[Partition, PendingIsr], None] | None = None,
         broken: Callable[[Exception], None] = lambda error: None,
-        pace: AnswerPace | None = None,
+        gather_max_ms: int = DEFAULT_GATHER_MAX_MS,
     ) -> None:
         self._loop = loop
         self._is_known = is_known
         self._offload = offload
-        self._offload_bulk = offload_long or offload
+        self._offload_long = offload_long or offload
         self._propose_isr = propose_isr
         self._broken = broken
         self._hosted: dict[TopicPartition, HostedPartition] = {}
         self._offline: set[TopicPartition] = set()
-        self.wakeups = Wakeups(loop, pace)
+        self.wakeups = Wakeups(loop, gather_max_ms)
         self.throttle = ReplicationThrottle()
         """For what followers read; without limit until it is configured."""
-        self._reads = FetchReads(
+        self.reads = FetchReads(
             self._hosted,
             self.wakeups,
             absence=self._absence,
@@ -290,21 +290,6 @@ class PartitionSet:
 
     # -- reads --------------------------------------------------------------------------------------------------------
 
-    def fetch(
-        self,
-        params: FetchParams,
-        fetches: list[PartitionFetch],
-        done: Callable[[FetchResults], None],
-        parked: Callable[[DelayedFetch], None] | None = None,
-    ) -> FetchResults | None:
-        """Read partitions in their order. Either the results are returned, or None, and ``done`` gets them later, once.
-        ``parked`` is told when it has come to waiting for records, with what the wait can be ended by.
-
-        They come at once when there are ``min_bytes`` of them, when there is an error or a divergence to tell, or when
-        the fetch does not want to wait. A partition that does not exist is told with the rest: it may come into being.
-        """
-        return self._reads.fetch(params, fetches, done, parked)
-
     async def read_all(self, topic_partition: TopicPartition, max_bytes: int) -> AsyncIterator[memoryview]:
         """All record batches from the log start to the LEO, also what is appended meanwhile: whole ones, up to
         ``max_bytes`` at a time unless one is larger; read in the worker pool.
@@ -336,7 +321,7 @@ class PartitionSet:
         return found if found is not None else self._search_offset(hosted, query)
 
     async def _search_offset(self, hosted: HostedPartition, query: OffsetQuery) -> FoundOffset | None:
-        found = await self._offload_bulk(search_of(hosted.log, query.timestamp))
+        found = await self._offload_long(search_of(hosted.log, query.timestamp))
         hosted.partition.check_readable(query.leader_epoch, leader_only=query.leader_only)
         return find_by_time(hosted.partition, query, found)
 

@@ -1,8 +1,8 @@
-"""The reads of fetches over several partitions: answered at once, looked up by a worker first, or parked for more."""
+"""Fetches over several partitions: read at once, read by a worker first when a page is not cached, or parked."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaError, UnknownTopicOrPartitionError
@@ -25,12 +25,22 @@ Done = Callable[[FetchResults], None]
 Parked = Callable[[DelayedFetch], None]
 
 _LITTLE_BYTES = 192 * 1024
-"""Who gets more is not kept waiting for more still."""
+"""A fetch that gets more does not wait for more still."""
+
+
+class _Read(NamedTuple):
+    """What one pass over the partitions of a fetch found."""
+
+    results: FetchResults
+    size_bytes: int
+    is_urgent: bool
+    """The client must hear of this at once: an error, a divergence, another replica to read from."""
 
 
 class FetchReads:
-    """``absence``: the error for a partition that is not among those ``hosted``. ``throttle`` is for followers. The
-    rest is as for `PartitionSet`."""
+    """``hosted``: the online partitions. ``absence``: the error for any other partition. ``offload`` runs a function in
+    the worker pool. ``propose_isr`` sends a change of the ISR to the controller. ``throttle`` limits what followers
+    read."""
 
     def __init__(
         self,
@@ -54,17 +64,26 @@ class FetchReads:
     def fetch(
         self, params: FetchParams, fetches: list[PartitionFetch], done: Done, parked: Parked | None = None
     ) -> FetchResults | None:
-        """See `PartitionSet.fetch`."""
-        try:
-            return self._fetch_or_park(params, fetches, done, parked, cached_only=True)
-        except NotCachedError:
-            self._fetch_cold(params, fetches, done, parked)
-            return None
+        """Read partitions in their order: the results, or None when ``done`` gets them later, once.
 
-    def _fetch_cold(
+        The results come at once when there are ``min_bytes`` of them, when there is an error or a divergence to tell,
+        or when the fetch does not want to wait. A partition that does not exist alone is no reason: it may be created
+        meanwhile. ``parked`` gets the operation when the fetch has begun to wait for records.
+        """
+        try:
+            read = self._read(params, fetches, from_fetcher=True, cached_only=True)
+        except NotCachedError:
+            self._fetch_after_warm_up(params, fetches, done, parked)
+            return None
+        if self._is_enough(params, read):
+            return read.results
+        self._park(params, fetches, read, done, parked)
+        return None
+
+    def _fetch_after_warm_up(
         self, params: FetchParams, fetches: list[PartitionFetch], done: Done, parked: Parked | None
     ) -> None:
-        """Look the offsets up in the worker pool first; done again on the loop, that touches no disk."""
+        """Look the offsets up in the worker pool first. The same look-up on the loop then finds its pages cached."""
         positions = [
             (hosted.log, fetch.fetch_offset)
             for fetch in fetches
@@ -76,52 +95,38 @@ class FetchReads:
                 warm_up(log, offset)
 
         def warmed(future: "asyncio.Future[None]") -> None:
-            if not future.cancelled():
-                results = self._fetch_or_park(params, fetches, done, parked, cached_only=False)
-                if results is not None:
-                    done(results)
+            if future.cancelled():
+                return
+            read = self._read(params, fetches, from_fetcher=True, cached_only=False)
+            if self._is_enough(params, read):
+                done(read.results)
+            else:
+                self._park(params, fetches, read, done, parked)
 
         asyncio.ensure_future(self._offload(warm_up_all)).add_done_callback(warmed)
 
-    def _fetch_or_park(
-        self,
-        params: FetchParams,
-        fetches: list[PartitionFetch],
-        done: Done,
-        parked: Parked | None,
-        *,
-        cached_only: bool,
-    ) -> FetchResults | None:
-        results, size_bytes, is_urgent = self._read_all(params, fetches, from_fetcher=True, cached_only=cached_only)
-        if is_urgent or params.max_wait_ms <= 0:
-            return results
-        if size_bytes >= params.min_bytes:
-            until_s = self._gathers_until_s(params, results) if size_bytes <= _LITTLE_BYTES else None
-            if until_s is None:
-                return results
-            self._wakeups.fetches.gather([self._park(params, fetches, results, done, parked)], until_s)
-            return None
-        if size_bytes and self._is_at_a_segments_end(params, results):
-            return results
-        self._park(params, fetches, results, done, parked)
-        return None
+    def _is_enough(self, params: FetchParams, read: _Read) -> bool:
+        """Whether the fetch is answered now."""
+        if read.is_urgent or params.max_wait_ms <= 0:
+            return True
+        if read.size_bytes >= params.min_bytes:
+            return read.size_bytes > _LITTLE_BYTES or not self._should_gather(params, read.results)
+        return read.size_bytes > 0 and self._is_at_a_segments_end(params, read.results)
 
-    def _gathers_until_s(self, params: FetchParams, results: FetchResults) -> float | None:
-        """For a consumer that gets little because it has read up to the end just now, as many others have: when the
-        first of the partitions ends its pause. None for anyone else."""
-        if params.isolation is Isolation.LOG_END or params.max_bytes <= _LITTLE_BYTES:
-            return None
-        until_s = None
-        for fetch, result in results:
-            if result.size_bytes and fetch.topic_partition is not None:
-                watchers = self._hosted[fetch.topic_partition].waiting_consumers
-                if fetch.max_bytes <= _LITTLE_BYTES or not self._wakeups.fetches.is_paused(watchers):
-                    return None
-                until_s = watchers.paused_until_s if until_s is None else min(until_s, watchers.paused_until_s)
-        return until_s
+    def _should_gather(self, params: FetchParams, results: FetchResults) -> bool:
+        """Whether the fetch waits for more although it has enough: a consumer with few new records of partitions that
+        have just been sent to many consumers."""
+        if params.isolation is Isolation.LOG_END or params.min_bytes > 1 or params.max_bytes <= _LITTLE_BYTES:
+            return False
+        rests = self._wakeups.fetches.rests
+        return all(
+            fetch.max_bytes > _LITTLE_BYTES and rests(self._hosted[fetch.topic_partition].waiting_consumers)
+            for fetch, result in results
+            if result.size_bytes and fetch.topic_partition is not None
+        )
 
     def _is_at_a_segments_end(self, params: FetchParams, results: FetchResults) -> bool:
-        """Whether waiting would bring no more of what was found: a read stops where its segment ends."""
+        """Whether waiting would bring no more of a partition with new records: a read stops where its segment ends."""
         return any(
             result.size_bytes
             and fetch.topic_partition is not None
@@ -130,68 +135,60 @@ class FetchReads:
         )
 
     def _park(
-        self,
-        params: FetchParams,
-        fetches: list[PartitionFetch],
-        results: FetchResults,
-        done: Done,
-        parked: Parked | None,
-    ) -> DelayedFetch:
+        self, params: FetchParams, fetches: list[PartitionFetch], read: _Read, done: Done, parked: Parked | None
+    ) -> None:
+        """Wait at each partition until they have enough together, or until ``max_wait_ms`` have passed."""
+
         def finish() -> None:
-            done(self._read_all(params, fetches, from_fetcher=False, cached_only=False)[0])
+            done(self._read(params, fetches, from_fetcher=False, cached_only=False).results)
 
         operation = self._wakeups.fetches.delayed_fetch(params, finish)
         is_follower = params.isolation is Isolation.LOG_END
-        hosted_partitions = self._hosted
-        for fetch, result in results:
-            hosted = hosted_partitions.get(fetch.topic_partition) if fetch.topic_partition is not None else None
+        gathering: list[HostedPartition] = []
+        for fetch, result in read.results:
+            hosted = self._hosted.get(fetch.topic_partition) if fetch.topic_partition is not None else None
             if hosted is not None:
                 operation.watch(hosted.waiting_followers if is_follower else hosted.waiting_consumers, fetch)
                 if result.size_bytes:
                     operation.note_available(fetch, result.size_bytes)
+                    if params.min_bytes <= 1:
+                        gathering.append(hosted)
         self._wakeups.fetches.park(operation)
+        for hosted in gathering:
+            self._wakeups.look_at_consumers(hosted)
         if parked is not None:
             parked(operation)
-        return operation
 
-    def _read_all(
+    def _read(
         self, params: FetchParams, fetches: list[PartitionFetch], *, from_fetcher: bool, cached_only: bool
-    ) -> tuple[FetchResults, int, bool]:
-        """(results, bytes read, whether something should be told at once). ``from_fetcher``: it is here to ask, so a
-        follower's progress is noted; else we read for it because something changed."""
+    ) -> _Read:
+        """Read each partition. ``from_fetcher``: a request has just come, so a follower's progress is noted; False when
+        a parked fetch is read again. Raises NotCachedError with ``cached_only``."""
         limit = params.max_bytes
         min_one_batch = not params.hard_max_bytes
-        is_follower = params.is_follower
+        nearest = params.nearest
         results: FetchResults = []
         total = 0
         is_urgent = False
         is_anything_there = False
-        hosted_partitions = self._hosted
-        nearest = params.nearest
         for fetch in fetches:
             topic_partition = fetch.topic_partition
-            hosted = hosted_partitions.get(topic_partition) if topic_partition is not None else None
-            if nearest is not None and hosted is not None:
-                elsewhere = sent_on(hosted, fetch, nearest, self._monotonic_ms())
-                if elsewhere is not None:
-                    is_anything_there = is_urgent = True
-                    results.append((fetch, elsewhere))
-                    continue
+            hosted = self._hosted.get(topic_partition) if topic_partition is not None else None
             max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
             try:
                 if hosted is None:
-                    raise (
-                        self._absence(topic_partition)
-                        if topic_partition is not None
-                        else UnknownTopicOrPartitionError()
-                    )
-                if is_follower:
+                    raise UnknownTopicOrPartitionError() if topic_partition is None else self._absence(topic_partition)
+                if params.is_follower:
                     result = self._read_for_follower(
                         hosted, fetch, params, max_bytes, min_one_batch, from_fetcher, cached_only
                     )
                 else:
-                    result = result_at_end(hosted, fetch, params) or read_partition(
-                        hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only
+                    result = (
+                        (None if nearest is None else sent_on(hosted, fetch, nearest, self._monotonic_ms()))
+                        or result_at_end(hosted, fetch, params)
+                        or read_partition(
+                            hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only
+                        )
                     )
             except KafkaError as error:
                 result = FetchResult(error.code)
@@ -203,10 +200,10 @@ class FetchReads:
                     min_one_batch = False
                     total += size
                     limit = limit - size if size < limit else 0
-                elif result.diverging_epoch is not None:
+                elif result.diverging_epoch is not None or result.preferred_read_replica >= 0:
                     is_urgent = True
             results.append((fetch, result))
-        return results, total, is_urgent or not is_anything_there
+        return _Read(results, total, is_urgent or not is_anything_there)
 
     def _read_for_follower(
         self,
@@ -245,7 +242,7 @@ class FetchReads:
         return result
 
     def _apply_throttle(self, hosted: HostedPartition, replica_id: int, result: FetchResult) -> None:
-        """A replica that is not in sync gets nothing when throttled replicas have had too much lately."""
+        """Withhold the records from a replica that is not in sync when throttled replicas have had too much lately."""
         leader, now_ms = hosted.partition.leader, self._monotonic_ms()
         if leader is not None and replica_id not in leader.isr.members and self._throttle.is_exceeded(now_ms):
             result.records = None

@@ -1,4 +1,4 @@
-"""A fetch that waits at the partitions it concerns, and what a partition knows of those who wait for it."""
+"""A fetch that waits for records, and the list of fetches that wait for one partition."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -8,11 +8,11 @@ from .timer import Timer
 
 __all__ = ["DelayedFetch", "FetchWatchers", "IsEnough"]
 
-_NEVER_PAUSED = float("-inf")
+_NEVER_RESTED = float("-inf")
 
 
 class DelayedFetch:
-    """A fetch that found less than min bytes. ``available_bytes`` is what its partitions have for it by now."""
+    """A parked fetch. ``available_bytes`` is what its partitions had for it at the last look."""
 
     __slots__ = (
         "_by_partition",
@@ -21,8 +21,6 @@ class DelayedFetch:
         "_watched_at",
         "available_bytes",
         "is_completed",
-        "is_due",
-        "is_gathering",
         "params",
     )
 
@@ -30,8 +28,6 @@ class DelayedFetch:
         self.params = params
         self.available_bytes = 0
         self.is_completed = False
-        self.is_due = False  # for the loop's next turn
-        self.is_gathering = False
         self._by_partition: dict[PartitionFetch, int] = {}
         self._watched_at: list[FetchWatchers] = []
         self._timer = timer
@@ -42,26 +38,26 @@ class DelayedFetch:
         self._watched_at.append(watchers)
 
     def count_answer(self) -> "list[FetchWatchers]":
-        """It is about to be answered: counted where it waits. Returns the partitions with none counted before."""
+        """Count the coming answer at each partition it waits for. Returns those whose count was zero."""
         first = [watchers for watchers in self._watched_at if not watchers.answered]
         for watchers in self._watched_at:
             watchers.answered += 1
         return first
 
     def note_available(self, fetch: PartitionFetch, size_bytes: int) -> bool:
-        """This partition now has ``size_bytes`` for us; returns whether that makes enough."""
+        """This partition now has ``size_bytes`` for the fetch. Returns whether its partitions have enough."""
         self.available_bytes += size_bytes - self._by_partition.get(fetch, 0)
         self._by_partition[fetch] = size_bytes
         return self.available_bytes >= self.params.min_bytes
 
     def complete(self) -> None:
-        """Answer with what is there now."""
+        """Answer with the records that are there now."""
         if not self.is_completed:
             self._timer.one_died()
             self._end()
 
     def abandon(self) -> None:
-        """Nobody waits for the answer any more."""
+        """The client has gone: end without a response."""
         if not self.is_completed:
             self._timer.one_died()
             self._leave()
@@ -78,60 +74,65 @@ class DelayedFetch:
         self.is_completed = True
         for watchers in self._watched_at:
             watchers.discard(self)
-        # The timer may keep a finished operation for a while: not what it was about, too.
+        # The timer may keep a finished operation for a while; it must not keep the request with it.
         self._watched_at.clear()
         self._by_partition.clear()
         self._finish = _nothing
 
 
 def _nothing() -> None:
-    """What a finished fetch does."""
+    """The ``finish`` of a fetch that has ended."""
 
 
 class FetchWatchers:
-    """The fetches that wait for a partition, each with what it wants of it: ``eager`` ones in order of arrival, and
-    ``patient`` ones, for which the last look did not find enough, in order of these looks."""
+    """The fetches that wait for one partition: those that any new record completes, and those with a larger min bytes.
 
-    __slots__ = ("answered", "changes", "eager", "patient", "paused_until_s")
+    Both are in order: ``any_record`` of arrival, ``min_bytes`` of the last check, the longest ago first.
+    """
+
+    __slots__ = ("answered", "any_record", "changes", "is_woken", "min_bytes", "rests_until_s")
 
     def __init__(self) -> None:
-        self.eager: dict[DelayedFetch, PartitionFetch] = {}
-        # With ``changes`` as they were at its look. As a queue: the first of a plain dict is behind all that have left.
-        self.patient: OrderedDict[DelayedFetch, tuple[PartitionFetch, int]] = OrderedDict()
-        self.changes = 0  # of the partition, while there are patient ones
-        self.answered = 0  # of the consumers here, in this turn of the loop
-        self.paused_until_s = _NEVER_PAUSED
+        self.any_record: dict[DelayedFetch, PartitionFetch] = {}
+        # With ``changes`` as it was at the check. A plain dict finds its first entry behind all that have left.
+        self.min_bytes: OrderedDict[DelayedFetch, tuple[PartitionFetch, int]] = OrderedDict()
+        self.changes = 0  # of the partition, while fetches with min bytes wait
+        self.answered = 0  # consumers in this turn of the loop
+        self.is_woken = False  # a look at ``any_record`` is scheduled
+        self.rests_until_s = _NEVER_RESTED
 
     def __len__(self) -> int:
-        return len(self.eager) + len(self.patient)
+        return len(self.any_record) + len(self.min_bytes)
 
     def __bool__(self) -> bool:
-        return bool(self.eager or self.patient)
+        return bool(self.any_record or self.min_bytes)
 
     def __iter__(self) -> Iterator[DelayedFetch]:
-        yield from self.eager
-        yield from self.patient
+        yield from self.any_record
+        yield from self.min_bytes
 
     def add(self, operation: DelayedFetch, fetch: PartitionFetch) -> None:
-        self.eager[operation] = fetch
+        if operation.params.min_bytes <= 1:
+            self.any_record[operation] = fetch
+        else:
+            self.min_bytes[operation] = fetch, self.changes
 
     def discard(self, operation: DelayedFetch) -> None:
-        """It waits no more; may be told of twice."""
-        if self.eager.pop(operation, None) is None:
-            self.patient.pop(operation, None)
+        """The operation does not wait any more; may be called twice."""
+        if self.any_record.pop(operation, None) is None:
+            self.min_bytes.pop(operation, None)
 
-    def was_not_enough(self, operation: DelayedFetch, fetch: PartitionFetch) -> None:
-        """Looked at just now."""
-        self.eager.pop(operation, None)
-        self.patient.pop(operation, None)
-        self.patient[operation] = fetch, self.changes
-
-    def next_patient(self) -> tuple[DelayedFetch, PartitionFetch] | None:
-        """The one that was not looked at for longest, if the partition has changed since."""
-        for operation, (fetch, changes) in self.patient.items():
-            return None if changes == self.changes else (operation, fetch)
+    def next_unchecked(self) -> tuple[DelayedFetch, PartitionFetch] | None:
+        """The fetch with min bytes that was not checked for longest, if the partition has changed since. It counts as
+        checked from now on."""
+        for operation, (fetch, changes) in self.min_bytes.items():
+            if changes == self.changes:
+                return None
+            self.min_bytes[operation] = fetch, self.changes
+            self.min_bytes.move_to_end(operation)
+            return operation, fetch
         return None
 
 
 IsEnough = Callable[[DelayedFetch, PartitionFetch], bool]
-"""Whether its partition has enough for it by now."""
+"""Whether the fetch has enough, given what this partition has for it by now."""

@@ -1,17 +1,16 @@
-"""Requests that wait: produces for the high watermark, fetches for data or for their time to be up.
+"""Requests that wait: produces for the high watermark, fetches for records or for the end of their max wait.
 
-Everything here is on the loop. An operation is completed exactly once, by what it waits for, by an error that makes
-waiting pointless (leadership lost, partition deleted), or by its deadline. It is watched at the partitions it
-concerns, so an append wakes nobody else, and a partition without waiters costs one truth test.
+Everything here runs on the event loop. An operation is completed exactly once: by what it waits for, by an error that
+makes waiting pointless (leadership lost, partition deleted), or by its deadline. It is listed at the partitions it
+concerns, so an append wakes no others, and a partition that nobody waits for costs one truth test.
 
-A fetch that has enough is completed in the loop's next turn, behind all that this turn has read: the producer's answer
-does not wait for it, and what several producers send at the same time is one answer. Of many such fetches a turn
-completes some: everybody else's requests do not wait behind all of them. Where many consumers wait for a partition, the
-answers that it causes gather for a moment (`answer_pace`); those to followers never do, for produces wait for them.
+A fetch that any new record completes is looked at in the loop's next turn: the producer's response does not wait for
+it, and what several producers send at the same time is one response. A turn completes at most `COMPLETED_IN_A_TURN`.
 
-A fetch that wants more than one append brings is patient from when an append was not enough for it: later ones do not
-look at it, they only have it looked at in its turn (`patient_fetches`). Else each append to a partition would cost its
-producer a look at all who wait there for megabytes.
+After a turn that has answered more than `FEW` consumers of a partition, that partition rests for 1.5 ms for each, at
+most ``pybroker.fetch.gather.max.ms``; new records gather meanwhile. Without it each append is one response for each
+consumer: 8 producers and 8 groups at 100,000 messages a second cost 19 % more CPU. Fetches of followers never cause a
+rest, because produces wait for them. Fetches with a larger min bytes: `min_bytes_checks`.
 """
 
 from collections import deque
@@ -20,22 +19,37 @@ from typing import Any
 
 from ...protocol.errors import ErrorCode
 from ...storage.workers.callbacks import call_isolated
-from .answer_pace import FEW, AnswerPace
 from .delayed_fetch import DelayedFetch, FetchWatchers, IsEnough
-from .fetch import FetchParams
+from .fetch import FetchParams, PartitionFetch
 from .isolation import Isolation
+from .min_bytes_checks import MinBytesChecks
 from .operation_heap import OperationHeap
-from .patient_fetches import PatientFetches
 from .timer import Timer, TimerLoop
 
-__all__ = ["COMPLETED_IN_A_TURN", "AppendPurgatory", "DelayedAppend", "FetchPurgatory"]
+__all__ = [
+    "COMPLETED_IN_A_TURN",
+    "DEFAULT_GATHER_MAX_MS",
+    "AppendPurgatory",
+    "DelayedAppend",
+    "FetchPurgatory",
+    "rest_s",
+]
 
 COMPLETED_IN_A_TURN = 32
-"""Fetches that had enough: some 15 microseconds each, so half a millisecond."""
+"""Fetches that have enough: some 15 microseconds each, so half a millisecond."""
+DEFAULT_GATHER_MAX_MS = 12
+_REST_MS_FOR_EACH = 1.5
+FEW = 3
+"""So many consumers are answered without a rest: a chain of consumers and producers would add up all rests."""
+
+
+def rest_s(answered: int, gather_max_ms: int) -> float:
+    """How long a partition rests after so many of its consumers were answered in one turn."""
+    return min(answered * _REST_MS_FOR_EACH, gather_max_ms) / 1000 if answered > FEW else 0.0
 
 
 class DelayedAppend:
-    """An append with acks=-1 that waits until the HW reaches its end."""
+    """An append with acks=-1 that waits until the high watermark reaches its end."""
 
     __slots__ = ("_done", "_waiting", "is_completed", "required_offset")
 
@@ -73,7 +87,7 @@ class AppendPurgatory:
         timeout_ms: int,
         done: Callable[[ErrorCode], None],
     ) -> None:
-        """Call ``done`` when the HW reaches ``required_offset`` (see `advance`) or with REQUEST_TIMED_OUT."""
+        """Call ``done`` when the high watermark reaches ``required_offset``, or with REQUEST_TIMED_OUT."""
         operation = DelayedAppend(required_offset, waiting, done)
         waiting.push(required_offset, operation)
         self._timer.add(operation, max(timeout_ms, 0))
@@ -84,13 +98,13 @@ class AppendPurgatory:
         high_watermark: int,
         verdict: Callable[[int], ErrorCode | None],
     ) -> None:
-        """The HW moved: complete the appends it has reached with what ``verdict`` says of their required offset."""
+        """The high watermark moved: complete the appends it reached with the ``verdict`` on each."""
         for operation in waiting.pop_up_to(high_watermark):
             self._timer.one_died()
             operation.complete(verdict(operation.required_offset) or ErrorCode.NONE)
 
     def fail_all(self, waiting: OperationHeap[DelayedAppend], error: ErrorCode) -> None:
-        """Waiting became pointless."""
+        """Complete all with ``error``."""
         for operation in waiting.pop_all():
             self._timer.one_died()
             operation.complete(error)
@@ -102,20 +116,23 @@ class AppendPurgatory:
 class FetchPurgatory:
     """All delayed fetches of a broker."""
 
-    def __init__(self, loop: TimerLoop, pace: AnswerPace | None = None) -> None:
+    def __init__(self, loop: TimerLoop, gather_max_ms: int = DEFAULT_GATHER_MAX_MS) -> None:
         self._loop = loop
+        self._gather_max_ms = gather_max_ms
         self._timer: Timer[DelayedFetch] = Timer(loop)
-        self._pace = pace if pace is not None else AnswerPace()
-        self._patient = PatientFetches(loop, self._enough_for_patient)
-        self._due: deque[DelayedFetch] = deque()
-        self._gathered: dict[float, tuple[Any, list[DelayedFetch]]] = {}  # by the end of their pause; the loop's timer
+        self._min_bytes = MinBytesChecks(loop, DelayedFetch.complete)
+        self._woken: deque[tuple[FetchWatchers, IsEnough]] = deque()
+        self._round: deque[tuple[DelayedFetch, PartitionFetch]] = deque()
+        """The fetches of the first woken partition that are still to be looked at."""
+        self._resting: dict[FetchWatchers, Any] = {}
+        """Woken partitions that rest, with the timers that end it."""
 
     def __len__(self) -> int:
         return len(self._timer)
 
-    def is_paused(self, watchers: FetchWatchers) -> bool:
-        """Many consumers of this partition were just answered, and are not to be for a moment."""
-        return self._pace.is_paused(watchers.paused_until_s, self._loop.time())
+    def rests(self, watchers: FetchWatchers) -> bool:
+        """Whether many consumers of this partition were just answered, so that records for them gather."""
+        return watchers.rests_until_s > self._loop.time()
 
     def delayed_fetch(self, params: FetchParams, finish: Callable[[], None]) -> DelayedFetch:
         """A fetch to park: `DelayedFetch.watch` its partitions, then `park`. ``finish`` is called once, at the end."""
@@ -125,84 +142,66 @@ class FetchPurgatory:
         self._timer.add(operation, operation.params.max_wait_ms)
 
     def wake(self, watchers: FetchWatchers, is_enough: IsEnough) -> None:
-        """The partition of ``watchers`` changed: the fetches for which that ``is_enough`` are completed soon."""
-        if watchers.patient:
-            watchers.changes += 1
-            self._patient.changed(watchers, is_enough)
-        is_paused = self.is_paused(watchers)
-        enough: list[DelayedFetch] = []
-        wanting: list[DelayedFetch] = []
-        for operation, fetch in watchers.eager.items():
-            if operation.is_due or (is_paused and operation.is_gathering):
-                continue
-            (enough if is_enough(operation, fetch) else wanting).append(operation)
-        for operation in wanting:
-            watchers.was_not_enough(operation, watchers.eager[operation])
-        if enough:
-            self._complete_or_gather(watchers, enough)
+        """The partition of ``watchers`` changed: soon complete the fetches for which that ``is_enough``."""
+        if watchers.min_bytes:
+            self._min_bytes.changed(watchers, is_enough)
+        if watchers.any_record and not watchers.is_woken:
+            watchers.is_woken = True
+            if self.rests(watchers):
+                self._resting[watchers] = self._loop.call_at(
+                    watchers.rests_until_s, self._look_soon, watchers, is_enough
+                )
+            else:
+                self._look_soon(watchers, is_enough)
 
-    def _enough_for_patient(self, watchers: FetchWatchers, operation: DelayedFetch) -> None:
-        if not operation.is_due and not operation.is_gathering:
-            self._complete_or_gather(watchers, [operation])
+    def _look_soon(self, watchers: FetchWatchers, is_enough: IsEnough) -> None:
+        self._resting.pop(watchers, None)
+        if not self._woken:
+            self._loop.call_soon(self._look)
+        self._woken.append((watchers, is_enough))
 
-    def _complete_or_gather(self, watchers: FetchWatchers, operations: list[DelayedFetch]) -> None:
-        if self.is_paused(watchers):
-            self.gather(operations, watchers.paused_until_s)
-        else:
-            self._complete_soon(operations)
-
-    def gather(self, operations: list[DelayedFetch], until_s: float) -> None:
-        """They have enough, and are completed when the pause of a partition ends."""
-        for operation in operations:
-            operation.is_gathering = True
-        found = self._gathered.get(until_s)
-        if found is None:
-            self._gathered[until_s] = self._loop.call_at(until_s, self._end_pause, until_s), operations
-        else:
-            found[1].extend(operations)
-
-    def _end_pause(self, until_s: float) -> None:
-        self._complete_soon(self._gathered.pop(until_s)[1])
-
-    def _complete_soon(self, operations: list[DelayedFetch]) -> None:
-        if not self._due:
-            self._loop.call_soon(self._complete_due)
-        for operation in operations:
-            operation.is_due = True
-        self._due += operations
-
-    def _complete_due(self) -> None:
-        due = self._due
-        pause_s = self._pace.pause_s(len(due))
+    def _look(self) -> None:
+        """Look at the fetches of woken partitions, and complete those that have enough."""
         counted: list[FetchWatchers] = []
-        for _ in range(min(len(due), COMPLETED_IN_A_TURN)):
-            operation = due.popleft()
-            if not operation.is_completed:
-                if pause_s and operation.params.isolation is not Isolation.LOG_END:
-                    counted += operation.count_answer()
-                operation.complete()
-        if counted:
-            self._pause(counted, pause_s)
-        if due:
-            self._loop.call_soon(self._complete_due)
+        looks = 0
+        while self._woken and looks < COMPLETED_IN_A_TURN:
+            watchers, is_enough = self._woken[0]
+            if watchers.is_woken and not self._round:
+                watchers.is_woken = False
+                self._round.extend(watchers.any_record.items())
+            while self._round and looks < COMPLETED_IN_A_TURN:
+                operation, fetch = self._round.popleft()
+                if operation.is_completed:
+                    continue
+                looks += 1
+                if is_enough(operation, fetch):
+                    if operation.params.isolation is not Isolation.LOG_END:
+                        counted += operation.count_answer()
+                    operation.complete()
+            if not self._round:
+                self._woken.popleft()
+        self._rest(counted)
+        if self._woken:
+            self._loop.call_soon(self._look)
 
-    def _pause(self, counted: list[FetchWatchers], pause_s: float) -> None:
-        """Those of which many were answered in this turn."""
-        until_s = self._loop.time() + pause_s
+    def _rest(self, counted: list[FetchWatchers]) -> None:
+        """Let those partitions rest of which many consumers were answered in this turn."""
         for watchers in counted:
-            if watchers.answered > FEW:
-                watchers.paused_until_s = until_s
+            pause_s = rest_s(watchers.answered, self._gather_max_ms)
+            if pause_s:
+                watchers.rests_until_s = self._loop.time() + pause_s
             watchers.answered = 0
 
     def complete_all(self, watchers: FetchWatchers) -> None:
-        """Waiting became pointless: the answers will say why."""
+        """Complete all fetches that wait for this partition; their responses say why."""
         for operation in tuple(watchers):
             operation.complete()
 
     def close(self) -> None:
-        self._patient.close()
-        self._due.clear()
-        for timer, _ in self._gathered.values():
+        self._min_bytes.close()
+        self._woken.clear()
+        self._round.clear()
+        for timer in self._resting.values():
             timer.cancel()
-        self._gathered.clear()
+        self._resting.clear()
         self._timer.close()

@@ -3,11 +3,10 @@
 from functools import partial
 
 from ...protocol.errors import ErrorCode
-from .answer_pace import AnswerPace
 from .delayed_fetch import DelayedFetch
 from .fetch import PartitionFetch
 from .hosted_partition import HostedPartition
-from .purgatory import AppendPurgatory, FetchPurgatory
+from .purgatory import DEFAULT_GATHER_MAX_MS, AppendPurgatory, FetchPurgatory
 from .reader import available_bytes
 from .timer import TimerLoop
 
@@ -20,10 +19,10 @@ class Wakeups:
 
     __slots__ = ("appends", "deletions", "fetches")
 
-    def __init__(self, loop: TimerLoop, pace: AnswerPace | None = None) -> None:
+    def __init__(self, loop: TimerLoop, gather_max_ms: int = DEFAULT_GATHER_MAX_MS) -> None:
         self.appends = AppendPurgatory(loop)
         self.deletions = AppendPurgatory(loop)
-        self.fetches = FetchPurgatory(loop, pace)
+        self.fetches = FetchPurgatory(loop, gather_max_ms)
 
     def log_grew(self, hosted: HostedPartition) -> None:
         if hosted.waiting_followers:
@@ -34,7 +33,11 @@ class Wakeups:
         if len(hosted.waiting_appends):
             self.appends.advance(hosted.waiting_appends, partition.high_watermark, partition.check_acks)
         if hosted.waiting_consumers:
-            self.fetches.wake(hosted.waiting_consumers, partial(_is_enough, hosted))
+            self.look_at_consumers(hosted)
+
+    def look_at_consumers(self, hosted: HostedPartition) -> None:
+        """Soon complete those waiting consumers that have enough."""
+        self.fetches.wake(hosted.waiting_consumers, partial(_is_enough, hosted))
 
     def low_watermark_moved(self, hosted: HostedPartition) -> None:
         """It may have: a follower told its log start offset."""

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
-from pybroker.replication.partition.answer_pace import AnswerPace
 from pybroker.replication.partition.delayed_fetch import DelayedFetch, FetchWatchers
 from pybroker.replication.partition.fetch import FetchParams, PartitionFetch
 from pybroker.replication.partition.isolation import Isolation
+from pybroker.replication.partition.min_bytes_checks import CHECKS_IN_A_TURN
 from pybroker.replication.partition.operation_heap import OperationHeap
-from pybroker.replication.partition.patient_fetches import LOOKS_IN_A_TURN
 from pybroker.replication.partition.purgatory import (
     COMPLETED_IN_A_TURN,
     AppendPurgatory,
     DelayedAppend,
     FetchPurgatory,
+    rest_s,
 )
 from support.time.loop_errors import loop_errors, on_purpose
 from support.time.virtual_timers import VirtualTimers
@@ -180,7 +180,7 @@ def test_every_append_ends_exactly_once_and_for_the_right_reason(steps: list[tup
 class ParkedFetches:
     def __init__(self) -> None:
         self.timers = VirtualTimers()
-        self.purgatory = FetchPurgatory(self.timers, AnswerPace(PAUSE_MS))
+        self.purgatory = FetchPurgatory(self.timers, PAUSE_MS)
         self.watchers: dict[str, FetchWatchers] = {"a": FetchWatchers(), "b": FetchWatchers()}
         self.ended: list[str] = []
         self.available = {"a": 0, "b": 0}
@@ -283,7 +283,7 @@ def test_a_finished_fetch_may_park_another_while_it_is_woken() -> None:
     assert len(parked.watchers["a"]) == 1
 
 
-def test_who_writes_does_not_wait_for_those_who_read() -> None:
+def test_an_append_completes_fetches_in_the_next_turn_of_the_loop() -> None:
     parked = ParkedFetches()
     parked.park("f", "ab")
     parked.data_is_written("a", 1)
@@ -294,7 +294,7 @@ def test_who_writes_does_not_wait_for_those_who_read() -> None:
     assert parked.ended == ["f"]
 
 
-def test_many_fetches_are_completed_in_turns_and_in_their_order() -> None:
+def test_many_fetches_are_completed_over_several_turns_in_their_order() -> None:
     parked = ParkedFetches()
     names = [str(number) for number in range(2 * COMPLETED_IN_A_TURN + 5)]
     for name in names:
@@ -308,7 +308,7 @@ def test_many_fetches_are_completed_in_turns_and_in_their_order() -> None:
     assert (parked.timers.pending, len(parked.watchers["a"])) == (1, 0)  # the timer of the fetches, which moves lazily
 
 
-def test_who_ends_before_it_is_his_turn_is_passed_over_and_who_wants_more_stays() -> None:
+def test_a_fetch_that_ended_before_its_turn_is_passed_over_and_one_that_wants_more_stays() -> None:
     parked = ParkedFetches()
     for number in range(COMPLETED_IN_A_TURN):
         parked.park(str(number), "a")
@@ -322,7 +322,7 @@ def test_who_ends_before_it_is_his_turn_is_passed_over_and_who_wants_more_stays(
     assert len(parked.watchers["a"]) == 1
 
 
-def test_nobody_is_woken_when_the_purgatory_is_closed() -> None:
+def test_no_fetch_is_completed_after_the_purgatory_is_closed() -> None:
     parked = ParkedFetches()
     parked.park("f", "a")
     parked.data_is_written("a", 1)
@@ -331,10 +331,10 @@ def test_nobody_is_woken_when_the_purgatory_is_closed() -> None:
     assert parked.ended == []
 
 
-# -- answers that gather ---------------------------------------------------------------------------------------------
+# -- rests --------------------------------------------------------------------------------------------
 
 
-def test_after_many_answers_the_next_ones_gather_and_leave_together() -> None:
+def test_after_many_consumers_were_answered_new_records_gather_and_are_sent_together() -> None:
     parked = ParkedFetches()
     parked.answer_many(8, topics="ab")
     parked.park("f", "a")
@@ -348,7 +348,7 @@ def test_after_many_answers_the_next_ones_gather_and_leave_together() -> None:
     assert parked.ended == ["f", "g"]
 
 
-def test_each_time_that_many_are_answered_a_pause_follows() -> None:
+def test_a_partition_rests_each_time_many_of_its_consumers_were_answered() -> None:
     parked = ParkedFetches()
     for _ in range(3):
         parked.answer_many()
@@ -360,7 +360,7 @@ def test_each_time_that_many_are_answered_a_pause_follows() -> None:
         parked.ended.clear()
 
 
-def test_nobody_waits_for_others_when_the_last_answers_are_a_moment_ago() -> None:
+def test_a_partition_does_not_rest_any_longer_than_its_rest() -> None:
     parked = ParkedFetches()
     parked.answer_many(8)
     parked.timers.advance(5)
@@ -369,7 +369,7 @@ def test_nobody_waits_for_others_when_the_last_answers_are_a_moment_ago() -> Non
     assert parked.ended == ["f"]
 
 
-def test_answers_to_a_few_are_never_followed_by_a_pause() -> None:
+def test_a_partition_with_three_consumers_never_rests() -> None:
     parked = ParkedFetches()
     parked.answer_many(3)
     parked.park("f", "a")
@@ -377,7 +377,7 @@ def test_answers_to_a_few_are_never_followed_by_a_pause() -> None:
     assert parked.ended == ["f"]
 
 
-def test_the_answers_of_several_turns_make_one_pause() -> None:
+def test_consumers_answered_over_several_turns_cause_one_rest() -> None:
     parked = ParkedFetches()
     for _ in range(COMPLETED_IN_A_TURN + 1):
         parked.park("one of many", "a")
@@ -391,7 +391,7 @@ def test_the_answers_of_several_turns_make_one_pause() -> None:
     assert parked.ended[-1] == "f"
 
 
-def test_a_consumer_does_not_wait_for_what_many_others_read() -> None:
+def test_a_consumer_does_not_wait_for_a_partition_it_does_not_read() -> None:
     parked = ParkedFetches()
     parked.answer_many()
     parked.park("f", "b")
@@ -399,7 +399,7 @@ def test_a_consumer_does_not_wait_for_what_many_others_read() -> None:
     assert parked.ended == ["f"]
 
 
-def test_answers_to_few_consumers_in_each_of_many_partitions_make_no_pause() -> None:
+def test_few_consumers_in_each_of_many_partitions_cause_no_rest() -> None:
     parked = ParkedFetches()
     for topic in "aaabbb":
         parked.park("one of few", topic)
@@ -411,7 +411,7 @@ def test_answers_to_few_consumers_in_each_of_many_partitions_make_no_pause() -> 
     assert parked.ended[6:] == ["f"]
 
 
-def test_who_gathers_is_answered_when_something_comes_that_few_read() -> None:
+def test_a_consumer_that_waits_for_a_rest_is_answered_when_another_partition_has_records() -> None:
     parked = ParkedFetches()
     parked.answer_many()
     parked.park("f", "ab")
@@ -423,7 +423,7 @@ def test_who_gathers_is_answered_when_something_comes_that_few_read() -> None:
     assert parked.ended == ["f"]
 
 
-def test_pauses_of_two_partitions_end_each_at_its_own_time() -> None:
+def test_two_partitions_rest_each_for_its_own_time() -> None:
     parked = ParkedFetches()
     parked.answer_many(topics="a")
     parked.timers.advance(2)
@@ -438,7 +438,7 @@ def test_pauses_of_two_partitions_end_each_at_its_own_time() -> None:
     assert parked.ended == ["of a", "of b"]
 
 
-def test_answers_to_followers_make_no_pause() -> None:
+def test_answered_followers_cause_no_rest() -> None:
     parked = ParkedFetches()
     for replica_id in range(8):
         parked.park("follower", "a", replica_id=replica_id)
@@ -448,20 +448,26 @@ def test_answers_to_followers_make_no_pause() -> None:
     assert parked.ended[8:] == ["next"]
 
 
-def test_a_fetch_that_came_with_enough_gathers_too() -> None:
+def test_only_a_partition_that_was_sent_to_many_consumers_rests() -> None:
     parked = ParkedFetches()
     parked.answer_many()
-    assert parked.purgatory.is_paused(parked.watchers["a"])
-    assert not parked.purgatory.is_paused(parked.watchers["b"])
-    parked.purgatory.gather([parked.park("f", "a")], parked.watchers["a"].paused_until_s)
-    parked.data_arrives("a", 1)
-    assert parked.ended == []
+    assert parked.purgatory.rests(parked.watchers["a"])
+    assert not parked.purgatory.rests(parked.watchers["b"])
     parked.timers.advance(5)
-    assert parked.ended == ["f"]
+    assert not parked.purgatory.rests(parked.watchers["a"])
+
+
+@pytest.mark.parametrize(("count", "rest_ms"), [(0, 0), (1, 0), (3, 0), (4, 6), (5, 7.5), (8, 10), (1000, 10)])
+def test_the_rest_grows_with_the_answered_consumers_up_to_gather_max_ms(count: int, rest_ms: float) -> None:
+    assert rest_s(count, gather_max_ms=10) == pytest.approx(rest_ms / 1000)
+
+
+def test_partitions_never_rest_with_a_gather_max_ms_of_zero() -> None:
+    assert rest_s(1000, gather_max_ms=0) == 0
 
 
 @pytest.mark.parametrize("end", ["time", "error"])
-def test_a_fetch_that_ends_while_it_gathers_ends_once(end: str) -> None:
+def test_a_fetch_that_ends_during_a_rest_ends_once(end: str) -> None:
     parked = ParkedFetches()
     parked.answer_many()
     parked.park("f", "a", max_wait_ms=2)
@@ -476,7 +482,7 @@ def test_a_fetch_that_ends_while_it_gathers_ends_once(end: str) -> None:
     assert len(parked.purgatory) == 0
 
 
-def test_a_purgatory_closes_while_answers_gather() -> None:
+def test_a_purgatory_closes_during_a_rest() -> None:
     parked = ParkedFetches()
     parked.answer_many()
     parked.park("f", "a")
@@ -487,10 +493,10 @@ def test_a_purgatory_closes_while_answers_gather() -> None:
     assert parked.timers.pending == 0
 
 
-# -- fetches that wait for much --------------------------------------------------------------------------------------
+# -- fetches with min bytes -------------------------------------------------------------------------------------
 
 
-def test_who_waits_for_much_is_answered_a_moment_after_there_is_enough() -> None:
+def test_a_fetch_with_min_bytes_is_answered_within_a_millisecond_after_there_is_enough() -> None:
     parked = ParkedFetches()
     parked.park("f", "a", min_bytes=100)
     for size_bytes in range(1, 100):
@@ -502,7 +508,7 @@ def test_who_waits_for_much_is_answered_a_moment_after_there_is_enough() -> None
     assert parked.ended == ["f"]
 
 
-def test_appends_look_at_none_of_those_who_wait_for_much() -> None:
+def test_an_append_checks_no_fetch_with_min_bytes_itself() -> None:
     parked = ParkedFetches()
     for _ in range(1000):
         parked.park("patient", "a", min_bytes=10_000)
@@ -513,24 +519,25 @@ def test_appends_look_at_none_of_those_who_wait_for_much() -> None:
     assert parked.looks == 0
 
 
-def test_looks_take_a_tenth_of_the_loop_and_all_have_their_turn() -> None:
+def test_checks_of_min_bytes_take_a_tenth_of_the_loop_and_reach_every_fetch() -> None:
     parked = ParkedFetches()
     for number in range(1000):
-        parked.park(str(number), "ab", min_bytes=100)
+        parked.park(str(number), "ab", max_wait_ms=10**9, min_bytes=100)
     parked.data_is_written("a", 1)
     parked.data_is_written("b", 1)
+    parked.timers.advance(300)
     parked.looks = 0
     parked.data_is_written("a", 99)
     parked.timers.turn()
-    assert parked.looks == LOOKS_IN_A_TURN
+    assert parked.looks == CHECKS_IN_A_TURN
     for milliseconds in range(1, 90):
         parked.timers.advance(1)
-        assert parked.looks <= LOOKS_IN_A_TURN + 10 * milliseconds
+        assert parked.looks <= CHECKS_IN_A_TURN + 10 * milliseconds
     parked.timers.advance(20)
     assert parked.ended == [str(number) for number in range(1000)]
 
 
-def test_a_partition_of_few_does_not_wait_for_one_of_many() -> None:
+def test_a_partition_with_few_fetches_with_min_bytes_does_not_wait_for_one_with_many() -> None:
     parked = ParkedFetches()
     for _ in range(1000):
         parked.park("one of many", "a", max_wait_ms=10**9, min_bytes=100)
@@ -544,20 +551,18 @@ def test_a_partition_of_few_does_not_wait_for_one_of_many() -> None:
     assert parked.ended == ["f"]
 
 
-def test_who_waits_for_much_gathers_as_others_do() -> None:
+def test_a_fetch_with_min_bytes_does_not_wait_for_the_rest_of_its_partition() -> None:
     parked = ParkedFetches()
     parked.park("f", "a", min_bytes=100)
     parked.data_arrives("a", 1)
     parked.answer_many()
     parked.data_is_written("a", 100)
-    parked.timers.advance(4)
-    assert parked.ended == []
-    parked.timers.advance(2)
+    parked.timers.advance(1)
     assert parked.ended == ["f"]
 
 
 @pytest.mark.parametrize("end", ["complete", "abandon"])
-def test_who_waited_for_much_and_is_gone_is_not_looked_at(end: str) -> None:
+def test_a_fetch_with_min_bytes_that_is_gone_is_not_checked(end: str) -> None:
     parked = ParkedFetches()
     fetch = parked.park("f", "ab", max_wait_ms=10**9, min_bytes=100)
     parked.data_arrives("a", 1)
@@ -570,7 +575,7 @@ def test_who_waited_for_much_and_is_gone_is_not_looked_at(end: str) -> None:
     assert len(parked.purgatory) == 0
 
 
-def test_nobody_is_looked_at_when_the_purgatory_is_closed() -> None:
+def test_no_fetch_is_checked_after_the_purgatory_is_closed() -> None:
     parked = ParkedFetches()
     parked.park("f", "a", min_bytes=100)
     parked.data_arrives("a", 1)
@@ -582,7 +587,7 @@ def test_nobody_is_looked_at_when_the_purgatory_is_closed() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 60)), max_size=40), st.data())
-def test_whoever_waits_for_whatever_is_answered_when_there_is_enough_and_not_before(
+def test_every_fetch_is_answered_when_there_is_enough_and_not_before(
     appends: list[tuple[str, int]], data: st.DataObject
 ) -> None:
     parked = ParkedFetches()

@@ -129,7 +129,7 @@ class Fetch:
             params.max_wait_ms = session.patience_ms
         readable, are_all_known = self._resolve(session) if uses_topic_ids else (list(session.partitions), True)
         pending = _PendingFetch(self, context, session, are_all_known)
-        results = self._partitions.fetch(params, readable, pending.complete, pending.parked) if readable else []
+        results = self._partitions.reads.fetch(params, readable, pending.complete, pending.parked) if readable else []
         if results is not None:
             return self.answer(context, session, results if are_all_known else results + _unnamed(session))
         pending.future = asyncio.get_running_loop().create_future()

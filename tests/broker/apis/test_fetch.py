@@ -32,7 +32,6 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import OVERFLOW_MESSAGE
 from pybroker.protocol.records.message_set import read_messages
 from pybroker.replication.leader.fetch_session import FIRST_PATIENCE_MS, FetchSessions
-from pybroker.replication.partition.answer_pace import AnswerPace
 from pybroker.replication.partition.fetch import FetchParams, FetchResult
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.files.files import FileRegion
@@ -266,13 +265,13 @@ async def test_a_consumer_that_is_busy_with_one_partition_does_not_wait_long_for
         size = consumer.produce(b"a")
     session_id = consumer.answer(0, 0, session=(0, 0), partition_max_bytes=size).session_id
     asked: list[int] = []
-    fetch = consumer.replicas.partitions.fetch
+    fetch = consumer.replicas.partitions.reads.fetch
 
     def note_wait(params: FetchParams, *rest: Any) -> Any:
         asked.append(params.max_wait_ms)
         return fetch(params, *rest)
 
-    monkeypatch.setattr(consumer.replicas.partitions, "fetch", note_wait)
+    monkeypatch.setattr(consumer.replicas.partitions.reads, "fetch", note_wait)
     nothing = consumer.send(session=(session_id, 1), forgotten=[0], max_wait_ms=60_000)
     assert isinstance(nothing, asyncio.Future)
     assert received(await nothing, 12).responses == []
@@ -320,17 +319,12 @@ async def test_what_comes_in_one_turn_is_one_answer(consumer: Consumer) -> None:
     assert values_by_partition(received(waiting.result(), 12)) == [[b"a", b"b"]]
 
 
-class AlwaysPaused(AnswerPace):
-    """As if many consumers had been answered just now; what has gathered leaves in the loop's next turn."""
-
-    def is_paused(self, until_s: float, now_s: float) -> bool:
-        return True
-
-
 @pytest.fixture
 async def one_of_many(tmp_path: Path) -> AsyncIterator[Consumer]:
-    replicas = Replicas(tmp_path, pace=AlwaysPaused())
+    """A consumer of a partition that has just been sent to many others."""
+    replicas = Replicas(tmp_path)
     await replicas.order(replicas=(1, 2))
+    replicas.hosted().waiting_consumers.rests_until_s = asyncio.get_running_loop().time() + 0.05
     yield Consumer(replicas)
     replicas.close()
 

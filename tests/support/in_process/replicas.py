@@ -18,7 +18,6 @@ from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import read_records
 from pybroker.protocol.records.walk import Record
-from pybroker.replication.partition.answer_pace import AnswerPace
 from pybroker.replication.partition.append_request import AppendRequest
 from pybroker.replication.partition.append_result import AppendResult
 from pybroker.replication.partition.fetch import FetchParams, FetchResult, PartitionFetch
@@ -60,7 +59,6 @@ class Replicas:
         files: Files | None = None,
         broker_id: int = BROKER,
         fetchers: Following | None = None,
-        pace: AnswerPace | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.topics = dict(topics or {})
@@ -84,7 +82,6 @@ class Replicas:
             offload=self.offload,
             propose_isr=propose_isr,
             broken=self.broken.append,
-            pace=pace,
         )
         self.changes = StateChanges(
             broker_id,
@@ -150,7 +147,7 @@ class Replicas:
     ) -> tuple[list[tuple[PartitionFetch, FetchResult]] | None, list[list[tuple[PartitionFetch, FetchResult]]]]:
         """(results when they come at once, else None; the list that gets them later)."""
         later: list[list[tuple[PartitionFetch, FetchResult]]] = []
-        return self.partitions.fetch(params or consumer(), list(fetches), later.append), later
+        return self.partitions.reads.fetch(params or consumer(), list(fetches), later.append), later
 
     def close(self) -> None:
         assert self.broken == [], "no test here is to meet a bug"
