@@ -109,6 +109,7 @@ class Request:
         "header_size",
         "received_ms",
         "records_were_refused",
+        "throttle_time_ms",
     )
 
     def __init__(
@@ -134,6 +135,8 @@ class Request:
         """Set by a handler whose answer may take long: called when the connection is gone before that."""
         self.records_were_refused = False
         """Set by a handler that refuses records for what they are."""
+        self.throttle_time_ms = 0
+        """Set by whoever throttles the client (KIP-219): the response tells it."""
 
     @property
     def body(self) -> memoryview:

@@ -1,6 +1,10 @@
-"""From a request's bytes to its answer's: decode, ask the handler, encode; and the one place where errors become codes.
+"""The gate: every request of every connection passes through `Dispatcher`, and nothing else calls a handler.
 
-An answer that a handler gives at once costs no task. What it gives later (an awaitable) is a task of the connection's.
+Steps: 1. the API and version are looked up; 2. the body is decoded, by the API's own codec where that knows such
+requests, else by the general one; 3. the handler is called; 4. an error becomes the error codes of the response; 5. the
+response is given its throttle time and encoded. Authorisation belongs between 2 and 3, metrics around 3 and in 5.
+
+A response that is there at once costs no task; one that comes later is awaited by the connection.
 """
 
 import asyncio
@@ -16,9 +20,9 @@ from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, 
 from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotControllerError, UnknownServerError
 from ..network.protocol_sniffing import Offence
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
-from .context import EncodedAnswer, Handler, RequestContext
+from .context import EncodedResponse, Handler, RequestContext
 from .failures import failure_needs_request, failure_response
-from .shortcut import HasShortcut, Shortcut
+from .request_codec import HasRequestCodec, RequestCodec
 from .unsupported_version import unsupported_version_response
 
 __all__ = ["Dispatcher"]
@@ -28,21 +32,23 @@ logger = logging.getLogger(__name__)
 PLAIN_RESPONSE_HEADER = Struct(">i")  # correlation id
 FLEXIBLE_RESPONSE_HEADER = Struct(">ib")  # correlation id, no tagged fields
 _NO_FRAME = bytearray()
+_RESPONSES = (Message, EncodedResponse)
 
 MAX_REQUEST_ELEMENTS = 100_000
 """Default of ``pybroker.request.max.elements``."""
 
 
 class Route:
-    """What one version of one API is served by."""
+    """How requests of one version of one API are served."""
 
     __slots__ = (
+        "codec",
+        "failure_needs_request",
         "handler",
+        "has_throttle_time",
         "header",
-        "is_named_in_failures",
         "key",
         "request_type",
-        "shortcut",
         "version",
         "works_with_frame",
     )
@@ -55,11 +61,15 @@ class Route:
         self.request_type = spec.request_type()
         self.header = response_header(key, version)
         self.works_with_frame = key is ApiKey.PRODUCE  # its records are views of it
-        self.is_named_in_failures = failure_needs_request(key)
-        self.shortcut: Shortcut | None = None
+        self.failure_needs_request = failure_needs_request(key)
+        self.has_throttle_time = any(
+            field.name == "throttle_time_ms" and version in field.versions
+            for field in spec.response_type().SCHEMA.fields
+        )
+        self.codec: RequestCodec | None = None
         served_by: object = handler
-        if isinstance(served_by, HasShortcut):
-            self.shortcut = served_by.shortcut(version)
+        if isinstance(served_by, HasRequestCodec):
+            self.codec = served_by.request_codec(version)
 
 
 def response_header(key: ApiKey, version: int) -> Struct:
@@ -78,34 +88,37 @@ class Dispatcher:
         self._routes: dict[tuple[int, int], Route] = {}
 
     def __call__(self, request: Request) -> Reply:
-        """The answer's parts, or what they can be awaited from.
+        """The parts of the response, or an object they can be awaited from.
 
-        Raises CloseConnectionError for what cannot be answered: an API or version that is not served, a broken body.
+        Raises CloseConnectionError for a request that cannot be answered: its API or version is not served, or its body
+        cannot be decoded.
         """
         route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
         if route is None:
             return too_new_api_versions(request)
-        shortcut = route.shortcut
-        if shortcut is not None:
-            try:
-                answer = shortcut.answer(request)
-            except CloseConnectionError:
-                raise
-            except Exception as error:
-                answer = self._failure(route, request, None, error)
-            if type(answer) is bytes:
-                return [answer]
-            if answer is not None:
-                return self._reply(route, request, None, None, answer)
-        message = self._decode(route, request)
-        context = RequestContext.of(request)
+        message = None if route.codec is None else route.codec.decode(request)
+        if message is None:
+            message = self._decode(route, request)
+        context = RequestContext(
+            request.api_version,
+            len(request.frame),
+            request.client_id,
+            request.connection,
+            request.received_ms,
+            None,
+            request,
+        )
         try:
-            answer = route.handler(context, message)
+            response = route.handler(context, message)
         except CloseConnectionError:
             raise
         except Exception as error:
-            answer = self._failure(route, request, message, error)
-        return self._reply(route, request, context, message, answer)
+            response = self._failure(route, request, message, error)
+        if response is None:
+            return None
+        if isinstance(response, _RESPONSES):
+            return self._encode(route, request, message, response)
+        return self._reply_later(route, request, context, message, response)
 
     def _decode(self, route: Route, request: Request) -> Message:
         try:
@@ -118,25 +131,20 @@ class Dispatcher:
             ) from error
         return message
 
-    def _reply(
-        self, route: Route, request: Request, context: RequestContext | None, message: Message | None, answer: Any
-    ) -> Reply:
-        """``context`` and ``message`` are None when a shortcut has answered."""
-        if isinstance(answer, Message | EncodedAnswer):
-            return self._encode(route, request, message, answer)
-        if answer is None:
-            return None
-        if context is not None:
-            request.abandon, context.abandon = context.abandon, None
+    def _reply_later(
+        self, route: Route, request: Request, context: RequestContext, message: Any, response: Awaitable[Any]
+    ) -> LaterReply | Awaitable[list[ReplyPart] | None]:
+        """Keep no more of the request than its response needs: it may wait for as long as its client likes."""
+        request.abandon, context.abandon = context.abandon, None
         if not route.works_with_frame:
-            request.frame = _NO_FRAME  # it may be large, and wait for as long as its client likes
-        asked = message if route.is_named_in_failures else None
-        if isinstance(answer, asyncio.Future):
-            return LaterReply(answer, partial(self._settle, request, route, asked, answer.result))
-        return self._answer_later(request, route, asked, answer)
+            request.frame = _NO_FRAME
+        kept = message if route.failure_needs_request else None
+        if isinstance(response, asyncio.Future):
+            return LaterReply(response, partial(self._settle, request, route, kept, response.result))
+        return self._await_response(request, route, kept, response)
 
     def _find_route(self, request: Request) -> Route | None:
-        """Remembers the route; None when ApiVersions is asked for in a version that is not served (KIP-511)."""
+        """Remembers the route; None for an ApiVersions request of a version that is not served (KIP-511)."""
         try:
             key = ApiKey(request.api_key)
             handler = self._handlers[key]
@@ -154,9 +162,9 @@ class Dispatcher:
         return route
 
     def _settle(
-        self, request: Request, route: Route, message: Message | None, result: Callable[[], Any]
+        self, request: Request, route: Route, message: Any, result: Callable[[], Any]
     ) -> list[ReplyPart] | None:
-        """The answer's parts, of a result or of what asking for it raises. Raises CloseConnectionError."""
+        """The parts of the response that ``result`` returns, or of the error it raises. Raises CloseConnectionError."""
         try:
             response = result()
         except CloseConnectionError:
@@ -165,46 +173,44 @@ class Dispatcher:
             response = self._failure(route, request, message, error)
         return None if response is None else self._encode(route, request, message, response)
 
-    async def _answer_later(
-        self, request: Request, route: Route, message: Message | None, answer: Awaitable[Any]
+    async def _await_response(
+        self, request: Request, route: Route, message: Any, awaitable: Awaitable[Any]
     ) -> list[ReplyPart] | None:
         try:
-            response = await answer
+            response = await awaitable
         except CloseConnectionError:
             raise
         except Exception as error:
             response = self._failure(route, request, message, error)
         return None if response is None else self._encode(route, request, message, response)
 
-    def _failure(self, route: Route, request: Request, message: Message | None, error: Exception) -> Any:
-        if message is None and route.is_named_in_failures:  # a shortcut has answered
-            message = self._decode(route, request)
+    def _failure(self, route: Route, request: Request, message: Any, error: Exception) -> Any:
         return failure_response(route.key, route.version, message, as_kafka_error(error, request))
 
     def _encode(
-        self, route: Route, request: Request, message: Message | None, response: Message | EncodedAnswer
+        self, route: Route, request: Request, message: Any, response: Message | EncodedResponse
     ) -> list[ReplyPart]:
-        if route.shortcut is not None and message is not None:  # else the shortcut has answered
-            route.shortcut.learn(request, message, response)
+        if route.codec is not None and isinstance(message, route.request_type):
+            route.codec.learn(request, message, response)
         try:
-            return encode_answer(route, request, response)
+            return encode_response(route, request, response)
         except EncodeError as error:
             failed = self._failure(route, request, message, error)
-            return encode_answer(route, request, failed)
+            return encode_response(route, request, failed)
 
 
-def encode_answer(route: Route, request: Request, response: Message | EncodedAnswer) -> list[ReplyPart]:
-    parts: list[ReplyPart]
-    if isinstance(response, EncodedAnswer):
-        parts = [*response.parts]
+def encode_response(route: Route, request: Request, response: Message | EncodedResponse) -> list[ReplyPart]:
+    """Header and body. Every response is encoded here, and is told here for how long its client is throttled."""
+    if route.header is PLAIN_RESPONSE_HEADER:
+        header = PLAIN_RESPONSE_HEADER.pack(request.correlation_id)
     else:
-        parts = encode_parts(response, route.version)  # type: ignore[assignment]
-    header = route.header
-    if header is PLAIN_RESPONSE_HEADER:
-        parts.insert(0, header.pack(request.correlation_id))
-    else:
-        parts.insert(0, header.pack(request.correlation_id, 0))
-    return parts
+        header = FLEXIBLE_RESPONSE_HEADER.pack(request.correlation_id, 0)
+    throttle_time_ms = request.throttle_time_ms
+    if isinstance(response, EncodedResponse):
+        return [header, response.encode_body(throttle_time_ms)]
+    if throttle_time_ms and route.has_throttle_time:
+        response.throttle_time_ms = throttle_time_ms  # type: ignore[attr-defined]
+    return [header, *encode_parts(response, route.version)]  # type: ignore[list-item]
 
 
 def too_new_api_versions(request: Request) -> list[ReplyPart]:
@@ -213,14 +219,14 @@ def too_new_api_versions(request: Request) -> list[ReplyPart]:
 
 
 def as_kafka_error(error: Exception, request: Request) -> KafkaError:
-    """What nobody expected is logged with its traceback, and harms no other request."""
+    """The error to answer with. An unexpected exception is logged with its traceback, and harms no other request."""
     if isinstance(error, KafkaError) and not isinstance(error, EncodeError):
         return error
     if isinstance(error, ConnectionLossError | SessionExpiredError):
-        # Whether it was done nobody knows; clients look for the controller and try again.
+        # The write may or may not have been done; clients look for the controller and try again.
         logger.warning("%s of client %s failed: %s", describe(request), request.client_id, error)
         return NotControllerError("The metadata store is out of reach.")
-    if isinstance(error, StoreWriteError):  # the store has said why
+    if isinstance(error, StoreWriteError):  # the store has logged why
         return KafkaStorageError("The metadata store cannot be written.")
     logger.error(
         "%s of client %s at %s failed", describe(request), request.client_id, request.connection, exc_info=error

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from struct import Struct
-from typing import Any
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.codec import Records
@@ -43,13 +42,15 @@ from ....replication.partition.append_result import AppendResult
 from ....replication.partition_set import PartitionSet
 from ....replication.transaction_checks import TransactionChecks, producer_of
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
-from ...network.request import Request
-from ...requests.context import CloseConnectionError, RequestContext
-from .produce_shape import FIRST_VERSION, ProduceShapes
+from ...requests.context import CloseConnectionError, EncodedResponse, RequestContext
+from .produce_template import FIRST_VERSION, ProduceTemplates, SingleBatchRequest
 
 __all__ = ["Produce"]
 
 logger = logging.getLogger(__name__)
+
+Answer = ProduceResponse | EncodedResponse | Awaitable[ProduceResponse | EncodedResponse | None] | None
+Append = Callable[[AppendRequest, Callable[[AppendResult], None]], None]
 
 ADMIN_CLIENT_ID = "__admin_client"
 _VALID_ACKS = (-1, 0, 1)
@@ -88,13 +89,35 @@ class Produce:
         self._partitions = partitions
         self._hints = hints
 
-    def __call__(
-        self, context: RequestContext, request: ProduceRequest
+    def __call__(self, context: RequestContext, request: ProduceRequest | SingleBatchRequest) -> Answer:
+        if not isinstance(request, SingleBatchRequest):
+            return self._append_all(context, request)
+        template, partition, records = request
+        try:
+            check_records(records, context.api_version, None, self._transactions is not None)
+        except KafkaError:
+            return self._append_all(context, request)  # which answers with the error
+        single = _SingleAppend(self, context, request)
+        self._partitions.append(
+            AppendRequest(
+                TopicPartition(template.topic, partition),
+                records,
+                template.acks,
+                template.timeout_ms,
+                context.now_ms,
+                context.client_id == ADMIN_CLIENT_ID,
+            ),
+            single.settle,
+        )
+        return single.response()
+
+    def _append_all(
+        self, context: RequestContext, request: ProduceRequest | SingleBatchRequest
     ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
         acks = request.acks
         version = context.api_version
-        answer = _Answer(self, context, acks)
-        append: Callable[[AppendRequest, Callable[[AppendResult], None]], None] = self._partitions.append
+        response = _Response(self, context, acks)
+        append: Append = self._partitions.append
         if request.transactional_id is not None and self._transactions is not None:
             _require_one_producer(request)
             append = partial(self._transactions.append, request.transactional_id, version)
@@ -104,75 +127,36 @@ class Produce:
             name = topic.name
             slots: list[PartitionProduceResponse] = []
             if topic.partition_data:
-                answer.response.responses.append(TopicProduceResponse(name=name, partition_responses=slots))
+                response.message.responses.append(TopicProduceResponse(name=name, partition_responses=slots))
             for data in topic.partition_data:
                 slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
                 slots.append(slot)
+                topic_partition = TopicPartition(name, data.index)
                 try:
                     records = check_records(data.records, version, request.transactional_id, has_transactions)
                     if acks not in _VALID_ACKS:
                         raise InvalidRequiredAcksError()
                 except KafkaError as error:
-                    is_known = self._partitions.is_known(TopicPartition(name, data.index))
-                    answer.refuse(slot, error if is_known else UnknownTopicOrPartitionError())
+                    is_known = self._partitions.is_known(topic_partition)
+                    response.refuse(slot, error if is_known else UnknownTopicOrPartitionError())
                     continue
-                answer.pending += 1
+                response.pending += 1
                 append(
-                    AppendRequest(
-                        TopicPartition(name, data.index),
-                        records,
-                        acks,
-                        request.timeout_ms,
-                        context.now_ms,
-                        allow_internal,
-                    ),
-                    partial(answer.settle, name, slot),
+                    AppendRequest(topic_partition, records, acks, request.timeout_ms, context.now_ms, allow_internal),
+                    partial(response.settle, name, slot),
                 )
-        return answer.result()
+        return response.result()
 
-    def shortcut(self, version: int) -> "_Shortcut | None":
-        return _Shortcut(self, version) if version >= FIRST_VERSION else None
+    def request_codec(self, version: int) -> ProduceTemplates | None:
+        """See `HasRequestCodec`."""
+        return ProduceTemplates(version) if version >= FIRST_VERSION else None
 
-    def append_one(self, request: Request, shapes: ProduceShapes) -> Any:
-        """See `Shortcut.answer`. Checks and appends are those of any produce request."""
-        found = shapes.find(request.frame, request.header_size)
-        if found is None:
-            return None
-        shape, partition, records = found
-        try:
-            check_records(records, request.api_version, None, self._transactions is not None)
-        except KafkaError:
-            return None
-        outcome = _Outcome()
-        self._partitions.append(
-            AppendRequest(
-                TopicPartition(shape.topic, partition),
-                records,
-                shape.acks,
-                shape.timeout_ms,
-                request.received_ms,
-                request.client_id == ADMIN_CLIENT_ID,
-            ),
-            outcome,
-        )
-        result = outcome.result
-        if result is not None and not result.error:
-            return shape.answer(request.correlation_id, partition, result)
-        context = RequestContext.of(request)
-        answer = _Answer(self, context, shape.acks)
-        settle = partial(answer.settle, shape.topic, answer.slot(shape.topic, partition))
-        if result is None:
-            outcome.later = settle
-        else:
-            settle(result)
-        return answer.result()
-
-    def hint_leader(self, name: str, slot: PartitionProduceResponse, answer: "_Answer") -> None:
+    def hint_leader(self, name: str, slot: PartitionProduceResponse, response: "_Response") -> None:
         """Say who leads instead of us, as far as we know."""
         leader = current_leader(self._partitions, self._hints, TopicPartition(name, slot.index))
         if leader is not None:
             slot.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
-            answer.hinted.append(leader[0])
+            response.hinted.append(leader[0])
 
     def node_endpoints(self, node_ids: list[int], listener_name: str) -> list[NodeEndpoint]:
         return [
@@ -181,60 +165,65 @@ class Produce:
         ]
 
 
-class _Shortcut:
-    """`Shortcut` of one version."""
+class _SingleAppend(EncodedResponse):
+    """The append of a request with one batch, and the response to it if there is no error."""
 
-    __slots__ = ("_handler", "_shapes")
+    __slots__ = ("_context", "_future", "_handler", "_request", "_result")
 
-    def __init__(self, handler: Produce, version: int) -> None:
+    def __init__(self, handler: Produce, context: RequestContext, request: SingleBatchRequest) -> None:
         self._handler = handler
-        self._shapes = ProduceShapes(version)
+        self._context = context
+        self._request = request
+        self._result: AppendResult | None = None
+        self._future: asyncio.Future[ProduceResponse | EncodedResponse] | None = None
 
-    def answer(self, request: Request) -> Any:
-        return self._handler.append_one(request, self._shapes)
+    def settle(self, result: AppendResult) -> None:
+        """The append is done."""
+        self._result = result
+        if self._future is not None and not self._future.done():
+            self._future.set_result(self._message(result) if result.error else self)
 
-    def learn(self, request: Request, message: ProduceRequest, answer: ProduceResponse) -> None:
-        if not any(slot.error_code for topic in answer.responses for slot in topic.partition_responses):
-            self._shapes.learn(request.frame, request.header_size, message)
+    def response(self) -> ProduceResponse | EncodedResponse | Awaitable[ProduceResponse | EncodedResponse]:
+        """The response when the append is done, else a future of it."""
+        result = self._result
+        if result is not None:
+            return self._message(result) if result.error else self
+        self._future = asyncio.get_running_loop().create_future()
+        return self._future
+
+    def encode_body(self, throttle_time_ms: int) -> bytes:
+        assert self._result is not None
+        template, partition, _ = self._request
+        return template.response(partition, self._result, throttle_time_ms)
+
+    def _message(self, result: AppendResult) -> ProduceResponse:
+        return _Response(self._handler, self._context, self._request.acks).of_single(self._request, result)
 
 
-class _Outcome:
-    """Of one append: kept when it comes at once, handed on when it comes later."""
+class _Response:
+    """The response to one request, filled in as its partitions are settled."""
 
-    __slots__ = ("later", "result")
-
-    def __init__(self) -> None:
-        self.result: AppendResult | None = None
-        self.later: Callable[[AppendResult], None] | None = None
-
-    def __call__(self, result: AppendResult) -> None:
-        if self.later is None:
-            self.result = result
-        else:
-            self.later(result)
-
-
-class _Answer:
-    """The answer of one request, filled in as its partitions are settled."""
-
-    __slots__ = ("acks", "context", "failures", "future", "handler", "hinted", "pending", "response")
+    __slots__ = ("acks", "context", "failures", "future", "handler", "hinted", "message", "pending")
 
     def __init__(self, handler: Produce, context: RequestContext, acks: int) -> None:
         self.handler = handler
         self.context = context
         self.acks = acks
-        self.response = ProduceResponse()
+        self.message = ProduceResponse()
         self.pending = 0
         self.future: asyncio.Future[ProduceResponse | None] | None = None
         self.hinted: list[int] = []
         self.failures: list[str] = []
 
-    def slot(self, name: str, index: int) -> PartitionProduceResponse:
-        """Of the only partition, which is not settled yet."""
-        slot = PartitionProduceResponse(index=index, base_offset=-1, current_leader=_NO_LEADER_HINT)
-        self.response.responses.append(TopicProduceResponse(name=name, partition_responses=[slot]))
+    def of_single(self, request: SingleBatchRequest, result: AppendResult) -> ProduceResponse:
+        """The message for a request with one batch."""
+        name = request.template.topic
+        slot = PartitionProduceResponse(index=request.partition, base_offset=-1, current_leader=_NO_LEADER_HINT)
+        self.message.responses.append(TopicProduceResponse(name=name, partition_responses=[slot]))
         self.pending = 1
-        return slot
+        self.settle(name, slot, result)
+        self._add_endpoints()
+        return self.message
 
     def refuse(self, slot: PartitionProduceResponse, error: KafkaError) -> None:
         slot.error_code = error.code
@@ -279,18 +268,21 @@ class _Answer:
         except CloseConnectionError as error:
             future.set_exception(error)
 
-    def _finished(self) -> ProduceResponse | None:
+    def _add_endpoints(self) -> None:
         if self.hinted:
             address = self.context.address
-            self.response.node_endpoints = self.handler.node_endpoints(self.hinted, address.listener_name)
+            self.message.node_endpoints = self.handler.node_endpoints(self.hinted, address.listener_name)
+
+    def _finished(self) -> ProduceResponse | None:
+        self._add_endpoints()
         if self.acks:
-            return self.response
+            return self.message
         if self.failures:
             raise CloseConnectionError(f"produce with acks=0 failed: {', '.join(self.failures)}")
         return None
 
 
-def _require_one_producer(request: ProduceRequest) -> None:
+def _require_one_producer(request: ProduceRequest | SingleBatchRequest) -> None:
     """Raises InvalidPidMappingError, for all of the request."""
     batches = (
         producer_of(data.records)

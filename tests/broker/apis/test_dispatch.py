@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pybroker.broker.apis.cluster.api_versions import ApiVersions, with_api_versions
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
-from pybroker.broker.requests.context import EncodedAnswer, Handler, RequestContext
+from pybroker.broker.requests.context import EncodedResponse, Handler, RequestContext
 from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.broker.requests.failures import failure_response
 from pybroker.controller.tree.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
@@ -105,14 +105,39 @@ async def test_a_waiting_request_keeps_its_message_only_where_a_failure_response
     assert await settled(reply) is not None
 
 
+class OwnResponse(EncodedResponse):
+    """Encoded by its handler."""
+
+    def encode_body(self, throttle_time_ms: int) -> bytes:
+        return b"throttled %d!" % throttle_time_ms
+
+
+@pytest.mark.parametrize("throttle_time_ms", [0, 250])
 @pytest.mark.parametrize("at_once", [True, False])
-async def test_a_handler_may_return_an_encoded_response(at_once: bool) -> None:
-    encoded = EncodedAnswer([b"one", b"two"])
+async def test_a_handler_may_encode_its_response_itself(at_once: bool, throttle_time_ms: int) -> None:
+    encoded = OwnResponse()
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     future.set_result(encoded)
-    dispatcher = heartbeats_by(lambda context, request: encoded if at_once else future)
-    assert [await answer(dispatcher, heartbeat()) for _ in range(2)] == [b"\x00\x00\x00\x07\x00onetwo"] * 2
-    assert encoded.parts == [b"one", b"two"]
+    request = heartbeat()
+    request.throttle_time_ms = throttle_time_ms
+    reply = await answer(heartbeats_by(lambda context, request: encoded if at_once else future), request)
+    assert reply == b"\x00\x00\x00\x07\x00throttled %d!" % throttle_time_ms
+
+
+@pytest.mark.parametrize("version", range(5))
+@pytest.mark.parametrize("error", [None, NotCoordinatorError("elsewhere")])
+async def test_every_response_tells_the_throttle_time_of_its_request(version: int, error: Exception | None) -> None:
+    def handler(context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+        assert context.request is not None
+        context.request.throttle_time_ms = 250
+        if error is not None:
+            raise error
+        return HeartbeatResponse()
+
+    reply = await answer(heartbeats_by(handler), heartbeat(version))
+    assert reply is not None
+    response = decode(HeartbeatResponse, reply[5 if version >= 4 else 4 :], version)
+    assert response.throttle_time_ms == (250 if version >= 1 else 0)
 
 
 @pytest.mark.parametrize("error", [NotCoordinatorError("elsewhere"), CloseConnectionError("acks=0")])

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.records.produce import Produce
-from pybroker.broker.apis.records.produce_shape import FIRST_VERSION
+from pybroker.broker.apis.records.produce_template import FIRST_VERSION, SingleBatchRequest
 from pybroker.broker.network.request import LaterReply, Request
 from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.context import RequestContext
@@ -46,22 +46,22 @@ OTHER = TopicPartition(TP.topic, 1)
 
 
 class Counting(Produce):
-    """Counts the requests that came to it decoded."""
+    """Counts the requests that the general codec decoded."""
 
     decoded = 0
 
-    def __call__(self, context: RequestContext, request: ProduceRequest) -> Any:
-        self.decoded += 1
+    def __call__(self, context: RequestContext, request: ProduceRequest | SingleBatchRequest) -> Any:
+        self.decoded += not isinstance(request, SingleBatchRequest)
         return super().__call__(context, request)
 
 
 class Broker:
-    def __init__(self, directory: Path, *, has_shortcut: bool) -> None:
+    def __init__(self, directory: Path, *, has_codec: bool) -> None:
         directory.mkdir()
         self.replicas = Replicas(directory)
         self.hints = FixedHints()
         self.handler = Counting(self.replicas.partitions, self.hints)
-        handler = self.handler if has_shortcut else self._decode_all
+        handler = self.handler if has_codec else self._decode_all
         self.dispatcher = Dispatcher({ApiKey.PRODUCE: handler})
 
     def _decode_all(self, context: RequestContext, request: ProduceRequest) -> Any:
@@ -86,8 +86,8 @@ class Broker:
 
 class Pair:
     def __init__(self, directory: Path) -> None:
-        self.short = Broker(directory / "short", has_shortcut=True)
-        self.long = Broker(directory / "long", has_shortcut=False)
+        self.short = Broker(directory / "short", has_codec=True)
+        self.long = Broker(directory / "long", has_codec=False)
         self.brokers = (self.short, self.long)
 
     async def order(self, *arguments: Any, **named: Any) -> None:

@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.apis.records import produce_shape
-from pybroker.broker.apis.records.produce_shape import FIRST_VERSION, ProduceShapes
+from pybroker.broker.apis.records import produce_template
+from pybroker.broker.apis.records.produce_template import FIRST_VERSION, ProduceTemplates, SingleBatchRequest
+from pybroker.broker.network.request import Request
 from pybroker.protocol.codec import DecodeError, decode_prefix, encode
 from pybroker.protocol.messages.produce import (
     PartitionProduceData,
@@ -15,6 +16,7 @@ from pybroker.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from pybroker.replication.partition.append_result import AppendResult
+from support.in_process.replicas import ADDRESS, NOW_MS
 
 VERSIONS = range(FIRST_VERSION, max(ProduceRequest.MESSAGE.versions) + 1)
 INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
@@ -42,22 +44,36 @@ def frame_of(request: ProduceRequest, version: int, header: bytes = b"") -> byte
     return bytearray(header + encode(request, version))
 
 
-def shapes_with(version: int, *requests: ProduceRequest) -> ProduceShapes:
-    shapes = ProduceShapes(version)
+def received(frame: bytearray, start: int) -> Request:
+    return Request(0, 11, 1, None, start, frame, ADDRESS, NOW_MS)
+
+
+def find(templates: ProduceTemplates, frame: bytearray, start: int) -> SingleBatchRequest | None:
+    return templates.decode(received(frame, start))
+
+
+def learn(templates: ProduceTemplates, frame: bytearray, request: ProduceRequest) -> None:
+    slots = [[PartitionProduceResponse(index=0)] for topic in request.topic_data]
+    topics = [TopicProduceResponse(name="t", partition_responses=each) for each in slots]
+    templates.learn(received(frame, 0), request, ProduceResponse(responses=topics))
+
+
+def templates_with(version: int, *requests: ProduceRequest) -> ProduceTemplates:
+    templates = ProduceTemplates(version)
     for request in requests:
-        shapes.learn(frame_of(request, version), 0, request)
-    return shapes
+        learn(templates, frame_of(request, version), request)
+    return templates
 
 
 @given(versions, topics, INT16.filter(bool), INT32, INT32, st.binary(max_size=300), st.binary(max_size=20))
 def test_a_request_like_one_before_is_found_whatever_its_partition_and_batch(
     version: int, topic: str, acks: int, timeout_ms: int, partition: int, records: bytes, header: bytes
 ) -> None:
-    shapes = shapes_with(version, request_for(topic, 7, b"other", acks, timeout_ms))
+    templates = templates_with(version, request_for(topic, 7, b"other", acks, timeout_ms))
     frame = frame_of(request_for(topic, partition, records, acks, timeout_ms), version, header)
-    found = shapes.find(frame, len(header))
+    found = find(templates, frame, len(header))
     assert found is not None
-    assert (found.shape.topic, found.shape.acks, found.shape.timeout_ms) == (topic, acks, timeout_ms)
+    assert (found.template.topic, found.template.acks, found.template.timeout_ms) == (topic, acks, timeout_ms)
     assert (found.partition, bytes(found.records)) == (partition, records)
     if records:
         found.records[0] ^= 0xFF  # the append patches the frame, not a copy
@@ -67,8 +83,8 @@ def test_a_request_like_one_before_is_found_whatever_its_partition_and_batch(
 @pytest.mark.parametrize("size", [0, 1, 62, 126, 127, 128, 16382, 16383, LONGEST_RECORDS, LONGEST_RECORDS + 1])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_batches_are_found_up_to_the_size_that_is_worth_it(version: int, size: int) -> None:
-    shapes = shapes_with(version, request_for("t"))
-    found = shapes.find(frame_of(request_for("t", records=b"r" * size), version), 0)
+    templates = templates_with(version, request_for("t"))
+    found = find(templates, frame_of(request_for("t", records=b"r" * size), version), 0)
     if version >= 9 and size > LONGEST_RECORDS:
         assert found is None
     else:
@@ -90,7 +106,7 @@ def broken(draw: st.DrawFn) -> tuple[int, bytearray]:
 @given(broken())
 def test_what_is_found_in_any_bytes_is_what_decoding_them_says(case: tuple[int, bytearray]) -> None:
     version, frame = case
-    found = shapes_with(version, request_for("topic"), request_for("tapic", acks=-1)).find(frame, 0)
+    found = find(templates_with(version, request_for("topic"), request_for("tapic", acks=-1)), frame, 0)
     if found is None:
         return
     try:
@@ -98,15 +114,15 @@ def test_what_is_found_in_any_bytes_is_what_decoding_them_says(case: tuple[int, 
     except DecodeError:
         raise AssertionError("nothing is to be found in what is no request") from None
     assert end == len(frame)
-    shape = found.shape
-    like_it = request_for(shape.topic, found.partition, bytes(found.records), shape.acks, shape.timeout_ms)
+    template = found.template
+    like_it = request_for(template.topic, found.partition, bytes(found.records), template.acks, template.timeout_ms)
     assert decoded == like_it
 
 
 @pytest.mark.parametrize("behind", [b"\1\0\0", b"\0\1\0", b"\0\0\1"])
 def test_tagged_fields_are_decoded(behind: bytes) -> None:
     frame = frame_of(request_for("t"), 11)
-    assert shapes_with(11, request_for("t")).find(frame[:-3] + behind, 0) is None
+    assert find(templates_with(11, request_for("t")), frame[:-3] + behind, 0) is None
 
 
 def test_a_length_of_four_bytes_is_decoded() -> None:
@@ -117,22 +133,22 @@ def test_a_length_of_four_bytes_is_decoded() -> None:
     records = bytes(20_000 + (0x80 << 14))
     frame[position + 2] |= 0x80
     frame[position + 3 : -3] = records
-    assert shapes_with(11, request_for("t")).find(frame, 0) is None
+    assert find(templates_with(11, request_for("t")), frame, 0) is None
 
 
 @pytest.mark.parametrize("name_length", [-1, -100, -(1 << 15), (1 << 15) - 1])
 def test_a_name_of_no_length_that_can_be_is_decoded(name_length: int) -> None:
     frame = frame_of(request_for("t"), 8)
     frame[12:14] = name_length.to_bytes(2, "big", signed=True)
-    assert shapes_with(8, request_for("t")).find(frame, 0) is None
+    assert find(templates_with(8, request_for("t")), frame, 0) is None
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_null_in_place_of_a_batch_is_decoded(version: int) -> None:
     frame = frame_of(request_for("t", records=None), version)
-    shapes = shapes_with(version, request_for("t"))
-    assert shapes.find(frame, 0) is None
-    assert shapes.find(frame[:-1], 0) is None, "where the null could be taken for what follows it"
+    templates = templates_with(version, request_for("t"))
+    assert find(templates, frame, 0) is None
+    assert find(templates, frame[:-1], 0) is None, "where the null could be taken for what follows it"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -148,12 +164,12 @@ def test_a_null_in_place_of_a_batch_is_decoded(version: int) -> None:
     ],
 )
 def test_what_is_not_like_it_is_decoded(version: int, other: ProduceRequest) -> None:
-    assert shapes_with(version, request_for("t")).find(frame_of(other, version), 0) is None
+    assert find(templates_with(version, request_for("t")), frame_of(other, version), 0) is None
 
 
 def test_what_gets_no_answer_is_not_learned() -> None:
     request = request_for("t", acks=0)
-    assert shapes_with(11, request).find(frame_of(request, 11), 0) is None
+    assert find(templates_with(11, request), frame_of(request, 11), 0) is None
 
 
 def test_what_could_not_be_found_costs_no_more_than_to_see_that(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,24 +179,24 @@ def test_what_could_not_be_found_costs_no_more_than_to_see_that(monkeypatch: pyt
     long = request_for("t", records=b"r" * (LONGEST_RECORDS + 1))
     known = request_for("t")
     frames = [frame_of(request, 11) for request in (long, known)]
-    shapes = shapes_with(11, known)
-    monkeypatch.setattr(produce_shape, "encode", encode_none)
+    templates = templates_with(11, known)
+    monkeypatch.setattr(produce_template, "encode", encode_none)
     for request, frame in zip((long, known), frames, strict=True):
-        shapes.learn(frame, 0, request)
+        learn(templates, frame, request)
 
 
 def test_a_timeout_with_the_bytes_that_mark_a_place_is_learned_right() -> None:
     request = request_for("t", timeout_ms=0x5AFE_C0DE, acks=1)
-    found = shapes_with(11, request).find(frame_of(request, 11), 0)
+    found = find(templates_with(11, request), frame_of(request, 11), 0)
     assert found is not None
-    assert found.shape.timeout_ms == 0x5AFE_C0DE
+    assert found.template.timeout_ms == 0x5AFE_C0DE
 
 
 def test_no_more_are_remembered_than_have_room() -> None:
     """A client may name as many timeouts as it likes."""
     requests = [request_for("t", timeout_ms=timeout_ms) for timeout_ms in range(2500)]
-    shapes = shapes_with(11, *requests)
-    known = [shapes.find(frame_of(request, 11), 0) is not None for request in requests]
+    templates = templates_with(11, *requests)
+    known = [find(templates, frame_of(request, 11), 0) is not None for request in requests]
     assert sum(known) == 1024
     assert any(known[1024:]), "the oldest make room"
 
@@ -188,26 +204,35 @@ def test_no_more_are_remembered_than_have_room() -> None:
 def test_of_more_kinds_in_turn_than_have_room_most_are_found() -> None:
     requests = [request_for("t", timeout_ms=timeout_ms) for timeout_ms in range(1100)]
     frames = [frame_of(request, 11) for request in requests]
-    shapes = shapes_with(11, *requests)
+    templates = templates_with(11, *requests)
     found = 0
     for request, frame in zip(requests * 10, frames * 10, strict=True):
-        if shapes.find(frame, 0) is not None:
+        if find(templates, frame, 0) is not None:
             found += 1
         else:
-            shapes.learn(frame, 0, request)
+            learn(templates, frame, request)
     assert found > 0.8 * 10 * 1100
 
 
 @given(versions, topics, INT32, INT32, INT64, INT64, INT64)
-def test_the_answer_is_the_one_that_the_codec_writes(
-    version: int, topic: str, correlation_id: int, partition: int, base_offset: int, time_ms: int, start: int
+def test_the_response_is_the_one_that_the_codec_writes(
+    version: int, topic: str, throttle_time_ms: int, partition: int, base_offset: int, time_ms: int, start: int
 ) -> None:
-    found = shapes_with(version, request_for(topic)).find(frame_of(request_for(topic, partition), version), 0)
-    assert found is not None
+    request = find(templates_with(version, request_for(topic)), frame_of(request_for(topic, partition), version), 0)
+    assert request is not None
     slot = PartitionProduceResponse(
         index=partition, base_offset=base_offset, log_append_time_ms=time_ms, log_start_offset=start
     )
-    header = correlation_id.to_bytes(4, "big", signed=True) + (b"\0" if version >= 9 else b"")
+    response = response_for(topic, slot)
+    response.throttle_time_ms = throttle_time_ms
     result = AppendResult(base_offset=base_offset, log_append_time_ms=time_ms, log_start_offset=start)
-    expected = header + encode(response_for(topic, slot), version)
-    assert found.shape.answer(correlation_id, partition, result) == expected
+    assert request.template.response(partition, result, throttle_time_ms) == encode(response, version)
+
+
+def test_a_found_request_has_the_fields_of_a_decoded_one() -> None:
+    """The gate and the handler treat both alike, for example where a failure names the partitions."""
+    request = request_for("t", 7)
+    found = find(templates_with(11, request), frame_of(request, 11), 0)
+    assert found is not None
+    same = (found.transactional_id, found.acks, found.timeout_ms, found.topic_data)
+    assert same == (None, request.acks, request.timeout_ms, request.topic_data)
