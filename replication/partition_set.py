@@ -1,8 +1,8 @@
-"""The partitions on this broker: what handlers and coordinators talk to.
+"""The partitions on this broker, as handlers and coordinators use them.
 
-An append or a read that can be done at once is done at once: the callback is called, or the results returned, before
-the call returns, and no task or future is made. What must wait is parked in the purgatories (`wakeups`). Everything
-here is on the loop; the bytes are the log's business, on its strand.
+An append or a read that can be done at once is done at once: the callback is called, or the results are returned,
+before the call returns, without a task or future. Otherwise it waits in the purgatories (`wakeups`). Everything here
+runs on the event loop; the log is changed on its strand.
 """
 
 import asyncio
@@ -55,18 +55,19 @@ _ERRORS_WITHOUT_LOG_START = (
     RecordTooLargeError,
     RecordBatchTooLargeError,
 )
-"""Refusals of an append that do not tell where the log begins, as in Kafka."""
+"""Errors of an append that do not tell the log start offset, as in Kafka."""
 
 T = TypeVar("T")
 
 
 class PartitionSet:
-    """``is_known``: is there such a partition in the cluster? (It decides between 'ask another' and 'no such thing'.)
+    """``is_known`` tells whether the cluster has a partition, which decides between NOT_LEADER_OR_FOLLOWER and
+    UNKNOWN_TOPIC_OR_PARTITION.
 
     ``offload`` runs a function in the worker pool, ``offload_long`` one that may take long. ``propose_isr`` sends a
-    change of the ISR to the controller; without it (one broker) ISRs change by LeaderAndIsr alone. ``broken`` hears of
-    broken invariants. ``gather_max_ms``: how long records for many
-    consumers of a partition gather before they are sent.
+    change of the ISR to the controller; without it (one broker) only LeaderAndIsr changes ISRs. ``broken`` is called
+    with broken invariants. ``gather_max_ms``: how long records for many consumers of a partition gather before they are
+    sent.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class PartitionSet:
         self._offline: set[TopicPartition] = set()
         self.wakeups = Wakeups(loop, gather_max_ms)
         self.throttle = ReplicationThrottle()
-        """For what followers read; without limit until it is configured."""
+        """Limits what followers read; without limit until it is configured."""
         self.reads = FetchReads(
             self._hosted,
             self.wakeups,
@@ -126,7 +127,8 @@ class PartitionSet:
         return hosted is not None and hosted.partition.leader is not None
 
     def leader_of(self, topic_partition: TopicPartition) -> tuple[int, int] | None:
-        """Leader id (−1: none) and leader epoch, as this broker was ordered; None: it has no role in the partition."""
+        """Leader id (−1: none) and leader epoch, as the controller ordered; None: this broker has no role in the
+        partition."""
         hosted = self._hosted.get(topic_partition)
         if hosted is None or hosted.partition.role is None:
             return None
@@ -137,13 +139,13 @@ class PartitionSet:
         return (hosted for hosted in self._hosted.values() if hosted.partition.leader is not None)
 
     def high_watermark_of(self, topic_partition: TopicPartition) -> int:
-        """0 for a partition without a role here: then nothing of its log is known to be committed."""
+        """The high watermark; 0 without a role here, because then no record is known to be committed."""
         hosted = self._hosted.get(topic_partition)
         return 0 if hosted is None or hosted.partition.role is None else hosted.partition.high_watermark
 
     def require(self, topic_partition: TopicPartition) -> HostedPartition:
-        """The partition. Raises KafkaStorageError when its directory is offline, NotLeaderOrFollowerError when another
-        broker has it, UnknownTopicOrPartitionError when nobody does."""
+        """The partition. Raises KafkaStorageError when its directory is offline, NotLeaderOrFollowerError when it is on
+        other brokers, UnknownTopicOrPartitionError when it does not exist."""
         hosted = self._hosted.get(topic_partition)
         if hosted is None:
             raise self._absence(topic_partition)
@@ -161,7 +163,7 @@ class PartitionSet:
         self._hosted[hosted.topic_partition] = hosted
 
     def forget(self, topic_partition: TopicPartition) -> None:
-        """The partition is not here any more; who waits for it is told so."""
+        """Remove a partition that is not here any more; waiting requests get an error."""
         self._offline.discard(topic_partition)
         hosted = self._hosted.pop(topic_partition, None)
         if hosted is not None:
@@ -242,8 +244,8 @@ class PartitionSet:
 
     def _refusal(self, hosted: HostedPartition, error: Exception) -> AppendResult:
         if not isinstance(error, KafkaError):
-            # A bug, whose traceback storage has logged. What one request meets harms no other; only a broken invariant
-            # says that what is in memory or on disk cannot be trusted any more.
+            # A bug, whose traceback storage has logged. It harms no other request. Only after a broken invariant the
+            # state in memory or on disk cannot be trusted any more.
             if isinstance(error, InvariantError):
                 self._broken(error)
             return AppendResult(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -262,7 +264,7 @@ class PartitionSet:
         required_acks: int = -1,
         guard: VerificationGuard | None = None,
     ) -> "asyncio.Future[int]":
-        """A coordinator's append: the base offset, once acknowledged. The future raises KafkaError."""
+        """Append for a coordinator: the base offset, once acknowledged. The future raises KafkaError."""
         future: asyncio.Future[int] = self._loop.create_future()
 
         def done(result: AppendResult) -> None:
@@ -291,10 +293,11 @@ class PartitionSet:
     # -- reads --------------------------------------------------------------------------------------------------------
 
     async def read_all(self, topic_partition: TopicPartition, max_bytes: int) -> AsyncIterator[memoryview]:
-        """All record batches from the log start to the LEO, also what is appended meanwhile: whole ones, up to
-        ``max_bytes`` at a time unless one is larger; read in the worker pool.
+        """All record batches from the log start to the LEO, including batches appended meanwhile, for a coordinator
+        that loads its partition. Reads in the worker pool, whole batches of up to ``max_bytes`` at a time unless one is
+        larger.
 
-        For a coordinator that loads its partition. Raises KafkaError.
+        Raises KafkaError.
         """
         log = self.require(topic_partition).log
         offset = 0
@@ -310,7 +313,8 @@ class PartitionSet:
     def list_offset(
         self, topic_partition: TopicPartition, query: OffsetQuery
     ) -> FoundOffset | Awaitable[FoundOffset | None] | None:
-        """An offset by time or at an end (ListOffsets); awaitable when the log must be read. None: no such record.
+        """An offset by time or at an end of the log (ListOffsets); awaitable when the log must be read. None: no such
+        record.
 
         Raises what `require` and `Partition.check_readable` raise, and OffsetNotAvailableError; also when awaited.
         """
@@ -336,9 +340,9 @@ class PartitionSet:
     def end_offset_for_epoch(
         self, topic_partition: TopicPartition, leader_epoch: int, current_leader_epoch: int
     ) -> EpochEnd:
-        """Where ``leader_epoch``, or the last one before it, ends in the leader's log; (-1, -1) when that is not known.
+        """Where ``leader_epoch``, or the last one before it, ends in the leader's log; (-1, -1) when that is unknown.
 
-        ``current_leader_epoch`` is the one the caller believes in. Raises KafkaError.
+        ``current_leader_epoch`` is the caller's view of the current epoch. Raises KafkaError.
         """
         hosted = self.require(topic_partition)
         hosted.partition.check_readable(current_leader_epoch, leader_only=True)
@@ -348,7 +352,7 @@ class PartitionSet:
     # -- time ---------------------------------------------------------------------------------------------------------
 
     def shrink_isrs(self) -> None:
-        """Propose ISRs without the followers that lag: to be called every half of replica.lag.time.max.ms."""
+        """Propose ISRs without the followers that lag; called every half of replica.lag.time.max.ms."""
         if self._propose_isr is None:
             return
         now_ms = self.monotonic_ms()
@@ -362,23 +366,23 @@ class PartitionSet:
     ) -> None:
         """The controller has written ``isr``; see `Partition.isr_change_accepted`."""
         hosted = self._hosted.get(partition.topic_partition)
-        if hosted is None or hosted.partition is not partition:  # it went offline, or was deleted and made anew
+        if hosted is None or hosted.partition is not partition:  # it went offline, or was deleted and created again
             return
         if partition.isr_change_accepted(change, tuple(isr), leader_epoch, partition_epoch, self.monotonic_ms()):
             self.wakeups.high_watermark_moved(hosted)
 
     def isr_change_refused(self, partition: Partition, change: PendingIsr, error: ErrorCode) -> bool:
-        """Whether to send it again; see `Partition.isr_change_refused`."""
-        is_to_be_sent_again = partition.isr_change_refused(change, error)
+        """Returns whether to send the change again; see `Partition.isr_change_refused`."""
+        should_send_again = partition.isr_change_refused(change, error)
         hosted = self._hosted.get(partition.topic_partition)
         if hosted is not None and hosted.partition is partition:
-            self._stop_waiting(hosted)  # for the one that was to join
-        return is_to_be_sent_again
+            self._stop_waiting(hosted)  # for the replica that was to join
+        return should_send_again
 
     def brokers_gone(self) -> None:
-        """Brokers are not registered any more: those that were about to join an ISR are waited for no longer. Nobody
-        else would notice before the next record comes, and who waits for acknowledgements may not send one."""
-        for hosted in tuple(self.leaders()):  # who is woken may change what is here
+        """Brokers are no longer registered: stop waiting for those that were about to join an ISR. Nothing else would
+        notice before the next record, and a producer that waits for acknowledgements may not send one."""
+        for hosted in tuple(self.leaders()):  # woken requests may change the set
             self._stop_waiting(hosted)
 
     def _stop_waiting(self, hosted: HostedPartition) -> None:
@@ -387,7 +391,7 @@ class PartitionSet:
         self.wakeups.low_watermark_moved(hosted)
 
     def monotonic_ms(self) -> int:
-        """The clock of lags and time-outs."""
+        """The clock of lags and timeouts."""
         return int(self._loop.time() * 1000)
 
     def close(self) -> None:
@@ -398,7 +402,7 @@ _UNKNOWN_EPOCH_END = EpochEnd(-1, -1)
 
 
 def _read_whole_batches(log: Log, offset: int, max_bytes: int) -> tuple[memoryview | None, int]:
-    """(batches from ``offset`` on, the offset behind them); None when there are none."""
+    """Returns the batches from ``offset`` on, and the offset behind them; None when there are none."""
     region = log.read(offset, max_bytes, log.log_end_offset, True).region
     data = memoryview(b"" if region is None else log.read_region(region))
     end = 0
@@ -408,7 +412,7 @@ def _read_whole_batches(log: Log, offset: int, max_bytes: int) -> tuple[memoryvi
 
 
 def _acknowledge(result: AppendResult, done: Callable[[AppendResult], None], error: ErrorCode) -> None:
-    """An append with acks=-1 has ended: it is written, and ``error`` says whether it is committed."""
+    """Complete an append with acks=-1: it is written, and ``error`` says whether it is committed."""
     if error:
         result.error = error
         result.base_offset = -1 if error is ErrorCode.NOT_LEADER_OR_FOLLOWER else result.base_offset

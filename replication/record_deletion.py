@@ -1,7 +1,7 @@
-"""Deleting the oldest records of a partition on demand (DeleteRecords, KIP-107).
+"""Deletes the oldest records of a partition on request (DeleteRecords, KIP-107).
 
-The leader's log start offset moves at once; the records are gone when every live replica's has followed, which
-followers learn with their next fetches. Segments that lie before it are deleted by the next round of retention.
+The leader's log start offset moves at once. The records are gone when the log start offset of every live replica has
+followed; followers learn it with their next fetches. The next round of retention deletes the segments before it.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from .partition_set import INTERNAL_TOPICS, PartitionSet
 __all__ = ["HIGH_WATERMARK", "NO_LOW_WATERMARK", "Deleted", "RecordDeletion"]
 
 HIGH_WATERMARK = -1
-"""In place of an offset: everything that is committed."""
+"""Stands for the high watermark: delete everything that is committed."""
 NO_LOW_WATERMARK = -1
 
 
 class Deleted(NamedTuple):
-    """``low_watermark``: the lowest log start offset of the live replicas. With REQUEST_TIMED_OUT it has not got far
-    enough yet, but will."""
+    """``low_watermark``: the lowest log start offset of the live replicas. With REQUEST_TIMED_OUT it has not arrived
+    yet, but will."""
 
     error: ErrorCode
     low_watermark: int
@@ -42,7 +42,7 @@ class RecordDeletion:
         self._partitions = partitions
 
     async def delete(self, topic_partition: TopicPartition, offset: int, timeout_ms: int) -> Deleted:
-        """Delete the records before ``offset``, and wait at most so long for the other replicas.
+        """Delete the records before ``offset``, and wait at most ``timeout_ms`` for the other replicas.
 
         Raises what `PartitionSet.require` raises, and InvalidTopicError for internal topics, NotLeaderOrFollowerError,
         PolicyViolationError when the topic's ``cleanup.policy`` has no ``delete``, OffsetOutOfRangeError.
@@ -55,9 +55,9 @@ class RecordDeletion:
         return await self._replicated(hosted, target, timeout_ms)
 
     async def _replicated(self, hosted: HostedPartition, target: int, timeout_ms: int) -> Deleted:
-        """When the low watermark has reached ``target``, the time is up or the leadership lost."""
+        """Wait until the low watermark has reached ``target``, the time is up or the leadership is lost."""
         partition = hosted.partition
-        if partition.leader is None:  # lost while the log was busy
+        if partition.leader is None:  # the leadership was lost while the log was busy
             raise NotLeaderOrFollowerError()
         if partition.low_watermark() >= target:
             return Deleted(ErrorCode.NONE, partition.low_watermark())
@@ -97,5 +97,5 @@ def _move_log_start(log: Log, offset: int) -> None:
 
 
 def _settle(verdict: "asyncio.Future[ErrorCode]", error: ErrorCode) -> None:
-    if not verdict.done():  # who waited may be gone
+    if not verdict.done():  # the caller may have been cancelled
         verdict.set_result(error)

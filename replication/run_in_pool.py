@@ -13,14 +13,15 @@ T = TypeVar("T")
 
 
 class Offload:
-    """``await offload(function)``: runs it on a worker, as bulk, of one source, or not; raises what it raises."""
+    """``await offload(function)`` runs it in the worker pool; raises what it raises. As long work, functions of one
+    source take turns with those of others."""
 
     def __init__(self, pool: Pool, *, is_long: bool = False) -> None:
         self._pool = pool
         self._source = LongWorkSource() if is_long else None
 
     def __call__(self, function: Callable[[], T], source: LongWorkSource | None = None) -> "asyncio.Future[T]":
-        """``source``: another one that it is bulk of."""
+        """``source``: the source of this long work, in place of the default one."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def run() -> None:
@@ -40,7 +41,7 @@ class Offload:
 
 
 def _succeed(future: "asyncio.Future[T]", result: T) -> None:
-    if not future.done():  # who waited may be gone
+    if not future.done():  # the caller may have been cancelled
         future.set_result(result)
 
 

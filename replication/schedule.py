@@ -1,5 +1,5 @@
-"""What replication does by the clock: high watermark checkpoints, ISRs without the followers that lag, and another try
-where the disk was full."""
+"""The periodic tasks of replication: high watermark checkpoints, removing lagging followers from ISRs, retries after a
+full disk."""
 
 import asyncio
 import logging
@@ -16,11 +16,12 @@ _SPACE_RETRY_MS = 2_000
 
 
 class ReplicationSchedule:
-    """Made and used on the loop. ``stop`` ends it with a last checkpoint, if it was started: before that, partitions
-    have not taken their roles yet, and the checkpoint of the last run knows more.
+    """Made and used on the event loop.
 
-    ``checkpoint_interval_ms`` is replica.high.watermark.checkpoint.interval.ms; ISRs are looked at every half of
-    replica.lag.time.max.ms, so that a follower is out after at most one and a half of it.
+    ``stop`` writes a last checkpoint if `start` was called. Before that, partitions do not have their roles, and the
+    checkpoint of the last run is better. ``checkpoint_interval_ms`` is replica.high.watermark.checkpoint.interval.ms.
+    ISRs are checked every half of replica.lag.time.max.ms, so that a follower is out after at most one and a half of
+    it.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class ReplicationSchedule:
         self._stopped = False
 
     def start(self) -> None:
-        """When the partitions that are led or followed here have their roles."""
+        """Call this when the partitions that are led or followed here have their roles."""
         self._started = True
         self._repeat("checkpoint", self._checkpoint_interval_ms, self._start_checkpoint)
         self._repeat("shrink", self._shrink_interval_ms, self._partitions.shrink_isrs)

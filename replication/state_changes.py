@@ -1,11 +1,11 @@
-"""What the controller orders: which replicas are here, who leads, which go (LeaderAndIsr, StopReplica).
+"""Carries out the controller's orders (LeaderAndIsr, StopReplica): which replicas are here, which lead, which go.
 
-One order at a time. Making logs and writing leader epochs touches files, so it happens in the worker pool and on the
-logs' strands; roles change on the loop, all at once for each partition:
+One order at a time. Creating logs and writing leader epochs touches files, so it happens in the worker pool and on the
+logs' strands. Roles change on the event loop, at once for each partition:
 
-    to lead:    log there ► fence and epoch start on the strand ► leader, by the LEO that the strand found ► what
-                clients have appended since
-    to follow:  follower at once, who waits is told ► fence on the strand ► fetch
+    to lead:    log exists ► fence and epoch start on the strand ► leader, with the LEO of the strand ► the appends that
+                clients have sent meanwhile
+    to follow:  follower at once, waiting requests fail ► fence on the strand ► fetch
 """
 
 import asyncio
@@ -42,11 +42,11 @@ _NAMED_IN_A_LINE = 3
 
 NO_EPOCH = -1
 EPOCH_DURING_DELETE = -2
-"""A topic being deleted does not get a new leader epoch; this one passes any check."""
+"""Sent in place of a leader epoch for a topic that is being deleted; it passes any check."""
 
 
 class Leadership(NamedTuple):
-    """A partition and the leader epoch under which its leadership began or ended here."""
+    """A partition, and the leader epoch in which its leadership began or ended here."""
 
     topic_partition: TopicPartition
     leader_epoch: int
@@ -61,12 +61,12 @@ class ReplicaStop(NamedTuple):
 
 
 LeadershipListener = Callable[[Sequence[Leadership], Sequence[Leadership]], None]
-"""``(elected, resigned)``: coordinators load and unload what the partitions hold. EPOCH_DURING_DELETE stands with one
-that resigned because its topic is deleted: a topic of that name that is made later counts its leader epochs anew."""
+"""``(elected, resigned)``: coordinators load and unload what the partitions hold. A partition that resigned because its
+topic is deleted has EPOCH_DURING_DELETE: a later topic of that name counts its leader epochs anew."""
 
 
 class Following(Protocol):
-    """`ReplicaFetchers`, as far as the controller's orders concern them."""
+    """The part of `ReplicaFetchers` that is used here."""
 
     def follow(self, hosted: HostedPartition, leader_id: int) -> None: ...
     def unfollow(self, topic_partition: TopicPartition) -> None: ...
@@ -75,7 +75,7 @@ class Following(Protocol):
 
 
 class TopicSettings(Protocol):
-    """What is needed of a TopicConfig."""
+    """The part of `TopicConfig` that is used here."""
 
     def int(self, name: str) -> int: ...
     def boolean(self, name: str) -> bool: ...
@@ -83,9 +83,9 @@ class TopicSettings(Protocol):
 
 
 class StateChanges:
-    """Carries out the controller's orders on ``partitions``. Its methods are called on the loop.
+    """Carries out the controller's orders on ``partitions``. Its methods are called on the event loop.
 
-    ``fetchers`` keep what is followed here a copy of its leader's; None: there are no other brokers.
+    ``fetchers`` keep the followed partitions a copy of their leaders'; None: there are no other brokers.
     """
 
     def __init__(
@@ -116,12 +116,12 @@ class StateChanges:
         self.controller_epoch = -1
 
     def on_leadership(self, listener: LeadershipListener) -> None:
-        """Have ``listener`` called with each leadership that begins or ends here, in the same turn of the loop: nobody
-        is told anything on the ground of one that is over, however long the rest of the order takes."""
+        """Call ``listener`` with each leadership that begins or ends here, in the same turn of the loop: no request is
+        answered by a leadership that is over, however long the rest of the order takes."""
         self._listeners.append(listener)
 
     async def load_high_watermarks(self) -> None:
-        """Read the checkpoints of the last run: before the first order."""
+        """Read the checkpoints of the last run; call it before the first order."""
         self._checkpointed = dict(await self._offload(self._logs.checkpoints.read_high_watermarks))
 
     # -- LeaderAndIsr -------------------------------------------------------------------------------------------------
@@ -131,22 +131,22 @@ class StateChanges:
     ) -> dict[TopicPartition, ErrorCode]:
         """Take the roles that the controller gives; a code for each partition, NONE also where nothing is new.
 
-        A log for which the disk has no room is LEADER_NOT_AVAILABLE, not the KAFKA_STORAGE_ERROR by which a controller
-        takes a replica for lost: it is tried again, see `retry_for_space`. Where there is a log, and no room to write
-        down where the leader epoch begins, the partition is led, and only appends are refused until it is written.
+        A log for which the disk has no room is LEADER_NOT_AVAILABLE. KAFKA_STORAGE_ERROR would tell the controller that
+        the replica is lost; the log is created later, see `retry_for_space`. When the log exists but the start of the
+        leader epoch cannot be written, the partition is led and refuses appends until it can.
 
-        Raises ControllerMovedError when the order is of an older controller than one that spoke before.
+        Raises ControllerMovedError when an older controller than the last one sent the order.
         """
         async with self._one_at_a_time:
             self._check_controller(controller_epoch)
             return await self._take_roles(states)
 
     def lacks_log(self, topic_partition: TopicPartition) -> bool:
-        """Whether there is no log here that could be led or followed: one is to be made."""
+        """Whether the log has to be created before this broker can lead or follow."""
         return self._logs.get(topic_partition) is None and not self._partitions.is_offline(topic_partition)
 
     async def retry_for_space(self) -> None:
-        """Take the roles that were given while the disk was full, as far as there is room now."""
+        """Take the roles that waited for disk space, as far as there is room now."""
         if self._wanting_space or self._epochs_unwritten:
             async with self._one_at_a_time:
                 await self._take_roles(list(self._wanting_space.values()))
@@ -154,7 +154,7 @@ class StateChanges:
                     await self._write_epochs(hosted)
 
     async def _write_epochs(self, hosted: HostedPartition) -> None:
-        """Write down the leader epochs for which there was no room: then appends are taken."""
+        """Write the leader epochs for which there was no room; their partitions then accept appends."""
         topic_partition = hosted.topic_partition
         if self._partitions.get(topic_partition) is hosted:
             try:
@@ -187,7 +187,7 @@ class StateChanges:
         self.controller_epoch = controller_epoch
 
     async def _take_role(self, state: PartitionState) -> tuple[ErrorCode, bool]:
-        """(code, whether the leader epoch was new)."""
+        """Returns the code, and whether the leader epoch was new."""
         waited = self._wanting_space.pop(state.topic_partition, None)
         try:
             hosted = await self._host(state)
@@ -212,7 +212,7 @@ class StateChanges:
         return ErrorCode.NONE, True
 
     async def _host(self, state: PartitionState) -> HostedPartition | None:
-        """The partition with its log, opened or made; None when ``state`` brings nothing new. Raises KafkaError."""
+        """The partition with its log, opened or created; None when ``state`` brings nothing new. Raises KafkaError."""
         topic_partition = state.topic_partition
         if self._partitions.is_offline(topic_partition):
             raise KafkaStorageError("its log directory is offline")
@@ -237,19 +237,19 @@ class StateChanges:
         return self._new_hosted(state, await self._open_log(state))
 
     async def _open_log(self, state: PartitionState) -> Log:
-        """The log, made if need be, with its topic id."""
+        """The log, created if necessary, with its topic id."""
         try:
             log: Log = await self._offload(
                 lambda: self._logs.get_or_create(state.topic_partition, state.is_new, state.topic_id)
             )
-        except ValueError as error:  # the log on disk is of another topic of that name
+        except ValueError as error:  # the log on disk belongs to an earlier topic of that name
             raise InconsistentTopicIdError(str(error)) from error
         return log
 
     def _new_hosted(self, state: PartitionState, log: Log) -> HostedPartition:
         topic_partition = state.topic_partition
         strand = self._logs.strand(topic_partition)
-        if strand is None:  # the directory failed while we were away
+        if strand is None:  # the directory failed meanwhile
             raise KafkaStorageError("its log directory is offline")
         partition = Partition(
             topic_partition, self._broker_id, replica_lag_time_max_ms=self._lag_max_ms, is_alive=self._is_alive
@@ -280,7 +280,7 @@ class StateChanges:
         partition = hosted.partition
         if self._partitions.get(hosted.topic_partition) is not hosted:
             raise KafkaStorageError("its log directory failed meanwhile")
-        # Again: an order to follow that was given up begins to fetch when its fence has its turn, before ours.
+        # Again: an abandoned order to follow starts its fetcher when its fence runs, before ours.
         self._unfollow(hosted.topic_partition)
         if not hosted.log.are_epochs_written:
             self._epochs_unwritten[hosted.topic_partition] = hosted
@@ -317,23 +317,23 @@ class StateChanges:
         fenced: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def begin_to_fetch(outcome: Exception | None) -> None:
-            # Also when the order is waited for no more: a controller on this broker resigns, and under the same epoch
+            # Also when nobody awaits the order any more: a controller on this broker resigns, and under the same epoch
             # the next one brings nothing new.
             try:
                 if not isinstance(outcome, Exception):
                     self._fetch(hosted, state)
-            except Exception as error:  # a bug: the order ends with it, and lets the next ones have their turn
+            except Exception as error:  # a bug: the order ends, and the next ones run
                 outcome = error
                 raise
             finally:
                 settle(fenced, outcome)
 
-        # Not before: what an earlier leader sent, or this broker took as leader, is in the log then or refused.
+        # Not before: by then records of an earlier leader, or of this broker's leadership, are in the log or refused.
         hosted.strand.submit(lambda log: log.fence(state.leader_epoch), begin_to_fetch)
         await fenced
 
     def _fetch(self, hosted: HostedPartition, state: PartitionState) -> None:
-        """Unless there was another order since."""
+        """Start the fetcher, unless there was another order since."""
         partition = hosted.partition
         is_in_force = partition.leader_epoch == state.leader_epoch and partition.leader_id == state.leader
         is_here = self._partitions.get(hosted.topic_partition) is hosted
@@ -349,7 +349,7 @@ class StateChanges:
     async def stop_replicas(
         self, stops: Sequence[ReplicaStop], controller_epoch: int
     ) -> dict[TopicPartition, ErrorCode]:
-        """Stop replicas, and delete the logs of those that are to go; a code for each.
+        """Stop replicas, and delete the logs of those whose ``delete`` is set; a code for each.
 
         Raises ControllerMovedError as above.
         """
@@ -373,7 +373,7 @@ class StateChanges:
         return ErrorCode.NONE
 
     async def _delete_log(self, topic_partition: TopicPartition) -> None:
-        """Returns when the log's directory has its name no more, so that a new log can be made under it."""
+        """Returns when the log's directory has been renamed, so that a new log can be created under its name."""
         renamed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._checkpointed.pop(topic_partition, None)
         self._logs.deletion.delete_log(topic_partition, partial(settle, renamed))
@@ -413,13 +413,13 @@ class StateChanges:
         self._tell([], resigned)
 
     def topic_settings_changed(self, topic: str) -> None:
-        """Go by a topic's new settings; those of its logs change with `LogStore.update_topic_config`."""
+        """Apply a topic's new settings. Its logs get theirs by `LogStore.update_topic_config`."""
         for hosted in self._partitions:
             if hosted.topic_partition.topic == topic:
                 self._apply_settings(hosted)
 
     def default_settings_changed(self) -> None:
-        """Go by the broker's new settings where topics have none; their logs do with `LogStore.update_config`."""
+        """Apply the broker's new settings to topics without their own. Logs get theirs by `LogStore.update_config`."""
         for hosted in self._partitions:
             self._apply_settings(hosted)
 
@@ -434,7 +434,7 @@ class StateChanges:
         hosted.is_throttled_as_follower = is_named(throttled, number, self._broker_id)
 
     async def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermarks: every replica.high.watermark.checkpoint.interval.ms, and at a clean stop."""
+        """Write the high watermarks; called every replica.high.watermark.checkpoint.interval.ms and at a clean stop."""
         high_watermarks = {hosted.topic_partition: hosted.partition.high_watermark for hosted in self._partitions}
         if high_watermarks:
             await self._offload(lambda: self._logs.checkpoints.write_high_watermarks(high_watermarks))
@@ -446,12 +446,12 @@ class StateChanges:
 
 
 def _agree(first: UUID | None, second: UUID | None) -> bool:
-    """Whether two topic ids can be of one topic; who does not know it contradicts nobody."""
+    """Whether two topic ids can belong to one topic; None agrees with any."""
     return first is None or second is None or not first.int or first == second
 
 
 def _log_roles(role: str, changes: Sequence[Leadership]) -> None:
-    """One line for the order, however many partitions it is about; a line for each is at level debug."""
+    """Log one line for the order, however many partitions it concerns; each has its own line at level debug."""
     if changes:
         named = ", ".join(f"{partition} (leader epoch {epoch})" for partition, epoch in changes[:_NAMED_IN_A_LINE])
         more = f" and {len(changes) - _NAMED_IN_A_LINE} more" if len(changes) > _NAMED_IN_A_LINE else ""

@@ -1,11 +1,10 @@
-"""Is a partition in the transaction that is about to begin in it? (KIP-890)
+"""Verifies that a partition is part of the transaction that a batch would start in it (KIP-890).
 
-A batch of a transaction that was never told of the partition, or that has ended meanwhile, would leave a transaction
-open there which nobody ends, and ``read_committed`` consumers would wait behind it for good. So the first batch waits
-until the coordinator has said yes; what follows in the same transaction is not asked for. In Kafka: ReplicaManager's
+Why: the coordinator never ends a transaction in a partition it was not told of, or one that has ended meanwhile. Such a
+batch would leave a transaction open for good, and ``read_committed`` consumers would wait behind it.
+How: the first batch waits until the coordinator has confirmed; later batches of the same transaction need no check. The
+log's guard (`storage/producers/verification_guards.py`) holds the state of a check. Kafka: ReplicaManager's
 maybeStartTransactionVerificationForPartitions.
-
-What is known of a question while it is under way is the log's guard (`storage/producers/verification_guards.py`).
 """
 
 from collections.abc import Callable
@@ -33,12 +32,12 @@ _RETRIABLE = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-"""Old clients don't know that a produce can fail so. They send it again at NOT_ENOUGH_REPLICAS, at which they don't ask
-for metadata either."""
+"""Old clients do not expect a produce to fail so. At NOT_ENOUGH_REPLICAS they send it again, and do not fetch metadata.
+"""
 
 
 class ProducerBatch(NamedTuple):
-    """Who wrote a transactional batch, as its header says."""
+    """The producer of a transactional batch, from the batch's header."""
 
     producer_id: int
     producer_epoch: int
@@ -46,7 +45,7 @@ class ProducerBatch(NamedTuple):
 
 
 class TransactionPart(NamedTuple):
-    """What a coordinator is asked about."""
+    """The partition and producer that a coordinator is asked about."""
 
     transactional_id: str
     producer_id: int
@@ -55,17 +54,17 @@ class TransactionPart(NamedTuple):
 
 
 AskCoordinator = Callable[[TransactionPart, Callable[[ErrorCode], None]], None]
-"""Is it in the transaction? What is given is called once with the answer, maybe before this returns;
-TRANSACTION_ABORTABLE: it is not."""
+"""Asks whether the partition is in the transaction. The callback is called once with the answer, maybe before this
+returns; TRANSACTION_ABORTABLE: it is not."""
 
 Checked = Callable[[ErrorCode, VerificationGuard | None], None]
-"""The code, and the guard to append under."""
+"""Called with the code, and the guard to append under."""
 
 _Question = tuple[VerificationGuard, TransactionPart]
 
 
 class TransactionChecks:
-    """``clock_ms`` is the wall clock. All on the loop."""
+    """``clock_ms`` is the wall clock. Everything runs on the event loop."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class TransactionChecks:
         self._clock_ms = clock_ms
         self._waiting: dict[_Question, list[Checked]] = {}
         self._asked: dict[TransactionPart, VerificationGuard] = {}
-        """The guard of the last question about each part, while that waits for its answer."""
+        """The guard of the last check of each part that waits for its answer."""
 
     def append(
         self, transactional_id: str, version: int, request: AppendRequest, done: Callable[[AppendResult], None]
@@ -110,8 +109,9 @@ class TransactionChecks:
     def check(
         self, topic_partition: TopicPartition, transactional_id: str, batch: ProducerBatch, checked: Checked
     ) -> None:
-        """May ``batch`` be appended? ``checked`` is called once, maybe before this returns; for what comes while the
-        same is asked already, in the order in which it came. Who leads the partition is looked at by the append."""
+        """Check whether ``batch`` may be appended. ``checked`` is called once, maybe before this returns. While a check
+        of the same part is under way, callbacks are called in the order in which they came. The append itself checks
+        the leadership."""
         hosted = self._partitions.get(topic_partition)
         if hosted is None or hosted.partition.leader is None:
             checked(ErrorCode.NONE, None)
@@ -121,7 +121,7 @@ class TransactionChecks:
         if not self.is_enabled or producers.has_open_transaction(batch.producer_id):
             if asked is None:
                 checked(ErrorCode.NONE, OPEN_TRANSACTION if self.is_enabled else None)
-            else:  # a batch before it came when the first one was verified, but not yet in the log
+            else:  # an earlier batch is verified, but not in the log yet
                 self._waiting[asked, part].append(checked)
             return
         guard = producers.guards.begin(*batch, self._clock_ms(), producers.max_producers)
@@ -141,10 +141,10 @@ class TransactionChecks:
 
 
 def producer_of(records: memoryview | bytearray | bytes) -> ProducerBatch | None:
-    """Of the record batch in ``records``; None when it is not transactional, or not of a producer with an id."""
+    """The producer of the record batch; None when it is not transactional, or its producer has no id."""
     try:
         batch = read_header(records, 0, len(records))
-    except CorruptRecordError:  # which is told where it is to be appended
+    except CorruptRecordError:  # the append raises it again
         return None
     if batch is None or batch.magic < 2 or not batch.is_transactional or batch.producer_id < 0:
         return None

@@ -1,4 +1,4 @@
-"""What a client may do with a resource, as a set of bits (KIP-430). Without an authorizer: everything."""
+"""The operations that a client may do with a resource, as a set of bits (KIP-430). Without an authorizer: all."""
 
 from enum import IntEnum
 
@@ -8,7 +8,7 @@ NOT_ASKED = -(2**31)
 
 
 class AclOperation(IntEnum):
-    """Kafka's numbers."""
+    """Kafka's numbers of the operations."""
 
     READ = 3
     WRITE = 4

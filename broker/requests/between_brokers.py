@@ -1,7 +1,7 @@
-"""What only brokers may ask of a broker: it is taken on their own listeners alone.
+"""Requests that only brokers may send: they are accepted on the brokers' own listeners alone.
 
-Without authentication that is all that keeps a client from playing controller or replica; a listener of its own for
-the brokers (``inter.broker.listener.name``) can be kept from clients by the network.
+Limits: without authentication, nothing else keeps a client from acting as controller or replica. The network can keep
+clients from a separate listener for brokers (``inter.broker.listener.name``).
 """
 
 from collections.abc import Awaitable
@@ -22,7 +22,7 @@ def listeners_between_brokers(config: Config) -> tuple[str, ...]:
 
 
 class BetweenBrokers:
-    """Handler: ``handler``, for requests that came by one of ``listeners``. ClusterAuthorizationError for others."""
+    """A handler: calls ``handler`` for requests on one of ``listeners``; ClusterAuthorizationError for others."""
 
     def __init__(self, handler: Handler, listeners: tuple[str, ...]) -> None:
         self._handler = handler
@@ -30,5 +30,5 @@ class BetweenBrokers:
 
     def __call__(self, context: RequestContext, request: Any) -> Any | Awaitable[Any]:
         if context.address.listener_name not in self._listeners:
-            raise ClusterAuthorizationError("Only brokers may ask this, on the listener that is for brokers.")
+            raise ClusterAuthorizationError("Only brokers may send this request, on the listener for brokers.")
         return self._handler(context, request)

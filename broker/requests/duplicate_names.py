@@ -1,16 +1,18 @@
-"""Names that a request repeats. Kafka answers each of them, and so does this broker, as far as that is harmless: forty
-kilobytes that name one group twenty thousand times would otherwise ask for gigabytes, and so would two hundred that
-name each of two thousand topics ten times."""
+"""Detects requests that name the same thing again and again.
+
+Kafka answers each repetition, and so does this broker while they are few. Otherwise 40 KB that name one group 20,000
+times, or 200 KB that name each of 2,000 topics ten times, would ask for gigabytes.
+"""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
-__all__ = ["MOST_REPEATS", "is_repetitive"]
+__all__ = ["MAX_DUPLICATES", "has_many_duplicates"]
 
-MOST_REPEATS = 10
+MAX_DUPLICATES = 10
 
 
-def is_repetitive(names: Iterable[Hashable]) -> bool:
-    """Whether so many of them have come before: then each is to be answered once."""
+def has_many_duplicates(names: Iterable[Hashable]) -> bool:
+    """Whether ``names`` has so many duplicates that each name is to be answered only once."""
     counts = Counter(names)
-    return counts.total() - len(counts) >= MOST_REPEATS
+    return counts.total() - len(counts) >= MAX_DUPLICATES

@@ -1,4 +1,4 @@
-"""What was found for partitions, in the shape of most answers: topic by topic, each once."""
+"""Groups the results of partitions by topic, as most responses list them."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def partitions_by_topic(results: Mapping[TopicPartition, T]) -> dict[str, list[tuple[int, T]]]:
-    """Topic → (partition index, what was found for it), in the order in which they came."""
+    """Topic → (partition index, result), in the order of ``results``."""
     topics: dict[str, list[tuple[int, T]]] = {}
     for (topic, index), result in results.items():
         topics.setdefault(topic, []).append((index, result))

@@ -1,20 +1,20 @@
-"""Requests that name very many things, of which each is little work, leave the loop to others in between."""
+"""Iteration that yields to the event loop now and then, for requests that name very many items."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import TypeVar
 
-__all__ = ["BETWEEN_PAUSES", "with_pauses"]
+__all__ = ["ITEMS_BETWEEN_YIELDS", "with_yields"]
 
-BETWEEN_PAUSES = 100
-"""Things: a millisecond's work, where one takes ten microseconds."""
+ITEMS_BETWEEN_YIELDS = 100
+"""Items: a millisecond's work, if one takes ten microseconds."""
 
 T = TypeVar("T")
 
 
-async def with_pauses(things: Iterable[T]) -> AsyncIterator[T]:
-    """``things``, one after the other."""
-    for number, thing in enumerate(things, 1):
-        yield thing
-        if not number % BETWEEN_PAUSES:
+async def with_yields(items: Iterable[T]) -> AsyncIterator[T]:
+    """Iterate over ``items``; other tasks run after every `ITEMS_BETWEEN_YIELDS` of them."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if not number % ITEMS_BETWEEN_YIELDS:
             await asyncio.sleep(0)

@@ -1,8 +1,8 @@
-"""A fetch session from the side of who fetches (KIP-227; Kafka: FetchSessionHandler). Pure.
+"""A fetch session as the fetcher keeps it (KIP-227; Kafka: FetchSessionHandler). Pure.
 
-The first request names every partition, epoch 0; the leader opens a session. The following ones, epoch 1, 2, …, name
-only the partitions of which something changed. After any doubt the session is given up and a new one asked for: a
-request with epoch 0 that still names the old session closes that one.
+The first request (epoch 0) names every partition, and the leader opens a session. Later requests (epoch 1, 2, …) name
+only the partitions that changed. After an error the fetcher gives the session up: a request with epoch 0 that names the
+old session closes it and opens a new one.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,7 +18,8 @@ __all__ = ["ClientFetchSession", "SessionRequest"]
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """What to send. ``forgotten``: partitions of the session that are not wanted any more, or not as they were."""
+    """The next request. ``forgotten``: partitions of the session that the fetcher does not want any more, or wants in
+    another way."""
 
     session_id: int
     epoch: int
@@ -36,15 +37,15 @@ class ClientFetchSession:
         self._session_id = NO_SESSION
         self._epoch = INITIAL_EPOCH
         self._partitions: dict[TopicPartition, WantedPartition] = {}
-        """What the leader believes to be wanted."""
+        """The partitions of the session, as the leader knows them."""
         self._without_id: dict[TopicPartition, None] = {}
 
     def request(
         self, wanted: Mapping[TopicPartition, WantedPartition], changed: Iterable[TopicPartition]
     ) -> SessionRequest | None:
-        """The next request, with which ``wanted`` are the partitions of the session; None: there is nothing to ask.
+        """The request after which ``wanted`` are the partitions of the session; None when there is nothing to fetch.
 
-        Only of those ``changed`` it may be something else than in the request before.
+        ``changed``: only these partitions may differ from the request before.
         """
         named: dict[TopicPartition, WantedPartition] = {}
         forgotten: dict[TopicPartition, WantedPartition] = {}
@@ -67,7 +68,7 @@ class ClientFetchSession:
         named: dict[TopicPartition, WantedPartition],
         forgotten: dict[TopicPartition, WantedPartition],
     ) -> None:
-        """Have the session agree with ``want``, and the request say so."""
+        """Record ``want`` in the session and in the request."""
         known = self._partitions.get(topic_partition)
         if known == want:
             return
@@ -79,12 +80,12 @@ class ClientFetchSession:
             self._without_id[topic_partition] = None
         else:
             self._without_id.pop(topic_partition, None)
-        # Also a topic that was deleted and made anew in between.
+        # Also a topic that was deleted and created again in between.
         if known is not None and (want is None or known.topic_id not in (want.topic_id, None)):
             forgotten[topic_partition] = known
 
     def answered(self, session_id: int, error: ErrorCode, partitions: Collection[TopicPartition]) -> bool:
-        """An answer came to the last request; returns whether what it holds may be used."""
+        """The leader answered the last request; returns whether the response may be used."""
         if error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
             self._begin_anew(NO_SESSION)
             return False
@@ -95,7 +96,7 @@ class ClientFetchSession:
             self._begin_anew(self._session_id)
             return False
         if self._epoch == INITIAL_EPOCH:
-            if len(partitions) < len(self._partitions):  # a full answer has all
+            if len(partitions) < len(self._partitions):  # a full response has all partitions
                 self._begin_anew(NO_SESSION)
                 return False
             self._session_id = session_id
@@ -107,7 +108,7 @@ class ClientFetchSession:
         return True
 
     def failed(self) -> None:
-        """No answer came to the last request: whether the leader has taken it into the session nobody knows."""
+        """The last request got no response: the leader may or may not have noted it in the session."""
         self._begin_anew(self._session_id)
 
     def _begin_anew(self, closing: int) -> None:

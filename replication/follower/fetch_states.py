@@ -1,13 +1,13 @@
-"""The partitions of one fetcher, each with how far it is and what it does next. Pure: time is passed in.
+"""The partitions of one fetcher, each with its fetch position and its next step. Pure: time is passed in.
 
-    Truncating   its log may have more than the leader's: ask the leader, or cut at the high watermark
-    Fetching     its log is a beginning of the leader's, or the leader says with each answer that it is not
+    Truncating   the log may have more than the leader's: ask the leader, or cut at the high watermark
+    Fetching     the log is a prefix of the leader's, or the leader's responses say where it diverges
 
-Either may be delayed for a while, after an error. A partition that cannot go on without an order of the controller
-(its leader epoch is over, its disk fails) is taken out, and counts as failed until it is added again.
+After an error either state may be delayed. A partition that needs an order of the controller (its leader epoch is over,
+or its disk fails) is removed, and counts as failed until it is added again.
 
-A state never changes: a step that awaits something compares, before it replaces the state, whether it is still the one
-that it began with. Whatever happened meanwhile (another leader, a stop, an answer) has replaced it.
+A state is immutable. A step that awaits something replaces the state only if it is still the state the step began with:
+a new leader, a stop or another response has replaced it otherwise.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,8 +28,8 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FetchState:
-    """``last_fetched_epoch`` is -1 when the log has no epochs. ``lag`` is None until an answer has told it; 0 or less
-    means in sync. ``delayed_until_ms``: on the clock of the loop; 0 is no delay."""
+    """``last_fetched_epoch`` is -1 when the log has no epochs. ``lag``: records behind the leader, None until a
+    response has told it; 0 or less means in sync. ``delayed_until_ms`` is on the loop's clock; 0 means no delay."""
 
     topic_id: UUID | None
     fetch_offset: int
@@ -45,7 +45,7 @@ class FetchState:
 
     @property
     def is_steady(self) -> bool:
-        """Fetching, in sync and not delayed: only an answer, or an order, changes what is asked for next."""
+        """Fetching, in sync and not delayed: only a response or an order changes the next request."""
         return self.phase is Phase.FETCHING and self.is_in_sync and not self.delayed_until_ms
 
     def is_delayed(self, now_ms: int) -> bool:
@@ -61,23 +61,23 @@ class FetchState:
     def initial(
         topic_id: UUID | None, offset: int, leader_epoch: int, last_fetched_epoch: int, *, truncates_on_fetch: bool
     ) -> "FetchState":
-        """At the beginning under a leader epoch. ``truncates_on_fetch``: the leader says in its answers where logs
-        diverge, so there is no need to ask before; without epochs there is nothing that it could compare."""
+        """The first state under a leader epoch. ``truncates_on_fetch``: the leader says in its fetch responses where
+        logs diverge, so the fetcher need not ask first. A log without epochs gives the leader nothing to compare."""
         phase = Phase.FETCHING if truncates_on_fetch and last_fetched_epoch >= 0 else Phase.TRUNCATING
         epoch = last_fetched_epoch if truncates_on_fetch else -1
         return FetchState(topic_id, offset, leader_epoch, phase, epoch)
 
     def truncated(self, offset: int, last_epoch: int, *, is_final: bool) -> "FetchState":
-        """The log was cut to ``offset``, where its last epoch is ``last_epoch``. A delay goes on."""
+        """The log was truncated to ``offset``; its last epoch is now ``last_epoch``. A delay stays."""
         phase = Phase.FETCHING if is_final else Phase.TRUNCATING
         return replace(self, fetch_offset=offset, last_fetched_epoch=last_epoch, phase=phase)
 
     def reset(self, offset: int, last_epoch: int, lag: int) -> "FetchState":
-        """The leader had not got our offset: go on from ``offset``."""
+        """The leader does not have the fetch offset: continue from ``offset``."""
         return FetchState(self.topic_id, offset, self.leader_epoch, Phase.FETCHING, last_epoch, lag)
 
     def advanced(self, next_offset: int, last_epoch: int, leader_high_watermark: int) -> "FetchState":
-        """An answer was taken in. ``last_epoch``: of its last batch, -1 when it had none."""
+        """A response was appended. ``last_epoch``: the epoch of its last batch, -1 when it had none."""
         invariant(next_offset >= self.fetch_offset, f"fetch offset {self.fetch_offset} would fall to {next_offset}")
         return FetchState(
             self.topic_id,
@@ -89,19 +89,19 @@ class FetchState:
         )
 
     def delayed(self, until_ms: int) -> "FetchState":
-        """With 0: not any more."""
+        """0 ends the delay."""
         return replace(self, delayed_until_ms=until_ms)
 
 
 class FetchStates:
-    """In the order in which partitions are asked for: whose state changed goes to the end."""
+    """The states, in the order of the next fetch: a partition whose state changed goes to the end."""
 
     def __init__(self) -> None:
         self._states: dict[TopicPartition, FetchState] = {}
         self._unsteady: dict[TopicPartition, None] = {}
         self._changed: dict[TopicPartition, None] = {}
         self.failed: dict[TopicPartition, None] = {}
-        """Those that wait for an order of the controller."""
+        """Partitions that wait for an order of the controller."""
 
     def __len__(self) -> int:
         return len(self._states)
@@ -115,16 +115,16 @@ class FetchStates:
         return not self._unsteady
 
     def take_changed(self) -> dict[TopicPartition, None]:
-        """Those that came, went or changed since this was last asked."""
+        """The partitions that were added, removed or changed since the last call."""
         changed, self._changed = self._changed, {}
         return changed
 
     def note_change(self, topic_partition: TopicPartition) -> None:
-        """Of something that its state does not tell."""
+        """Note a change that the state does not show."""
         self._changed[topic_partition] = None
 
     def end_delays(self, now_ms: int) -> None:
-        """Those that are over."""
+        """End the delays that are over."""
         for topic_partition in tuple(self._unsteady):
             state = self._states[topic_partition]
             if state.delayed_until_ms and not state.is_delayed(now_ms):
@@ -137,21 +137,21 @@ class FetchStates:
         return self._states.get(topic_partition) is state
 
     def begin(self, topic_partition: TopicPartition, state: FetchState) -> None:
-        """Fetch under a new leader epoch; under the same one the fetcher stands where it stands."""
+        """Fetch under a new leader epoch. Under the same epoch the position is kept."""
         self.failed.pop(topic_partition, None)
         known = self._states.get(topic_partition)
         if known is None or known.leader_epoch != state.leader_epoch:
             self._put(topic_partition, state)
 
     def change(self, topic_partition: TopicPartition, before: FetchState, after: FetchState) -> bool:
-        """Replace ``before``; False when it is not the partition's state any more, and then nothing is changed."""
+        """Replace ``before``; returns False, and changes nothing, when it is not the partition's state any more."""
         if self._states.get(topic_partition) is not before:
             return False
         self._put(topic_partition, after)
         return True
 
     def delay(self, topic_partitions: Iterable[TopicPartition], now_ms: int, delay_ms: int) -> None:
-        """Leave partitions alone for a while, those that are still here and not delayed already."""
+        """Delay those partitions that are still here and not delayed already."""
         for topic_partition in topic_partitions:
             state = self._states.get(topic_partition)
             if state is not None and not state.is_delayed(now_ms):
@@ -166,7 +166,7 @@ class FetchStates:
         return self._take_out(topic_partition)
 
     def next_due_ms(self, now_ms: int) -> int | None:
-        """When the first delay is over; None: nothing is delayed."""
+        """When the first delay ends; None: nothing is delayed."""
         states = (self._states[each] for each in self._unsteady)
         return min((state.delayed_until_ms for state in states if state.is_delayed(now_ms)), default=None)
 

@@ -1,13 +1,13 @@
-"""A fetcher: it keeps the logs of some partitions a copy of those of their leader (Kafka: ReplicaFetcherThread).
+"""A fetcher: keeps the logs of some partitions a copy of their leader's (Kafka: ReplicaFetcherThread).
 
-    truncate    ask the leader where our last epochs end, cut  (only where answers to fetches do not tell)
+    truncate    ask the leader where our last epochs end, and cut  (only if its fetch responses do not tell)
     fetch       one request in flight, for all partitions that are neither truncating nor delayed
-    take in     append, each through its strand; high watermark and log start offset of the leader; where logs
-                diverge, cut; an offset that the leader has not got, begin elsewhere
-    ...         and again; without anything to fetch, sleep until something changes
+    append      each partition through its strand; adopt the leader's high watermark and log start offset; cut where
+                logs diverge; start elsewhere when the leader does not have the offset
+    ...         and again; sleep until something changes when there is nothing to fetch
 
-What is known of a partition is a `FetchState`. A step that was begun under one changes nothing once it is replaced or
-gone: another leader was elected, the replica stopped, the directory failed.
+A step that began under one `FetchState` changes nothing once that state is replaced or gone: another leader was
+elected, the replica was stopped, or the directory failed.
 """
 
 import asyncio
@@ -50,17 +50,17 @@ _TRANSIENT = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
-"""What the leader says while it has not heard of a change that we have heard of, or the other way round."""
+"""Errors of a leader that has not heard of a change that we have heard of, or the other way round."""
 
 _LOOK_MS = 5000
-"""How often all partitions are looked at, also those of which nothing was heard."""
+"""How often all partitions are looked at, also those without a change."""
 
 
 class Fetcher:
-    """One leader's, for some of the partitions that are followed. ``name`` is for the log.
+    """Fetches some partitions from one leader. ``name`` is for log lines.
 
-    ``is_held_back`` says of a partition that is not in sync whether it may not fetch just now (a quota); ``received``
-    hears of the bytes that came for each. ``broken`` hears of broken invariants.
+    ``is_held_back`` tells whether a quota keeps a partition that is not in sync from fetching now. ``received`` is
+    called with the bytes that came for each partition. ``broken`` is called with broken invariants.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class Fetcher:
     # -- from outside
 
     def start(self) -> None:
-        """Go on by itself from now on; without it, by `step`."""
+        """Run as a task from now on. Without it, `step` runs one step."""
         self._task = self._loop.create_task(self._run(), name=self._name)
 
     def follow(self, hosted: HostedPartition, leader_epoch: int) -> None:
-        """Fetch a partition from now on, under this leader epoch. Its strand has the fence of that epoch behind it."""
+        """Fetch a partition from now on, under this leader epoch. Its strand already has the fence of that epoch."""
         log = hosted.log
         last_epoch = last_epoch_of(log)
         tells = self._leader.truncates_on_fetch
@@ -114,18 +114,19 @@ class Fetcher:
         self._changed.set()
 
     def unfollow(self, topic_partition: TopicPartition) -> bool:
-        """Fetch it no more; what is queued for its log is the strand's to refuse. Returns whether it was here."""
+        """Stop fetching a partition; its strand refuses appends that are queued. Returns whether the partition was
+        here."""
         was_here = self.states.remove(topic_partition) is not None
         if was_here:
             self._changed.set()
         return was_here
 
     def wake(self) -> None:
-        """What was held back may not be any more."""
+        """A quota may allow partitions to fetch again."""
         self._changed.set()
 
     def kill(self) -> None:
-        """End at once."""
+        """Stop at once."""
         for topic_partition, _ in self.states:
             self.states.remove(topic_partition)
         if self._task is not None:
@@ -146,17 +147,17 @@ class Fetcher:
                 self._changed.clear()
                 if not await self.step():
                     await self._sleep()
-        except Exception as error:  # a bug: what this fetcher knows cannot be trusted any more
+        except Exception as error:  # a bug: the states of this fetcher cannot be trusted any more
             logger.exception("%s failed", self._name)
             self._broken(error)
 
     async def step(self) -> bool:
-        """Truncate what must be, fetch once and take in the answer; False when there was nothing to fetch."""
+        """Truncate, fetch once and append the response; False when there was nothing to fetch."""
         await self._truncate()
         return await self._fetch()
 
     async def _sleep(self) -> None:
-        """Until something changes, or a delay is over."""
+        """Sleep until something changes or a delay ends."""
         now_ms = self._partitions.monotonic_ms()
         due_ms = self.states.next_due_ms(now_ms)
         wait_ms = self._backoff_ms if due_ms is None else max(due_ms - now_ms, 1)
@@ -180,7 +181,7 @@ class Fetcher:
             last_epoch = last_epoch_of(hosted.log)
             if last_epoch >= 0:
                 questions[topic_partition] = (state, EpochQuestion(state.leader_epoch, last_epoch))
-            else:  # records of before leader epochs: the high watermark is the best there is
+            else:  # records older than leader epochs: the high watermark is the best bound
                 self._cut(hosted, state, state.fetch_offset, is_final=True)
         if questions:
             await self._ask_epoch_ends(questions)
@@ -256,10 +257,10 @@ class Fetcher:
         return True
 
     def _look(self) -> Iterable[TopicPartition]:
-        """Find out what is to be asked for; returns those partitions of which that may have changed.
+        """Decide what to fetch next; return the partitions whose fetch position may have changed.
 
-        Of many partitions few have something new at a time, so all are looked at only now and then: their logs may
-        begin later by now. And whenever one of them waits for something that its state does not tell.
+        Few of many partitions change at a time, so all are looked at only now and then, because the start of a log may
+        have moved. All are also looked at while one waits for something that its state does not show.
         """
         now_ms = self._partitions.monotonic_ms()
         changed: Iterable[TopicPartition] = self.states.take_changed()
@@ -301,7 +302,7 @@ class Fetcher:
         elif fetched.error:
             self._refused(topic_partition, state, fetched.error)
         elif fetched.diverging_epoch is not None:
-            # The rest of the answer is about another log than ours until ours is cut.
+            # The rest of the response is about another log than ours until ours is truncated.
             self._cut_by_epoch(topic_partition, state, fetched.diverging_epoch)
         elif len(fetched.records):
             self._received(topic_partition, len(fetched.records))
@@ -313,14 +314,14 @@ class Fetcher:
     def _appended(
         self, hosted: HostedPartition, state: FetchState, fetched: FetchedPartition, info: LogAppendInfo
     ) -> None:
-        # Nothing is written of a batch that the leader cut off.
+        # A batch that the leader cut off is not written.
         is_written = info.last_offset >= 0 and info.size_bytes > 0
         self._take_offsets(hosted, state, info.last_offset + 1 if is_written else state.fetch_offset, fetched)
 
     def _take_offsets(
         self, hosted: HostedPartition, state: FetchState, next_offset: int, fetched: FetchedPartition
     ) -> None:
-        """The log holds what came; the leader's high watermark and log start offset are followed as far as it does."""
+        """The records are appended: adopt the leader's high watermark and log start offset up to the log end."""
         partition, log = hosted.partition, hosted.log
         if partition.update_follower_high_watermark(fetched.high_watermark):
             self._partitions.wakeups.high_watermark_moved(hosted)
@@ -333,7 +334,7 @@ class Fetcher:
             )
             follower_log.move_log_start(hosted, start, state.leader_epoch, moved)
 
-    # -- an offset that the leader has not got
+    # -- offsets that the leader does not have
 
     async def _begin_elsewhere(self, hosted: HostedPartition, state: FetchState) -> None:
         topic_partition, log = hosted.topic_partition, hosted.log
@@ -374,7 +375,7 @@ class Fetcher:
         else:
             follower_log.truncate(hosted, reset.offset, state.leader_epoch, self._clock_ms(), done)
 
-    # -- what can go wrong
+    # -- errors
 
     def _refused(self, topic_partition: TopicPartition, state: FetchState, error: ErrorCode) -> None:
         if error is ErrorCode.FENCED_LEADER_EPOCH:
@@ -385,19 +386,19 @@ class Fetcher:
         self._delay(topic_partition)
 
     def _fenced(self, topic_partition: TopicPartition, state: FetchState) -> None:
-        """There is a later leader epoch than ours: LeaderAndIsr will tell of it."""
+        """There is a later leader epoch than ours: wait for the LeaderAndIsr that tells of it."""
         logger.info("%s: leader epoch %d is over; the next one is waited for", topic_partition, state.leader_epoch)
         self.states.fail(topic_partition)
 
     def _failed(self, topic_partition: TopicPartition, state: FetchState, error: Exception) -> None:
-        """A step on the log failed. ``state`` is what it was begun with."""
+        """A step on the log failed. ``state`` is the state it began with."""
         if isinstance(error, InvariantError):
             self._broken(error)
         if not self.states.is_current(topic_partition, state):
             return
         match error:
             case NotLeaderOrFollowerError():
-                """Behind the fence of a later leader epoch: the order is on its way here."""
+                """The fence of a later leader epoch: the order is on its way."""
                 self._delay(topic_partition)
             case NoSpaceError():
                 logger.error("%s: not replicated, the disk is full: %s", topic_partition, error)
@@ -414,7 +415,7 @@ class Fetcher:
         self.states.delay(topic_partitions, self._partitions.monotonic_ms(), self._backoff_ms)
 
     def _not_reached(self, error: Exception) -> None:
-        """Leave everything alone for a while."""
+        """The leader is unreachable: delay all partitions."""
         level = logging.WARNING if self._is_reached else logging.DEBUG  # once, not every second of an outage
         logger.log(level, "%s: no answer from the leader: %s", self._name, error)
         self._is_reached = False
@@ -425,12 +426,12 @@ class Fetcher:
             logger.info("%s: the leader answers again", self._name)
             self._is_reached = True
 
-    # -- steps on logs that are under way
+    # -- steps on logs under way
 
     def _settling(
         self, topic_partition: TopicPartition, state: FetchState, succeeded: Callable[[Any], None]
     ) -> Callable[[Any], None]:
-        """A callback for a step on the log of ``topic_partition``, begun in ``state``, which is waited for."""
+        """The callback of a step on the log of ``topic_partition``, begun in ``state``; the fetcher waits for it."""
         self._unsettled += 1
         self._settled.clear()
 

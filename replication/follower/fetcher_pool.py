@@ -1,7 +1,7 @@
-"""All fetchers of a broker: which partition is fetched by which (Kafka: ReplicaFetcherManager).
+"""All fetchers of a broker: assigns each partition to a fetcher (Kafka: ReplicaFetcherManager).
 
-Of each leader there are up to ``num.replica.fetchers``; a partition always goes to the same one of them, by its name.
-A fetcher is made with its first partition, and ends when an order of the controller has left it none.
+Each leader has up to ``num.replica.fetchers`` fetchers. The name of a partition chooses one of them. A fetcher is made
+with its first partition, and ends after the order of the controller that takes its last one.
 """
 
 import logging
@@ -24,7 +24,7 @@ class FetcherId(NamedTuple):
 
 
 class PartitionFetcher(Protocol):
-    """A `Fetcher`, as far as this place needs it."""
+    """The part of `Fetcher` that is used here."""
 
     @property
     def states(self) -> "States": ...
@@ -63,7 +63,7 @@ class ReplicaFetchers:
         return len(self._fetchers)
 
     def __contains__(self, topic_partition: TopicPartition) -> bool:
-        """Whether it is fetched."""
+        """Whether the partition is fetched."""
         return topic_partition in self._followed
 
     def get(self, fetcher_id: FetcherId) -> PartitionFetcher | None:
@@ -75,7 +75,7 @@ class ReplicaFetchers:
         return [topic_partition for fetcher in self._fetchers.values() for topic_partition in fetcher.states.failed]
 
     def follow(self, hosted: HostedPartition, leader_id: int) -> None:
-        """Fetch from this leader under the partition's leader epoch, in place of any other."""
+        """Fetch from this leader under the partition's leader epoch; any other fetcher of the partition stops."""
         if self._is_closed:
             return
         topic_partition = hosted.topic_partition
@@ -92,11 +92,11 @@ class ReplicaFetchers:
         fetcher.follow(hosted, followed.leader_epoch)
 
     def follow_nobody_anew(self) -> None:
-        """This broker is about to stop: others are to lead what it has led, and it does not begin to fetch from them.
+        """This broker is about to stop, and other brokers will lead its partitions: do not begin to fetch those.
 
-        A leader waits with its high watermark for a follower that has caught up and may join the ISR. This one may not,
-        and would be waited for until the cluster has noticed that it is gone. What it fetches now it goes on with: it
-        may be in sync there.
+        A new leader waits with its high watermark for a follower that has caught up and may join the ISR. It would wait
+        for this broker until the cluster has noticed the stop. Partitions that are fetched already go on: this broker
+        may be in their ISR.
         """
         self._follows_nobody_anew = True
 
@@ -109,21 +109,21 @@ class ReplicaFetchers:
                 fetcher.unfollow(topic_partition)
 
     def topic_id_assigned(self, topic_partition: TopicPartition) -> None:
-        """Its topic got an id while it was followed (an upgrade of the controller): fetch it by that."""
+        """The topic got an id while the partition was followed (an upgrade of the controller): fetch by id."""
         followed = self._followed.get(topic_partition)
         if followed is not None:
             self.unfollow(topic_partition)
             self._follow_soon(followed)
 
     def end_idle(self) -> None:
-        """End the fetchers that have nothing left: after an order of the controller."""
+        """End the fetchers without partitions; called after an order of the controller."""
         for fetcher_id, fetcher in tuple(self._fetchers.items()):
             if not len(fetcher.states) and not fetcher.states.failed:
                 del self._fetchers[fetcher_id]
                 fetcher.kill()
 
     def resize(self, count: int) -> None:
-        """Have that many fetchers for each leader: partitions move to those that have them then."""
+        """Use that many fetchers for each leader; partitions move to the fetchers that now have their number."""
         if count == self._count:
             return
         followed = tuple(self._followed.values())
@@ -134,7 +134,7 @@ class ReplicaFetchers:
             self._follow_soon(each)
 
     def _follow_soon(self, followed: _Followed) -> None:
-        """Once the log has taken what is queued for it: another fetch begins where it ends then."""
+        """Follow once the log has appended what is queued: the other fetcher then starts at its end."""
         self._followed[followed.hosted.topic_partition] = followed
         followed.hosted.strand.submit(_nothing, partial(self._follow_again, followed))
 
@@ -144,7 +144,7 @@ class ReplicaFetchers:
         self.end_idle()
 
     def wake(self) -> None:
-        """What was held back by a quota may not be any more."""
+        """A quota may allow partitions to fetch again."""
         for fetcher in self._fetchers.values():
             fetcher.wake()
 
@@ -160,12 +160,12 @@ class ReplicaFetchers:
 
 
 def _nothing(log: Log) -> None:
-    """A step that is run when all before it are done."""
+    """An empty step: it runs when all steps before it are done."""
 
 
 def fetcher_number(topic_partition: TopicPartition, count: int) -> int:
-    """Kafka's choice, so that whoever knows its fetchers' load knows ours: 31 × Java's hash of the topic + partition,
-    in 32 bits, without its sign."""
+    """Kafka's choice, so that loads are spread as in Kafka: 31 × Java's hash of the topic + partition, in 32 bits,
+    absolute value."""
     topic_hash = 0
     utf16 = topic_partition.topic.encode("utf-16-be")
     for position in range(0, len(utf16), 2):

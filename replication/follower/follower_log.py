@@ -1,8 +1,7 @@
-"""What a follower does to its log, on the log's strand.
+"""The steps that a follower runs on its log, on the log's strand.
 
-Each step carries the leader epoch under which it was decided, and does nothing (NotLeaderOrFollowerError) behind the
-fence of a later one: a leader may have been elected while it stood in the queue, and the log is not the old one's to
-change any more.
+Each step carries the leader epoch under which it was decided. Behind the fence of a later epoch it raises
+NotLeaderOrFollowerError and changes nothing: a leader may have been elected while the step was queued.
 """
 
 import logging
@@ -28,7 +27,7 @@ def last_epoch_of(log: Log) -> int:
 
 
 def append(hosted: HostedPartition, records: Buffer, leader_epoch: int, now_ms: int, done: AppendCallback) -> None:
-    """Write what the leader sent. ``done`` gets what became of it, or the error; possibly before this returns."""
+    """Append the leader's records. ``done`` gets the result or the error, possibly before this returns."""
 
     def appended(outcome: LogAppendInfo | Exception) -> None:
         if isinstance(outcome, UnexpectedAppendOffsetError) and _begins_inside_a_batch(hosted.log, outcome):
@@ -41,7 +40,7 @@ def append(hosted: HostedPartition, records: Buffer, leader_epoch: int, now_ms: 
 
 
 def truncate(hosted: HostedPartition, offset: int, leader_epoch: int, now_ms: int, done: StepCallback) -> None:
-    """Remove what is at or behind ``offset``."""
+    """Remove the records at or behind ``offset``."""
 
     def cut(log: Log) -> None:
         log.check_fence(leader_epoch)
@@ -51,7 +50,7 @@ def truncate(hosted: HostedPartition, offset: int, leader_epoch: int, now_ms: in
 
 
 def empty(hosted: HostedPartition, offset: int, leader_epoch: int, now_ms: int, done: StepCallback) -> None:
-    """Remove everything, and begin anew at ``offset``."""
+    """Remove all records, and start the log at ``offset``."""
 
     def clear(log: Log) -> None:
         log.check_fence(leader_epoch)
@@ -71,7 +70,7 @@ def move_log_start(hosted: HostedPartition, offset: int, leader_epoch: int, done
 
 
 def _begins_inside_a_batch(log: Log, error: UnexpectedAppendOffsetError) -> bool:
-    """An empty log whose start the leader's records were deleted up to: the leader has that offset inside a batch."""
+    """Whether an empty log starts inside a batch: the leader deleted records up to an offset within a batch."""
     end = log.log_end_offset
     return log.log_start_offset == end and error.first_offset < end <= error.last_offset
 

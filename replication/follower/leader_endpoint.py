@@ -1,4 +1,4 @@
-"""What a follower asks of its leader."""
+"""The requests that a follower sends to its leader."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["EpochAnswer", "EpochQuestion", "FetchedPartition", "LeaderEndpoint",
 
 
 class WantedPartition(NamedTuple):
-    """What the follower wants of one partition, and where it stands. ``last_fetched_epoch`` -1: it does not say."""
+    """The fetch position of one partition. ``last_fetched_epoch`` -1: unknown."""
 
     topic_id: UUID | None
     fetch_offset: int
@@ -25,9 +25,9 @@ class WantedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class FetchedPartition:
-    """What the leader sent of one partition; nothing of ``error`` or ``diverging_epoch`` and the rest holds together.
+    """The leader's answer for one partition. With an ``error`` or a ``diverging_epoch`` the other fields mean nothing.
 
-    ``records`` may be kept: they are nobody else's.
+    ``records`` belong to the receiver and may be kept.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -38,7 +38,7 @@ class FetchedPartition:
 
 
 class EpochQuestion(NamedTuple):
-    """Where does ``last_epoch`` end? The follower believes the leader to lead under ``leader_epoch``."""
+    """Asks where ``last_epoch`` ends. ``leader_epoch`` is the current one as the follower knows it."""
 
     leader_epoch: int
     last_epoch: int
@@ -50,10 +50,10 @@ class EpochAnswer(NamedTuple):
 
 
 class LeaderEndpoint(Protocol):
-    """The leader of some partitions (Kafka: LeaderEndPoint). One question at a time.
+    """The leader of some partitions (Kafka: LeaderEndPoint). One request at a time.
 
-    All raise ConnectionError and TimeoutError when there is no answer; the last two also the KafkaError that the leader
-    answers.
+    All methods raise ConnectionError or TimeoutError when there is no response; the last two also raise the KafkaError
+    that the leader answers with.
     """
 
     @property
@@ -63,11 +63,11 @@ class LeaderEndpoint(Protocol):
     async def fetch(
         self, wanted: Mapping[TopicPartition, WantedPartition], changed: Iterable[TopicPartition]
     ) -> Mapping[TopicPartition, FetchedPartition] | None:
-        """What the leader has of ``wanted``, in its order; partitions of which there is nothing new may be missing.
+        """Fetch ``wanted``, in its order; the result may lack partitions without news. None: there was nothing to
+        fetch.
 
-        Only of those ``changed`` something else may be wanted than the time before.
-
-        None: there was nothing to ask. Raises KafkaError when the request as a whole was refused.
+        ``changed``: only these partitions may differ from the fetch before. Raises KafkaError when the leader refused
+        the whole request.
         """
 
     async def epoch_ends(
@@ -79,7 +79,7 @@ class LeaderEndpoint(Protocol):
     async def latest_offset(self, topic_partition: TopicPartition, leader_epoch: int) -> int: ...
 
     def kill(self) -> None:
-        """Give up what is under way."""
+        """Give up the request under way."""
 
     async def close(self) -> None:
         """`kill`, and wait until the connection is closed."""

@@ -1,8 +1,8 @@
-"""Where a follower's log is cut so that it agrees with its leader's, and where it fetches from then. Pure.
+"""Decides where a follower's log is truncated to agree with its leader's, and where it fetches from. Pure.
 
 A follower may have records that its leader lacks: it led before, or an earlier leader gave it records that were never
-committed. The high watermark does not tell which; leader epochs do (KIP-101, KIP-279): the leader says where the last
-epoch that the follower wrote under ends in its own log, and whatever the follower has behind that goes.
+committed. The high watermark does not tell which; leader epochs do (KIP-101, KIP-279). The leader says where the last
+epoch of the follower ends in the leader's log, and the follower removes everything behind that.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 __all__ = ["UNDEFINED", "EpochLog", "LeaderEpochEnd", "OffsetReset", "Truncation", "epoch_truncation", "offset_reset"]
 
 UNDEFINED = -1
-"""In place of an epoch or an offset: not known."""
+"""Stands for an unknown epoch or offset."""
 
 
 class _EpochEnd(Protocol):
@@ -22,16 +22,16 @@ class _EpochEnd(Protocol):
 
 
 class EpochLog(Protocol):
-    """What has to be known of the follower's log."""
+    """The epochs of the follower's log."""
 
     @property
     def log_end_offset(self) -> int: ...
     def end_offset_for_epoch(self, epoch: int) -> _EpochEnd | None:
-        """The largest epoch at or below ``epoch`` and the offset where it ends; None when that is not known."""
+        """The largest epoch at or below ``epoch`` and the offset where it ends; None when that is unknown."""
 
 
 class LeaderEpochEnd(NamedTuple):
-    """The leader's answer: the largest epoch it knows at or below the one asked for, and where that ends."""
+    """The leader's answer: the largest epoch it knows at or below the requested one, and where that ends."""
 
     leader_epoch: int
     end_offset: int
@@ -39,21 +39,21 @@ class LeaderEpochEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Cut the log to ``offset``. ``is_final``: then it agrees with the leader's; else the leader is to be asked
-    again, about the epoch that is the last one then."""
+    """Truncate the log to ``offset``. ``is_final``: the log then agrees with the leader's. Otherwise ask the leader
+    again, about the epoch that is then the last one."""
 
     offset: int
     is_final: bool
 
 
 def epoch_truncation(answer: LeaderEpochEnd, log: EpochLog, fetch_offset: int) -> Truncation:
-    """What follows from the leader's answer about our last epoch (Kafka: getOffsetTruncationState).
+    """The truncation after the leader's answer about our last epoch (Kafka: getOffsetTruncationState).
 
-    ``fetch_offset`` is where the fetcher stands: the high watermark, when our log has no epochs.
+    ``fetch_offset`` is the fetcher's position: the high watermark, when our log has no epochs.
     """
     end = log.log_end_offset
     if answer.end_offset == UNDEFINED:
-        # The leader has no epochs, or begins behind our last one: what is left is what was done before there were any.
+        # The leader has no epochs, or begins behind our last one: truncate as before leader epochs existed.
         return Truncation(fetch_offset, is_final=True)
     if answer.leader_epoch == UNDEFINED:
         return Truncation(min(answer.end_offset, end), is_final=True)
@@ -61,15 +61,15 @@ def epoch_truncation(answer: LeaderEpochEnd, log: EpochLog, fetch_offset: int) -
     if found is None:
         return Truncation(min(answer.end_offset, end), is_final=True)
     if found.epoch != answer.leader_epoch:
-        # We never wrote under the epoch that the leader names. What we have of the one before may differ, too.
+        # We never wrote under the epoch that the leader names. Our records of the epoch before may differ, too.
         return Truncation(min(found.start_offset, end), is_final=False)
     return Truncation(min(found.start_offset, answer.end_offset, end), is_final=True)
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetReset:
-    """Where to fetch from when the leader has not got our offset. ``empties_log``: nothing of our log is left in the
-    leader's, which begins at ``offset``; ``truncates``: our log is cut to ``offset``."""
+    """The fetch position after the leader does not have our offset. ``empties_log``: the leader's log begins at
+    ``offset`` and has nothing of ours; ``truncates``: our log is truncated to ``offset``."""
 
     offset: int
     lag: int
@@ -78,9 +78,9 @@ class OffsetReset:
 
 
 def offset_reset(log_end_offset: int, leader_start_offset: int, leader_end_offset: int) -> OffsetReset:
-    """What to do about OFFSET_OUT_OF_RANGE (Kafka: fetchOffsetAndTruncate).
+    """The position after OFFSET_OUT_OF_RANGE (Kafka: fetchOffsetAndTruncate).
 
-    The leader ends before us after an unclean election, and begins behind us when we were away for long.
+    The leader's log ends before ours after an unclean election, and begins behind ours when we were away for long.
     """
     if leader_end_offset < log_end_offset:
         return OffsetReset(leader_end_offset, 0, truncates=True)

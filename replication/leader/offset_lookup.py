@@ -1,4 +1,4 @@
-"""The offsets that a partition is asked for by time or by a special timestamp (ListOffsets)."""
+"""Looks up the offsets of ListOffsets: by time, or by a special timestamp."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -49,7 +49,7 @@ class OffsetQuery(NamedTuple):
 
 
 def edge_offset(partition: Partition, log: Log, query: OffsetQuery) -> FoundOffset | None:
-    """The answer to a special timestamp that needs no look into the log; None when one is needed.
+    """The answer to a special timestamp that needs no read of the log; None when it does.
 
     Raises OffsetNotAvailableError (see `Partition.check_latest_known`).
     """
@@ -69,7 +69,7 @@ def edge_offset(partition: Partition, log: Log, query: OffsetQuery) -> FoundOffs
 
 
 def search_of(log: Log, timestamp: int) -> Callable[[], FoundOffset | None]:
-    """The look into the log that answers ``timestamp``; it reads files, so it is for the worker pool."""
+    """The search of the log for ``timestamp``; it reads files, so it runs in the worker pool."""
 
     def search() -> FoundOffset | None:
         found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
@@ -79,7 +79,7 @@ def search_of(log: Log, timestamp: int) -> Callable[[], FoundOffset | None]:
 
 
 def find_by_time(partition: Partition, query: OffsetQuery, found: FoundOffset | None) -> FoundOffset | None:
-    """What the caller may know of what the search found: nothing beyond the end that it may read.
+    """The part of the search's result that the caller may know: nothing beyond the end that it may read.
 
     Raises OffsetNotAvailableError when that end is not settled yet.
     """
@@ -91,9 +91,9 @@ def find_by_time(partition: Partition, query: OffsetQuery, found: FoundOffset | 
 
 
 def offsets_before(partition: Partition, log: Log, query: OffsetQuery, max_count: int, now_ms: int) -> list[int]:
-    """v0's answer: starts of segments last written at or before a time, and the end, the highest first.
+    """The answer of v0: the starts of segments last written at or before a time, and the end, the highest first.
 
-    A consumer is not told of offsets above the high watermark; that stands in for all of them.
+    Offsets above the high watermark are replaced by it, because a consumer may not know them.
     """
     view = log.view
     starts = [(max(segment.base_offset, view.log_start_offset), segment) for segment in view.segments]

@@ -1,7 +1,7 @@
-"""How much replication that is not urgent may send or take a second (Kafka: ReplicationQuotaManager, KIP-73). Pure.
+"""Limits the bytes a second of replication that is not urgent (Kafka: ReplicationQuotaManager, KIP-73). Pure.
 
-Only replicas that the topic's settings name are throttled, those that a reassignment copies, and of them only such as
-are not in sync: a throttle must not push a replica out of the ISR. What they have taken counts in either case.
+Only replicas that the topic's settings name are throttled: those that a reassignment copies. Of them only replicas that
+are not in sync, because a throttle must not push a replica out of the ISR. The bytes of all of them count.
 """
 
 from collections import deque
@@ -30,14 +30,14 @@ class ReplicationThrottle:
         return self.bytes_per_second >= UNLIMITED
 
     def record(self, size_bytes: int, now_ms: int) -> None:
-        """So much went."""
+        """Count bytes that were sent."""
         if not self._windows or now_ms - self._windows[-1][0] >= self._window_ms:
             self._windows.append([now_ms, 0])
         self._windows[-1][1] += size_bytes
         self._forget(now_ms)
 
     def is_exceeded(self, now_ms: int) -> bool:
-        """Whether more than is allowed went lately."""
+        """Whether more bytes than allowed were sent in the last windows."""
         if self.is_unlimited:
             return False
         self._forget(now_ms)

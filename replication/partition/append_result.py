@@ -10,10 +10,10 @@ __all__ = ["AppendResult"]
 
 @dataclass(slots=True)
 class AppendResult:
-    """What the producer is told (Kafka: PartitionResponse). ``base_offset`` is -1 with an error.
+    """The result that the producer is told (Kafka: PartitionResponse). ``base_offset`` is -1 with an error.
 
-    A duplicate of an idempotent producer is no error: ``base_offset`` is then that of the first copy, -1 when its
-    batch is known no more. ``log_append_time_ms`` is -1 unless the topic's timestamps are the broker's.
+    A duplicate of an idempotent producer is no error: ``base_offset`` is that of the first copy, or -1 when its batch
+    is no longer remembered. ``log_append_time_ms`` is -1 unless the topic's timestamps are the broker's.
     """
 
     error: ErrorCode = ErrorCode.NONE

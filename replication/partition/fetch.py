@@ -1,4 +1,4 @@
-"""What a fetch asks of partitions, and what it gets. Shared by readers, sessions and the purgatory."""
+"""The parameters of a fetch and its results, used by readers, sessions and the purgatory."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from .nearest_replica import ReplicaChoice
 __all__ = ["EpochEnd", "FetchParams", "FetchResult", "PartitionFetch", "PartitionKey"]
 
 PartitionKey = tuple[str | int, int]
-"""Topic name, or topic id (fetch v13+), and partition: what identifies a partition within one fetcher's requests.
-The id is its number: a UUID is slow to hash and to compare."""
+"""Topic name, or topic id (fetch v13+), and partition: the key of a partition in one fetcher's requests. The id is an
+integer, because a UUID is slow to hash and to compare."""
 
 
 class EpochEnd(NamedTuple):
@@ -27,11 +27,11 @@ class EpochEnd(NamedTuple):
 
 @dataclass(slots=True)
 class FetchParams:
-    """What holds for all partitions of one fetch (Kafka: FetchParams).
+    """The parameters that all partitions of one fetch share (Kafka: FetchParams).
 
     ``replica_id`` is -1 for a consumer. ``hard_max_bytes``: fetch v0-2, which may get part of a batch rather than one
     that is too big. ``leader_only``: consumers before v11 and followers must not read from a follower (KIP-392).
-    ``nearest`` says who had better be read from, where consumers are sent on.
+    ``nearest`` chooses another replica for consumers in other racks.
     """
 
     max_wait_ms: int
@@ -50,7 +50,7 @@ class FetchParams:
 
 
 class PartitionFetch:
-    """One partition of a fetch; a session keeps it, with what the fetcher was last told."""
+    """One partition of a fetch. A fetch session keeps it, with what the fetcher was last told."""
 
     __slots__ = (
         "current_leader_epoch",
@@ -87,13 +87,13 @@ class PartitionFetch:
         self.current_leader_epoch = current_leader_epoch
         self.last_fetched_epoch = last_fetched_epoch
         self.log_start_offset = log_start_offset  # a follower's own; -1 from consumers
-        self.has_more = False  # than the last answer brought
+        self.has_more = False  # records than the last response had
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
-        self.sent_result: FetchResult | None = None  # the last one, when it had nothing in it that takes memory
+        self.sent_result: FetchResult | None = None  # the last result, if it held no memory
 
     def update_request(self, newer: "PartitionFetch") -> None:
-        """Take over what a later request of the same session asks."""
+        """Adopt the fields of a later request of the same session."""
         self.fetch_offset = newer.fetch_offset
         self.max_bytes = newer.max_bytes
         self.current_leader_epoch = newer.current_leader_epoch
@@ -103,7 +103,7 @@ class PartitionFetch:
             self.topic_partition = newer.topic_partition
 
     def note_answer(self, result: "FetchResult") -> bool:
-        """Remember what the fetcher is told by ``result``; returns whether it tells it anything new."""
+        """Remember that the fetcher is told ``result``; returns whether that is news to it."""
         if result is self.sent_result:
             return False
         is_news = bool(
@@ -115,7 +115,7 @@ class PartitionFetch:
             or result.log_start_offset != self.sent_log_start_offset
         )
         self.has_more = result.is_cut if result.size_bytes else self.fetch_offset < result.high_watermark
-        # After an error these are -1, so that the next good answer is news whatever it says.
+        # After an error these are -1, so that the next result without one is news.
         self.sent_high_watermark = result.high_watermark
         self.sent_log_start_offset = result.log_start_offset
         self.sent_result = None if is_news else result
@@ -127,8 +127,8 @@ class PartitionFetch:
 
 @dataclass(slots=True)
 class FetchResult:
-    """What one partition answers (Kafka: FetchPartitionData). Offsets are -1 with an error. ``is_cut``: there was more
-    than the fetch has room for."""
+    """The result of reading one partition (Kafka: FetchPartitionData). Offsets are -1 with an error. ``is_cut``: there
+    were more records than the fetch has room for."""
 
     error: ErrorCode = ErrorCode.NONE
     high_watermark: int = -1

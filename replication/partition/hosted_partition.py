@@ -1,4 +1,4 @@
-"""A partition that has its log on this broker, with all who wait for it."""
+"""A partition whose log is on this broker, with the requests that wait for it."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class HostedPartition:
-    """``partition`` is the rules, ``log`` the bytes, ``strand`` the queue through which the log is changed."""
+    """``partition`` has the state and its rules, ``log`` the records, ``strand`` the queue of changes to the log."""
 
     __slots__ = (
         "allows_down_conversion",
@@ -49,8 +49,8 @@ class HostedPartition:
         self.allows_down_conversion = True
         self.is_throttled_as_leader = False
         self.is_throttled_as_follower = False
-        self.end: EndOfPartition | None = None  # as it was when a consumer last asked there
-        self.held_appends: list[Callable[[], None]] | None = None  # a list while a leadership begins
+        self.end: EndOfPartition | None = None  # as of the last fetch that had everything
+        self.held_appends: list[Callable[[], None]] | None = None  # not None while a leadership begins
         self.waiting_appends: OperationHeap[DelayedAppend] = OperationHeap()
         self.waiting_deletions: OperationHeap[DelayedAppend] = OperationHeap()  # wake when the low watermark moves
         self.waiting_consumers = FetchWatchers()  # wake when the high watermark moves
@@ -62,11 +62,11 @@ class HostedPartition:
 
     @contextmanager
     def hold_appends(self) -> Iterator[None]:
-        """What clients append meanwhile comes behind this, in its order (in Kafka they wait for leaderIsrUpdateLock).
+        """Hold the appends of clients meanwhile, and run them afterwards in their order (Kafka: leaderIsrUpdateLock).
 
-        Refused one by one, some of a producer's batches that are on their way would come before the leadership and
-        some behind it. Those are out of order then, and librdkafka takes a new epoch for all it sends anywhere:
-        whatever was stored of it unseen is stored twice.
+        Why: otherwise some of a producer's batches would be refused before the leadership and later ones accepted
+        behind it. Those would be out of order; librdkafka then starts a new epoch for all its partitions, and stores
+        again every record whose acknowledgement it missed.
         """
         held: list[Callable[[], None]] = []
         self.held_appends = held
@@ -78,7 +78,7 @@ class HostedPartition:
                 call_isolated(append)
 
     def run(self, step: Callable[[Log], T]) -> "asyncio.Future[T]":
-        """Run a step behind what is queued on the log. The future has what it returned or raised."""
+        """Run a step on the log, behind the steps that are queued. The future has what it returned or raised."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         self.strand.submit(step, partial(settle, future))
@@ -86,8 +86,8 @@ class HostedPartition:
 
 
 def settle(future: "asyncio.Future[Any]", outcome: Any) -> None:
-    """Give ``future`` what a step on a strand returned or raised."""
-    if future.done():  # who waited may be gone
+    """Settle ``future`` with what a step on a strand returned or raised."""
+    if future.done():  # the caller may have been cancelled
         return
     if isinstance(outcome, Exception):
         future.set_exception(outcome)

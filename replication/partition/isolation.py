@@ -1,4 +1,4 @@
-"""Up to where a fetch may read."""
+"""The offset up to which a fetch may read."""
 
 from enum import Enum, auto
 

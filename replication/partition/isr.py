@@ -1,8 +1,8 @@
-"""The in-sync replicas as the leader knows them: committed by the controller, or on the way there (KIP-497).
+"""The in-sync replicas as the leader knows them: committed by the controller, or changing (KIP-497).
 
-Three variants, so that a change in flight cannot be mistaken for a committed one. ``members`` is what the controller
-last confirmed and counts for min.insync.replicas before an append; ``maximal`` is every replica that may be in the
-ISR by now, and the high watermark waits for all of those: it is safe whichever way the change in flight ends.
+Three variants, so that a change in flight cannot be mistaken for a committed one. ``members`` is the set that the
+controller last confirmed; it counts for min.insync.replicas before an append. ``maximal`` is every replica that may be
+in the ISR by now. The high watermark waits for all of ``maximal``, so it is safe whether or not the change succeeds.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class CommittedIsr:
 
 @dataclass(frozen=True, slots=True)
 class PendingExpand:
-    """The controller was asked to add ``joining``. It counts as a member already: that only makes the HW stricter."""
+    """The controller was asked to add ``joining``. It already counts as a member, which only makes the HW stricter."""
 
     committed: CommittedIsr
     joining: int
@@ -43,7 +43,7 @@ class PendingExpand:
 
 @dataclass(frozen=True, slots=True)
 class PendingShrink:
-    """The controller was asked to remove ``leaving``. They count until it agrees: the request may fail."""
+    """The controller was asked to remove ``leaving``. They count until it agrees, because the request may fail."""
 
     committed: CommittedIsr
     leaving: frozenset[int]

@@ -1,7 +1,7 @@
-"""Which replica a consumer had better read from (KIP-392). Pure.
+"""Chooses the replica that a consumer should read from (KIP-392). Pure.
 
-A leader may send a consumer on to a follower in the consumer's own rack. It must be in sync, else it falls behind and
-the consumer with it, and must have the offset that is asked for.
+A leader may send a consumer to a follower in the consumer's own rack. The follower must be in sync, because the
+consumer would fall behind with it, and must have the requested offset.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ ReplicaChoice = Callable[[Partition, int, int], int | None]
 
 
 class _Candidate(NamedTuple):
-    """In the order in which they are preferred."""
+    """A replica, compared by preference."""
 
     log_end_offset: int
     caught_up_ms: int
@@ -32,8 +32,8 @@ def nearest_replica(
     fetch_offset: int,
     now_ms: int,
 ) -> int | None:
-    """The follower in ``rack`` that is furthest (Kafka: RackAwareReplicaSelector); None when it is to be read from the
-    leader, this broker: it is in that rack itself, or nobody suitable is."""
+    """The in-sync follower in ``rack`` with the highest LEO (Kafka: RackAwareReplicaSelector). None: read from the
+    leader, this broker, because it is in that rack itself or no follower is suitable."""
     leader = partition.leader
     if leader is None or rack == local_rack:
         return None

@@ -1,9 +1,9 @@
-"""A heap of parked operations that forgets finished ones without searching for them.
+"""A heap of parked operations that drops finished ones without searching for them.
 
-An operation is finished from elsewhere (its offset was reached, its time was up), and taking it out of a heap would
-be a linear search. It stays, flagged, and the heap is rebuilt when more than half of it is dead: O(1) amortised, and
-the memory is at most twice that of the living ones. Parked produces with 30 s timeouts that finish in a millisecond
-need this.
+Why: an operation is often finished from elsewhere (its offset was reached, its time was up), and removing it from a
+heap is a linear search. Parked produces with 30 s timeouts that finish in a millisecond need better.
+How: a finished operation stays, flagged. The heap is rebuilt when more than half of it is dead: O(1) amortised, and at
+most twice the memory of the living ones.
 """
 
 from heapq import heapify, heappop, heappush
@@ -15,7 +15,7 @@ _FEW = 64
 
 
 class Operation(Protocol):
-    """Something parked that is finished exactly once."""
+    """A parked operation, finished exactly once."""
 
     is_completed: bool
 
@@ -60,11 +60,11 @@ class OperationHeap(Generic[OperationT]):
         return due
 
     def lowest_rank(self) -> float | None:
-        """The lowest rank; it may be of an operation that is already finished."""
+        """The lowest rank; its operation may be finished already."""
         return self._entries[0][0] if self._entries else None
 
     def one_died(self) -> None:
-        """An operation in here was completed from elsewhere."""
+        """An operation of this heap was completed from elsewhere."""
         self._dead += 1
         if self._dead > _FEW and self._dead * 2 > len(self._entries):
             self._entries = [entry for entry in self._entries if not entry[2].is_completed]

@@ -1,15 +1,15 @@
-"""One partition on this broker: role, in-sync replicas, high watermark. Pure: no files, no loop, no clock.
+"""The state of one partition on this broker: role, in-sync replicas, high watermark. Pure: no files, no loop, no clock.
 
-The shell (`PartitionSet`) tells it what happened - the log grew, a follower fetched, the controller decided - and
-asks what is allowed. Where things stand:
+`PartitionSet` tells it what happened (the log grew, a follower fetched, the controller decided) and asks what is
+allowed. The offsets are always in this order:
 
-    log start offset <= high watermark (HW) <= log end offset (LEO)
+log start offset <= high watermark (HW) <= log end offset (LEO)
 
-Records below the HW are committed: every replica that may be in the ISR has them. The HW never falls on a leader
-within its epoch. On a follower it may: the leader's word, cut to the follower's own LEO.
+Records below the HW are committed: every replica that may be in the ISR has them. A leader's HW never falls within its
+epoch. A follower's may: it is the leader's HW, limited to the follower's own LEO.
 
-Roles are variants: a leader has an ISR and knows of its followers, a follower knows its leader's id, and neither can be
-mistaken for the other. Times are milliseconds of any clock that does not go backwards.
+Roles are variants: a leader has an ISR and its followers, a follower has its leader's id. Times are milliseconds of any
+clock that does not go backwards.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ NO_LEADER_EPOCH = -1
 
 
 class PartitionLog(Protocol):
-    """What a partition needs to know of its log."""
+    """The part of the log that a partition uses."""
 
     @property
     def log_start_offset(self) -> int: ...
@@ -50,8 +50,8 @@ class PartitionLog(Protocol):
 
 @dataclass(slots=True)
 class Leader:
-    """This broker leads. ``epoch_start_offset``: the LEO when this leadership began; nothing below it is known
-    committed to a follower that has not reached it."""
+    """This broker leads. ``epoch_start_offset``: the LEO when this leadership began. A follower below it may lack
+    committed records."""
 
     epoch_start_offset: int
     isr: IsrState
@@ -66,14 +66,14 @@ class Follower:
 
 
 class FollowerProgress(NamedTuple):
-    """What a follower's fetch changed; the caller sends ``isr_change`` to the controller."""
+    """The effects of a follower's fetch; the caller sends ``isr_change`` to the controller."""
 
     high_watermark_moved: bool
     isr_change: PendingExpand | None
 
 
 class Partition:
-    """See the module. ``minimum_isr``: min.insync.replicas of the topic; ``is_alive``: is this broker registered?"""
+    """``minimum_isr``: min.insync.replicas of the topic; ``is_alive`` tells whether a broker is registered."""
 
     __slots__ = (
         "_is_alive",
@@ -113,7 +113,7 @@ class Partition:
         self.high_watermark = 0
 
         self.role: Leader | Follower | None = None
-        self.leader: Leader | None = None  # the role when it is Leader: the hot path asks this one question
+        self.leader: Leader | None = None  # the role if it is Leader; for the hot path
         self.leader_epoch = -1
         self.partition_epoch = -1
         self.controller_epoch = -1
@@ -124,7 +124,7 @@ class Partition:
     # -- the log ----------------------------------------------------------------------------------------------------
 
     def attach_log(self, log: PartitionLog, checkpointed_high_watermark: int, minimum_isr: int) -> None:
-        """Give the partition its log. A checkpointed HW is only a hint: it is brought inside what the log holds."""
+        """Give the partition its log. A checkpointed HW is only a hint: it is limited to the offsets of the log."""
         self.log = log
         self.minimum_isr = minimum_isr
         self.high_watermark = min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset)
@@ -135,7 +135,7 @@ class Partition:
 
     @property
     def leader_id(self) -> int:
-        """Who leads in `leader_epoch`; −1: nobody, or this broker was not told."""
+        """The leader's id in `leader_epoch`; −1: no leader, or this broker was not told."""
         match self.role:
             case Leader():
                 return self.local_broker_id
@@ -154,7 +154,7 @@ class Partition:
         """Lead under ``state``; returns whether this broker did not lead before.
 
         ``epoch_start_offset`` is the LEO at which the log assigned the new leader epoch. An older partition epoch
-        changes nothing: the ISR it speaks of has been overtaken by an answer to AlterPartition.
+        changes nothing: an answer to AlterPartition has overtaken its ISR.
         """
         if state.partition_epoch < self.partition_epoch:
             return False
@@ -180,7 +180,7 @@ class Partition:
         return previous is None
 
     def become_follower(self, state: PartitionState) -> bool:
-        """Follow ``state.leader``; returns whether the leader epoch is new, so that the fetcher must start anew."""
+        """Follow ``state.leader``; returns whether the leader epoch is new, so that the fetcher has to start again."""
         if state.partition_epoch < self.partition_epoch:
             return False
         is_new_epoch = state.leader_epoch > self.leader_epoch
@@ -189,7 +189,7 @@ class Partition:
         return is_new_epoch
 
     def resign(self) -> None:
-        """Have no role: the replica is stopped, or its log directory failed."""
+        """Give up the role: the replica is stopped, or its log directory failed."""
         self._set_role(None)
 
     def _adopt(self, state: PartitionState) -> None:
@@ -208,9 +208,9 @@ class Partition:
     # -- what a request may do ----------------------------------------------------------------------------------------
 
     def check_leader_epoch(self, leader_epoch: int) -> None:
-        """Compare the epoch a client or follower believes in with ours (KIP-320).
+        """Compare a client's or follower's leader epoch with ours (KIP-320).
 
-        Raises FencedLeaderEpochError when its view is older, UnknownLeaderEpochError when ours is.
+        Raises FencedLeaderEpochError when its epoch is older, UnknownLeaderEpochError when ours is.
         """
         if leader_epoch == NO_LEADER_EPOCH or leader_epoch == self.leader_epoch:
             return
@@ -219,7 +219,7 @@ class Partition:
         raise UnknownLeaderEpochError()
 
     def check_readable(self, leader_epoch: int, *, leader_only: bool) -> PartitionLog:
-        """The log, when it may be read by someone who believes in ``leader_epoch``.
+        """The log, if a client or follower with this ``leader_epoch`` may read it.
 
         Raises the two errors of `check_leader_epoch`, and NotLeaderOrFollowerError.
         """
@@ -230,7 +230,7 @@ class Partition:
         return self.log
 
     def check_append(self, required_acks: int) -> None:
-        """Raises NotLeaderOrFollowerError, or NotEnoughReplicasError when acks=-1 could not be kept."""
+        """Raises NotLeaderOrFollowerError, or NotEnoughReplicasError when acks=-1 could not be fulfilled."""
         leader = self.leader
         if leader is None:
             raise NotLeaderOrFollowerError()
@@ -241,13 +241,13 @@ class Partition:
             )
 
     def effective_minimum_isr(self) -> int:
-        """min.insync.replicas, but no more than there are replicas (KAFKA-15583)."""
+        """min.insync.replicas, but no more than the partition has replicas (KAFKA-15583)."""
         return min(self.minimum_isr, 1 + len(self.leader.replicas)) if self.leader else self.minimum_isr
 
     def check_acks(self, required_offset: int) -> ErrorCode | None:
-        """Is an append that ends at ``required_offset`` committed? None: not yet.
+        """Whether an append that ends at ``required_offset`` is committed: NONE, or an error; None: not yet.
 
-        NOT_ENOUGH_REPLICAS_AFTER_APPEND: it is, but by an ISR that has shrunk below the minimum since.
+        NOT_ENOUGH_REPLICAS_AFTER_APPEND: it is committed, but the ISR has since shrunk below the minimum.
         """
         leader = self.leader
         if leader is None:
@@ -259,7 +259,7 @@ class Partition:
         return ErrorCode.NONE
 
     def readable_end(self, isolation: Isolation) -> int:
-        """The first offset that a reader with this isolation must not see."""
+        """The first offset that a fetch with this isolation must not read."""
         log = self._require_log()
         if isolation is Isolation.HIGH_WATERMARK:
             return self.high_watermark
@@ -268,8 +268,8 @@ class Partition:
         return log.last_stable_offset(self.high_watermark)
 
     def check_latest_known(self) -> None:
-        """Raises OffsetNotAvailableError while a new leader's HW is behind the start of its epoch (KIP-207):
-        a consumer could be told an end before one it was told by the leader before."""
+        """Raises OffsetNotAvailableError while a new leader's HW is below the start of its epoch (KIP-207): a consumer
+        could be told a lower end than the previous leader told it."""
         if self.leader is not None and self.leader.epoch_start_offset > self.high_watermark:
             raise OffsetNotAvailableError(
                 f"the high watermark {self.high_watermark} of {self.topic_partition} is behind the start offset "
@@ -279,10 +279,10 @@ class Partition:
     # -- the high watermark -------------------------------------------------------------------------------------------
 
     def maybe_increment_high_watermark(self, now_ms: int) -> bool:
-        """Leader: raise the HW to what every replica of the maximal ISR has; returns whether it moved.
+        """Leader: raise the HW to the lowest LEO in the maximal ISR; returns whether it moved.
 
-        Followers that are not in the ISR but caught up lately are waited for too: else the HW would run before them
-        for ever and they could never join. It stays while the ISR is below the minimum.
+        It also waits for followers outside the ISR that caught up lately: otherwise it would stay ahead of them and
+        they could never join. It does not move while the ISR is below the minimum.
         """
         leader = self.leader
         if leader is None:
@@ -309,7 +309,7 @@ class Partition:
         return lowest
 
     def update_follower_high_watermark(self, leader_high_watermark: int) -> bool:
-        """Follower: take the leader's HW, as far as our log reaches; returns whether it changed. It may fall."""
+        """Follower: adopt the leader's HW as far as our log reaches; returns whether it changed. It may fall."""
         log = self._require_log()
         new = max(min(leader_high_watermark, log.log_end_offset), log.log_start_offset)
         changed = new != self.high_watermark
@@ -317,12 +317,12 @@ class Partition:
         return changed
 
     def log_was_cut(self) -> None:
-        """A follower's log was truncated, or begins elsewhere: bring the HW inside what it holds."""
+        """A follower's log was truncated or restarted: limit the HW to the offsets of the log."""
         log = self._require_log()
         self.high_watermark = max(min(self.high_watermark, log.log_end_offset), log.log_start_offset)
 
     def low_watermark(self) -> int:
-        """The lowest log start offset of the live replicas: everything below is deleted everywhere."""
+        """The lowest log start offset of the live replicas: every replica has deleted the records below."""
         lowest = self._require_log().log_start_offset
         for broker, replica in self.leader.replicas.items() if self.leader else ():
             if replica.log_start_offset < lowest and self._is_alive(broker):
@@ -332,9 +332,9 @@ class Partition:
     # -- followers ----------------------------------------------------------------------------------------------------
 
     def check_follower(self, replica_id: int, leader_epoch: int) -> RemoteReplica:
-        """The follower ``replica_id``. Raises when it is not assigned: the error makes it ask again.
+        """The follower ``replica_id``. Raises when it is not assigned; the error makes it fetch metadata.
 
-        UnknownLeaderEpochError when it named the (right) epoch: our assignment is the one that lags.
+        UnknownLeaderEpochError when it named the current epoch: our assignment is the older one.
         """
         replica = self.leader.replicas.get(replica_id) if self.leader is not None else None
         if replica is not None:
@@ -355,10 +355,11 @@ class Partition:
         *,
         may_propose: bool,
     ) -> FollowerProgress:
-        """Note how far a follower is. ``leader_end_offset``: the LEO before the read. ``may_propose``: it may join
-        the ISR.
+        """Record the follower's fetch. ``leader_end_offset``: the LEO before the read. ``may_propose``: the follower
+        may join the ISR.
 
-        Joining comes first: from then on the HW waits for it, else the HW could run away from one that is just in time.
+        Joining comes before the HW: from then on the HW waits for the follower. Otherwise the HW could move ahead of a
+        follower that has just caught up.
         """
         previous = replica.log_end_offset
         replica.record_fetch(fetch_offset, log_start_offset, now_ms, leader_end_offset, broker_epoch)
@@ -368,8 +369,8 @@ class Partition:
     def maybe_expand_isr(self, replica: RemoteReplica) -> PendingExpand | None:
         """Start adding ``replica`` to the ISR if it may join; the caller sends the change to the controller.
 
-        It must have reached the HW *and* the start of this leader's epoch. Otherwise records between our HW and LEO,
-        which the leader before may have committed, could be lost by electing it.
+        It must have reached the HW *and* the start of this leader's epoch. Otherwise electing it could lose records
+        between our HW and LEO that the previous leader may have committed.
         """
         leader = self.leader
         if leader is None or not isinstance(leader.isr, CommittedIsr) or replica.broker_id in leader.isr.members:
@@ -404,7 +405,8 @@ class Partition:
     def isr_change_accepted(
         self, change: PendingIsr, isr: tuple[int, ...], leader_epoch: int, partition_epoch: int, now_ms: int
     ) -> bool:
-        """The controller's answer to ``change``; returns whether the HW moved. An overtaken answer changes nothing."""
+        """The controller's answer to ``change``; returns whether the HW moved. An answer that was overtaken changes
+        nothing."""
         leader = self.leader
         if leader is None or leader.isr is not change:
             return False
@@ -417,8 +419,8 @@ class Partition:
     def isr_change_refused(self, change: PendingIsr, error: ErrorCode) -> bool:
         """The controller refused ``change``; returns whether to send it again.
 
-        Only two codes say that it was certainly not applied, and then the committed ISR stands. After the others the
-        truth comes with the next LeaderAndIsr, and the change stays pending: the maximal ISR is safe either way.
+        Only two codes say that it was certainly not applied; then the committed ISR stands. After any other code the
+        next LeaderAndIsr tells. Until then the change stays pending, which is safe: the HW waits for the maximal ISR.
         """
         leader = self.leader
         if leader is None or leader.isr is not change:

@@ -1,4 +1,4 @@
-"""What the controller says about one partition."""
+"""The controller's state of one partition."""
 
 from dataclasses import dataclass
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Reading one partition for one fetch: who may read, and up to where."""
+"""Reads one partition for one fetch: checks who may read, and up to which offset."""
 
 import logging
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def warm_up(log: Log, offset: int) -> None:
-    """On a worker: look an offset up, so that doing it again finds index and batch headers in the page cache."""
+    """Runs on a worker: look an offset up, so that the next look-up finds index and batch headers in the page cache."""
     try:
         log.read(offset, 1, log.log_end_offset, True)
     except KafkaError as error:
@@ -38,7 +38,7 @@ def read_partition(
     if topic_id is not None and topic_id is not partition.topic_id and partition.topic_id is not None:
         if topic_id != partition.topic_id:
             raise InconsistentTopicIdError()
-        fetch.topic_id = partition.topic_id  # the very same, which is quicker to see the next time
+        fetch.topic_id = partition.topic_id  # the same object, which is quicker to compare the next time
     log = hosted.log
     high_watermark = partition.high_watermark
     log_start_offset = log.log_start_offset
@@ -61,7 +61,7 @@ def read_partition(
         return result  # the common case of a consumer that has everything
     read = log.read(offset, max_bytes, end, min_one_batch, isolation is Isolation.COMMITTED, cached_only=cached_only)
     if read.region is not None and (params.hard_max_bytes or not read.first_batch_incomplete):
-        # Who understands it (v3+) gets nothing rather than part of a batch.
+        # Clients from v3 on get nothing rather than part of a batch.
         result.records = read.region
         result.size_bytes = read.region.size_bytes
         result.is_cut = read.region.size_bytes >= max_bytes
@@ -71,12 +71,12 @@ def read_partition(
 
 
 def sent_on(hosted: HostedPartition, fetch: PartitionFetch, nearest: ReplicaChoice, now_ms: int) -> FetchResult | None:
-    """What a consumer is told that had better read from another replica; None when it is to read here."""
+    """The result that sends a consumer to another replica; None when it should read here."""
     partition = hosted.partition
     if partition.leader is None or fetch.current_leader_epoch not in (-1, partition.leader_epoch):
         return None
     if fetch.topic_id is not None and partition.topic_id not in (None, fetch.topic_id):
-        return None  # it is another topic: reading says so
+        return None  # another topic: reading raises the error
     broker_id = nearest(partition, fetch.fetch_offset, now_ms)
     if broker_id is None:
         return None
@@ -91,9 +91,9 @@ def sent_on(hosted: HostedPartition, fetch: PartitionFetch, nearest: ReplicaChoi
 
 
 def diverging_epoch(hosted: HostedPartition, fetch: PartitionFetch) -> EpochEnd | None:
-    """Where the fetcher's log parts from ours, judging by the last epoch it fetched; None when it does not (KIP-595).
+    """Where the fetcher's log diverges from ours, judged by the last epoch it fetched; None when it does not (KIP-595).
 
-    Raises OffsetOutOfRangeError when our epochs cannot tell, or the offset is before our start.
+    Raises OffsetOutOfRangeError when our epochs cannot tell, or when the offset is before our start.
     """
     log = hosted.log
     view = log.view
@@ -101,7 +101,7 @@ def diverging_epoch(hosted: HostedPartition, fetch: PartitionFetch) -> EpochEnd 
         fetch.last_fetched_epoch == log.latest_epoch
         and view.log_start_offset <= fetch.fetch_offset <= view.log_end_offset
     ):
-        return None  # as nearly always: the last epoch ends where the log does
+        return None  # nearly always: the last epoch ends where the log does
     found = log.end_offset_for_epoch(fetch.last_fetched_epoch)
     if found is None:
         raise OffsetOutOfRangeError(
@@ -118,9 +118,9 @@ def diverging_epoch(hosted: HostedPartition, fetch: PartitionFetch) -> EpochEnd 
 
 
 def available_bytes(hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams) -> int | None:
-    """What a parked fetch would get from this partition; None: it should not wait any longer, something changed.
+    """The bytes that a parked fetch would get from this partition; None: it must not wait any longer.
 
-    That is an error, a divergence, a truncation below its offset, or data that lie in another segment than the end: a
+    None stands for an error, a divergence, a truncation below its offset, or records in another segment than the end: a
     read stops at the end of a segment, so waiting would not bring more.
     """
     partition = hosted.partition

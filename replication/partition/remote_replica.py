@@ -1,14 +1,14 @@
-"""What a leader knows of one follower, learnt from its fetches."""
+"""A follower as its leader knows it from its fetches."""
 
 __all__ = ["NEVER_MS", "UNKNOWN_OFFSET", "RemoteReplica"]
 
 UNKNOWN_OFFSET = -1
 NEVER_MS = -(1 << 62)
-"""Longer ago than any lag: 0 would be 'just now' for a clock that starts at 0."""
+"""Longer ago than any lag: 0 would mean 'just now' on a clock that starts at 0."""
 
 
 class RemoteReplica:
-    """A follower's log end offset and when it last had everything (Kafka: Replica, ReplicaState)."""
+    """A follower's log end offset, and when it was last caught up (Kafka: Replica, ReplicaState)."""
 
     __slots__ = (
         "broker_epoch",
@@ -32,11 +32,11 @@ class RemoteReplica:
     def record_fetch(
         self, fetch_offset: int, log_start_offset: int, now_ms: int, leader_end_offset: int, broker_epoch: int
     ) -> None:
-        """The follower asked for ``fetch_offset``, so it has everything below it.
+        """The follower fetched from ``fetch_offset``, so it has everything below.
 
-        It was caught up *now* when that reaches the leader's end, and *at its previous fetch* when it reaches what
-        was the end then: a follower that fetches all the leader has, each time, stays in sync under a steady stream
-        of appends.
+        It was caught up *now* if that is the leader's end, and *at its previous fetch* if it is the leader's end of
+        that time. A follower that fetches everything each time therefore stays in sync under a steady stream of
+        appends.
         """
         if fetch_offset >= leader_end_offset:
             self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
@@ -52,9 +52,9 @@ class RemoteReplica:
         return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms
 
     def begin_leadership(self, now_ms: int, leader_end_offset: int, *, is_new_leader: bool, in_isr: bool) -> None:
-        """A new leader epoch: members of the ISR get a full lag period to show up, others none.
+        """A new leader epoch: members of the ISR count as caught up now, others as never.
 
-        ``is_new_leader``: this broker did not lead before, so nothing it may once have known of the follower counts.
+        ``is_new_leader``: this broker did not lead before, so it forgets what it knew of the follower.
         """
         self.last_caught_up_ms = now_ms if in_isr else NEVER_MS
         if is_new_leader:

@@ -7,11 +7,11 @@ from .operation_heap import Operation, OperationHeap
 __all__ = ["Timer", "TimerLoop"]
 
 _GRANULARITY_S = 0.001
-"""uvloop's timers count whole milliseconds and may fire half of one early: what is due within one is due."""
+"""uvloop's timers count whole milliseconds and may fire half of one early: a deadline within one is due."""
 
 
 class TimerLoop(Protocol):
-    """The part of an asyncio event loop that is used here; a simulation's loop has virtual time."""
+    """The part of an asyncio event loop that is used here; a simulation has a loop with virtual time."""
 
     def time(self) -> float: ...
     def call_at(self, when: float, callback: Any, *args: Any) -> Any: ...
@@ -26,10 +26,10 @@ ExpiringT = TypeVar("ExpiringT", bound=Expiring)
 
 
 class Timer(Generic[ExpiringT]):
-    """Calls ``expire()`` of operations when their time is up, unless they were completed before.
+    """Calls ``expire()`` of operations at their deadlines, unless they were completed before.
 
-    The loop has one timer for all of them, armed for the first deadline. It is not moved when that operation completes
-    early: waking once for nothing is cheaper than cancelling each time.
+    The loop has one timer for all operations, set to the first deadline. It is not moved when that operation completes
+    early: one needless wake-up is cheaper than cancelling each time.
     """
 
     __slots__ = ("_armed_for", "_handle", "_heap", "_loop")
@@ -69,7 +69,7 @@ class Timer(Generic[ExpiringT]):
         self._handle = None
         self._armed_for = float("inf")
         for operation in self._heap.pop_up_to(self._loop.time() + _GRANULARITY_S):
-            if not operation.is_completed:  # one of those before it may have completed it
+            if not operation.is_completed:  # an operation expired before it may have completed this one
                 operation.expire()
         following = self._heap.lowest_rank()
         if following is not None and following < self._armed_for:

@@ -1,4 +1,4 @@
-"""Who wakes when a partition changes: the purgatories, and the rules of what concerns whom."""
+"""Wakes the waiting requests that a change of a partition concerns."""
 
 from functools import partial
 
@@ -14,8 +14,8 @@ __all__ = ["Wakeups"]
 
 
 class Wakeups:
-    """A grown log concerns followers; a moved high watermark concerns consumers, and produces with acks=-1; a moved low
-    watermark concerns those who have records deleted."""
+    """A grown log concerns followers; a moved high watermark concerns consumers and produces with acks=-1; a moved low
+    watermark concerns deletions of records."""
 
     __slots__ = ("appends", "deletions", "fetches")
 
@@ -40,20 +40,20 @@ class Wakeups:
         self.fetches.wake(hosted.waiting_consumers, partial(_is_enough, hosted))
 
     def low_watermark_moved(self, hosted: HostedPartition) -> None:
-        """It may have: a follower told its log start offset."""
+        """A follower reported its log start offset, so the low watermark may have moved."""
         if len(hosted.waiting_deletions):
             low_watermark = hosted.partition.low_watermark()
             self.deletions.advance(hosted.waiting_deletions, low_watermark, lambda _: ErrorCode.NONE)
 
     def leadership_lost(self, hosted: HostedPartition, error: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
-        """Nobody waits for this partition any longer: produces fail with ``error``, fetches find out by reading."""
+        """End all waiting for this partition: produces fail with ``error``, fetches read again and get their errors."""
         self.appends.fail_all(hosted.waiting_appends, error)
         self.deletions.fail_all(hosted.waiting_deletions, error)
         self.fetches.complete_all(hosted.waiting_followers)
         self.fetches.complete_all(hosted.waiting_consumers)
 
     def leadership_changed(self, hosted: HostedPartition) -> None:
-        """A new leader epoch: parked fetches that named the old one are fenced, the others find out what there is."""
+        """A new leader epoch: complete parked fetches. Those that named the old epoch are fenced."""
         self.fetches.complete_all(hosted.waiting_followers)
         self.fetches.complete_all(hosted.waiting_consumers)
 

@@ -11,7 +11,7 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.leader.fetch_session import (
     DEFAULT_MAX_PARTITIONS,
     FINAL_EPOCH,
-    FIRST_PATIENCE_MS,
+    FIRST_EMPTY_WAIT_MS,
     INITIAL_EPOCH,
     NO_SESSION,
     FetchContext,
@@ -362,20 +362,20 @@ class SettingAside:
             [(topic, 0) for topic in forgotten],
             is_follower=self.is_follower,
         )
-        patience_ms = context.patience_ms
+        max_empty_wait_ms = context.max_empty_wait_ms
         self.sessions.answer(context, results)
-        return patience_ms
+        return max_empty_wait_ms
 
 
 def test_a_fetch_without_partitions_of_which_there_is_more_has_little_patience() -> None:
     consumer = SettingAside()
-    assert consumer.fetch(forgotten="a") == FIRST_PATIENCE_MS
+    assert consumer.fetch(forgotten="a") == FIRST_EMPTY_WAIT_MS
 
 
 def test_a_partition_that_was_left_out_of_the_last_answer_for_want_of_room_has_more_too() -> None:
     consumer = SettingAside()
     assert consumer.fetch(named="b", results={"a": cut()}, offset=5) is None  # nothing was sent of b, which ends at 10
-    assert consumer.fetch(forgotten="b") == FIRST_PATIENCE_MS
+    assert consumer.fetch(forgotten="b") == FIRST_EMPTY_WAIT_MS
 
 
 @pytest.mark.parametrize("forgotten", ["", "b", "c", "bc"])
@@ -408,8 +408,8 @@ def test_patience_has_an_end_which_is_no_overflow() -> None:
 def test_answers_with_records_cost_no_patience() -> None:
     consumer = SettingAside()
     consumer.fetch(forgotten="a", results={"c": result(11, size_bytes=10)})
-    assert consumer.fetch(results={"c": result(12, size_bytes=10)}) == FIRST_PATIENCE_MS
-    assert consumer.fetch() == FIRST_PATIENCE_MS
+    assert consumer.fetch(results={"c": result(12, size_bytes=10)}) == FIRST_EMPTY_WAIT_MS
+    assert consumer.fetch() == FIRST_EMPTY_WAIT_MS
 
 
 def test_patience_is_little_again_when_more_is_set_aside_or_some_comes_back() -> None:
@@ -418,12 +418,12 @@ def test_patience_is_little_again_when_more_is_set_aside_or_some_comes_back() ->
     for _ in range(5):
         grown = consumer.fetch()
     assert grown is not None
-    assert grown > FIRST_PATIENCE_MS
+    assert grown > FIRST_EMPTY_WAIT_MS
     consumer.fetch(named="b", results={"b": cut(), "c": result(size_bytes=1)})
-    assert consumer.fetch(forgotten="b") == FIRST_PATIENCE_MS
+    assert consumer.fetch(forgotten="b") == FIRST_EMPTY_WAIT_MS
     for _ in range(5):
         consumer.fetch()
-    assert consumer.fetch(named="b") == FIRST_PATIENCE_MS
+    assert consumer.fetch(named="b") == FIRST_EMPTY_WAIT_MS
 
 
 def test_a_session_that_grows_beyond_the_partitions_of_all_ends_and_the_others_stay() -> None:

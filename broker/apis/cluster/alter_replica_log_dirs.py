@@ -30,7 +30,7 @@ from ....replication.run_in_pool import Offload
 from ....storage.store.log_store import LogStore
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...requests.yielding import with_pauses
+from ...requests.yielding import with_yields
 
 __all__ = ["AlterReplicaLogDirs"]
 
@@ -60,7 +60,7 @@ class AlterReplicaLogDirs:
         }
         codes: dict[TopicPartition, ErrorCode] = {}
         refusals = _Refusals()
-        async for partition, path in with_pauses(wanted.items()):
+        async for partition, path in with_yields(wanted.items()):
             codes[partition] = await self._code(partition, path, refusals)
         refusals.log()
         return AlterReplicaLogDirsResponse(

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError
-from ...requests.yielding import with_pauses
+from ...requests.yielding import with_yields
 
 __all__ = ["Outcome", "alter_each", "check_entries"]
 
@@ -29,7 +29,7 @@ async def alter_each(
     """The outcome of ``alter`` for each resource, in their order. A resource that is named twice is not altered."""
     mentions = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     outcomes: list[Outcome] = []
-    async for resource in with_pauses(resources):
+    async for resource in with_yields(resources):
         try:
             if mentions[resource.resource_type, resource.resource_name] > 1:
                 raise InvalidRequestError("A resource must not appear more than once.")

@@ -32,8 +32,8 @@ from ....protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from ...requests.context import RequestContext
-from ...requests.duplicate_names import is_repetitive
-from ...requests.yielding import with_pauses
+from ...requests.duplicate_names import has_many_duplicates
+from ...requests.yielding import with_yields
 from ...settings.altered_config import ResourceType, broker_id_of
 from ...settings.dynamic_config import DynamicConfig
 from ...settings.loggers import LoggerLevels
@@ -74,7 +74,7 @@ class DescribeConfigs:
         return DescribeConfigsResponse(
             results=[
                 await self._describe(*resource, wanted, show)
-                async for resource, wanted in with_pauses(_wanted(request.resources))
+                async for resource, wanted in with_yields(_wanted(request.resources))
             ]
         )
 
@@ -129,7 +129,7 @@ def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[Reso
     A repetitive request yields each resource once, because a broker's settings take a thousand times the bytes of its
     name."""
     named = [((each.resource_type, each.resource_name), frozenset(each.configuration_keys or ())) for each in resources]
-    if not is_repetitive(resource for resource, _ in named):
+    if not has_many_duplicates(resource for resource, _ in named):
         return named
     wanted: dict[Resource, frozenset[str]] = {}
     for resource, keys in named:

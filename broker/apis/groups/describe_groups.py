@@ -13,7 +13,7 @@ from ....protocol.messages.describe_groups import (
 from ...coordinator.group.administration import Administration
 from ...coordinator.group.results import GroupSummary
 from ...requests.context import RequestContext
-from ...requests.duplicate_names import is_repetitive
+from ...requests.duplicate_names import has_many_duplicates
 
 __all__ = ["DescribeGroups"]
 
@@ -30,7 +30,7 @@ class DescribeGroups:
 
     def __call__(self, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
         """Answers at once. A group that does not exist has the state Dead and no error."""
-        names = dict.fromkeys(request.groups) if is_repetitive(request.groups) else request.groups
+        names = dict.fromkeys(request.groups) if has_many_duplicates(request.groups) else request.groups
         return DescribeGroupsResponse(
             groups=[
                 _described(group_id, self._administration.describe(group_id), request.include_authorized_operations)

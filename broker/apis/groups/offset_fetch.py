@@ -26,7 +26,7 @@ from ...coordinator.group.commits import INVALID_OFFSET, Commits
 from ...coordinator.group.offsets import NO_LEADER_EPOCH
 from ...coordinator.group.results import OffsetFetchResult
 from ...requests.context import RequestContext
-from ...requests.duplicate_names import is_repetitive
+from ...requests.duplicate_names import has_many_duplicates
 from .legacy_offsets import LegacyOffsets, TopicExists
 
 __all__ = ["OffsetFetch"]
@@ -107,7 +107,7 @@ def _partitions(topics: RequestTopics | None) -> list[TopicPartition] | None:
 def _by_group(groups: Sequence[OffsetFetchRequestGroup]) -> Iterable[tuple[str, list[TopicPartition] | None]]:
     """The requested partitions of each group (None: all). A repetitive request yields each group once."""
     named = [(group.group_id, _partitions(group.topics)) for group in groups]
-    if not is_repetitive(group_id for group_id, _ in named):
+    if not has_many_duplicates(group_id for group_id, _ in named):
         return named
     wanted: dict[str, list[TopicPartition] | None] = {}
     for group_id, partitions in named:

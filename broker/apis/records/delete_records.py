@@ -1,4 +1,4 @@
-"""DeleteRecords: the records before an offset go (KIP-107); −1 stands for the high watermark.
+"""DeleteRecords: deletes the records before an offset (KIP-107); −1 stands for the high watermark.
 
 v1 throttling happens after the response (KIP-219) · v2 flexible.
 """
@@ -18,7 +18,7 @@ from ....protocol.messages.delete_records import (
 from ....replication.record_deletion import NO_LOW_WATERMARK, Deleted
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...requests.yielding import with_pauses
+from ...requests.yielding import with_yields
 
 __all__ = ["DeleteRecords", "RecordDeleter"]
 
@@ -30,14 +30,14 @@ class RecordDeleter(Protocol):
 
 
 class DeleteRecords:
-    """Handler. ``is_here`` tells whether this broker has a partition."""
+    """The handler. ``is_here`` tells whether this broker has a partition."""
 
     def __init__(self, deletion: RecordDeleter, is_here: Callable[[TopicPartition], bool]) -> None:
         self._deletion = deletion
         self._is_here = is_here
 
     async def __call__(self, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-        """Of a partition that is named twice, the last offset counts."""
+        """When a request names a partition twice, the last offset counts."""
         offsets = {
             TopicPartition(topic.name, partition.partition_index): partition.offset
             for topic in request.topics
@@ -47,8 +47,8 @@ class DeleteRecords:
         deletions = (self._delete(partition, offsets[partition], request.timeout_ms) for partition in here)
         deleted = dict(zip(here, await asyncio.gather(*deletions), strict=True))
         results = {}
-        async for partition, offset in with_pauses(offsets.items()):
-            if partition not in deleted:  # refused at once: no task for each of whatever a client makes up
+        async for partition, offset in with_yields(offsets.items()):
+            if partition not in deleted:  # refused at once: no task for each name that a client makes up
                 deleted[partition] = await self._delete(partition, offset, request.timeout_ms)
             results[partition] = deleted[partition]
         return DeleteRecordsResponse(

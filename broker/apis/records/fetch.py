@@ -4,10 +4,10 @@ v0-3 get message sets (magic 0 up to v1, magic 1 up to v3); from v3 on at least 
 bigger than the limits (KIP-74), and partitions are served in the order of the request; v4 has isolation levels
 (KIP-98); v5 the log start offset; v7 fetch sessions (KIP-227); v9 the leader epoch (KIP-320); v10 may get zstd
 (KIP-110); v11 may read from followers (KIP-392); v12 names the last fetched epoch and is told where logs diverge
-(KIP-595); v13 uses topic ids (KIP-516); v15 moves the replica id into a tagged field (KIP-903); v16 says who leads
-when we don't (KIP-951); v17 adds the follower's directory id (KIP-853).
+(KIP-595); v13 uses topic ids (KIP-516); v15 moves the replica id into a tagged field (KIP-903); v16 names the leader
+when it is another broker (KIP-951); v17 adds the follower's directory id (KIP-853).
 
-An answer that has enough is returned at once; otherwise a future of it.
+A response with enough records is returned at once; otherwise a future of it.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ _NO_LEADER_EPOCH = -1
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.fetch.waiting.max.bytes``."""
 _S_FOR_A_BYTE = 1e-8
-"""About, of a conversion: so that who asks for little on a new connection is not taken for one who asks for much."""
+"""A rough estimate for conversions. It keeps a small conversion on a new connection from queueing as a large one."""
 FetchResults = list[tuple[PartitionFetch, FetchResult]]
 
 
@@ -72,10 +72,10 @@ class TopicNames(Protocol):
 
 
 class Fetch:
-    """The handler. ``max_bytes``: fetch.max.bytes; ``max_decompressed_bytes``: of a batch that is converted,
-    ``inline``: in this process;
-    ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes; ``near_consumers`` says who is sent on to another replica,
-    None: nobody. ``offload`` runs a function in the worker pool, in the turn of its source."""
+    """The handler. ``max_bytes``: fetch.max.bytes. ``max_decompressed_bytes``: limit for a batch that is converted.
+    ``inline``: limits for converting in this process. ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes.
+    ``near_consumers`` chooses a replica in the consumer's rack; None: consumers read from leaders. ``offload`` runs a
+    function in the worker pool, sources in turn."""
 
     def __init__(
         self,
@@ -110,8 +110,8 @@ class Fetch:
         replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
         uses_topic_ids = version >= 13
         session_epoch = request.session_epoch
-        if not uses_topic_ids and session_epoch != FINAL_EPOCH and _names_what_cannot_be(request.topics):
-            session_epoch = FINAL_EPOCH  # sessions count partitions, and are not to remember such names
+        if not uses_topic_ids and session_epoch != FINAL_EPOCH and _has_impossible_names(request.topics):
+            session_epoch = FINAL_EPOCH  # sessions count partitions, not bytes, so they must not remember such names
         session = self._sessions.begin(
             request.session_id,
             session_epoch,
@@ -125,13 +125,13 @@ class Fetch:
         if self._near_consumers is not None and version >= 11 and replica_id == _CONSUMER and request.rack_id:
             nearest = self._near_consumers.nearest_in(request.rack_id, context.address.listener_name)
         params = self._params(version, replica_id, request, nearest)
-        if session.patience_ms is not None and session.patience_ms < params.max_wait_ms:
-            params.max_wait_ms = session.patience_ms
+        if session.max_empty_wait_ms is not None and session.max_empty_wait_ms < params.max_wait_ms:
+            params.max_wait_ms = session.max_empty_wait_ms
         readable, are_all_known = self._resolve(session) if uses_topic_ids else (list(session.partitions), True)
         pending = _PendingFetch(self, context, session, are_all_known)
         results = self._partitions.reads.fetch(params, readable, pending.complete, pending.parked) if readable else []
         if results is not None:
-            return self.answer(context, session, results if are_all_known else results + _unnamed(session))
+            return self.answer(context, session, results if are_all_known else results + _unknown_topic_ids(session))
         pending.future = asyncio.get_running_loop().create_future()
         context.abandon = pending.abandon
         self.parked.add(pending, fetch_bytes(len(readable), _named_partitions(request), context.frame_bytes))
@@ -181,7 +181,7 @@ class Fetch:
         return wanted
 
     def _resolve(self, session: FetchContext) -> tuple[list[PartitionFetch], bool]:
-        """The partitions to read: those whose topic id is known by now; and whether that is all of them."""
+        """The partitions to read, whose topic ids are known, and whether that is all of them."""
         are_all_known = True
         readable: list[PartitionFetch] = []
         for fetch in session.partitions:
@@ -197,7 +197,7 @@ class Fetch:
     def answer(
         self, context: RequestContext, session: FetchContext, results: FetchResults
     ) -> FetchResponse | Awaitable[FetchResponse]:
-        """What goes out of the ``results``; awaitable when records are converted in the pool."""
+        """The response with ``results``; awaitable when the pool converts records."""
         version = context.api_version
         error, session_id, selected = session.answer(results, context.now_ms)
         response = FetchResponse(error_code=error, session_id=session_id)
@@ -243,7 +243,7 @@ class Fetch:
     def _for_old_client(
         self, context: RequestContext, response: FetchResponse, selected: FetchResults
     ) -> FetchResponse | Awaitable[FetchResponse]:
-        """Leave out zstd topics, and up to v3 turn the batches into the message format of the request's version."""
+        """Leave out zstd topics, and up to v3 convert batches to the message format of the request's version."""
         version = context.api_version
         answers = [data for topic in response.responses for data in topic.partitions]
         conversions: list[tuple[PartitionData, FileRegion, int]] = []
@@ -277,7 +277,7 @@ class Fetch:
 
 
 class _PendingFetch:
-    """A fetch whose answer may come later."""
+    """A fetch whose response may come later."""
 
     __slots__ = ("_are_all_known", "_context", "_handler", "_is_hurried", "_operation", "_session", "future")
 
@@ -288,10 +288,10 @@ class _PendingFetch:
         self._are_all_known = are_all_known
         self._operation: DelayedFetch | None = None
         self._is_hurried = False
-        self.future: asyncio.Future[Any] | None = None  # of an answer, or of what one can be awaited from
+        self.future: asyncio.Future[Any] | None = None  # of a response, or of an awaitable of one
 
     def parked(self, operation: DelayedFetch) -> None:
-        """It waits for records now; before, it may have waited for the disk."""
+        """The fetch waits for records from now on; before, it may have waited for the disk."""
         self._operation = operation
         if self.future is not None and self.future.done():
             operation.abandon()
@@ -299,7 +299,7 @@ class _PendingFetch:
             operation.complete()
 
     def answer_early(self) -> None:
-        """With what there is."""
+        """Respond with the records that are there."""
         self._is_hurried = True
         if self._operation is not None:
             self._operation.complete()
@@ -312,22 +312,22 @@ class _PendingFetch:
         if self.future is not None:
             is_answered = not self.future.cancel()
             if is_answered and self._context.abandon is not None:
-                self._context.abandon()  # its records are being converted
+                self._context.abandon()  # the pool converts its records
 
     def complete(self, results: FetchResults) -> None:
         self._handler.parked.remove(self)
-        if self.future is None or self.future.done():  # the connection may have gone
+        if self.future is None or self.future.done():  # the connection may be closed
             return
         try:
             if not self._are_all_known:
-                results = results + _unnamed(self._session)
+                results = results + _unknown_topic_ids(self._session)
             self.future.set_result(self._handler.answer(self._context, self._session, results))
-        except Exception as error:  # it is this request's trouble, not that of the append which woke it
+        except Exception as error:  # the error belongs to this request, not to the append that woke it
             self.future.set_exception(error)
 
 
 class _Conversion:
-    """Records of an answer turned into an old format: in a worker, in its turn, if somebody still waits for it then."""
+    """Converts the records of a response to an old format, on a worker, if a client still waits for it."""
 
     __slots__ = ("_inline", "_is_wanted", "_magic", "_max_bytes", "_parts", "_response")
 
@@ -339,7 +339,7 @@ class _Conversion:
         max_bytes: int,
         inline: InlineLimits,
     ) -> None:
-        """``parts``: where the records go, what is converted, and from which offset on."""
+        """``parts``: for each partition the message to fill, the records, and the first offset to convert."""
         self._response = response
         self._parts = parts
         self._magic = magic
@@ -363,10 +363,11 @@ class _Conversion:
         self._is_wanted = False
 
 
-def _unnamed(session: FetchContext) -> FetchResults:
-    """An error for each partition whose topic id is unknown (still: it may be the metadata that lag).
+def _unknown_topic_ids(session: FetchContext) -> FetchResults:
+    """An error for each partition whose topic id is unknown; our metadata may be behind.
 
-    They are made when the answer is: a session may have very many, and nothing counts them while its fetch waits.
+    The errors are made together with the response: a session may have very many, and no limit counts them while its
+    fetch waits.
     """
     return [
         (fetch, FetchResult(ErrorCode.UNKNOWN_TOPIC_ID))
@@ -375,13 +376,14 @@ def _unnamed(session: FetchContext) -> FetchResults:
     ]
 
 
-def _names_what_cannot_be(topics: list[FetchTopic]) -> bool:
-    """Whether a name is longer or wider than any topic's."""
+def _has_impossible_names(topics: list[FetchTopic]) -> bool:
+    """Whether a topic name is longer than allowed, or not ASCII."""
     return any(len(topic.topic) > MAX_LENGTH or not topic.topic.isascii() for topic in topics)
 
 
 def _named_partitions(request: FetchRequest) -> int:
-    """Also those to be forgotten; a topic without any counts as one, for it is kept, too."""
+    """The partitions that the request names, also those to forget. A topic without partitions counts as one, because it
+    takes memory too."""
     wanted = sum(max(1, len(topic.partitions)) for topic in request.topics)
     return wanted + sum(max(1, len(topic.partitions)) for topic in request.forgotten_topics_data)
 
@@ -420,5 +422,5 @@ def _down_convert(
     except KafkaError as error:
         _replace_by_error(data, error.code)
     except OSError as error:
-        logger.error("records for an old client cannot be read: %s", error)
-        _replace_by_error(data, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # it does not know of KAFKA_STORAGE_ERROR
+        logger.error("Fetch: records cannot be read for conversion to an old format: %s", error)
+        _replace_by_error(data, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # old clients do not know KAFKA_STORAGE_ERROR

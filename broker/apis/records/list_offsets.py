@@ -42,7 +42,7 @@ from ....replication.leader.offset_lookup import (
 from ....replication.partition.isolation import Isolation
 from ....replication.partition_set import PartitionSet
 from ...requests.context import RequestContext
-from ...requests.duplicate_names import MOST_REPEATS
+from ...requests.duplicate_names import MAX_DUPLICATES
 
 __all__ = ["ListOffsets"]
 
@@ -79,7 +79,7 @@ class ListOffsets:
         asked: Counter[tuple[str, int]],
         response: ListOffsetsResponse,
     ) -> Iterator[Awaitable[None] | None]:
-        """Of one partition after the other, see `_look_up`."""
+        """Look up one partition after the other, see `_look_up`."""
         for topic in request.topics:
             answers: list[ListOffsetsPartitionResponse] = []
             response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
@@ -88,7 +88,7 @@ class ListOffsets:
                 answers.append(answer)
                 topic_partition = TopicPartition(topic.name, partition.partition_index)
                 # In version 0 each answer may be as long as the list of segments.
-                is_repeated = asked[topic_partition] > (1 if context.api_version > 0 else MOST_REPEATS)
+                is_repeated = asked[topic_partition] > (1 if context.api_version > 0 else MAX_DUPLICATES)
                 yield self._look_up(context, request, topic_partition, partition, answer, is_repeated)
 
     async def _go_on(
@@ -97,7 +97,7 @@ class ListOffsets:
         lookups: Iterator[Awaitable[None] | None],
         response: ListOffsetsResponse,
     ) -> ListOffsetsResponse:
-        """One at a time: what waits for its turn is a request, not each of its partitions."""
+        """One lookup at a time, so that a request queues for the pool once, not once for each partition."""
         await lookup
         for following in lookups:
             if following is not None:
@@ -113,7 +113,7 @@ class ListOffsets:
         answer: ListOffsetsPartitionResponse,
         is_repeated: bool,
     ) -> Awaitable[None] | None:
-        """Fill in ``answer``, now, or through what is returned."""
+        """Fill in ``answer``, now, or when the returned awaitable is awaited."""
         version = context.api_version
         try:
             if is_repeated:

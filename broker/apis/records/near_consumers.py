@@ -1,4 +1,4 @@
-"""Sending consumers on to a replica in their own rack (KIP-392, replica.selector.class)."""
+"""Sends consumers to a replica in their own rack (KIP-392, replica.selector.class)."""
 
 import logging
 from functools import partial
@@ -17,7 +17,7 @@ _LEADER = f"{_PACKAGE}LeaderSelector"
 
 
 class NearConsumers:
-    """For leaders; ``local_rack`` is broker.rack."""
+    """Used by leaders. ``local_rack`` is broker.rack."""
 
     def __init__(self, cache: MetadataCache, local_rack: str | None) -> None:
         self._cache = cache
@@ -25,18 +25,20 @@ class NearConsumers:
 
     @classmethod
     def of(cls, config: Config, cache: MetadataCache) -> "NearConsumers | None":
-        """None: everyone reads from leaders."""
+        """None: all consumers read from leaders."""
         selector = config.optional_string("replica.selector.class")
         if selector == _BY_RACK:
             return cls(cache, config.optional_string("broker.rack"))
         if selector not in (None, "", _LEADER):
             logger.warning(
-                "replica.selector.class=%s: only %s is known, consumers read from leaders", selector, _BY_RACK
+                "replica.selector.class=%s is unknown, only %s is supported: consumers read from leaders",
+                selector,
+                _BY_RACK,
             )
         return None
 
     def nearest_in(self, rack: str, listener_name: str) -> ReplicaChoice:
-        """For consumers in ``rack`` that came by this listener."""
+        """The choice for consumers in ``rack`` on this listener."""
         cache = self._cache
         return partial(
             nearest_replica,

@@ -1,11 +1,11 @@
 """Produce (API 0): append record sets to partitions led here.
 
 v0-2 carry message sets (magic 0 and 1), v3+ exactly one batch of magic 2 a partition (KIP-98); v7 allows zstd
-(KIP-110); v8 has per-record errors (KIP-467); v10 says who leads when we don't (KIP-951); v11 is v10 for clients that
-know more transaction errors (KIP-890).
+(KIP-110); v8 has per-record errors (KIP-467); v10 names the leader when it is another broker (KIP-951); v11 is v10 for
+clients that know more transaction errors (KIP-890).
 
-acks=0 gets no answer: an error closes the connection. 1 is answered after our append, -1 when the high watermark
-covers it. When everything is decided at once the answer is returned at once; otherwise a future of it.
+acks=0 gets no response: an error closes the connection. acks=1 is answered after our append, acks=-1 when the high
+watermark covers it. The response is returned at once if it is complete; otherwise a future of it.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ Append = Callable[[AppendRequest, Callable[[AppendResult], None]], None]
 
 ADMIN_CLIENT_ID = "__admin_client"
 _VALID_ACKS = (-1, 0, 1)
-_NO_LEADER_HINT = LeaderIdAndEpoch()  # shared by all answers without one; never changed
+_NO_LEADER_HINT = LeaderIdAndEpoch()  # shared by all responses without one; never changed
 
 _BATCH = Struct(">qiibIh")  # base offset, length, leader epoch, magic, crc, attributes
 _LENGTH = Struct(">i")
@@ -65,7 +65,7 @@ _MAGIC_POSITION = 16
 _MIN_BATCH_BYTES = 61
 _CODEC_MASK = 0x07
 _ZSTD = 4
-_REFUSED_FOR_ITS_RECORDS = frozenset(
+_ERRORS_OF_RECORDS = frozenset(
     (
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.INVALID_RECORD,
@@ -74,13 +74,13 @@ _REFUSED_FOR_ITS_RECORDS = frozenset(
         ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
     )
 )
-"""What no client meets again and again that is as it should be, as it may meet a leader that has moved."""
+"""Errors that a correct client does not meet again and again, unlike those of a leader that has moved."""
 _TRANSACTIONAL = 0x10
 
 
 class Produce:
-    """The handler. ``partitions`` takes the appends, ``hints`` knows who leads what we don't. ``transactions``: where
-    another broker of the cluster may coordinate some."""
+    """The handler. ``partitions`` takes the appends, ``hints`` knows the leaders of other partitions. ``transactions``
+    verifies transactions whose coordinator may be another broker; None: transactions are not served."""
 
     def __init__(
         self, partitions: PartitionSet, hints: LeaderHints, transactions: TransactionChecks | None = None
@@ -152,7 +152,7 @@ class Produce:
         return ProduceTemplates(version) if version >= FIRST_VERSION else None
 
     def hint_leader(self, name: str, slot: PartitionProduceResponse, response: "_Response") -> None:
-        """Say who leads instead of us, as far as we know."""
+        """Name the leader in the response, if we know it."""
         leader = current_leader(self._partitions, self._hints, TopicPartition(name, slot.index))
         if leader is not None:
             slot.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
@@ -231,7 +231,7 @@ class _Response:
         self._failed(error.code, error.code.name)
 
     def settle(self, name: str, slot: PartitionProduceResponse, result: AppendResult) -> None:
-        """One partition is done: called once for each, some before `result` is."""
+        """One partition is done: called once for each, some before `result` is called."""
         slot.base_offset = result.base_offset
         slot.log_append_time_ms = result.log_append_time_ms
         slot.log_start_offset = result.log_start_offset
@@ -252,11 +252,11 @@ class _Response:
 
     def _failed(self, code: ErrorCode, description: str) -> None:
         self.failures.append(description)
-        if code in _REFUSED_FOR_ITS_RECORDS and self.context.request is not None:
+        if code in _ERRORS_OF_RECORDS and self.context.request is not None:
             self.context.request.records_were_refused = True
 
     def result(self) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
-        """The answer when all partitions are settled, else a future of it."""
+        """The response when all partitions are settled, else a future of it."""
         if self.pending:
             self.future = asyncio.get_running_loop().create_future()
             return self.future
@@ -283,7 +283,7 @@ class _Response:
 
 
 def _require_one_producer(request: ProduceRequest | SingleBatchRequest) -> None:
-    """Raises InvalidPidMappingError, for all of the request."""
+    """Raises InvalidPidMappingError for the whole request when its batches have several producer ids."""
     batches = (
         producer_of(data.records)
         for topic in request.topic_data
@@ -297,10 +297,10 @@ def _require_one_producer(request: ProduceRequest | SingleBatchRequest) -> None:
 def check_records(
     records: Records | None, version: int, transactional_id: str | None, has_transactions: bool
 ) -> memoryview:
-    """The record set to append, when this version of the request may carry it.
+    """The record set to append, if this version of the request may carry it.
 
-    Raises CorruptRecordError for what is no batch, InvalidRecordError, UnsupportedCompressionTypeError, or for
-    transactional records, where nobody coordinates transactions and so none can have been begun, InvalidTxnStateError.
+    Raises CorruptRecordError when it is no batch, InvalidRecordError, UnsupportedCompressionTypeError; and for
+    transactional records InvalidTxnStateError when transactions are not served.
     """
     view = records if isinstance(records, memoryview) else _view(records)
     size = len(view)
@@ -308,7 +308,7 @@ def check_records(
     if size >= _MIN_BATCH_BYTES:
         _, length, _, magic, _, attributes = _BATCH.unpack_from(view)
     if version < 3:
-        if magic == 2 and attributes & _TRANSACTIONAL:  # a log takes no second one behind it
+        if magic == 2 and attributes & _TRANSACTIONAL:  # a log accepts no second batch behind it
             raise TransactionalIdAuthorizationError()
         return view
     if magic != 2 or length + _LOG_OVERHEAD != size:
@@ -326,8 +326,8 @@ def check_records(
 
 
 def _check_is_one_batch(view: memoryview, version: int) -> None:
-    """Of what is not a batch of magic 2 that fills ``view``: refuse it, or let it be a batch with a torn one behind it,
-    which the log leaves out."""
+    """Check ``view``, which is not exactly one batch of magic 2: raise, or accept one batch with a torn one behind it,
+    which the log drops."""
     only = f"Produce requests with version {version} are only allowed to contain"
     end = _end_of_batch(view, 0)
     if end is None:
@@ -343,7 +343,7 @@ def _check_is_one_batch(view: memoryview, version: int) -> None:
 
 
 def _end_of_batch(view: memoryview, position: int) -> int | None:
-    """Where the batch ends that begins at ``position``; None when it is not whole. Raises CorruptRecordError."""
+    """The end of the batch that begins at ``position``; None when it is incomplete. Raises CorruptRecordError."""
     left = len(view) - position
     if left < _LOG_OVERHEAD:
         return None

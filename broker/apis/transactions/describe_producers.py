@@ -18,7 +18,7 @@ from ....replication.partition_set import PartitionSet
 from ....storage.log.log import Log
 from ...metadata.metadata_cache import MetadataCache
 from ...requests.context import RequestContext
-from ...requests.duplicate_names import is_repetitive
+from ...requests.duplicate_names import has_many_duplicates
 
 __all__ = ["DescribeProducers"]
 
@@ -81,7 +81,7 @@ def _producers_of(log: Log) -> list[ProducerState]:
 
 def _wanted(topics: Sequence[TopicRequest]) -> Iterable[tuple[str, Collection[int]]]:
     """The requested partition indexes by topic. A repetitive request yields each partition once."""
-    if not is_repetitive((topic.name, index) for topic in topics for index in topic.partition_indexes):
+    if not has_many_duplicates((topic.name, index) for topic in topics for index in topic.partition_indexes):
         return [(topic.name, topic.partition_indexes) for topic in topics]
     wanted: dict[str, dict[int, None]] = {}
     for topic in topics:

@@ -8,8 +8,8 @@ import pytest
 from pybroker.broker.apis.configs.alter_configs import AlterConfigs
 from pybroker.broker.apis.configs.describe_configs import DescribeConfigs
 from pybroker.broker.apis.configs.incremental_alter_configs import IncrementalAlterConfigs
-from pybroker.broker.requests.duplicate_names import MOST_REPEATS
-from pybroker.broker.requests.yielding import BETWEEN_PAUSES
+from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES
+from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.broker.settings.altered_config import AlteredConfig
 from pybroker.broker.settings.dynamic_config import DynamicConfig
 from pybroker.broker.settings.loggers import LoggerLevels
@@ -132,7 +132,7 @@ async def test_describe_configs_describes_a_resource_named_very_often_once(handl
 
     one, other = ["message.max.bytes"], ["broker.rack"]
     assert await ask((THIS_BROKER, one), (THIS_BROKER, other)) == [("1", {*one}), ("1", {*other})]
-    often = [(THIS_BROKER, one)] * MOST_REPEATS
+    often = [(THIS_BROKER, one)] * MAX_DUPLICATES
     assert await ask(*often, (THIS_BROKER, other)) == [("1", {*one, *other})]
     assert await ask((THIS_BROKER, one), (THE_TOPIC, ["retention.ms"])) == [("1", {*one}), ("t", {"retention.ms"})]
     ((_, every),) = await ask(*often, (THIS_BROKER, None), (THIS_BROKER, one))
@@ -253,7 +253,7 @@ async def test_validate_only_writes_no_setting(handlers: Handlers) -> None:
 
 @pytest.mark.parametrize("api", ["describe", "alter", "replace"])
 async def test_event_loop_stays_free_while_very_many_config_resources_are_refused(handlers: Handlers, api: str) -> None:
-    unknown = [Resource(TOPIC, f"unknown{number}") for number in range(10 * BETWEEN_PAUSES)]
+    unknown = [Resource(TOPIC, f"unknown{number}") for number in range(10 * ITEMS_BETWEEN_YIELDS)]
     requests = {
         "describe": DescribeConfigsRequest(
             resources=[

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.topics.create_partitions import CreatePartitions
-from pybroker.broker.requests.yielding import BETWEEN_PAUSES
+from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, NotControllerError
@@ -147,7 +147,7 @@ async def _nothing() -> None:
 
 
 async def test_event_loop_stays_free_while_very_many_topics_are_refused(apis: TopicApis) -> None:
-    wishes = [more(f"unknown{number}", 2) for number in range(10 * BETWEEN_PAUSES)]
+    wishes = [more(f"unknown{number}", 2) for number in range(10 * ITEMS_BETWEEN_YIELDS)]
     assert await turns_during(create(apis, *wishes, validate_only=True)) > 10
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.records.delete_records import DeleteRecords
-from pybroker.broker.requests.yielding import BETWEEN_PAUSES
+from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.delete_records import (
@@ -109,5 +109,5 @@ async def test_delete_records_waits_for_all_partitions_at_the_same_time(replicas
 
 
 async def test_event_loop_stays_free_while_very_many_partitions_are_refused(replicas: Replicas) -> None:
-    wishes = [(TopicPartition("unknown", number), 1) for number in range(10 * BETWEEN_PAUSES)]
+    wishes = [(TopicPartition("unknown", number), 1) for number in range(10 * ITEMS_BETWEEN_YIELDS)]
     assert await turns_during(delete(replicas, *wishes)) > 10

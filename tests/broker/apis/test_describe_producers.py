@@ -9,7 +9,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.transactions.describe_producers import DescribeProducers
 from pybroker.broker.metadata.metadata_cache import MetadataCache
-from pybroker.broker.requests.duplicate_names import MOST_REPEATS
+from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.describe_producers import DescribeProducersRequest, ProducerState, TopicRequest
 from pybroker.protocol.messages.update_metadata import (
@@ -105,7 +105,7 @@ async def test_a_producer_may_appear_while_producers_are_described(tmp_path: Pat
 
 async def test_describe_producers_describes_a_partition_named_very_often_once(replicas: Replicas) -> None:
     topics = [
-        TopicRequest(name=TOPIC, partition_indexes=[0] * MOST_REPEATS),
+        TopicRequest(name=TOPIC, partition_indexes=[0] * MAX_DUPLICATES),
         TopicRequest(name=TOPIC, partition_indexes=[0, 1]),
     ]
     handler = DescribeProducers(replicas.partitions, cache())

@@ -1,7 +1,7 @@
 """When a request repeats names so often that each is answered once."""
 
 import pytest
-from pybroker.broker.requests.duplicate_names import MOST_REPEATS, is_repetitive
+from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES, has_many_duplicates
 
 
 @pytest.mark.parametrize(
@@ -9,11 +9,11 @@ from pybroker.broker.requests.duplicate_names import MOST_REPEATS, is_repetitive
     [
         ([], False),
         (list(range(10_000)), False),
-        ([0] * MOST_REPEATS, False),
-        ([0] * (MOST_REPEATS + 1), True),
-        ([*range(2000), *range(MOST_REPEATS - 1)], False),
-        ([*range(2000), *range(MOST_REPEATS)], True),
+        ([0] * MAX_DUPLICATES, False),
+        ([0] * (MAX_DUPLICATES + 1), True),
+        ([*range(2000), *range(MAX_DUPLICATES - 1)], False),
+        ([*range(2000), *range(MAX_DUPLICATES)], True),
     ],
 )
-def test_a_request_is_repetitive_by_the_repeats_of_all_its_names(names: list[int], is_too_much: bool) -> None:
-    assert is_repetitive(iter(names)) is is_too_much
+def test_a_request_has_many_duplicates_by_the_repeats_of_all_its_names(names: list[int], is_too_much: bool) -> None:
+    assert has_many_duplicates(iter(names)) is is_too_much

@@ -31,7 +31,7 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.conversion import OVERFLOW_MESSAGE
 from pybroker.protocol.records.message_set import read_messages
-from pybroker.replication.leader.fetch_session import FIRST_PATIENCE_MS, FetchSessions
+from pybroker.replication.leader.fetch_session import FIRST_EMPTY_WAIT_MS, FetchSessions
 from pybroker.replication.partition.fetch import FetchParams, FetchResult
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.files.files import FileRegion
@@ -277,7 +277,7 @@ async def test_a_consumer_that_is_busy_with_one_partition_does_not_wait_long_for
     assert received(await nothing, 12).responses == []
     again = consumer.answer(1, session=(session_id, 2), partitions=[0], max_wait_ms=60_000)
     assert values_by_partition(again) == [[b"a", b"a"]]
-    assert asked == [FIRST_PATIENCE_MS, 60_000]
+    assert asked == [FIRST_EMPTY_WAIT_MS, 60_000]
 
 
 @pytest.mark.parametrize("version", [4, 12, 13, 17])
@@ -912,7 +912,9 @@ async def test_records_that_the_disk_does_not_give_back_fail_their_partition_alo
     consumer.produce(b"a")
     monkeypatch.setattr(FileRegion, "read", fail)
     assert consumer.partition(0, version=3).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert caplog.messages == ["records for an old client cannot be read: [Errno 5] Input/output error"]
+    assert caplog.messages == [
+        "Fetch: records cannot be read for conversion to an old format: [Errno 5] Input/output error"
+    ]
 
 
 async def test_an_old_client_waits_too(consumer: Consumer) -> None:

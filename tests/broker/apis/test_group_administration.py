@@ -6,7 +6,7 @@ from pybroker.broker.apis.groups.delete_groups import DeleteGroups
 from pybroker.broker.apis.groups.describe_groups import DescribeGroups
 from pybroker.broker.apis.groups.list_groups import ListGroups
 from pybroker.broker.apis.groups.offset_delete import OffsetDelete
-from pybroker.broker.requests.duplicate_names import MOST_REPEATS
+from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -94,6 +94,6 @@ async def test_offset_delete_reports_a_result_for_each_partition(world: GroupWor
 
 
 async def test_describe_groups_describes_a_group_named_very_often_once(world: GroupWorld) -> None:
-    request = DescribeGroupsRequest(groups=["g", "nothing", *["g"] * MOST_REPEATS, "nothing"])
+    request = DescribeGroupsRequest(groups=["g", "nothing", *["g"] * MAX_DUPLICATES, "nothing"])
     response = await call(DescribeGroups(world.rules.administration), 5, request)
     assert [group.group_id for group in response.groups] == ["g", "nothing"]

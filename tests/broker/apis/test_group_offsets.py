@@ -6,7 +6,7 @@ from pybroker.broker.apis.groups.offset_commit import OffsetCommit
 from pybroker.broker.apis.groups.offset_fetch import OffsetFetch
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
-from pybroker.broker.requests.duplicate_names import MOST_REPEATS
+from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from pybroker.protocol.messages.offset_commit import (
@@ -286,7 +286,7 @@ async def test_offset_fetch_answers_a_group_named_very_often_once() -> None:
 
     everything = OffsetFetchRequestGroup(group_id="g", topics=None)
     assert await ask(everything, of(("a", 0))) == [{("a", 0, 5), ("b", 1, 6)}, {("a", 0, 5)}]
-    often = [of(("a", 0))] * MOST_REPEATS
+    often = [of(("a", 0))] * MAX_DUPLICATES
     assert await ask(*often, of(("b", 1), ("a", 0))) == [{("a", 0, 5), ("b", 1, 6)}]
     assert await ask(*often, everything, of(("a", 1))) == [{("a", 0, 5), ("b", 1, 6)}]
     assert await ask(of(("a", 0)), OffsetFetchRequestGroup(group_id="other", topics=[])) == [{("a", 0, 5)}, set()]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.records.list_offsets import ListOffsets
-from pybroker.broker.requests.duplicate_names import MOST_REPEATS
+from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, UnknownServerError
 from pybroker.protocol.messages.list_offsets import (
@@ -253,6 +253,6 @@ async def test_version_0_replaces_offsets_above_the_high_watermark_by_it_for_con
 async def test_version_0_refuses_a_partition_that_is_named_very_often(segments: Asker) -> None:
     twice = await segments.ask_all(LATEST, LATEST, version=0, max_num_offsets=10)
     assert [(answer.error_code, answer.old_style_offsets) for answer in twice] == [(0, [3, 2, 1, 0])] * 2
-    often = await segments.ask_all(*[LATEST] * (MOST_REPEATS + 1), version=0, max_num_offsets=10)
+    often = await segments.ask_all(*[LATEST] * (MAX_DUPLICATES + 1), version=0, max_num_offsets=10)
     assert {answer.error_code for answer in often} == {ErrorCode.INVALID_REQUEST}
     assert not any(answer.old_style_offsets for answer in often)

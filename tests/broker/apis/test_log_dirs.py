@@ -7,7 +7,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.cluster.alter_replica_log_dirs import AlterReplicaLogDirs
 from pybroker.broker.apis.cluster.describe_log_dirs import DescribeLogDirs
-from pybroker.broker.requests.yielding import BETWEEN_PAUSES
+from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_replica_log_dirs import (
@@ -205,7 +205,7 @@ async def test_no_partition_moves_to_or_from_a_failed_directory(replicas: Replic
 async def test_very_many_refused_moves_leave_the_event_loop_free_and_are_logged_in_one_line(
     replicas: Replicas, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wishes = [TopicPartition("unknown", number) for number in range(10 * BETWEEN_PAUSES)]
+    wishes = [TopicPartition("unknown", number) for number in range(10 * ITEMS_BETWEEN_YIELDS)]
     assert await turns_during(move(replicas, tmp_path / "c", *wishes)) > 10
     assert [record.getMessage() for record in caplog.records] == [
         f"unknown-0 not moved to log directory {tmp_path / 'c'}: Log directory {tmp_path / 'c'} is not one of this "
