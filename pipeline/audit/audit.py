@@ -131,7 +131,7 @@ def plan_audit(directories: Sequence[str]) -> tuple[list[AuditTask], list[Fault]
         for directory in partitions:
             name = directory_name_of(directory)
             if name is None:
-                raise NoLogError(f"{directory} has no name of a partition")
+                raise NoLogError(f"the name of {directory} is not that of a partition")
             if name.suffix is None:
                 replicas[name.topic_partition].append(directory)
             else:  # a future replica: a broker is moving the partition to this log directory

@@ -113,7 +113,7 @@ def _difference(mine: tuple[Record, int] | None, its: tuple[Record, int] | None,
     if mine is None or its is None:
         if may_be_compacted:
             return None
-        return "is missing, it is in" if its is None else "is not in"
+        return "is missing, but exists in" if its is None else "exists here, but not in"
     if mine[0] != its[0]:
         return "has another record than in"
     return None if mine[1] == its[1] else f"has leader epoch {its[1]}, not {mine[1]} as in"

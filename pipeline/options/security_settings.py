@@ -164,7 +164,7 @@ def _take_sasl(left: dict[str, str], *, is_wanted: bool) -> Credentials | None:
     module, options = _jaas_entry(jaas)
     if module != _LOGIN_MODULES[mechanism]:
         raise OptionError(
-            f"Option 'kafka.sasl.jaas.config' names {module}, 'kafka.sasl.mechanism' {mechanism} is by "
+            f"Option 'kafka.sasl.jaas.config' names {module}, but 'kafka.sasl.mechanism' {mechanism} needs "
             f"{_LOGIN_MODULES[mechanism]}"
         )
     for name in "username", "password":

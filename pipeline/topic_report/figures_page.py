@@ -28,7 +28,7 @@ def figures_page(figures: Figures) -> str:
         section("Keys", _table(figures["keys"], ["topic"], ["keys", "repeated_keys", "repeats"])),
         section("Keys with the most records", _keys(figures["busiestKeys"])),
         section(
-            f"Records {figures['lateMs'] / 1000:,g} s or more behind one before them, or of the future",
+            f"Records {figures['lateMs'] / 1000:,g} s or more older than an earlier one, or in the future",
             _table(figures["disorder"], ["topic", "partition"], ["late", "most_behind_ms", "future"]),
         ),
     )
