@@ -39,7 +39,7 @@ COMPILED = {name: importlib.import_module(f"{PACKAGE}.{name}") for name in NAMES
 UNCOMPILED = uncompiled()
 
 
-def test_the_modules_are_what_they_are_taken_for() -> None:
+def test_compiled_and_uncompiled_modules_are_what_their_names_say() -> None:
     assert {Path(str(module.__file__)).suffix for module in COMPILED.values()} == {".so"}
     assert {Path(str(module.__file__)).suffix for module in UNCOMPILED.values()} == {".py"}
     assert UNCOMPILED["walk"].read_unsigned is UNCOMPILED["varint"].read_unsigned
@@ -131,14 +131,16 @@ def batch_of(drawn: Drawn) -> tuple[bytes, int, int]:
 
 @settings(max_examples=300)
 @given(DRAWN, st.randoms(use_true_random=False))
-def test_whole_batches_are_walked_alike(drawn: Drawn, chance: random.Random) -> None:
+def test_whole_batches_give_the_same_result_compiled_and_uncompiled(drawn: Drawn, chance: random.Random) -> None:
     data, count, last_delta = batch_of(drawn)
     agree_on(data, count, last_delta, {b"a": 2, b"b": 5}, chance)
 
 
 @settings(max_examples=300)
 @given(DRAWN, st.randoms(use_true_random=False), st.integers(1, 4))
-def test_damaged_batches_are_walked_alike(drawn: Drawn, chance: random.Random, damages: int) -> None:
+def test_damaged_batches_give_the_same_result_compiled_and_uncompiled(
+    drawn: Drawn, chance: random.Random, damages: int
+) -> None:
     data, count, last_delta = batch_of(drawn)
     damaged = bytearray(data)
     for _ in range(damages):
@@ -151,24 +153,24 @@ def test_damaged_batches_are_walked_alike(drawn: Drawn, chance: random.Random, d
 
 
 @given(st.binary(max_size=60), st.integers(-1, 5), st.randoms(use_true_random=False))
-def test_any_bytes_are_walked_alike(data: bytes, count: int, chance: random.Random) -> None:
+def test_any_bytes_give_the_same_result_compiled_and_uncompiled(data: bytes, count: int, chance: random.Random) -> None:
     agree_on(data, count, 5, {}, chance)
 
 
 @pytest.mark.parametrize("bits", [32, 64])
 @given(data=st.binary(max_size=14), position=st.integers(0, 3))
-def test_varints_are_read_alike(data: bytes, position: int, bits: int) -> None:
+def test_varints_are_read_the_same_compiled_and_uncompiled(data: bytes, position: int, bits: int) -> None:
     one, other = (outcome_of(each["varint"].read_unsigned, data, position, bits) for each in (COMPILED, UNCOMPILED))
     assert one == other
 
 
 @given(st.one_of(st.integers(0, 1 << 65), st.integers(0, 200)))
-def test_varints_are_written_alike(value: int) -> None:
+def test_varints_are_written_the_same_compiled_and_uncompiled(value: int) -> None:
     one, other = (outcome_of(each["varint"].encode_unsigned, value) for each in (COMPILED, UNCOMPILED))
     assert one == other
 
 
-def test_many_records_are_walked_alike() -> None:
+def test_many_records_give_the_same_result_compiled_and_uncompiled() -> None:
     """Counts, offsets and positions beyond what two bytes hold."""
     data = b"".join(encode_record(number, number, b"%d" % number, b"") for number in range(80_000))
     agree_on(data, 80_000, 79_999, {}, random.Random(1))

@@ -1,4 +1,4 @@
-"""What the codec promises beside Kafka's bytes: what it refuses, what it leaves untouched, what it says."""
+"""The codec beyond Kafka's bytes: what it refuses, what it leaves unchanged, and what its errors say."""
 
 import struct
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class TestRecords:
         assert isinstance(records, memoryview)
         assert records.readonly
 
-    def test_parts_hold_the_records_object_itself(self) -> None:
+    def test_encoded_parts_contain_the_records_object_itself(self) -> None:
         first, second = b"x" * 1000, memoryview(b"y" * 1000)
         message = FetchResponse(
             responses=[
@@ -100,7 +100,7 @@ class TestRecords:
         with pytest.raises(EncodeError, match="not in memory"):
             encode(message, 12)
 
-    def test_empty_records_need_no_part(self) -> None:
+    def test_empty_records_add_no_part(self) -> None:
         (part,) = encode_parts(produce_request(b""), 9)
         assert isinstance(part, bytes)
         assert decode(ProduceRequest, part, 9).topic_data[0].partition_data[0].records == b""
@@ -110,7 +110,7 @@ class TestRecords:
 
 
 class TestFraming:
-    def test_every_cut_of_a_frame_is_refused(self) -> None:
+    def test_frame_cut_off_at_any_byte_is_refused(self) -> None:
         message = produce_request()
         for version in ProduceRequest.MESSAGE.versions:
             frame = encode(message, version)
@@ -119,22 +119,22 @@ class TestFraming:
                     decode(ProduceRequest, frame[:length], version)
 
     @pytest.mark.parametrize("version", [0, 9])
-    def test_bytes_left_over_are_refused(self, version: int) -> None:
+    def test_bytes_left_over_after_a_message_are_refused(self, version: int) -> None:
         refuses(ProduceRequest, version, encode(produce_request(), version) + b"\0", "1 bytes are left over")
 
-    def test_a_prefix_ends_where_the_message_does(self) -> None:
+    def test_decode_prefix_ends_where_the_message_ends(self) -> None:
         header = RequestHeader(request_api_key=3, request_api_version=9, correlation_id=7, client_id="c")
         for version in (1, 2):
             frame = b"junk" + encode(header, version) + b"body"
             assert decode_prefix(RequestHeader, frame, version, 4) == (header, len(frame) - 4)
 
-    def test_an_offset_is_where_decoding_starts(self) -> None:
+    def test_decoding_starts_at_the_given_offset(self) -> None:
         message = HeartbeatRequest(group_id="g", generation_id=4, member_id="m")
         for buffer in (bytes, bytearray, memoryview):
             assert decode(HeartbeatRequest, buffer(b"12345" + encode(message, 4)), 4, 5) == message
 
     @pytest.mark.parametrize("version", [-1, 12, 99])
-    def test_a_version_that_does_not_exist_is_refused(self, version: int) -> None:
+    def test_version_that_does_not_exist_is_refused(self, version: int) -> None:
         refuses(ProduceRequest, version, encode(produce_request(), 9), "no version")
         refuses_to_encode(produce_request(), version, "no version")
 
@@ -156,7 +156,7 @@ class TestLengths:
         refuses_to_encode(HeartbeatRequest(group_id="é" * 16384), 0)
         refuses_to_encode(HeartbeatRequest(group_id="é" * 16384), 4, "32768 bytes")
 
-    def test_a_count_that_the_rest_cannot_hold_is_refused_before_anything_is_made(self) -> None:
+    def test_array_count_beyond_the_buffer_is_refused_before_allocation(self) -> None:
         # A topic takes at least 6 bytes (name, count of partitions), so 4 of them cannot be in 23 bytes.
         head = struct.pack(">hih", -1, 0, 0)[:6]
         refuses(ProduceRequest, 0, head + struct.pack(">i", 4) + bytes(23), "topic_data is said to have length 4")
@@ -181,7 +181,7 @@ class TestLengths:
         ],
         ids=["one array", "arrays in arrays, of numbers too", "tagged fields"],
     )
-    def test_all_elements_of_a_message_count_however_they_are_nested(
+    def test_element_limit_counts_all_arrays_however_nested(
         self, request_type: type[Message], version: int, body: bytes, elements: int
     ) -> None:
         for decoded_by in (decode_prefix, interpreter.decode):
@@ -189,21 +189,21 @@ class TestLengths:
             with pytest.raises(DecodeError):
                 decoded_by(request_type, body, version, max_elements=elements - 1)
 
-    def test_a_count_of_numbers_is_checked_as_well(self) -> None:
+    def test_array_count_of_numbers_is_checked_too(self) -> None:
         refuses(ConsumerGroupMemberMetadataValue, 0, b"\0" * 3 + b"\x7f")
         refuses(FetchRequest, 4, bytes(17) + struct.pack(">ii", 1, 1 << 30))
 
-    def test_bytes_longer_than_the_rest_are_refused(self) -> None:
+    def test_bytes_field_longer_than_the_buffer_is_refused(self) -> None:
         frame = encode(JoinGroupRequest(protocols=[JoinGroupRequestProtocol(name="p", metadata=b"abc")]), 0)
         assert frame.endswith(b"\0\0\0\x03abc")
         refuses(JoinGroupRequest, 0, frame[:-7] + b"\0\0\0\x04abc", "metadata is said to have length 4")
 
-    def test_varints_are_bounded(self) -> None:
+    def test_varint_of_more_than_five_bytes_is_refused(self) -> None:
         refuses(HeartbeatRequest, 4, b"\xff\xff\xff\xff\xff\x01", "varint")
         refuses(HeartbeatRequest, 4, b"\xff\xff\xff\xff\x08", "varint")
         refuses(HeartbeatRequest, 4, b"\xff\xff", "too early")
 
-    def test_a_varint_may_be_longer_than_it_must(self) -> None:
+    def test_varint_may_be_longer_than_necessary(self) -> None:
         frame = encode(ApiVersionsRequest(client_software_name="a"), 3)
         longer = b"\x82\x00" + frame[1:]
         assert decode(ApiVersionsRequest, longer, 3) == interpreter.decode(ApiVersionsRequest, longer, 3)
@@ -226,13 +226,13 @@ class TestNulls:
         refuses(MetadataRequest, 0, b"\xff\xff\xff\xff", "topics must not be null")
         refuses_to_encode(MetadataRequest(topics=None), 0, "message.topics")
 
-    def test_none_is_refused_where_null_is_not_allowed(self) -> None:
+    def test_encoding_none_is_refused_where_null_is_not_allowed(self) -> None:
         message = HeartbeatRequest()
         message.group_id = None  # type: ignore[assignment]
         refuses_to_encode(message, 0)
         refuses_to_encode(message, 4)
 
-    def test_a_nullable_struct_is_behind_a_byte(self) -> None:
+    def test_nullable_struct_is_preceded_by_a_byte(self) -> None:
         without, cursor = DescribeTopicPartitionsRequest(), RequestCursor(topic_name="t", partition_index=2)
         assert encode(without, 0).endswith(b"\xff\0")
         message = DescribeTopicPartitionsRequest(cursor=cursor)
@@ -256,7 +256,7 @@ class TestValues:
     def test_text_that_is_not_unicode_is_refused(self) -> None:
         refuses_to_encode(HeartbeatRequest(group_id="\ud800"), 4)
 
-    def test_any_byte_but_zero_is_true(self) -> None:
+    def test_every_byte_except_zero_decodes_to_true(self) -> None:
         frame = encode(MetadataRequest(topics=[], allow_auto_topic_creation=True), 4)
         assert frame[-1:] == b"\x01"
         for byte in (b"\x02", b"\x80", b"\xff"):
@@ -282,7 +282,7 @@ class TestValues:
         with pytest.raises(EncodeError):
             encode(topic, 13)
 
-    def test_bytes_may_be_any_buffer(self) -> None:
+    def test_bytes_field_may_be_any_buffer(self) -> None:
         for data in (b"abc", bytearray(b"abc"), memoryview(b"abc")):
             protocol = JoinGroupRequestProtocol(name="p", metadata=data)  # type: ignore[arg-type]
             frame = encode(JoinGroupRequest(protocols=[protocol]), 6)
@@ -290,27 +290,27 @@ class TestValues:
 
 
 class TestFieldsOutsideTheirVersions:
-    def test_a_field_that_may_not_be_dropped_is_refused(self) -> None:
+    def test_field_missing_in_the_version_that_is_not_ignorable_is_refused(self) -> None:
         message = produce_request()
         message.transactional_id = "tx"
         refuses_to_encode(message, 2, "transactional_id is set, but version 2 cannot carry it")
         assert decode(ProduceRequest, encode(message, 3), 3) == message
 
-    def test_the_refusal_has_kafkas_code(self) -> None:
+    def test_refusal_of_a_field_has_the_code_unsupported_version(self) -> None:
         with pytest.raises(KafkaError) as caught:
             encode(HeartbeatRequest(group_instance_id="i"), 2)
         assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
         assert isinstance(caught.value, FieldNotInVersionError)
 
-    def test_an_ignorable_field_is_dropped(self) -> None:
+    def test_ignorable_field_missing_in_the_version_is_dropped(self) -> None:
         response = ProduceResponse(throttle_time_ms=5)
         assert encode(response, 0) == encode(ProduceResponse(), 0)
 
-    def test_a_field_of_an_inner_struct_is_checked_too(self) -> None:
+    def test_field_of_an_inner_struct_is_checked_too(self) -> None:
         message = MetadataRequest(topics=[MetadataRequestTopic(name=None)])
         refuses_to_encode(message, 9, "topics.name|item_.*name")
 
-    def test_absent_fields_have_their_default(self) -> None:
+    def test_fields_missing_in_the_version_decode_to_their_default(self) -> None:
         message = decode(FetchRequest, encode(FetchRequest(), 0), 0)
         assert (message.session_epoch, message.max_bytes, message.rack_id) == (-1, 0x7FFFFFFF, "")
         assert message.replica_state.replica_id == -1
@@ -324,11 +324,11 @@ class TestFieldsOutsideTheirVersions:
 
 
 class TestTaggedFields:
-    def test_a_default_is_not_written(self) -> None:
+    def test_tagged_field_with_its_default_is_not_written(self) -> None:
         assert encode(ApiVersionsResponse(), 3).endswith(b"\0")
         assert len(encode(ApiVersionsResponse(zk_migration_ready=True), 3)) > len(encode(ApiVersionsResponse(), 3))
 
-    def test_unknown_tags_are_kept_and_written_among_the_known(self) -> None:
+    def test_unknown_tagged_fields_are_kept_and_written_in_order_with_the_known(self) -> None:
         message = ApiVersionsResponse(finalized_features_epoch=4, zk_migration_ready=True)
         message.unknown_tags = {7: b"seven", 300: b""}
         frame = encode(message, 3)
@@ -338,10 +338,10 @@ class TestTaggedFields:
     def test_unknown_tags_need_a_flexible_version(self) -> None:
         refuses_to_encode(HeartbeatRequest(unknown_tags={1: b""}), 3, "cannot carry any")
 
-    def test_a_declared_tag_is_not_unknown(self) -> None:
+    def test_declared_tag_among_the_unknown_ones_is_refused(self) -> None:
         refuses_to_encode(ApiVersionsResponse(unknown_tags={1: b""}), 3, "tag 1")
 
-    def test_the_size_of_a_tagged_field_must_be_right(self) -> None:
+    def test_tagged_field_with_a_wrong_size_is_refused(self) -> None:
         frame = encode(ApiVersionsResponse(supported_features=[SupportedFeatureKey(name="f")]), 3)
         known = b"\x01\x00\x08\x02\x02f\0\0\0\0\0"
         assert frame.endswith(known)
@@ -351,15 +351,15 @@ class TestTaggedFields:
         refuses(ApiVersionsResponse, 3, frame.replace(known, b"\x01\x00\x07\x02\x02f\0\0\0\0\0"), "7 bytes as a tagged")
         refuses(ApiVersionsResponse, 3, frame.replace(known, b"\x01\x00\x7f\x02\x02f\0\0\0\0\0"), "tagged field 0")
 
-    def test_an_unknown_tag_longer_than_the_rest_is_refused(self) -> None:
+    def test_unknown_tagged_field_longer_than_the_buffer_is_refused(self) -> None:
         frame = encode(HeartbeatRequest(), 4)
         refuses(HeartbeatRequest, 4, frame[:-1] + b"\x01\x09\x05abc", "tagged field 9")
 
-    def test_a_count_of_tags_without_tags_is_refused(self) -> None:
+    def test_count_of_tagged_fields_without_fields_is_refused(self) -> None:
         refuses(HeartbeatRequest, 4, encode(HeartbeatRequest(), 4)[:-1] + b"\xff\xff\xff\xff\x07", "too early")
         refuses(HeartbeatRequest, 4, encode(HeartbeatRequest(), 4)[:-1] + b"\x07", "too early")
 
-    def test_a_tag_before_its_version_is_refused(self) -> None:
+    def test_tagged_field_in_a_version_before_its_first_is_refused(self) -> None:
         # Fetch 12 knows the cluster id (tag 0) but not yet the replica state (tag 1), which came with 15.
         frame = encode(FetchRequest(), 12)
         refuses(FetchRequest, 12, frame[:-1] + b"\x01\x01\x0d" + bytes(13), "replica_state does not exist")

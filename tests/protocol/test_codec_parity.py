@@ -1,4 +1,4 @@
-"""The compiled codec against the interpreter, on messages made up by hypothesis: same bytes, same messages."""
+"""The compiled codec and the interpreter give the same bytes and messages, on generated messages."""
 
 import math
 from typing import Any
@@ -23,7 +23,7 @@ TYPES = all_message_types()
 
 
 @pytest.mark.parametrize("message_type", TYPES, ids=lambda message_type: message_type.__name__)
-def test_messages_survive_the_way_to_bytes_and_back(message_type: type[Message]) -> None:
+def test_messages_round_trip_through_both_codecs(message_type: type[Message]) -> None:
     @BOUNDED
     @given(st.data())
     def check(data: st.DataObject) -> None:
@@ -64,13 +64,13 @@ def outcome(codec_function: Any, *arguments: Any) -> Any:
 
 @BOUNDED
 @given(st.integers(0, MAX_UVARINT), st.binary(max_size=3))
-def test_varints_survive_the_way_to_bytes_and_back(value: int, tail: bytes) -> None:
+def test_unsigned_varints_round_trip(value: int, tail: bytes) -> None:
     encoded = uvarint(value)
     assert len(encoded) == max(1, math.ceil(value.bit_length() / 7))
     assert read_uvarint(memoryview(b"x" + encoded + tail), 1) == (value, 1 + len(encoded))
 
 
 @pytest.mark.parametrize("value", [-1, MAX_UVARINT + 1])
-def test_a_number_out_of_range_is_no_varint(value: int) -> None:
+def test_number_out_of_range_is_refused_as_a_varint(value: int) -> None:
     with pytest.raises(EncodeError):
         uvarint(value)

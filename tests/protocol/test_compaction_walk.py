@@ -1,4 +1,4 @@
-"""The walks of compaction against the walk that makes records."""
+"""The record walks of compaction agree with the walk that makes records."""
 
 import random
 
@@ -54,7 +54,7 @@ def batch_with(records: list[Record]) -> tuple[RecordBatch, bytes]:
 
 
 @given(RECORDS, st.integers(990, 1500))
-def test_the_last_offset_of_each_key_is_noted(drawn: list[tuple], start: int) -> None:  # type: ignore[type-arg]
+def test_note_keys_stores_the_last_offset_of_each_key(drawn: list[tuple], start: int) -> None:  # type: ignore[type-arg]
     records = records_from(drawn)
     batch, payload = batch_with(records)
     offsets: dict[bytes, int] = {}
@@ -65,7 +65,7 @@ def test_the_last_offset_of_each_key_is_noted(drawn: list[tuple], start: int) ->
 
 
 @given(RECORDS, st.integers(1, 4))
-def test_a_full_map_takes_no_more_and_says_how_far_it_came(drawn: list[tuple], limit: int) -> None:  # type: ignore[type-arg]
+def test_note_keys_stops_at_a_full_map_and_returns_the_last_stored_offset(drawn: list[tuple], limit: int) -> None:  # type: ignore[type-arg]
     records = records_from(drawn)
     batch, payload = batch_with(records)
     expected: dict[bytes, int] = {}
@@ -83,7 +83,7 @@ def test_a_full_map_takes_no_more_and_says_how_far_it_came(drawn: list[tuple], l
 
 
 @given(RECORDS, st.integers(990, 2000), st.booleans(), st.randoms(use_true_random=False))
-def test_what_is_kept_is_what_the_rule_says(
+def test_spans_to_keep_follow_the_compaction_rule(
     drawn: list[tuple],  # type: ignore[type-arg]
     latest: int,
     drop_tombstones: bool,
@@ -119,7 +119,7 @@ def decoded(batch: RecordBatch, payload: bytes, spans: Spans) -> list[Record]:
 
 
 @given(RECORDS, st.one_of(st.none(), st.integers(0, 1 << 41)), st.one_of(st.none(), st.integers(0, 1 << 41)), st.data())
-def test_timestamps_are_told_against_the_new_base(
+def test_rebased_records_keep_their_timestamps_against_the_new_base(
     drawn: list[tuple],  # type: ignore[type-arg]
     horizon: int | None,
     append_time: int | None,
@@ -150,14 +150,14 @@ def test_timestamps_are_told_against_the_new_base(
         (b"", 1),
     ],
 )
-def test_records_that_do_not_fill_their_batch_are_refused(payload: bytes, count: int) -> None:
+def test_compaction_walks_refuse_records_that_do_not_fill_their_batch(payload: bytes, count: int) -> None:
     with pytest.raises(InvalidRecordError):
         note_keys(payload, count, 0, 0, 10, {})
     with pytest.raises(InvalidRecordError):
         spans_to_keep(payload, count, 0, -1, {}, drop_tombstones=False)
 
 
-def test_a_long_key_is_never_taken_for_a_short_one() -> None:
+def test_digest_of_a_long_key_never_equals_a_short_key() -> None:
     long_key = b"k" * (LONGEST_PLAIN_KEY + 1)
     digest = map_key(long_key)
     assert len(digest) == LONGEST_PLAIN_KEY + 1

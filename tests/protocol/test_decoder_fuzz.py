@@ -124,7 +124,9 @@ def peak_bytes(message_type: type[Message], version: int, data: bytes) -> int:
         (CreateTopicsRequest, 7),
     ],
 )
-def test_memory_grows_with_the_frame_and_not_with_what_it_says(message_type: type[Message], version: int) -> None:
+def test_memory_of_decoding_grows_with_the_frame_and_not_with_its_claims(
+    message_type: type[Message], version: int
+) -> None:
     chance = random.Random(f"{message_type.__name__} {version}")
     path = next(path for path in FRAME_FILES if path.name.startswith(f"api-{message_type.MESSAGE.api_key:02d}-"))
     worst = 0.0
@@ -137,7 +139,7 @@ def test_memory_grows_with_the_frame_and_not_with_what_it_says(message_type: typ
 
 
 @pytest.mark.parametrize("message_type", all_message_types(), ids=lambda message_type: message_type.__name__)
-def test_many_of_the_smallest_elements_stay_within_the_same_bound(message_type: type[Message]) -> None:
+def test_decoding_many_of_the_smallest_elements_stays_within_the_memory_bound(message_type: type[Message]) -> None:
     version = message_type.MESSAGE.versions.last
     for field in message_type.SCHEMA.fields:
         if version in field.versions and isinstance(field.type, Array) and isinstance(field.type.element, Nested):
@@ -151,7 +153,7 @@ def test_many_of_the_smallest_elements_stay_within_the_same_bound(message_type: 
             assert peak_bytes(message_type, version, data) < BYTES_PER_BYTE * len(data)
 
 
-def test_a_count_that_cannot_be_true_allocates_nothing() -> None:
+def test_impossible_array_count_allocates_nothing() -> None:
     zeros = bytes(100_000)
     for count in (b"\xff\xff\xff\xff\x07", b"\xa1\x8d\x06"):  # 2^31 - 2, and one that would fit bytes but not topics
         with pytest.raises(DecodeError, match="topics is said to have length"):

@@ -1,4 +1,4 @@
-"""The table of errors against Kafka's."""
+"""The error table agrees with Kafka's."""
 
 import json
 from pathlib import Path
@@ -20,12 +20,12 @@ REFERENCE: list[dict[str, Any]] = json.loads(
 )["errors"]
 
 
-def test_codes_are_kafkas() -> None:
+def test_error_codes_equal_kafkas() -> None:
     assert {code.name: int(code) for code in ErrorCode} == {entry["name"]: entry["code"] for entry in REFERENCE}
 
 
 @pytest.mark.parametrize("entry", [entry for entry in REFERENCE if entry["code"]], ids=lambda entry: entry["name"])
-def test_each_code_has_its_exception(entry: dict[str, Any]) -> None:
+def test_each_error_code_has_its_exception(entry: dict[str, Any]) -> None:
     error = error_for(entry["code"])
     assert error.code == entry["code"]
     assert error.retriable is entry["retriable"]
@@ -36,19 +36,19 @@ def test_each_code_has_its_exception(entry: dict[str, Any]) -> None:
     assert str(error) == type(error).__doc__
 
 
-def test_a_message_given_is_kept() -> None:
+def test_error_keeps_the_given_message() -> None:
     error = error_for(ErrorCode.NOT_LEADER_OR_FOLLOWER, "broker 2 leads")
     assert isinstance(error, NotLeaderOrFollowerError)
     assert (error.message, str(error)) == ("broker 2 leads", "broker 2 leads")
 
 
-def test_a_code_of_a_newer_kafka_is_an_unknown_server_error() -> None:
+def test_error_code_of_a_newer_kafka_becomes_unknown_server_error() -> None:
     error = error_for(9999)
     assert type(error) is UnknownServerError
     assert "9999" in str(error)
 
 
-def test_none_is_no_error() -> None:
+def test_code_none_gives_no_error() -> None:
     with pytest.raises(ValueError, match="NONE"):
         error_for(ErrorCode.NONE)
 
@@ -59,7 +59,7 @@ def test_every_exception_has_its_own_code() -> None:
     assert len({each.code for each in declared}) == len(declared) == len(REFERENCE) - 1
 
 
-def test_a_message_that_quotes_very_much_still_fits_into_an_answer() -> None:
+def test_error_message_with_a_very_long_quote_still_fits_into_a_response() -> None:
     error = UnknownServerError("\N{GRINNING FACE}" * 100_000)
     assert error.message is not None
     assert len(error.message.encode()) < 32_767

@@ -1,4 +1,4 @@
-"""Every frame that Apache Kafka's own classes wrote, both ways, byte for byte."""
+"""Every frame written by Apache Kafka's own classes decodes and encodes byte for byte."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ FRAME_FILES = [path for path in golden_files(GOLDEN) if not path.name.startswith
 
 
 @pytest.mark.parametrize("path", FRAME_FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
-def test_frames_decode_and_encode_as_kafka_does(path: Path) -> None:
+def test_golden_frames_decode_and_encode_as_kafka_does(path: Path) -> None:
     lines = list(read_lines(path))
     assert lines
     assert [complaint for line in lines for complaint in check_frame(line)] == []
@@ -37,7 +37,7 @@ def test_every_version_of_every_message_has_frames() -> None:
         ("version", lambda line: line["version"] - 1),
     ],
 )
-def test_a_wrong_line_is_noticed(name: str, changed: object) -> None:
+def test_golden_check_reports_a_wrong_line(name: str, changed: object) -> None:
     line = next(
         line
         for line in read_lines(GOLDEN / "api-00-Produce.jsonl.gz")

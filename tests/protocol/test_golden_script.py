@@ -1,4 +1,4 @@
-"""scripts/check-golden, as its caller sees it (without the set-up of an environment)."""
+"""scripts/check-golden as its caller sees it (without the setup of an environment)."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_good_folder_ends_with_0_and_counts_its_lines(folder: Path) -> None:
+def test_check_golden_exits_0_and_counts_the_lines_of_a_good_folder(folder: Path) -> None:
     result = run(str(folder))
     assert result.returncode == 0, result.stdout + result.stderr
     count = len(gzip.decompress((folder / "api-12-Heartbeat.jsonl.gz").read_bytes()).splitlines())
@@ -33,7 +33,7 @@ def test_a_good_folder_ends_with_0_and_counts_its_lines(folder: Path) -> None:
     assert "all well" in result.stdout
 
 
-def test_a_wrong_frame_ends_with_1_and_is_named(folder: Path) -> None:
+def test_check_golden_exits_1_and_names_a_wrong_frame(folder: Path) -> None:
     path = folder / "api-12-Heartbeat.jsonl.gz"
     lines = [json.loads(text) for text in gzip.decompress(path.read_bytes()).splitlines()]
     wrong = next(line for line in lines if line["variant"] == "typical")
@@ -44,18 +44,18 @@ def test_a_wrong_frame_ends_with_1_and_is_named(folder: Path) -> None:
     assert f"Heartbeat request v{wrong['version']} typical" in result.stdout
 
 
-def test_a_damaged_file_ends_with_1(folder: Path) -> None:
+def test_check_golden_exits_1_for_a_damaged_file(folder: Path) -> None:
     path = folder / "api-12-Heartbeat.jsonl.gz"
     path.write_bytes(path.read_bytes()[:-20])
     assert run(str(folder)).returncode == 1
 
 
 @pytest.mark.parametrize("arguments", [["/nonexistent"], ["a", "b"], ["--what"]])
-def test_bad_usage_ends_with_2(arguments: list[str]) -> None:
+def test_check_golden_exits_2_for_bad_usage(arguments: list[str]) -> None:
     result = run(*arguments)
     assert result.returncode == 2
     assert result.stderr
 
 
-def test_a_folder_without_golden_files_ends_with_2(tmp_path: Path) -> None:
+def test_check_golden_exits_2_for_a_folder_without_golden_files(tmp_path: Path) -> None:
     assert run(str(tmp_path)).returncode == 2

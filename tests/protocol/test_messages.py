@@ -1,4 +1,4 @@
-"""The declarations against Kafka's own message definitions, field by field."""
+"""The message declarations agree with Kafka's message definitions, field by field."""
 
 import dataclasses
 import json
@@ -34,7 +34,7 @@ def test_exactly_kafkas_messages_are_declared() -> None:
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_declaration_is_kafkas(name: str) -> None:
+def test_declaration_equals_kafkas_definition(name: str) -> None:
     definition, message_type = DEFINITIONS[name], MESSAGES[name]
     assert message_type.MESSAGE.api_key == definition.get("apiKey")
     assert message_type.MESSAGE.versions == VersionRange.parse(definition["validVersions"])
@@ -157,7 +157,7 @@ def _listed(versions: VersionRange | None) -> str | None:
     return None if versions is None else f"{versions.first}-{versions.last}"
 
 
-def test_api_table_is_kafkas() -> None:
+def test_api_table_equals_kafkas() -> None:
     assert list(API_SPECS) == list(ApiKey) == [api["apiKey"] for api in REFERENCE["apis"]]
     for api in REFERENCE["apis"]:
         spec = API_SPECS[ApiKey(api["apiKey"])]
@@ -172,7 +172,7 @@ def test_api_table_is_kafkas() -> None:
         assert spec.flexible == spec.request_type().MESSAGE.flexible == spec.response_type().MESSAGE.flexible
 
 
-def test_header_versions_are_kafkas() -> None:
+def test_header_versions_equal_kafkas() -> None:
     for api in REFERENCE["apis"]:
         spec = API_SPECS[ApiKey(api["apiKey"])]
         for kind, header_version in (

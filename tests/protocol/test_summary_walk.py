@@ -1,4 +1,4 @@
-"""The walk of validation against the walk that makes records: the same is refused, in the same words."""
+"""The summary walk agrees with the walk that makes records, and refuses the same records with the same words."""
 
 import random
 
@@ -48,7 +48,7 @@ def found(data: bytes, count: int, base: int, last_delta: int, timestamp: int) -
     st.integers(0, 2),
     st.randoms(use_true_random=False),
 )
-def test_a_summary_says_what_the_records_say(
+def test_summary_agrees_with_the_records(
     drawn: Drawn, base: int, timestamp: int, damages: int, chance: random.Random
 ) -> None:
     data, delta = bytearray(), 0
@@ -66,11 +66,11 @@ def test_a_summary_says_what_the_records_say(
 
 
 @given(st.binary(max_size=60), st.integers(-1, 5), st.integers(-1, 9))
-def test_any_bytes_are_refused_alike(data: bytes, count: int, last_delta: int) -> None:
+def test_summary_walk_refuses_any_bytes_like_the_record_walk(data: bytes, count: int, last_delta: int) -> None:
     assert found(data, count, 0, last_delta, 0) == expected(data, count, 0, last_delta, 0)
 
 
-def test_others_get_their_turn_while_many_records_are_summed_up() -> None:
+def test_summary_walk_yields_to_other_threads_regularly() -> None:
     breaks: list[None] = []
     data = b"".join(encode_record(number, 0, None, None) for number in range(5000))
     summary = summarize_records(data, 5000, 0, 4999, 7, lambda: breaks.append(None))

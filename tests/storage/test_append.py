@@ -1,4 +1,4 @@
-"""What a leader takes, refuses and changes."""
+"""A leader checks, changes or refuses the record sets it appends; a follower takes them unchanged."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def stored(log: Log, number: int = 0) -> RecordBatch:
     return list(iter_batches(region.read()))[number]
 
 
-def test_a_batch_is_stored_as_it_came_but_for_offset_and_leader_epoch(tmp_path: Path) -> None:
+def test_leader_changes_only_offset_and_leader_epoch_of_a_valid_batch(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     sent = batch_of("a", "b", codec=Codec.ZSTD)
     original = bytes(sent)
@@ -49,7 +49,7 @@ def test_a_batch_is_stored_as_it_came_but_for_offset_and_leader_epoch(tmp_path: 
     assert [tuple(entry) for entry in log.leader_epochs.entries] == [(3, 0), (4, 1)]
 
 
-def test_a_read_only_buffer_is_not_written_to(tmp_path: Path) -> None:
+def test_leader_copies_a_read_only_buffer_before_patching_it(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append_as_leader(log, batch_of("a"), 0, NOW_MS)
     sent = bytes(batch_of("b"))
@@ -97,7 +97,9 @@ def patched(position: int, data: bytes, *, fix_crc: bool = True) -> bytearray:
         "too large",
     ],
 )
-def test_a_bad_batch_is_refused_and_leaves_nothing(records: bytearray, error: type[KafkaError], tmp_path: Path) -> None:
+def test_invalid_batch_is_refused_and_the_log_stays_as_it_was(
+    records: bytearray, error: type[KafkaError], tmp_path: Path
+) -> None:
     log = open_log(tmp_path, LogConfig(max_message_bytes=1000))
     with pytest.raises(error):
         append_as_leader(log, records, 0, NOW_MS)
@@ -106,28 +108,28 @@ def test_a_bad_batch_is_refused_and_leaves_nothing(records: bytearray, error: ty
 
 
 @pytest.mark.parametrize("cut", [0, 5, 12, 40, 61, 65])
-def test_an_empty_or_torn_set_appends_nothing(cut: int, tmp_path: Path) -> None:
+def test_record_set_without_a_whole_batch_appends_nothing(cut: int, tmp_path: Path) -> None:
     log = open_log(tmp_path)
     info = append_as_leader(log, batch_of("abc")[:cut], 0, NOW_MS)
     assert (info.first_offset, info.last_offset, info.size_bytes) == (-1, -1, 0)
     assert log.log_end_offset == 0
 
 
-def test_a_torn_tail_behind_a_batch_is_dropped(tmp_path: Path) -> None:
+def test_incomplete_batch_after_a_whole_one_is_dropped(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     whole = batch_of("abc")
     append_as_leader(log, whole + batch_of("torn")[:30], 0, NOW_MS)
     assert log.size_bytes == len(whole)
 
 
-def test_nothing_of_a_torn_tail_is_in_the_file(tmp_path: Path) -> None:
+def test_incomplete_batch_is_not_written_to_the_file(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append_as_leader(log, batch_of("first"), 0, NOW_MS)
     append_as_leader(log, batch_of("abc") + batch_of("torn")[:30], 0, NOW_MS)
     assert log.segments[-1].log_ref.file().size() == log.size_bytes
 
 
-def test_what_is_written_together_with_a_torn_tail_can_be_read(tmp_path: Path) -> None:
+def test_batches_appended_together_with_an_incomplete_batch_can_be_read(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append_as_leader(log, batch_of("first"), 0, NOW_MS)
     torn = batch_of("a") + batch_of("torn")[:30]
@@ -135,7 +137,7 @@ def test_what_is_written_together_with_a_torn_tail_can_be_read(tmp_path: Path) -
     assert records_from(log) == [(0, b"first"), (1, b"a"), (2, b"b")]
 
 
-def test_log_append_time_is_put_into_the_header(tmp_path: Path) -> None:
+def test_leader_writes_log_append_time_into_the_batch_header(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(message_timestamp_type="LogAppendTime"))
     info = append_as_leader(log, batch_of("a", "b"), 0, NOW_MS + 77)
     batch = stored(log)
@@ -152,7 +154,7 @@ def test_log_append_time_is_put_into_the_header(tmp_path: Path) -> None:
         pytest.param("producer", build_message_set([Record(0, NOW_MS, b"k", b"old")], 1), id="old messages"),
     ],
 )
-def test_log_append_time_is_told_of_what_is_built_anew(
+def test_converted_batch_reports_its_log_append_time(
     compression_type: str, records: bytes | bytearray, tmp_path: Path
 ) -> None:
     config = LogConfig(compression_type=compression_type, message_timestamp_type="LogAppendTime")
@@ -161,7 +163,7 @@ def test_log_append_time_is_told_of_what_is_built_anew(
     assert info.log_append_time_ms == info.max_timestamp == stored(log).max_timestamp == NOW_MS + 77
 
 
-def test_a_producer_may_not_claim_log_append_time(tmp_path: Path) -> None:
+def test_log_append_time_set_by_a_producer_is_refused_or_reset_to_create_time(tmp_path: Path) -> None:
     for kind in ("LogAppendTime",):
         log = open_log(tmp_path / kind, LogConfig(message_timestamp_type=kind))
         with pytest.raises(InvalidTimestampsError):
@@ -176,7 +178,7 @@ def test_a_producer_may_not_claim_log_append_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("timestamp_ms", "bad"), [(NOW_MS, []), (NOW_MS - 1002, [0, 1]), (NOW_MS - 1001, [0]), (NOW_MS + 998, [3])]
 )
-def test_timestamps_out_of_bounds_are_named(
+def test_refusal_names_the_records_with_timestamps_out_of_bounds(
     timestamp_ms: int, bad: list[int], validate_every_record: bool, tmp_path: Path
 ) -> None:
     config = LogConfig(
@@ -194,7 +196,7 @@ def test_timestamps_out_of_bounds_are_named(
     assert [error.batch_index for error in record_errors_of(caught.value)] == bad
 
 
-def test_a_compacted_topic_refuses_records_without_keys(tmp_path: Path) -> None:
+def test_compacted_topic_refuses_records_without_keys(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(cleanup_policy=("compact",)))
     with pytest.raises(InvalidRecordsError) as caught:
         append_as_leader(log, batch_of("a", "b", key=None), 0, NOW_MS)
@@ -204,7 +206,9 @@ def test_a_compacted_topic_refuses_records_without_keys(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("source", list(Codec))
-def test_another_codec_means_a_new_batch_with_the_same_records(source: Codec, target: str, tmp_path: Path) -> None:
+def test_topic_with_another_codec_stores_the_same_records_in_a_new_batch(
+    source: Codec, target: str, tmp_path: Path
+) -> None:
     log = open_log(tmp_path, LogConfig(compression_type=target))
     append_as_leader(log, batch_of("first"), 0, NOW_MS)
     sent = batch_of(
@@ -222,7 +226,7 @@ def test_another_codec_means_a_new_batch_with_the_same_records(source: Codec, ta
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_messages_of_old_producers_become_one_batch(magic: int, codec: Codec, tmp_path: Path) -> None:
+def test_messages_of_old_producers_are_stored_as_one_batch(magic: int, codec: Codec, tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append_as_leader(log, batch_of("first"), 0, NOW_MS)
     records = [Record(number, NOW_MS + number, b"k", f"old {number}".encode()) for number in range(3)]
@@ -235,7 +239,7 @@ def test_messages_of_old_producers_become_one_batch(magic: int, codec: Codec, tm
     assert records_from(log)[1:] == [(1, b"old 0"), (2, b"old 1"), (3, b"old 2")]
 
 
-def test_a_corrupt_old_message_is_refused(tmp_path: Path) -> None:
+def test_message_of_an_old_format_with_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
     records = [Record(0, NOW_MS, b"k", b"value"), Record(1, NOW_MS, b"k", b"value")]
     messages = bytearray(build_message_set(records, 1))
     messages[-1] ^= 1
@@ -247,7 +251,9 @@ def test_a_corrupt_old_message_is_refused(tmp_path: Path) -> None:
     ("codec", "count"),
     [(Codec.NONE, 100), (Codec.NONE, (1 << 31) - 1), (Codec.GZIP, 1 << 26), (Codec.GZIP, (1 << 31) - 1)],
 )
-def test_a_batch_may_not_take_more_offsets_than_records_fit_into_it(codec: Codec, count: int, tmp_path: Path) -> None:
+def test_batch_with_more_offsets_than_its_bytes_can_hold_records_is_refused(
+    codec: Codec, count: int, tmp_path: Path
+) -> None:
     """Its records are not walked, so nothing else would keep one batch from using up all offsets."""
     batch = batch_of("a", "b", codec=codec)
     batch[23:27] = (count - 1).to_bytes(4, "big")
@@ -260,7 +266,7 @@ def test_a_batch_may_not_take_more_offsets_than_records_fit_into_it(codec: Codec
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
-def test_what_cannot_be_unpacked_is_not_called_corrupt_so_that_the_client_does_not_try_again(
+def test_batch_that_cannot_be_decompressed_is_refused_as_invalid_and_not_as_corrupt(
     codec: Codec, tmp_path: Path
 ) -> None:
     log = open_log(tmp_path, LogConfig(compression_type="uncompressed"))
@@ -269,7 +275,7 @@ def test_what_cannot_be_unpacked_is_not_called_corrupt_so_that_the_client_does_n
     assert log.log_end_offset == 0
 
 
-def test_a_batch_of_more_than_the_largest_message_is_refused(tmp_path: Path) -> None:
+def test_batch_over_max_message_bytes_is_refused(tmp_path: Path) -> None:
     batch = batch_of("x" * 900)
     log = open_log(tmp_path, LogConfig(max_message_bytes=len(batch)))
     append_as_leader(log, batch, 0, NOW_MS)
@@ -278,12 +284,12 @@ def test_a_batch_of_more_than_the_largest_message_is_refused(tmp_path: Path) -> 
     assert log.log_end_offset == 1
 
 
-def test_a_batch_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
+def test_batch_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordBatchTooLargeError):
         append_as_leader(open_log(tmp_path, LogConfig(segment_bytes=100)), batch_of("x" * 200), 0, NOW_MS)
 
 
-def test_a_fence_refuses_older_leader_epochs(tmp_path: Path) -> None:
+def test_append_under_a_leader_epoch_older_than_the_fence_is_refused(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append_as_leader(log, batch_of("a"), 4, NOW_MS)
     log.fence(5)
@@ -294,7 +300,7 @@ def test_a_fence_refuses_older_leader_epochs(tmp_path: Path) -> None:
     append_as_leader(log, batch_of("b"), 5, NOW_MS)
 
 
-def test_a_coordinator_may_write_what_a_client_may_not(tmp_path: Path) -> None:
+def test_coordinator_may_append_control_batches_and_clients_may_not(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     records = patched(0, (5).to_bytes(8, "big"))
     assert append_as_leader(log, records, 0, NOW_MS, AppendOrigin.COORDINATOR).first_offset == 0
@@ -306,7 +312,7 @@ class TestFollower:
         batch[:8] = offset.to_bytes(8, "big")
         return batch
 
-    def test_several_batches_are_taken_as_they_are(self, tmp_path: Path) -> None:
+    def test_follower_appends_several_batches_unchanged(self, tmp_path: Path) -> None:
         log = open_log(tmp_path)
         records = self.batch_at(0, "a", "b") + self.batch_at(5, "c", epoch=3)
         info = log.append_as_follower(records, NOW_MS)
@@ -317,12 +323,12 @@ class TestFollower:
         assert found.region is not None
         assert next(iter_batches(found.region.read())).base_offset == 5
 
-    def test_a_torn_last_batch_is_left_out(self, tmp_path: Path) -> None:
+    def test_follower_leaves_out_an_incomplete_last_batch(self, tmp_path: Path) -> None:
         log = open_log(tmp_path)
         log.append_as_follower(self.batch_at(0, "a") + self.batch_at(1, "torn")[:-3], NOW_MS)
         assert log.log_end_offset == 1
 
-    def test_offsets_must_rise_and_continue(self, tmp_path: Path) -> None:
+    def test_follower_refuses_offsets_that_do_not_rise_or_overlap_the_log(self, tmp_path: Path) -> None:
         log = open_log(tmp_path)
         with pytest.raises(OffsetsOutOfOrderError):
             log.append_as_follower(self.batch_at(3, "a") + self.batch_at(3, "b"), NOW_MS)
@@ -336,7 +342,7 @@ class TestFollower:
             log.append_as_follower(corrupt, NOW_MS)
 
     @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-    def test_old_formats_are_replicated_as_they_are(self, codec: Codec, tmp_path: Path) -> None:
+    def test_follower_appends_messages_of_old_formats_unchanged(self, codec: Codec, tmp_path: Path) -> None:
         log = open_log(tmp_path)
         log.append_as_follower(self.batch_at(0, "a", epoch=1), NOW_MS)
         records = [Record(number, NOW_MS, b"k", f"old {number}".encode()) for number in range(1, 4)]
@@ -348,7 +354,7 @@ class TestFollower:
             assert log.read(offset, 1, 4, min_one_batch=True).region is not None, str(TP)
 
 
-def test_a_packed_batch_may_have_more_records_than_its_bytes_would_hold_plain(tmp_path: Path) -> None:
+def test_compressed_batch_may_have_more_records_than_its_bytes_could_hold_uncompressed(tmp_path: Path) -> None:
     records = batch_of(*["x"] * 3000, codec=Codec.GZIP)
     assert len(records) < 3000 * 7  # the least that a plain record takes
     assert append_as_leader(open_log(tmp_path), records, 0, NOW_MS).last_offset == 2999

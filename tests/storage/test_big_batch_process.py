@@ -1,4 +1,4 @@
-"""The process in which large batches are read, and what comes back from it."""
+"""The big-batch process: jobs on large record batches run in a child process and give the same results."""
 
 import os
 import signal
@@ -53,14 +53,14 @@ def prepare(records: bytes, config: LogConfig) -> bytes:
     return bytes(prepared.data)
 
 
-def test_a_big_batch_is_checked_and_stored_as_it_came() -> None:
+def test_big_batch_is_checked_and_stored_unchanged() -> None:
     batch = big_batch()
     stored = RecordBatch(prepare(batch, LogConfig(cleanup_policy=("compact",), validate_every_record=True)), 0)
     assert (stored.base_offset, stored.partition_leader_epoch, stored.is_valid_crc()) == (100, 7, True)
     assert bytes(stored.payload()) == bytes(RecordBatch(batch, 0).payload())
 
 
-def test_a_big_batch_is_converted() -> None:
+def test_big_batch_is_converted_to_another_codec() -> None:
     stored = RecordBatch(prepare(big_batch(), LogConfig(compression_type="zstd")), 0)
     assert stored.compression is Codec.ZSTD
     found = {record.offset: record.value for record in read_records(stored)}
@@ -72,13 +72,13 @@ def messages(count: int, value: bytes = b"v") -> bytes:
 
 
 @pytest.mark.parametrize("codec", ["producer", "gzip"])
-def test_many_messages_of_an_old_format_are_converted_elsewhere_and_come_out_the_same(codec: str) -> None:
+def test_many_messages_of_an_old_format_are_converted_in_the_process_with_the_same_result(codec: str) -> None:
     here = LogConfig(compression_type=codec)
     elsewhere = LogConfig(compression_type=codec, inline_max_records=3)
     assert prepare(messages(4), elsewhere) == prepare(messages(4), here)
 
 
-def test_messages_of_which_no_batch_can_be_made_are_not_looked_at() -> None:
+def test_messages_that_cannot_fit_into_one_batch_are_refused_without_being_read() -> None:
     least = len(messages(1, b"")) - 1  # without its key
     config = LogConfig(max_message_bytes=7 * 1000)
     broken = b"\0" * 16 + b"\1" + messages(2000)[17:]
@@ -89,26 +89,26 @@ def test_messages_of_which_no_batch_can_be_made_are_not_looked_at() -> None:
     assert len(prepare(messages(4), config)) < 7 * 1000
 
 
-def test_records_at_fault_in_a_big_batch_are_named() -> None:
+def test_refusal_of_a_big_batch_names_the_invalid_records() -> None:
     with pytest.raises(InvalidRecordsError) as refused:
         prepare(big_batch(keys=False), LogConfig(cleanup_policy=("compact",)))
     assert [error.batch_index for error in refused.value.record_errors] == [0, 1, 2, 3]
 
 
-def test_a_record_in_a_big_batch_is_found_by_its_time() -> None:
+def test_record_in_a_big_batch_is_found_by_its_timestamp() -> None:
     batch = RecordBatch(big_batch(), 0)
     assert first_between(batch, NOW_MS + 2, NOW_MS + 9, 0, 1 << 28, InlineLimits()) == FoundTimestamp(NOW_MS + 2, 2, -1)
     assert first_between(batch, NOW_MS + 4, NOW_MS + 9, 0, 1 << 28, InlineLimits()) is None
 
 
-def test_a_big_batch_is_converted_for_an_old_client(apart: BigBatchProcess) -> None:
+def test_big_batch_is_converted_down_for_an_old_client(apart: BigBatchProcess) -> None:
     arguments = (big_batch(), 1, 0, None, 1 << 28, unpack_records)
     with pytest.raises(BigBatchError):
         down_convert(*arguments)
     assert apart.run(down_convert, *arguments) == down_convert(*arguments[:-1])
 
 
-def test_who_comes_while_enough_wait_is_told_to_try_again() -> None:
+def test_job_is_refused_with_a_retriable_error_while_too_many_wait() -> None:
     apart = BigBatchProcess(max_waiting=0)
     with apart.reserved(), pytest.raises(RequestTimedOutError):
         apart.run(len, b"12345")
@@ -116,30 +116,30 @@ def test_who_comes_while_enough_wait_is_told_to_try_again() -> None:
     apart.close()
 
 
-def test_the_process_stays_for_the_next_batch(apart: BigBatchProcess) -> None:
+def test_process_is_reused_for_the_next_batch(apart: BigBatchProcess) -> None:
     # It ends when there was none for ten seconds, which can happen between two steps of a busy machine, but not always.
     assert any(apart.run(os.getpid) == apart.run(os.getpid) != os.getpid() for _ in range(20))
 
 
-def test_another_process_follows_one_that_ended(apart: BigBatchProcess) -> None:
+def test_new_process_is_started_after_one_has_ended(apart: BigBatchProcess) -> None:
     first = apart.run(os.getpid)
     with suppress(ProcessLookupError):
         os.kill(first, signal.SIGKILL)
     assert apart.run(os.getpid) != first
 
 
-def test_a_batch_that_ends_the_process_is_to_be_tried_again(apart: BigBatchProcess) -> None:
+def test_job_that_ends_the_process_fails_with_a_retriable_error(apart: BigBatchProcess) -> None:
     with pytest.raises(RequestTimedOutError):
         apart.run(os._exit, 1)
     assert apart.run(len, b"12345") == 5
 
 
-def test_the_process_is_of_low_priority(apart: BigBatchProcess) -> None:
+def test_process_runs_with_a_lower_priority(apart: BigBatchProcess) -> None:
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert apart.run(os.getpriority, os.PRIO_PROCESS, 0) == min(own + 5, 19)
 
 
-def test_the_process_ends_with_the_one_that_started_it(apart: BigBatchProcess) -> None:
+def test_process_ends_with_the_broker_that_started_it(apart: BigBatchProcess) -> None:
     while (child := apart.child) is None:
         apart.run(len, b"")
     stdin = child._process.stdin
@@ -148,7 +148,7 @@ def test_the_process_ends_with_the_one_that_started_it(apart: BigBatchProcess) -
     assert child.wait() == 0
 
 
-def test_several_threads_get_their_own_results() -> None:
+def test_threads_that_use_the_process_at_once_get_their_own_results() -> None:
     apart = BigBatchProcess(max_waiting=8)
     found: dict[int, int] = {}
     threads = [threading.Thread(target=lambda n=n: found.update({n: apart.run(len, bytes(n))})) for n in range(8)]
@@ -160,13 +160,13 @@ def test_several_threads_get_their_own_results() -> None:
     apart.close()
 
 
-def test_a_big_batch_of_no_records_is_refused() -> None:
+def test_big_batch_without_valid_records_is_refused() -> None:
     with pytest.raises(InvalidRecordError):
         prepare(packed_batch(Codec.LZ4, lz4_bomb(8 << 20), 4), LogConfig(validate_every_record=True))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
-def test_a_big_batch_takes_four_times_its_size_at_most() -> None:
+def test_big_batch_takes_at_most_four_times_its_unpacked_size_in_memory() -> None:
     size_mib = 64
     batch = build_batch([Record(0, NOW_MS, b"k", bytes(size_mib << 20))], codec=Codec.ZSTD)
     arguments = (batch, TOPIC, LogConfig(compression_type="gzip"), 100, 7, NOW_MS, AppendOrigin.CLIENT)

@@ -1,4 +1,4 @@
-"""What compaction leaves of a log, against a model that is a list of records."""
+"""Compaction of a log, compared with a model that is a list of records."""
 
 import errno
 import itertools
@@ -94,7 +94,7 @@ def survivors(
     3 * SLOT_BYTES,
 )
 @given(STEPS, st.sampled_from(list(Codec)), st.sampled_from([3 * SLOT_BYTES, 2 * ENTRY_BYTES, 1000 * ENTRY_BYTES]))
-def test_a_compacted_log_holds_the_last_value_of_each_key(steps: list[object], codec: Codec, map_bytes: int) -> None:
+def test_compacted_log_holds_the_last_value_of_each_key(steps: list[object], codec: Codec, map_bytes: int) -> None:
     """With a map that is full of two keys, one that has to begin again for want of room, and a large one."""
     with TemporaryDirectory() as name:
         log = open_log(Path(name), CONFIG)
@@ -141,7 +141,7 @@ def test_a_compacted_log_holds_the_last_value_of_each_key(steps: list[object], c
 # --- tombstones ----------------------------------------------------------------------------------------------------
 
 
-def test_a_tombstone_stays_until_its_delete_horizon_is_over(tmp_path: Path) -> None:
+def test_tombstone_stays_until_its_delete_horizon_has_passed(tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     append(log, (b"a", b"1"), (b"b", b"1"))
     append(log, (b"a", None))
@@ -160,7 +160,7 @@ def test_a_tombstone_stays_until_its_delete_horizon_is_over(tmp_path: Path) -> N
     assert compact_again(NOW_MS + 1000) == [(1, b"b", b"1")]
 
 
-def test_the_first_compaction_never_removes_a_tombstone(tmp_path: Path) -> None:
+def test_first_compaction_never_removes_a_tombstone(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(segment_bytes=1200, cleanup_policy=("compact",), delete_retention_ms=0))
     append(log, (b"a", b"1"))
     append(log, (b"a", None))
@@ -176,7 +176,7 @@ def test_the_first_compaction_never_removes_a_tombstone(tmp_path: Path) -> None:
 # --- what stays as it is -------------------------------------------------------------------------------------------
 
 
-def test_a_batch_of_which_nothing_goes_is_not_touched(tmp_path: Path) -> None:
+def test_batch_that_loses_no_record_is_copied_byte_for_byte(tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     append(log, (b"a", b"1"), (b"b", b"1"), codec=Codec.GZIP)
     append(log, (b"a", b"2"), (b"c", b"2"), codec=Codec.GZIP)
@@ -190,7 +190,7 @@ def test_a_batch_of_which_nothing_goes_is_not_touched(tmp_path: Path) -> None:
     assert after.read() == kept
 
 
-def test_a_reader_that_began_before_goes_on_reading_what_it_had(tmp_path: Path) -> None:
+def test_reader_that_began_before_a_swap_can_finish_its_read(tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG, host=LaterHost(Files()))
     for number in range(40):
         append(log, (b"a", b"%d" % number))
@@ -204,7 +204,7 @@ def test_a_reader_that_began_before_goes_on_reading_what_it_had(tmp_path: Path) 
     assert contents(log) == [(39, b"a", b"39")]
 
 
-def test_the_active_segment_and_what_is_not_stable_stay(tmp_path: Path) -> None:
+def test_compaction_leaves_the_active_segment_and_unstable_offsets_alone(tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     for number in range(60):
         append(log, (b"a", b"%d" % number))
@@ -224,7 +224,7 @@ def test_the_active_segment_and_what_is_not_stable_stay(tmp_path: Path) -> None:
     ("position", "words"),
     [(65, "behind byte 0: stored crc"), (0, "behind byte 0: offset .* where 0 is next"), (11, "behind byte 0")],
 )
-def test_a_damaged_batch_is_not_written_anew(position: int, words: str, tmp_path: Path) -> None:
+def test_damaged_batch_stops_compaction_and_is_not_rewritten(position: int, words: str, tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     for number in range(40):
         append(log, (b"a", b"%d" % number))
@@ -235,7 +235,7 @@ def test_a_damaged_batch_is_not_written_anew(position: int, words: str, tmp_path
     assert log.segments == before
 
 
-def test_a_log_that_has_changed_keeps_its_segments(tmp_path: Path) -> None:
+def test_compacted_segments_are_not_swapped_into_a_log_that_has_changed(tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     for number in range(60):
         append(log, (b"a", b"%d" % number))
@@ -265,7 +265,7 @@ class FewDescriptors(Files):
 
 
 @pytest.mark.parametrize("number", [1, 2], ids=["before the last renames", "behind them"])
-def test_a_segment_without_its_own_names_yet_is_served_cut_and_opened_again(number: int, tmp_path: Path) -> None:
+def test_segment_with_swap_names_can_be_read_truncated_and_reopened(number: int, tmp_path: Path) -> None:
     files = FewDescriptors()
     log = open_log(tmp_path, CONFIG, files=files)
     for each in range(60):
@@ -296,7 +296,7 @@ def test_a_segment_without_its_own_names_yet_is_served_cut_and_opened_again(numb
     assert not [path for path in Path(again.directory).iterdir() if path.suffix in (".cleaned", ".swap")]
 
 
-def test_no_segment_is_swapped_in_beside_an_unfinished_swap(tmp_path: Path) -> None:
+def test_no_segment_is_swapped_in_while_another_swap_is_unfinished(tmp_path: Path) -> None:
     """A start would delete what lies between the two."""
     files = FewDescriptors()
     log = open_log(tmp_path, CONFIG, files=files)
@@ -318,7 +318,7 @@ def test_no_segment_is_swapped_in_beside_an_unfinished_swap(tmp_path: Path) -> N
     assert {key: value for _, key, value in contents(again)} == expected
 
 
-def test_a_swap_for_which_there_is_no_room_leaves_nothing_to_a_crash(tmp_path: Path) -> None:
+def test_swap_that_fails_on_a_full_disk_leaves_no_files_for_the_next_start(tmp_path: Path) -> None:
     files = FewDescriptors()
     log = open_log(tmp_path, CONFIG, files=files)
     for each in range(30):
@@ -345,7 +345,7 @@ class RenamedMeanwhile(Files):
         return super().open(path, create=create)
 
 
-def test_a_read_goes_on_when_a_file_gets_its_own_name_under_it(tmp_path: Path) -> None:
+def test_read_continues_when_a_swap_file_is_renamed_during_it(tmp_path: Path) -> None:
     files = RenamedMeanwhile()
     log = open_log(tmp_path, CONFIG, files=files)
     for each in range(30):
@@ -357,7 +357,7 @@ def test_a_read_goes_on_when_a_file_gets_its_own_name_under_it(tmp_path: Path) -
     assert not files.is_renaming
 
 
-def test_a_compacted_log_opens_again_with_its_producers(tmp_path: Path) -> None:
+def test_compacted_log_reopens_with_its_producers(tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     for sequence in range(50):
         append_as_leader(
@@ -382,7 +382,7 @@ def candidate(clean: int, cleanable: int, overdue: int = 0) -> Candidate:
     return Candidate(TP, 0, 100, clean, cleanable, overdue, 0.5)
 
 
-def test_the_filthiest_log_goes_first_and_only_if_it_is_filthy_enough() -> None:
+def test_dirtiest_log_is_compacted_first_and_only_above_its_minimum_ratio() -> None:
     assert dirtiest_last([candidate(50, 50)]) == []
     found = [candidate(10, 90), candidate(0, 0), candidate(49, 51)]
     assert dirtiest_last(found) == [candidate(49, 51), candidate(10, 90)]
@@ -390,7 +390,7 @@ def test_the_filthiest_log_goes_first_and_only_if_it_is_filthy_enough() -> None:
     assert dirtiest_last([candidate(99, 0, overdue=1)]) == []
 
 
-def test_a_record_that_waited_too_long_makes_a_log_due_and_a_young_one_protects_it(tmp_path: Path) -> None:
+def test_max_compaction_lag_makes_a_log_due_and_min_compaction_lag_protects_young_records(tmp_path: Path) -> None:
     config = LogConfig(segment_bytes=1200, cleanup_policy=("compact",), max_compaction_lag_ms=5000)
     log = open_log(tmp_path, config)
     for number in range(60):
@@ -403,7 +403,7 @@ def test_a_record_that_waited_too_long_makes_a_log_due_and_a_young_one_protects_
 
 
 @pytest.mark.parametrize("checkpoint", [-1, 61])
-def test_a_checkpoint_outside_of_the_log_counts_as_none(checkpoint: int, tmp_path: Path) -> None:
+def test_compaction_checkpoint_outside_the_log_is_ignored(checkpoint: int, tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     for number in range(60):
         append(log, (b"a", b"%d" % number))
@@ -413,7 +413,7 @@ def test_a_checkpoint_outside_of_the_log_counts_as_none(checkpoint: int, tmp_pat
 @given(
     st.lists(st.tuples(st.integers(1, 1 << 30), st.integers(0, 50), st.integers(0, 20), st.integers(0, 20))),
 )
-def test_groups_keep_to_their_limits_and_are_no_smaller_than_need_be(
+def test_segment_groups_keep_their_limits_and_are_as_large_as_possible(
     drawn: list[tuple[int, int, int, int]],
 ) -> None:
     bases = list(itertools.accumulate([0, *(step for step, *_ in drawn)]))
@@ -437,7 +437,7 @@ def test_groups_keep_to_their_limits_and_are_no_smaller_than_need_be(
         assert not fits((*group, following[0]))
 
 
-def test_reads_and_writes_are_kept_to_a_rate() -> None:
+def test_throttle_keeps_reads_and_writes_to_a_rate() -> None:
     now = 0.0
 
     def pause(seconds: float) -> None:
@@ -451,7 +451,7 @@ def test_reads_and_writes_are_kept_to_a_rate() -> None:
     assert 4.9 <= now <= 5.1
 
 
-def test_a_compaction_pauses_for_all_it_reads_and_writes(tmp_path: Path) -> None:
+def test_compaction_pauses_for_all_bytes_it_reads_and_writes(tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     for number in range(60):
         append(log, (b"%d" % (number // 2), b"v" * 30))

@@ -1,4 +1,4 @@
-"""What compaction leaves of a log with transactions, against a model that knows how each of them ended."""
+"""Compaction of a log with transactions, compared with a model that knows how each of them ended."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -225,7 +225,7 @@ def finish(log: Log, producer_id: int, *, commit: bool) -> None:
 
 @settings(max_examples=80)
 @given(STEPS, st.sampled_from([Codec.NONE, Codec.ZSTD]), st.sampled_from([2 * ENTRY_BYTES, 1000 * ENTRY_BYTES]))
-def test_a_compacted_log_shows_what_was_committed_and_nothing_else(
+def test_read_committed_consumer_of_a_compacted_log_sees_exactly_the_committed_records(
     steps: list[object], codec: Codec, map_bytes: int
 ) -> None:
     """Open transactions are left alone, aborted ones go, markers go when nothing of theirs is left, in time."""
@@ -282,7 +282,7 @@ def batch_ends(log: Log) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_what_was_aborted_supersedes_nothing(commit: bool, tmp_path: Path) -> None:
+def test_aborted_record_does_not_supersede_an_older_record_of_its_key(commit: bool, tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     append_as_leader(log, batch_of("plain", key=b"a"), 0, NOW_MS)
     append(log, 1, [(b"a", b"in a transaction")], Codec.NONE)

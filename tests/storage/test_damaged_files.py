@@ -1,4 +1,4 @@
-"""Every index, snapshot and checkpoint can be lost or damaged: what it said is found again in the records."""
+"""Lost or damaged index, snapshot and checkpoint files: the start rebuilds their contents from the records."""
 
 import logging
 import os
@@ -161,7 +161,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("number", [0, 1, -2, -1])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
-def test_a_segments_file(
+def test_start_rebuilds_a_lost_or_damaged_index_file(
     suffix: str, number: int, damage: Callable[[Path], None], stop: str, example: Example, tmp_path: Path
 ) -> None:
     path = example.copy_to(tmp_path) / file_name(example.segments[number], suffix)
@@ -179,7 +179,9 @@ def test_a_segments_file(
 
 @pytest.mark.parametrize("stop", ["clean", "crash", "crash without recovery point"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_the_leader_epochs(damage: Callable[[Path], None], stop: str, example: Example, tmp_path: Path) -> None:
+def test_start_rebuilds_lost_or_damaged_leader_epochs(
+    damage: Callable[[Path], None], stop: str, example: Example, tmp_path: Path
+) -> None:
     path = example.copy_to(tmp_path) / "leader-epoch-checkpoint"
     text = path.read_bytes()
     damage(path)
@@ -190,14 +192,18 @@ def test_the_leader_epochs(damage: Callable[[Path], None], stop: str, example: E
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_the_snapshot_of_a_clean_stop(damage: Callable[[Path], None], example: Example, tmp_path: Path) -> None:
+def test_start_rebuilds_a_lost_or_damaged_snapshot_of_a_clean_stop(
+    damage: Callable[[Path], None], example: Example, tmp_path: Path
+) -> None:
     damage(example.copy_to(tmp_path) / file_name(example.end, ".snapshot"))
     assert what_is_known(open_log(tmp_path, CONFIG, example.start_after("clean"))) == example.known
 
 
 @pytest.mark.parametrize("stop", ["clean", "crash", "crash without recovery point"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_all_snapshots(damage: Callable[[Path], None], stop: str, example: Example, tmp_path: Path) -> None:
+def test_start_rebuilds_producers_when_all_snapshots_are_lost_or_damaged(
+    damage: Callable[[Path], None], stop: str, example: Example, tmp_path: Path
+) -> None:
     for path in example.copy_to(tmp_path).glob("*.snapshot"):
         damage(path)
     again = open_log(tmp_path, CONFIG, example.start_after(stop))
@@ -206,7 +212,9 @@ def test_all_snapshots(damage: Callable[[Path], None], stop: str, example: Examp
     assert what_is_known(open_log(tmp_path, CONFIG, example.start_after("clean"))) == example.known
 
 
-def test_all_snapshots_and_a_batch_among_those_flushed_long_ago(example: Example, tmp_path: Path) -> None:
+def test_start_without_snapshots_goes_on_past_a_damaged_batch_below_the_recovery_point(
+    example: Example, tmp_path: Path
+) -> None:
     """What lies before the batch is known, and the log is served."""
     directory = example.copy_to(tmp_path)
     for path in directory.glob("*.snapshot"):
@@ -221,7 +229,7 @@ def test_all_snapshots_and_a_batch_among_those_flushed_long_ago(example: Example
     assert sorted(again.producer_state.producers) == [1, 2]
 
 
-def test_a_time_index_that_was_not_synced_after_the_roll(example: Example, tmp_path: Path) -> None:
+def test_start_rebuilds_a_time_index_that_was_not_synced_after_the_roll(example: Example, tmp_path: Path) -> None:
     """The recovery point is where the next segment begins: the records were flushed, the closing entry came later."""
     path = example.copy_to(tmp_path) / file_name(example.segments[1], ".timeindex")
     whole = path.read_bytes()
@@ -245,7 +253,7 @@ def damaged_entries(path: Path, layout: struct.Struct) -> Iterator[tuple[int, by
 @pytest.mark.parametrize(
     ("suffix", "layout"), [(".index", OffsetIndex.layout), (".timeindex", TimeIndex.layout)], ids=["offsets", "times"]
 )
-def test_one_entry_amid_an_index(
+def test_read_works_with_a_wrong_entry_in_the_middle_of_an_index(
     suffix: str, layout: struct.Struct, number: int, example: Example, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It hides no record from a fetch, no time from a search, and the next start mends it once it misled one.
@@ -278,14 +286,14 @@ def test_one_entry_amid_an_index(
     assert misled or number == -1 or len(whole) <= layout.size
 
 
-def test_all_but_the_records_is_lost(example: Example, tmp_path: Path) -> None:
+def test_start_rebuilds_everything_when_only_the_log_files_are_left(example: Example, tmp_path: Path) -> None:
     for path in example.copy_to(tmp_path).iterdir():
         if path.suffix != ".log":
             path.unlink()
     assert what_is_known(open_log(tmp_path, CONFIG, StartingPoint())) == example.known
 
 
-def test_recovery_changes_no_byte_of_what_is_whole(example: Example, tmp_path: Path) -> None:
+def test_recovery_changes_no_byte_of_undamaged_files(example: Example, tmp_path: Path) -> None:
     paths = sorted(example.copy_to(tmp_path).glob("*.log"))
     data = [path.read_bytes() for path in paths]
     open_log(tmp_path, CONFIG, StartingPoint())
@@ -329,7 +337,7 @@ def stopped_store(
 
 @pytest.mark.parametrize("damage", [*DAMAGES, cut_by_a_digit])
 @pytest.mark.parametrize("name", [RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_FILE])
-def test_a_directorys_checkpoints(
+def test_start_goes_on_without_a_lost_or_damaged_checkpoint(
     name: str,
     damage: Callable[[Path], None],
     stopped_store: tuple[Path, dict[str, object]],
@@ -350,7 +358,7 @@ def test_a_directorys_checkpoints(
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_the_topic_id(
+def test_start_goes_on_without_a_lost_or_damaged_topic_id(
     damage: Callable[[Path], None],
     stopped_store: tuple[Path, dict[str, object]],
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""What is told to be on disk was synced before; and in which order."""
+"""What is reported as durable has been synced before, in the right order."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +26,7 @@ def append(log: Log) -> None:
     append_as_leader(log, batch_of("x"), 0, NOW_MS)
 
 
-def test_with_flush_messages_1_an_append_is_synced_before_it_is_told(files: RecordingFiles, tmp_path: Path) -> None:
+def test_append_is_synced_before_its_result_with_flush_messages_1(files: RecordingFiles, tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(flush_messages=1, index_interval_bytes=0), files=files)
     append(log)
     files.calls.clear()
@@ -37,7 +37,7 @@ def test_with_flush_messages_1_an_append_is_synced_before_it_is_told(files: Reco
     assert log.recovery_point == 2
 
 
-def test_without_it_an_append_syncs_nothing(files: RecordingFiles, tmp_path: Path) -> None:
+def test_append_syncs_nothing_by_default(files: RecordingFiles, tmp_path: Path) -> None:
     log = open_log(tmp_path, files=files)
     append(log)
     files.calls.clear()
@@ -45,7 +45,7 @@ def test_without_it_an_append_syncs_nothing(files: RecordingFiles, tmp_path: Pat
     assert files.calls == [("write", LOG)]
 
 
-def test_a_flush_syncs_the_names_of_new_files_the_snapshots_and_what_was_aborted(
+def test_flush_syncs_new_directory_entries_snapshots_and_transaction_indexes(
     files: RecordingFiles, tmp_path: Path
 ) -> None:
     log = open_log(tmp_path, LogConfig(segment_bytes=2 * len(batch_of("x"))), files=files)
@@ -65,7 +65,7 @@ def open_store(files: RecordingFiles, directory: Path) -> LogStore:
     return LogStore.open(config, files, InlinePool(), lambda: NOW_MS)
 
 
-def test_what_is_due_is_synced_and_the_recovery_point_moves_only_then(files: RecordingFiles, tmp_path: Path) -> None:
+def test_recovery_point_moves_only_after_the_log_is_synced(files: RecordingFiles, tmp_path: Path) -> None:
     store = open_store(files, tmp_path)
     log = store.get_or_create(TP, is_new=True)
     append(log)
@@ -86,7 +86,7 @@ def test_what_is_due_is_synced_and_the_recovery_point_moves_only_then(files: Rec
     store.close()
 
 
-def test_a_checkpoint_is_written_aside_synced_renamed_and_its_directory_synced(
+def test_checkpoint_is_replaced_by_a_synced_file_and_its_directory_is_synced(
     files: RecordingFiles, tmp_path: Path
 ) -> None:
     store = open_store(files, tmp_path)
@@ -103,7 +103,7 @@ def test_a_checkpoint_is_written_aside_synced_renamed_and_its_directory_synced(
     store.close()
 
 
-def test_a_clean_stop_syncs_every_log_before_it_says_so(files: RecordingFiles, tmp_path: Path) -> None:
+def test_clean_stop_syncs_every_log_before_it_writes_its_marker(files: RecordingFiles, tmp_path: Path) -> None:
     store = open_store(files, tmp_path)
     for partition in range(3):
         append(store.get_or_create(TopicPartition("topic", partition), is_new=True))
@@ -117,9 +117,7 @@ def test_a_clean_stop_syncs_every_log_before_it_says_so(files: RecordingFiles, t
     assert files.calls[marker + 1 :] == [("sync", CLEAN_SHUTDOWN_FILE), ("sync", tmp_path.name)]
 
 
-def test_the_marker_of_a_clean_stop_is_gone_for_good_before_anything_is_written(
-    files: RecordingFiles, tmp_path: Path
-) -> None:
+def test_clean_stop_marker_is_durably_deleted_before_anything_is_written(files: RecordingFiles, tmp_path: Path) -> None:
     open_store(files, tmp_path).close()
     files.calls.clear()
     store = open_store(files, tmp_path)

@@ -1,4 +1,4 @@
-"""Shares of those who have bulk done, over any schedule."""
+"""The fair queue gives each source of long work its share of time, over any schedule."""
 
 from collections import defaultdict
 
@@ -12,7 +12,7 @@ def nothing() -> None:
 
 
 @given(st.lists(st.lists(st.floats(0.001, 1.0), min_size=30, max_size=30), min_size=2, max_size=5))
-def test_who_always_has_something_waiting_gets_as_much_time_as_others(costs: list[list[float]]) -> None:
+def test_sources_with_queued_steps_get_equal_time(costs: list[list[float]]) -> None:
     """But for three of the longest steps: of each of the two one that is under way, and one longer than expected."""
     queue = FairQueue()
     sources = {LongWorkSource(): iter(each) for each in costs}
@@ -32,7 +32,7 @@ def test_who_always_has_something_waiting_gets_as_much_time_as_others(costs: lis
 
 
 @given(st.integers(1, 50), st.integers(1, 50))
-def test_many_steps_of_one_source_are_one_turn_after_another(many: int, others: int) -> None:
+def test_steps_of_one_source_do_not_run_in_a_row_while_others_wait(many: int, others: int) -> None:
     queue, busy = FairQueue(), LongWorkSource()
     for _ in range(many):
         queue.put(nothing, busy)
@@ -47,7 +47,7 @@ def test_many_steps_of_one_source_are_one_turn_after_another(many: int, others: 
     assert not queue
 
 
-def test_who_was_idle_has_saved_nothing_up() -> None:
+def test_idle_source_saves_up_no_time() -> None:
     queue, early, late = FairQueue(), LongWorkSource(), LongWorkSource()
     for _ in range(10):
         queue.put(nothing, early)
@@ -63,7 +63,7 @@ def test_who_was_idle_has_saved_nothing_up() -> None:
     assert order == [late, early, late, early]
 
 
-def test_a_short_step_waits_for_no_long_one_and_a_long_one_not_for_ever() -> None:
+def test_short_step_overtakes_long_ones_and_a_long_step_does_not_starve() -> None:
     queue, short = FairQueue(), LongWorkSource(0.1)
     for _ in range(100):
         queue.put(nothing, LongWorkSource(1.0))
@@ -77,7 +77,7 @@ def test_a_short_step_waits_for_no_long_one_and_a_long_one_not_for_ever() -> Non
     assert not all(order)
 
 
-def test_what_is_cleared_never_comes() -> None:
+def test_cleared_queue_runs_no_step() -> None:
     queue, source = FairQueue(), LongWorkSource()
     queue.put(nothing, source)
     queue.put(nothing, source)

@@ -1,4 +1,4 @@
-"""Disks that are full, and disks that fail."""
+"""Appends, flushes, truncation and retention on a full disk and on a failing disk."""
 
 import errno
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def log(tmp_path: Path, files: FaultyFiles, host: RecordingHost) -> Log:
     return log
 
 
-def test_a_full_disk_refuses_the_append_and_leaves_the_file_as_it_was(
+def test_append_on_a_full_disk_is_refused_and_leaves_the_file_unchanged(
     log: Log, files: FaultyFiles, host: RecordingHost
 ) -> None:
     before = records_from(log)
@@ -62,7 +62,7 @@ def test_a_full_disk_refuses_the_append_and_leaves_the_file_as_it_was(
     assert host.failures == []
 
 
-def test_a_full_disk_does_not_stop_an_index_from_being_complete_later(log: Log, files: FaultyFiles) -> None:
+def test_index_entries_that_a_full_disk_refused_are_written_later(log: Log, files: FaultyFiles) -> None:
     files.fault, files.suffixes = errno.ENOSPC, (".index", ".timeindex")
     for number in range(40):
         try:
@@ -76,7 +76,9 @@ def test_a_full_disk_does_not_stop_an_index_from_being_complete_later(log: Log, 
     assert [offset for offset, _ in records_from(log)] == list(range(log.log_end_offset))
 
 
-def test_a_segment_for_which_there_is_no_space_leaves_no_trace(tmp_path: Path, log: Log, files: FaultyFiles) -> None:
+def test_segment_that_cannot_be_created_on_a_full_disk_leaves_no_files(
+    tmp_path: Path, log: Log, files: FaultyFiles
+) -> None:
     """Here one that is to begin far behind the log's end: what is known of the producers ends where the log does."""
     far = batch_of("far")
     far[:8] = (1 << 33).to_bytes(8, "big")
@@ -88,7 +90,7 @@ def test_a_segment_for_which_there_is_no_space_leaves_no_trace(tmp_path: Path, l
     assert [snapshot.name for snapshot in tmp_path.rglob("*.snapshot")] == [f"{5:020}.snapshot"]
 
 
-def test_a_group_that_finds_no_space_fails_as_a_whole_and_the_next_is_right(log: Log, files: FaultyFiles) -> None:
+def test_group_of_appends_on_a_full_disk_fails_as_a_whole_and_the_next_succeeds(log: Log, files: FaultyFiles) -> None:
     files.fault, files.torn_bytes, files.operations = errno.ENOSPC, 100, ("write",)
     results = log.append_many([LeaderAppend(batch_of("a"), 0, NOW_MS), LeaderAppend(batch_of("b"), 0, NOW_MS)])
     assert all(isinstance(result, KafkaStorageError) for result in results)
@@ -112,9 +114,7 @@ class FullOnce(FaultyFiles):
 @pytest.mark.parametrize(
     ("value", "leader_epoch"), [("c", 1), ("c" * 1900, 0)], ids=["a leader epoch begins", "the segment is full"]
 )
-def test_behind_a_group_that_found_no_space_nothing_is_written_that_was_to_follow_it(
-    value: str, leader_epoch: int, tmp_path: Path
-) -> None:
+def test_append_that_depends_on_a_failed_group_is_not_written(value: str, leader_epoch: int, tmp_path: Path) -> None:
     files = FullOnce()
     log = open_log(tmp_path, LogConfig(segment_bytes=2000), files=files)
     append_as_leader(log, batch_of("first"), 0, NOW_MS)
@@ -136,7 +136,7 @@ def test_behind_a_group_that_found_no_space_nothing_is_written_that_was_to_follo
         ("truncate", lambda log: truncate_to(log, 2, NOW_MS)),
     ],
 )
-def test_any_other_failure_takes_the_directory_offline(
+def test_io_error_other_than_a_full_disk_takes_the_directory_offline(
     operation: str,
     step: Callable[[Log], object],
     log: Log,
@@ -155,7 +155,7 @@ def test_any_other_failure_takes_the_directory_offline(
     assert len(host.failures) == 1, str(TP)
 
 
-def test_a_failed_sync_for_want_of_space_is_no_reason_to_trust_the_file(
+def test_sync_that_fails_on_a_full_disk_takes_the_directory_offline(
     log: Log, files: FaultyFiles, host: RecordingHost
 ) -> None:
     files.fault, files.operations = errno.ENOSPC, ("sync",)
@@ -169,9 +169,7 @@ def forget_descriptors(log: Log) -> None:
         segment.close_files()
 
 
-def test_without_a_descriptor_appends_and_reads_are_refused_and_the_log_stays_online(
-    log: Log, host: RecordingHost
-) -> None:
+def test_log_without_file_descriptors_refuses_appends_and_reads_and_stays_online(log: Log, host: RecordingHost) -> None:
     before = records_from(log)
     forget_descriptors(log)
     with no_more_descriptors():
@@ -189,7 +187,7 @@ def test_without_a_descriptor_appends_and_reads_are_refused_and_the_log_stays_on
     assert records_from(log) == [*before, (5, b"found")]
 
 
-def test_log_files_that_are_open_make_way_for_the_one_that_is_wanted(
+def test_open_log_files_are_closed_when_descriptors_run_out(
     log: Log, files: FaultyFiles, tmp_path: Path, host: RecordingHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = open_log(tmp_path / "other", files=files, host=host)
@@ -211,7 +209,7 @@ def fill_segments(log: Log) -> None:
     append_as_leader(log, batch_of("last"), 0, NOW_MS)
 
 
-def test_retention_makes_room_on_a_full_disk_also_when_all_is_too_old(log: Log, files: FaultyFiles) -> None:
+def test_retention_frees_space_on_a_full_disk_also_when_every_segment_is_too_old(log: Log, files: FaultyFiles) -> None:
     fill_segments(log)
     log.update_config(LogConfig(retention_ms=1))
     files.fault, files.operations = errno.ENOSPC, ("write", "create")
@@ -224,7 +222,7 @@ def test_retention_makes_room_on_a_full_disk_also_when_all_is_too_old(log: Log, 
     assert records_from(log) == []
 
 
-def test_a_log_that_is_begun_anew_makes_the_room_for_that_itself(log: Log, files: FaultyFiles) -> None:
+def test_emptying_a_log_works_on_a_full_disk(log: Log, files: FaultyFiles) -> None:
     fill_segments(log)
     files.fault, files.operations = errno.ENOSPC, ("create",)
     with pytest.raises(NoSpaceError):

@@ -1,4 +1,4 @@
-"""The system's files, under the suite that simulated ones pass, too."""
+"""The real file system passes the same suite as the simulated ones."""
 
 from pathlib import Path
 

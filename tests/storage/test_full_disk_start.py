@@ -1,4 +1,4 @@
-"""A disk that is full when a log is opened: what cannot be written stays in memory, and is written when it can be."""
+"""A log is opened on a full disk: what cannot be written stays in memory until there is space."""
 
 import errno
 import shutil
@@ -71,7 +71,7 @@ def without_epochs(directory: Path) -> None:
 @pytest.mark.parametrize("operations", [("write",), ("write", "create")], ids=["no block", "no inode"])
 @pytest.mark.parametrize("lost", [as_they_are, without_indexes, without_epochs])
 @pytest.mark.parametrize("recovers", [True, False], ids=["crash", "clean stop"])
-def test_a_log_opens_on_a_full_disk_and_is_written_when_there_is_room(
+def test_log_opens_on_a_full_disk_and_writes_its_indexes_when_there_is_space(
     recovers: bool, lost: Callable[[Path], None], operations: tuple[str, ...], tmp_path: Path
 ) -> None:
     live = fill(tmp_path / "live")
@@ -105,7 +105,7 @@ def test_a_log_opens_on_a_full_disk_and_is_written_when_there_is_room(
     assert again.leader_epochs.entries == roomy.leader_epochs.entries
 
 
-def test_an_index_without_room_goes_with_its_segment(tmp_path: Path) -> None:
+def test_unwritten_index_is_forgotten_when_its_segment_is_removed(tmp_path: Path) -> None:
     """Nothing is written later under the names of a segment that is gone."""
     close_cleanly(fill(tmp_path))
     without_indexes(tmp_path)

@@ -1,4 +1,4 @@
-"""Look-ups in the indexes, in memory and in the file, against a plain search."""
+"""Look-ups in the offset and time index, in memory and in the file, compared with a linear search."""
 
 from bisect import bisect_right
 from pathlib import Path
@@ -25,7 +25,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     closed=st.booleans(),
     data=st.data(),
 )
-def test_offset_index_finds_what_a_plain_search_finds(
+def test_offset_index_finds_the_same_entry_as_a_linear_search(
     directory: Path, steps: list[tuple[int, int]], closed: bool, data: st.DataObject
 ) -> None:
     index = OffsetIndex(Files(100), str(directory / "x.index"), BASE, 1 << 20)
@@ -57,7 +57,7 @@ def test_offset_index_finds_what_a_plain_search_finds(
 
 @pytest.mark.parametrize("power", [1.0, 0.2, 4.0], ids=["even", "dense at the end", "dense at the begin"])
 @pytest.mark.parametrize("count", [0, 1, 511, 512, 513, 5000])
-def test_a_closed_index_of_many_pages_finds_each_offset(count: int, power: float, tmp_path: Path) -> None:
+def test_closed_index_of_many_pages_finds_each_offset(count: int, power: float, tmp_path: Path) -> None:
     index = OffsetIndex(Files(100), str(tmp_path / "x.index"), BASE, 1 << 20)
     index.create()
     entries = [(BASE + number + int(1_000_000 * ((number + 1) / count) ** power), number) for number in range(count)]
@@ -77,7 +77,7 @@ def test_a_closed_index_of_many_pages_finds_each_offset(count: int, power: float
 @given(
     steps=st.lists(st.tuples(st.integers(0, 5), st.integers(-5, 9)), max_size=800), closed=st.booleans(), data=st.data()
 )
-def test_time_index_keeps_only_growing_timestamps(
+def test_time_index_keeps_only_rising_timestamps(
     directory: Path, steps: list[tuple[int, int]], closed: bool, data: st.DataObject
 ) -> None:
     index = TimeIndex(Files(100), str(directory / "x.timeindex"), BASE, 1 << 20)
@@ -105,7 +105,7 @@ def test_time_index_keeps_only_growing_timestamps(
     index.close()
 
 
-def test_an_index_entry_falls_on_the_first_append_after_more_than_the_interval(tmp_path: Path) -> None:
+def test_index_entry_is_added_for_the_first_append_after_the_index_interval(tmp_path: Path) -> None:
     size = len(batch_of("x"))
     config = LogConfig(index_interval_bytes=2 * size)
     log = open_log(tmp_path, config)
@@ -123,7 +123,7 @@ def test_an_index_entry_falls_on_the_first_append_after_more_than_the_interval(t
     ("index_interval_bytes", "expected"),
     [(0, [(NOW_MS + 3, 1), (NOW_MS + 5, 5)]), (4096, [(NOW_MS + 5, 5)])],
 )
-def test_of_equal_timestamps_the_time_index_holds_the_first_batch(
+def test_time_index_holds_the_first_batch_of_equal_timestamps(
     index_interval_bytes: int, expected: list[tuple[int, int]], tmp_path: Path
 ) -> None:
     config = LogConfig(index_interval_bytes=index_interval_bytes)

@@ -1,4 +1,4 @@
-"""What may run on the event loop."""
+"""Which appends may run on the event loop."""
 
 import pytest
 from pybroker.protocol.records.batch import TimestampType, set_max_timestamp
@@ -34,15 +34,15 @@ def little(records: bytearray, config: LogConfig = PLAIN) -> bool:
 
 @pytest.mark.parametrize("size", [SMALL, MIDDLE])
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
-def test_what_is_stored_as_it_came_is_little_work(size: int, codec: Codec) -> None:
+def test_batch_stored_unchanged_may_be_appended_on_the_loop(size: int, codec: Codec) -> None:
     assert little(batch(size, codec))
 
 
-def test_a_long_write_is_not() -> None:
+def test_long_write_is_not_done_on_the_loop() -> None:
     assert not little(batch(HUGE))
 
 
-def test_a_sync_is_not() -> None:
+def test_append_that_must_be_synced_is_not_done_on_the_loop() -> None:
     assert not little(batch(SMALL), LogConfig(flush_messages=10))
 
 
@@ -54,7 +54,7 @@ WALKED = [
 
 
 @pytest.mark.parametrize("config", WALKED)
-def test_only_few_plain_records_are_walked(config: LogConfig) -> None:
+def test_only_small_uncompressed_batches_are_walked_on_the_loop(config: LogConfig) -> None:
     assert little(batch(SMALL), config)
     assert not little(batch(MIDDLE), config)
 
@@ -62,11 +62,11 @@ def test_only_few_plain_records_are_walked(config: LogConfig) -> None:
 @pytest.mark.parametrize(
     "config", [*WALKED, LogConfig(compression_type="gzip"), LogConfig(compression_type="uncompressed")]
 )
-def test_what_must_be_unpacked_may_be_large_however_small_it_came(config: LogConfig) -> None:
+def test_batch_that_must_be_decompressed_is_not_appended_on_the_loop(config: LogConfig) -> None:
     assert not little(batch(SMALL, Codec.LZ4), config)
 
 
-def test_a_producer_cannot_have_its_batch_unpacked_on_the_loop() -> None:
+def test_producer_cannot_force_a_decompression_on_the_loop() -> None:
     claimed = batch(SMALL, Codec.LZ4)
     set_max_timestamp(claimed, 0, TimestampType.LOG_APPEND_TIME, NOW_MS)
     assert not little(claimed)
@@ -74,12 +74,12 @@ def test_a_producer_cannot_have_its_batch_unpacked_on_the_loop() -> None:
     assert not little(of_the_future, LogConfig(message_timestamp_after_max_ms=1000))
 
 
-def test_old_formats_are_converted_elsewhere() -> None:
+def test_messages_of_old_formats_are_not_converted_on_the_loop() -> None:
     old = bytearray(build_message_set([Record(0, NOW_MS, b"k", b"v")], magic=1))
     assert not little(old)
 
 
-def test_nonsense_is_refused_at_once() -> None:
+def test_small_invalid_record_set_is_refused_on_the_loop_and_a_longer_one_in_the_pool() -> None:
     assert little(bytearray(5))
     assert not little(bytearray(b"\xff" * MIDDLE))
 
@@ -88,28 +88,28 @@ def replicated(records: bytes | bytearray) -> bool:
     return is_quick_append(FollowerAppend(records, NOW_MS), PLAIN)
 
 
-def test_what_a_leader_sent_in_few_batches_is_written_on_the_loop() -> None:
+def test_follower_append_of_few_batches_is_done_on_the_loop() -> None:
     assert replicated(batch(SMALL))
     assert replicated(batch(MIDDLE))
     assert replicated(b"".join([batch(MIDDLE)] * 3))
     assert not replicated(batch(HUGE))
 
 
-def test_what_a_leader_sent_in_many_batches_is_not() -> None:
+def test_follower_append_of_many_batches_is_not_done_on_the_loop() -> None:
     small = batch(SMALL)
     assert len(small) * FEW_BATCHES > SMALL_APPEND_BYTES
     assert replicated(b"".join([small] * FEW_BATCHES))
     assert not replicated(b"".join([small] * (FEW_BATCHES + 1)))
 
 
-def test_the_leaders_last_batch_may_be_cut_off_anywhere() -> None:
+def test_last_batch_of_a_follower_append_may_be_cut_off_anywhere() -> None:
     sent = b"".join([batch(MIDDLE)] * 2)
     for left in (1, 11, 12, 60, 1000):
         assert replicated(sent[:-left])
         assert replicated(sent[: len(sent) // 2 + left])
 
 
-def test_a_length_that_is_nonsense_ends_the_look_at_what_a_leader_sent() -> None:
+def test_invalid_batch_length_ends_the_count_of_a_follower_append() -> None:
     for length in (-1, -12, -(2**31), 2**31 - 1):
         torn = bytearray(batch(MIDDLE))
         torn[8:12] = length.to_bytes(4, "big", signed=True)

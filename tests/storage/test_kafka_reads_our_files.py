@@ -1,4 +1,4 @@
-"""Kafka's own tool over what this storage wrote. Skipped without Java and Kafka's jars."""
+"""Kafka's DumpLogSegments reads the files that this storage writes. Skipped without Java and Kafka's jars."""
 
 import subprocess
 from pathlib import Path
@@ -31,7 +31,7 @@ def dump(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("stop", ["clean", "recovered", "compacted"])
-def test_kafkas_dump_tool_finds_no_fault(stop: str, tmp_path: Path) -> None:
+def test_kafka_dump_log_segments_finds_no_fault_in_our_files(stop: str, tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     fill_log(log)
     assert len(log.segments) > 3

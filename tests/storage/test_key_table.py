@@ -1,4 +1,4 @@
-"""The table of offsets by key against a dict."""
+"""The table of offsets by key behaves like a dict."""
 
 import random
 
@@ -14,7 +14,7 @@ KEYS = st.one_of(st.sampled_from([b"", b"a", b"k" * 31, b"k" * 5000]), st.binary
 
 
 @given(st.lists(st.tuples(KEYS, st.integers(0, (1 << 63) - 1))), st.lists(KEYS))
-def test_a_table_holds_what_a_dict_holds(puts: list[tuple[bytes, int]], others: list[bytes]) -> None:
+def test_key_table_holds_the_same_offsets_as_a_dict(puts: list[tuple[bytes, int]], others: list[bytes]) -> None:
     table, expected = KeyTable(1 << 14, 0.9), dict[bytes, int]()
     for key, offset in puts:
         table[key] = expected[key] = offset
@@ -25,7 +25,7 @@ def test_a_table_holds_what_a_dict_holds(puts: list[tuple[bytes, int]], others: 
 
 @pytest.mark.parametrize("load_factor", [0.9, 1.0])
 @pytest.mark.parametrize("slots", [1, 2, 3, 4, 100, 65_536])
-def test_a_full_table_finds_every_key_and_no_other(slots: int, load_factor: float) -> None:
+def test_full_key_table_finds_every_key_and_no_other(slots: int, load_factor: float) -> None:
     table = KeyTable(slots * SLOT_BYTES, load_factor)
     assert 1 <= table.limit <= max(slots, 1)
     chance = random.Random(slots)
@@ -37,13 +37,13 @@ def test_a_full_table_finds_every_key_and_no_other(slots: int, load_factor: floa
     assert all(table.get(chance.randbytes(9), -1) == -1 for _ in range(1000))
 
 
-def test_a_table_takes_as_many_keys_as_kafkas_in_the_same_memory() -> None:
+def test_key_table_takes_as_many_keys_as_kafkas_in_the_same_memory() -> None:
     memory = 4 << 20
     slots = memory // 24
     assert slots * 0.9 * 0.999 < KeyTable(memory, 0.9).limit <= slots * 0.9
 
 
-def test_a_map_that_begins_again_takes_more_keys() -> None:
+def test_offset_map_restarted_as_a_table_takes_more_keys() -> None:
     records = [Record(number, 0, b"%d" % number, b"") for number in range(30)]
     batch = RecordBatch(build_batch(records), 0)
     offset_map = OffsetMap(10 * ENTRY_BYTES, 1.0)

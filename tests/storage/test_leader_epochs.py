@@ -1,4 +1,4 @@
-"""Leader epochs: what is known, and what is forgotten."""
+"""Leader epochs of a log: look-ups, truncation, and the order of entries."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ def epochs(*entries: tuple[int, int]) -> LeaderEpochs:
     return LeaderEpochs(EpochEntry(*entry) for entry in entries)
 
 
-def test_end_offsets() -> None:
+def test_end_offset_of_an_epoch_is_the_start_of_the_next_one() -> None:
     known = epochs((2, 10), (5, 20), (7, 30))
     assert known.end_offset_for(7, 99) == (7, 99)
     assert known.end_offset_for(5, 99) == (5, 30)
@@ -23,7 +23,7 @@ def test_end_offsets() -> None:
     assert epochs().end_offset_for(0, 99) == (-1, -1)
 
 
-def test_truncation() -> None:
+def test_truncation_removes_epochs_at_the_end_and_moves_the_first_one() -> None:
     known = epochs((2, 10), (5, 20), (7, 30))
     assert not known.truncate_from_end(31)
     assert known.truncate_from_end(30)
@@ -39,13 +39,13 @@ def test_truncation() -> None:
     assert known.latest_epoch == -1
 
 
-def test_epoch_of_an_offset() -> None:
+def test_epoch_of_an_offset_is_the_last_one_that_starts_at_or_before_it() -> None:
     known = epochs((2, 10), (5, 20))
     assert [known.epoch_for_offset(offset) for offset in (9, 10, 19, 20, 99)] == [None, 2, 2, 5, 5]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), max_size=12))
-def test_entries_always_grow_and_the_last_assignment_holds(assignments: list[tuple[int, int]]) -> None:
+def test_epoch_entries_always_rise_and_the_last_assignment_holds(assignments: list[tuple[int, int]]) -> None:
     known = LeaderEpochs()
     for epoch, offset in assignments:
         before = known.entries

@@ -1,4 +1,4 @@
-"""The cleaner in a store: what it chooses, what it does when the work fails, the child process."""
+"""The log cleaner in a store: its choice of logs, its handling of failures, and its child process."""
 
 import errno
 import logging
@@ -170,7 +170,7 @@ def leftovers(log: Log) -> list[str]:
     return [name for name in os.listdir(log.directory) if name.endswith((".cleaned", ".swap"))]
 
 
-def test_a_due_log_is_compacted_up_to_its_active_segment(tmp_path: Path) -> None:
+def test_due_log_is_compacted_up_to_its_active_segment(tmp_path: Path) -> None:
     bench = open_bench(tmp_path)
     log = fill(bench.store)
     active = log.segments[-1].base_offset
@@ -185,7 +185,7 @@ def test_a_due_log_is_compacted_up_to_its_active_segment(tmp_path: Path) -> None
     assert len(bench.workers) == 1
 
 
-def test_a_log_that_is_not_compacted_or_has_one_segment_costs_no_worker(tmp_path: Path) -> None:
+def test_no_worker_is_started_for_logs_without_compaction_or_with_one_segment(tmp_path: Path) -> None:
     bench = open_bench(tmp_path)
     fill(bench.store, batches=3)
     bench.look()
@@ -196,7 +196,7 @@ def test_a_log_that_is_not_compacted_or_has_one_segment_costs_no_worker(tmp_path
     assert deleting.workers == []
 
 
-def test_every_due_log_gets_its_turn_the_filthiest_first(tmp_path: Path) -> None:
+def test_every_due_log_is_compacted_the_dirtiest_first(tmp_path: Path) -> None:
     bench = open_bench(tmp_path)
     fill(bench.store)
     fill(bench.store, OTHER, batches=30)
@@ -206,7 +206,7 @@ def test_every_due_log_gets_its_turn_the_filthiest_first(tmp_path: Path) -> None
     assert [Path(job.directory).name for job in worker.jobs] == ["other-0", "topic-0"]
 
 
-def test_looks_at_all_logs_take_a_tenth_of_the_time(tmp_path: Path) -> None:
+def test_examining_all_logs_takes_at_most_a_tenth_of_the_time(tmp_path: Path) -> None:
     now_ms = count(NOW_MS)
     bench = open_bench(tmp_path, clock=lambda: next(now_ms))
     logs = [fill(bench.store, TopicPartition("topic", number)) for number in range(12)]
@@ -222,7 +222,7 @@ def test_looks_at_all_logs_take_a_tenth_of_the_time(tmp_path: Path) -> None:
     assert len(bench.workers) == 2
 
 
-def test_as_many_logs_at_once_as_there_are_threads(tmp_path: Path) -> None:
+def test_cleaner_compacts_as_many_logs_at_once_as_log_cleaner_threads_allows(tmp_path: Path) -> None:
     bench = open_bench(tmp_path, HeldWorker, log_cleaner_threads="2")
     for number in range(3):
         fill(bench.store, TopicPartition("topic", number))
@@ -237,7 +237,7 @@ def test_as_many_logs_at_once_as_there_are_threads(tmp_path: Path) -> None:
     assert sum(len(worker.jobs) for worker in bench.workers) == 3
 
 
-def test_a_log_deleted_meanwhile_is_let_alone(tmp_path: Path) -> None:
+def test_compaction_of_a_log_deleted_meanwhile_changes_nothing(tmp_path: Path) -> None:
     bench = open_bench(tmp_path, HeldWorker)
     fill(bench.store)
     bench.look()
@@ -251,7 +251,7 @@ def test_a_log_deleted_meanwhile_is_let_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "cleaner-offset-checkpoint").exists()
 
 
-def test_a_deleted_log_leaves_no_offset_for_its_successor(tmp_path: Path) -> None:
+def test_deleted_log_leaves_no_compacted_offset_for_a_new_log_of_its_name(tmp_path: Path) -> None:
     bench = open_bench(tmp_path)
     fill(bench.store)
     fill(bench.store, OTHER)
@@ -261,7 +261,7 @@ def test_a_deleted_log_leaves_no_offset_for_its_successor(tmp_path: Path) -> Non
     assert [line.split()[0] for line in checkpoint_lines(tmp_path)[2:]] == ["other"]
 
 
-def test_a_log_truncated_meanwhile_keeps_its_segments_and_the_checkpoint_goes_back(tmp_path: Path) -> None:
+def test_log_truncated_during_compaction_keeps_its_segments_and_lowers_its_checkpoint(tmp_path: Path) -> None:
     bench = open_bench(tmp_path, HeldWorker)
     log = fill(bench.store)
     bench.store.checkpoints.note_compacted(TP, 14)
@@ -278,7 +278,7 @@ def test_a_log_truncated_meanwhile_keeps_its_segments_and_the_checkpoint_goes_ba
     assert bench.cleaner.uncleanable_partitions_count == 0
 
 
-def test_a_log_that_cannot_be_compacted_is_set_aside_and_named(
+def test_log_that_cannot_be_compacted_is_marked_uncleanable_and_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = open_bench(tmp_path)
@@ -299,7 +299,7 @@ def test_a_log_that_cannot_be_compacted_is_set_aside_and_named(
     assert bench.cleaner.uncleanable_partitions_count == 0
 
 
-def test_a_worker_that_dies_is_replaced_and_after_three_times_the_log_is_set_aside(tmp_path: Path) -> None:
+def test_log_is_marked_uncleanable_after_its_worker_died_three_times(tmp_path: Path) -> None:
     bench = open_bench(tmp_path, lambda: FailingWorker(CompactionFailed("killed", CHILD_ENDED)))
     fill(bench.store)
     for died in (1, 2, 3):
@@ -311,7 +311,7 @@ def test_a_worker_that_dies_is_replaced_and_after_three_times_the_log_is_set_asi
     assert len(bench.workers) == 3
 
 
-def test_a_worker_that_died_once_does_not_count_for_ever(tmp_path: Path) -> None:
+def test_successful_compaction_resets_the_count_of_dead_workers(tmp_path: Path) -> None:
     workers: list[InlineWorker] = [FailingWorker(CompactionFailed("killed", CHILD_ENDED)) for _ in range(2)]
     workers.append(InlineWorker())
     bench = open_bench(tmp_path, lambda: workers.pop(0))
@@ -322,7 +322,7 @@ def test_a_worker_that_died_once_does_not_count_for_ever(tmp_path: Path) -> None
     assert bench.cleaner.uncleanable_partitions_count == 0
 
 
-def test_want_of_space_passes_and_a_failing_disk_does_not(tmp_path: Path) -> None:
+def test_compaction_is_retried_on_a_full_disk_and_a_failing_disk_goes_offline(tmp_path: Path) -> None:
     full = CompactionFailed("no space", errno.ENOSPC)
     bench = open_bench(tmp_path / "full", lambda: FailingWorker(full))
     log = fill(bench.store)
@@ -336,7 +336,7 @@ def test_want_of_space_passes_and_a_failing_disk_does_not(tmp_path: Path) -> Non
     assert log.is_offline
 
 
-def test_a_swap_for_which_there_is_no_space_is_tried_again(tmp_path: Path) -> None:
+def test_swap_that_fails_on_a_full_disk_is_retried(tmp_path: Path) -> None:
     files = FaultyFiles()
     bench = open_bench(tmp_path, files=files)
     log = fill(bench.store)
@@ -351,7 +351,7 @@ def test_a_swap_for_which_there_is_no_space_is_tried_again(tmp_path: Path) -> No
     assert not log.is_offline
 
 
-def test_retention_waits_for_a_compaction(tmp_path: Path) -> None:
+def test_retention_skips_a_log_that_is_being_compacted(tmp_path: Path) -> None:
     bench = open_bench(tmp_path, HeldWorker, overrides={"cleanup.policy": "compact,delete", "retention.ms": "0"})
     log = fill(bench.store)
     bench.look()
@@ -364,7 +364,7 @@ def test_retention_waits_for_a_compaction(tmp_path: Path) -> None:
     bench.store.upkeep.apply_retention(lambda log: log.log_end_offset)
 
 
-def test_leading_segments_that_went_meanwhile_break_a_compaction_off(tmp_path: Path) -> None:
+def test_compaction_is_cancelled_when_leading_segments_are_deleted_meanwhile(tmp_path: Path) -> None:
     bench = open_bench(tmp_path, HeldWorker, overrides={"cleanup.policy": "compact,delete"})
     log = fill(bench.store)
     bench.look()
@@ -380,7 +380,7 @@ def test_leading_segments_that_went_meanwhile_break_a_compaction_off(tmp_path: P
     assert len(records_of(log)) < 30
 
 
-def test_stop_ends_what_is_under_way(tmp_path: Path) -> None:
+def test_stop_cancels_running_compactions(tmp_path: Path) -> None:
     bench = open_bench(tmp_path, HeldWorker)
     log = fill(bench.store)
     bench.look()
@@ -393,7 +393,7 @@ def test_stop_ends_what_is_under_way(tmp_path: Path) -> None:
     assert bench.due_timers == []
 
 
-def test_a_new_backoff_counts_from_its_change(tmp_path: Path) -> None:
+def test_changed_backoff_counts_from_the_change(tmp_path: Path) -> None:
     bench = open_bench(tmp_path)
     bench.store.update_config(load_config(f"log.dirs={tmp_path}\nlog.cleaner.backoff.ms=7\n"))
     assert [timer.delay_s for timer in bench.due_timers] == [0.007]
@@ -427,7 +427,7 @@ def pid_of(child: CleanerChild) -> int | None:
     return child.pid
 
 
-def test_a_child_does_jobs_until_it_is_stopped(tmp_path: Path) -> None:
+def test_child_process_runs_jobs_until_it_is_stopped(tmp_path: Path) -> None:
     log = fill(open_bench(tmp_path).store)
     child, reports = CleanerChild(), Reports()
     assert pid_of(child) is None, "without a job there is no process"
@@ -446,7 +446,7 @@ def test_a_child_does_jobs_until_it_is_stopped(tmp_path: Path) -> None:
         os.kill(pid, 0)
 
 
-def test_a_child_that_is_killed_says_so_and_the_next_job_has_a_new_one(tmp_path: Path) -> None:
+def test_killed_child_process_is_reported_and_replaced_for_the_next_job(tmp_path: Path) -> None:
     log = fill(open_bench(tmp_path).store)
     child, reports = CleanerChild(), Reports()
     slowly = CompactionSettings(max_bytes_per_s=1.0)
@@ -465,7 +465,7 @@ def test_a_child_that_is_killed_says_so_and_the_next_job_has_a_new_one(tmp_path:
     child.stop()
 
 
-def test_a_child_is_stopped_in_the_middle_of_a_job(tmp_path: Path) -> None:
+def test_child_process_can_be_stopped_during_a_job(tmp_path: Path) -> None:
     log = fill(open_bench(tmp_path).store)
     child, reports = CleanerChild(), Reports()
     child.run(job_of(log, CompactionSettings(max_bytes_per_s=1.0)), reports)
@@ -474,7 +474,7 @@ def test_a_child_is_stopped_in_the_middle_of_a_job(tmp_path: Path) -> None:
     assert child.pid is None
 
 
-def test_what_goes_wrong_in_a_child_is_told(tmp_path: Path) -> None:
+def test_error_in_the_child_process_is_reported(tmp_path: Path) -> None:
     log = fill(open_bench(tmp_path).store)
     job = job_of(log)
     path = log.segments[0].log_ref.path

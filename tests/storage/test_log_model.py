@@ -1,4 +1,4 @@
-"""Any sequence of appends, rolls, truncations, retention, stops and crashes, held against a list of records."""
+"""Any sequence of appends, rolls, truncations, retention, stops and crashes leaves a log equal to a list of records."""
 
 import shutil
 import tempfile

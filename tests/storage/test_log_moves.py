@@ -1,4 +1,4 @@
-"""Moving a log into another log directory while it is read and written."""
+"""Moves of a log to another log directory while it is read and written."""
 
 import asyncio
 import errno
@@ -48,7 +48,7 @@ def lead(log: Log, value: str) -> None:
     append_as_leader(log, batch_of(value), log.latest_epoch or 0, NOW_MS)
 
 
-def test_a_log_lies_in_the_other_directory_then_and_nowhere_else(disks: Disks) -> None:
+def test_moved_log_is_in_the_destination_and_nowhere_else(disks: Disks) -> None:
     log = disks.make(10)
     disks.store.moves.begin(TP, disks.paths[1])
     assert disks.directories() == UNDER_WAY
@@ -66,7 +66,7 @@ def test_a_log_lies_in_the_other_directory_then_and_nowhere_else(disks: Disks) -
     again.kill()
 
 
-def test_what_is_written_meanwhile_is_there_too(disks: Disks) -> None:
+def test_records_appended_during_a_move_are_in_the_moved_log(disks: Disks) -> None:
     log = disks.make(5)
     disks.store.moves.begin(TP, disks.paths[1])
     (move,) = disks.store.moves_to(disks.store.directories.all[1])
@@ -81,7 +81,7 @@ def test_what_is_written_meanwhile_is_there_too(disks: Disks) -> None:
     disks.kill()
 
 
-def test_readers_that_found_their_records_before_read_on(disks: Disks) -> None:
+def test_reader_that_began_before_the_move_can_finish_its_read(disks: Disks) -> None:
     log = disks.make(5)
     view, region = log.view, log.read(0, 1 << 20, 5, True).region
     assert region is not None
@@ -93,7 +93,7 @@ def test_readers_that_found_their_records_before_read_on(disks: Disks) -> None:
     disks.kill()
 
 
-def test_producers_epochs_and_transactions_move_too(disks: Disks) -> None:
+def test_moved_log_keeps_producers_leader_epochs_and_transactions(disks: Disks) -> None:
     log = disks.make()
     append_as_leader(log, batch_of("a", producer_id=1, producer_epoch=0, base_sequence=0), 0, NOW_MS)
     append_as_leader(
@@ -135,7 +135,7 @@ def reopened(disks: Disks) -> Log:
 
 @pytest.mark.parametrize("stop", [Disks.kill, lambda disks: disks.store.close()], ids=["kill", "clean stop"])
 @pytest.mark.parametrize("steps", [0, 1, 4, 9, 13])
-def test_a_move_goes_on_at_the_next_start(steps: int, stop: Callable[[Disks], None], tmp_path: Path) -> None:
+def test_move_is_resumed_at_the_next_start(steps: int, stop: Callable[[Disks], None], tmp_path: Path) -> None:
     disks = Disks(tmp_path)
     disks.make(5)
     disks.store.moves.begin(TP, disks.paths[1])
@@ -170,7 +170,7 @@ def killed_while_moving(tmp_path: Path, policy: str = "delete") -> Disks:
 
 
 @pytest.mark.parametrize("sync_bytes", [1, 1 << 30])
-def test_a_copy_is_synced_at_each_new_segment_and_after_so_many_bytes(
+def test_copy_is_synced_at_each_new_segment_and_after_a_number_of_bytes(
     sync_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pybroker.storage.store.log_move._SYNC_BYTES", sync_bytes)
@@ -200,7 +200,7 @@ def moved_after_a_start(tmp_path: Path, policy: str = "delete") -> list[tuple[in
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact"])
-def test_what_a_power_cut_took_out_of_a_copys_middle_is_copied_again(policy: str, tmp_path: Path) -> None:
+def test_records_that_a_power_failure_took_from_a_copy_are_copied_again(policy: str, tmp_path: Path) -> None:
     """Between segments of a compacted log, missing offsets say nothing: only what was flushed is believed."""
     copy = copy_of(killed_while_moving(tmp_path, policy))
     second = sorted(copy.glob("*.log"))[1]
@@ -209,7 +209,7 @@ def test_what_a_power_cut_took_out_of_a_copys_middle_is_copied_again(policy: str
     assert moved_after_a_start(tmp_path, policy) == values(9)
 
 
-def test_a_copy_that_lost_its_beginning_is_begun_anew(tmp_path: Path) -> None:
+def test_copy_that_lost_its_first_segment_is_restarted(tmp_path: Path) -> None:
     copy = copy_of(killed_while_moving(tmp_path))
     for path in copy.glob(f"{0:020}.*"):
         path.unlink()
@@ -217,7 +217,7 @@ def test_a_copy_that_lost_its_beginning_is_begun_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [lambda disks: disks.store.moves.begin(TP, disks.paths[0]), Disks.delete])
-def test_a_copy_that_is_given_up_is_renamed_before_it_is_deleted(end: Callable[[Disks], None], tmp_path: Path) -> None:
+def test_copy_of_a_cancelled_move_is_renamed_before_it_is_deleted(end: Callable[[Disks], None], tmp_path: Path) -> None:
     """Half deleted, it would be taken for a copy at the next start."""
     files = UndeletingFiles()
     disks = Disks(tmp_path, files)
@@ -259,7 +259,7 @@ class CrashingFiles(Files):
 
 
 @pytest.mark.parametrize(("renames", "left"), [(0, UNDER_WAY), (1, {"a": ["delete"], "b": ["future"], "c": []})])
-def test_a_crash_between_the_renames_loses_nothing(renames: int, left: object, tmp_path: Path) -> None:
+def test_crash_between_the_renames_of_a_move_loses_nothing(renames: int, left: object, tmp_path: Path) -> None:
     files = CrashingFiles()
     files.crash_at = renames
     disks = Disks(tmp_path, files)
@@ -282,7 +282,7 @@ def test_a_crash_between_the_renames_loses_nothing(renames: int, left: object, t
     again.kill()
 
 
-def test_a_log_that_is_cut_and_grows_again_behind_the_copys_end_is_copied_again(disks: Disks) -> None:
+def test_copy_is_truncated_when_the_log_was_truncated_and_has_grown_again(disks: Disks) -> None:
     log = disks.make(5)
     disks.store.moves.begin(TP, disks.paths[1])
     (move,) = disks.store.moves_to(disks.store.directories.all[1])
@@ -298,7 +298,7 @@ def test_a_log_that_is_cut_and_grows_again_behind_the_copys_end_is_copied_again(
     disks.kill()
 
 
-def test_a_copy_without_a_log_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_start_ignores_a_copy_without_a_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     copy = tmp_path / "b" / f"topic-0.{uuid.UUID(int=1).hex}-future"
     copy.mkdir(parents=True)
     disks = Disks(tmp_path)
@@ -307,7 +307,7 @@ def test_a_copy_without_a_log_is_left_alone(tmp_path: Path, caplog: pytest.LogCa
     disks.kill()
 
 
-def test_a_copy_of_another_topic_of_the_name_goes(tmp_path: Path) -> None:
+def test_start_deletes_a_copy_with_another_topic_id(tmp_path: Path) -> None:
     disks = Disks(tmp_path)
     disks.make(3)
     disks.store.moves.begin(TP, disks.paths[1])
@@ -321,7 +321,7 @@ def test_a_copy_of_another_topic_of_the_name_goes(tmp_path: Path) -> None:
 
 
 class TestEnds:
-    def test_wanting_it_where_it_is_ends_a_move(self, disks: Disks) -> None:
+    def test_request_to_move_a_log_to_its_own_directory_cancels_the_move(self, disks: Disks) -> None:
         log = disks.make(5)
         disks.store.moves.begin(TP, disks.paths[1])
         disks.runner.run_one()
@@ -331,7 +331,7 @@ class TestEnds:
         assert [directory.partition_count for directory in disks.store.directories.all] == [1, 0, 0]
         disks.kill()
 
-    def test_wanting_it_elsewhere_begins_anew(self, disks: Disks) -> None:
+    def test_request_for_another_destination_restarts_the_move(self, disks: Disks) -> None:
         log = disks.make(5)
         disks.store.moves.begin(TP, disks.paths[1])
         disks.runner.run_one()
@@ -342,7 +342,7 @@ class TestEnds:
         disks.kill()
 
     @pytest.mark.parametrize("steps", [0, 1, 3, 6, 11])
-    def test_a_log_that_is_deleted_meanwhile_leaves_nothing(self, steps: int, disks: Disks) -> None:
+    def test_deleting_a_log_during_its_move_deletes_the_copy_too(self, steps: int, disks: Disks) -> None:
         disks.make(4)
         disks.store.moves.begin(TP, disks.paths[1])
         for _ in range(steps):
@@ -356,7 +356,7 @@ class TestEnds:
 
 
 class TestFailures:
-    def test_of_the_destination_leave_the_log_where_it_is(self, disks: Disks) -> None:
+    def test_failure_of_the_destination_leaves_the_log_in_its_directory(self, disks: Disks) -> None:
         log = disks.make(5)
         told: list[Any] = []
         disks.store.directories.on_failure = lambda path, partitions: told.append((path, partitions))
@@ -369,7 +369,7 @@ class TestFailures:
         assert (told, log.is_offline) == ([(disks.paths[1], [])], False)
         disks.kill()
 
-    def test_of_reading_the_log_take_its_directory(self, tmp_path: Path) -> None:
+    def test_failure_to_read_the_log_takes_its_directory_offline(self, tmp_path: Path) -> None:
         files = UnreadableFiles(lambda path: path.removeprefix(f"{tmp_path}/")[0])
         disks = Disks(tmp_path, files)
         log = disks.make(5)
@@ -383,7 +383,7 @@ class TestFailures:
         assert moved_after_a_start(tmp_path) == values(5)
 
     @pytest.mark.parametrize("operation", ["write", "sync", "create"])
-    def test_of_a_copys_file_too(self, operation: str, tmp_path: Path) -> None:
+    def test_failure_of_a_copys_file_takes_the_destination_offline(self, operation: str, tmp_path: Path) -> None:
         files = FaultyFiles()
         disks = Disks(tmp_path, files)
         log = disks.make(5)
@@ -401,7 +401,7 @@ class TestFailures:
         assert records_from(log) == values(6)
         disks.kill()
 
-    def test_of_the_last_rename_give_the_log_its_name_back(self, tmp_path: Path) -> None:
+    def test_failure_of_the_second_rename_gives_the_log_its_name_back(self, tmp_path: Path) -> None:
         class NoWayBack(Files):
             def rename(self, old_path: str, new_path: str) -> None:
                 if old_path.endswith("-future"):
@@ -418,7 +418,7 @@ class TestFailures:
         assert records_from(log) == values(6)
         disks.kill()
 
-    def test_of_the_source_take_the_log_offline_and_the_copy_waits(self, disks: Disks) -> None:
+    def test_failure_of_the_source_takes_the_log_offline_and_keeps_the_copy(self, disks: Disks) -> None:
         log = disks.make(5)
         disks.store.moves.begin(TP, disks.paths[1])
         disks.runner.run_one()
@@ -431,14 +431,14 @@ class TestFailures:
         assert (records_from(again.log()), again.directories()["b"]) == (values(5), ["0"])
         again.kill()
 
-    def test_nothing_moves_while_another_copy_may_lie_in_a_directory_that_is_offline(self, disks: Disks) -> None:
+    def test_no_move_begins_while_an_offline_directory_may_hold_a_copy(self, disks: Disks) -> None:
         disks.make(1)
         disks.store.directories.failed(disks.store.directories.all[2], "cannot write", OSError(errno.EIO, "broken"))
         with pytest.raises(KafkaStorageError, match="offline"):
             disks.store.moves.begin(TP, disks.paths[1])
         disks.kill()
 
-    def test_a_full_disk_is_waited_for(self, tmp_path: Path) -> None:
+    def test_move_waits_while_the_destination_is_full(self, tmp_path: Path) -> None:
         files = FaultyFiles()
         disks = Disks(tmp_path, files)
         log = disks.make(5)
@@ -459,7 +459,7 @@ class TestFailures:
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_a_log_that_starts_inside_a_batch_starts_there_afterwards(codec: Codec, disks: Disks) -> None:
+def test_moved_log_keeps_a_log_start_offset_inside_a_batch(codec: Codec, disks: Disks) -> None:
     log = disks.make()
     for number in range(3):
         append_as_leader(log, batch_of(*(f"{number}{each}" for each in "abcd"), codec=codec), 0, NOW_MS)
@@ -477,7 +477,7 @@ def test_a_log_that_starts_inside_a_batch_starts_there_afterwards(codec: Codec, 
     again.kill()
 
 
-def test_an_empty_log_whose_offsets_go_on_keeps_them(disks: Disks) -> None:
+def test_moved_empty_log_keeps_its_end_offset(disks: Disks) -> None:
     log = disks.make(3)
     log.increment_log_start_offset(3)
     log.roll(NOW_MS)
@@ -488,7 +488,7 @@ def test_an_empty_log_whose_offsets_go_on_keeps_them(disks: Disks) -> None:
     disks.kill()
 
 
-def test_offsets_without_records_at_the_end_are_not_given_again(disks: Disks) -> None:
+def test_moved_log_does_not_reassign_offsets_whose_records_are_gone(disks: Disks) -> None:
     log = disks.make(3)
     log.skip_to(7, NOW_MS)
     disks.store.moves.begin(TP, disks.paths[1])
@@ -516,7 +516,7 @@ ACTS = st.lists(
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=ACTS, before=st.integers(0, 6))
-def test_whatever_happens_meanwhile_the_copy_is_the_log(
+def test_copy_equals_the_log_after_any_changes_during_the_move(
     acts: list[str], before: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     disks = Disks(tmp_path_factory.mktemp("disks"), UnsyncedFiles())
@@ -553,7 +553,7 @@ def test_whatever_happens_meanwhile_the_copy_is_the_log(
     again.kill()
 
 
-def test_a_directory_that_was_asked_for_before_the_log_is_made_is_taken(disks: Disks) -> None:
+def test_log_is_created_in_the_directory_that_was_requested_before(disks: Disks) -> None:
     disks.store.creation.prefer_directory(TP, disks.paths[2])
     disks.make(1)
     assert disks.directories() == {"a": [], "b": [], "c": ["0"]}
@@ -563,7 +563,7 @@ def test_a_directory_that_was_asked_for_before_the_log_is_made_is_taken(disks: D
     disks.kill()
 
 
-def test_wishes_for_partitions_that_never_come_are_forgotten(disks: Disks) -> None:
+def test_requested_directories_of_partitions_that_are_never_created_are_forgotten(disks: Disks) -> None:
     disks.store.creation.prefer_directory(TP, disks.paths[2])
     for number in range(10_000):
         disks.store.creation.prefer_directory(TopicPartition("never", number), disks.paths[2])
@@ -572,7 +572,7 @@ def test_wishes_for_partitions_that_never_come_are_forgotten(disks: Disks) -> No
     disks.kill()
 
 
-def test_as_many_move_at_once_as_are_allowed(tmp_path: Path) -> None:
+def test_as_many_logs_move_at_once_as_the_setting_allows(tmp_path: Path) -> None:
     disks = Disks(tmp_path, num_replica_alter_log_dirs_threads="2")
     partitions = [TopicPartition("topic", number) for number in range(5)]
     for tp in partitions:
@@ -587,7 +587,7 @@ def test_as_many_move_at_once_as_are_allowed(tmp_path: Path) -> None:
 
 
 class TestThrottle:
-    def test_on_average_no_more_is_copied_than_the_rate_allows(self) -> None:
+    def test_move_throttle_keeps_the_average_rate(self) -> None:
         throttle = MoveThrottle(1000)
         now_ms = copied = 0
         while copied < 100_000:
@@ -597,12 +597,12 @@ class TestThrottle:
                 copied += throttle.chunk_bytes
         assert 99_000 <= now_ms <= 101_000
 
-    def test_without_a_limit_nothing_waits(self) -> None:
+    def test_move_throttle_without_a_limit_never_waits(self) -> None:
         throttle = MoveThrottle((1 << 63) - 1)
         throttle.spent(1 << 30, 0)
         assert (throttle.wait_ms(0), throttle.chunk_bytes) == (0, 1 << 20)
 
-    def test_a_new_rate_holds_within_a_second(self) -> None:
+    def test_move_throttle_applies_a_new_rate_within_a_second(self) -> None:
         throttle = MoveThrottle(1)
         throttle.spent(1 << 20, 0)
         assert throttle.wait_ms(0) == 1000
@@ -612,7 +612,7 @@ class TestThrottle:
         assert throttle.wait_ms(1000) == 0
 
 
-async def test_appends_on_the_loop_and_a_move_in_the_background_lose_nothing(tmp_path: Path) -> None:
+async def test_appends_on_the_loop_during_a_background_move_lose_nothing(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
     pool, background = WorkerPool(loop, 2), WorkerPool(loop, 2, "background")
     config = load_config(f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}\nlog.segment.bytes=100000\n")
@@ -645,7 +645,7 @@ async def test_appends_on_the_loop_and_a_move_in_the_background_lose_nothing(tmp
     await asyncio.to_thread(pool.close)
 
 
-def test_what_was_compacted_is_known_in_the_new_place(disks: Disks) -> None:
+def test_moved_log_keeps_its_compacted_offset(disks: Disks) -> None:
     disks.make(3)
     disks.store.checkpoints.note_compacted(TP, 2)
     told: list[TopicPartition] = []

@@ -1,4 +1,4 @@
-"""Log directories: whose they are, what is in them, and what becomes of them."""
+"""The log store: ownership of log directories, start and stop, deletion, checkpoints, settings."""
 
 import asyncio
 import errno
@@ -55,7 +55,7 @@ def append(log: Log, value: str = "x") -> LogAppendInfo:
 
 
 class TestStart:
-    def test_what_was_written_is_there_after_a_clean_stop(self, tmp_path: Path) -> None:
+    def test_records_are_there_after_a_clean_stop(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         log = store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
         append(log)
@@ -74,7 +74,7 @@ class TestStart:
         assert log_again.recovery_point == 2
         again.release()
 
-    def test_what_is_still_queued_at_the_stop_changes_nothing(self, tmp_path: Path) -> None:
+    def test_steps_still_queued_at_the_stop_change_nothing(self, tmp_path: Path) -> None:
         pool = ManualPool()
         store = LogStore.open(config(tmp_path), Files(), pool, lambda: NOW_MS)
         append(store.get_or_create(TP, is_new=True))
@@ -92,7 +92,7 @@ class TestStart:
         assert records_from(log) == [(0, b"x")]
         again.release()
 
-    def test_what_was_written_is_there_after_a_kill(self, tmp_path: Path) -> None:
+    def test_records_are_there_after_a_kill(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         log = store.get_or_create(TP, is_new=True)
         for number in range(10):
@@ -103,7 +103,7 @@ class TestStart:
         assert len(records_from(again)) == 10
         assert again.recovery_point == 0
 
-    def test_a_directory_in_use_is_refused(self, tmp_path: Path) -> None:
+    def test_log_directory_in_use_by_another_broker_is_refused(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         with pytest.raises(DirectoryLockedError, match=r"\.lock"):
             open_store(tmp_path)
@@ -124,7 +124,9 @@ class TestStart:
             ("node.id=1\nversion=1\ncluster.id=cluster\n", "KRaft"),
         ],
     )
-    def test_directories_of_others_are_refused_in_one_line(self, text: str, says: str, tmp_path: Path) -> None:
+    def test_log_directory_of_another_broker_or_cluster_is_refused_in_one_line(
+        self, text: str, says: str, tmp_path: Path
+    ) -> None:
         (tmp_path / "meta.properties").write_text(text)
         with pytest.raises(MetaPropertiesError, match=says) as caught:
             open_store(tmp_path)
@@ -132,7 +134,7 @@ class TestStart:
         open_store_lock = Files().lock_directory(str(tmp_path))
         open_store_lock.release()
 
-    def test_meta_properties_is_written_once_and_read_before(self, tmp_path: Path) -> None:
+    def test_meta_properties_is_written_once_and_can_be_read_before_the_start(self, tmp_path: Path) -> None:
         assert peek_meta_properties(Files(), config(tmp_path)) is None
         open_store(tmp_path / "a").release()
         before = (tmp_path / "a" / "meta.properties").stat().st_mtime_ns
@@ -145,7 +147,7 @@ class TestStart:
         with pytest.raises(MetaPropertiesError):
             peek_meta_properties(Files(), config(tmp_path / "a", tmp_path / "b"))
 
-    def test_other_files_and_directories_are_left_alone(self, tmp_path: Path) -> None:
+    def test_start_ignores_other_files_and_directories(self, tmp_path: Path) -> None:
         (tmp_path / "lost+found").mkdir()
         (tmp_path / "__pybroker_metadata.db").write_bytes(b"sqlite")
         (tmp_path / f"gone-0.{'a' * 32}-stray").mkdir()
@@ -155,7 +157,7 @@ class TestStart:
         assert (tmp_path / "lost+found").is_dir()
         assert (tmp_path / f"gone-0.{'a' * 32}-stray").is_dir()
 
-    def test_an_unreadable_checkpoint_means_recovery_from_the_start(self, tmp_path: Path) -> None:
+    def test_unreadable_recovery_checkpoint_means_recovery_from_the_log_start(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         append(store.get_or_create(TP, is_new=True))
         store.close()
@@ -167,7 +169,7 @@ class TestStart:
 
 
 class TestSeveralDirectories:
-    def test_a_new_log_goes_where_the_fewest_are(self, tmp_path: Path) -> None:
+    def test_new_log_is_created_in_the_directory_with_the_fewest_partitions(self, tmp_path: Path) -> None:
         store = open_store(tmp_path / "a", tmp_path / "b", tmp_path / "c")
         for partition in range(7):
             store.get_or_create(TopicPartition("t", partition), is_new=True)
@@ -177,20 +179,20 @@ class TestSeveralDirectories:
         assert len(again.all_logs()) == 7
         again.release()
 
-    def test_a_partition_in_two_of_them_stops_the_start(self, tmp_path: Path) -> None:
+    def test_partition_in_two_log_directories_stops_the_start(self, tmp_path: Path) -> None:
         for name in ("a", "b"):
             (tmp_path / name / "topic-0").mkdir(parents=True)
         with pytest.raises(LogDirectoriesError, match="topic-0 is in two"):
             open_store(tmp_path / "a", tmp_path / "b")
 
-    def test_one_named_twice_stops_the_start(self, tmp_path: Path) -> None:
+    def test_log_directory_named_twice_stops_the_start(self, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
         (tmp_path / "b").symlink_to(tmp_path / "a")
         settings = unchecked_config(f"log.dirs={tmp_path / 'a'},{tmp_path / 'b'}\n")
         with pytest.raises(LogDirectoriesError, match="twice"):
             LogStore.open(settings, Files(), InlinePool(), lambda: NOW_MS)
 
-    def test_one_that_cannot_be_used_leaves_the_others(self, tmp_path: Path) -> None:
+    def test_unusable_log_directory_does_not_affect_the_others_at_start(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("no directory")
         store = open_store(tmp_path / "file", tmp_path / "b")
         assert store.directories.offline_paths() == [str(tmp_path / "file")]
@@ -201,7 +203,7 @@ class TestSeveralDirectories:
         with pytest.raises(LogDirectoriesError):
             open_store(tmp_path / "file")
 
-    def test_a_failure_takes_its_own_logs_offline_and_no_others(self, tmp_path: Path) -> None:
+    def test_directory_failure_takes_only_its_own_logs_offline(self, tmp_path: Path) -> None:
         files = FaultyFiles()
         store = open_store(tmp_path / "a", tmp_path / "b", files=files)
         told: list[Any] = []
@@ -221,7 +223,7 @@ class TestSeveralDirectories:
         assert not os.path.exists(os.path.join(path, ".kafka_cleanshutdown"))
         assert os.path.exists(os.path.join(os.path.dirname(second.directory), ".kafka_cleanshutdown"))
 
-    def test_a_log_that_one_has_no_room_for_goes_to_another(self, tmp_path: Path) -> None:
+    def test_log_is_created_in_another_directory_when_one_is_full(self, tmp_path: Path) -> None:
         class OneFull(Files):
             def make_directory(self, path: str) -> None:
                 super().make_directory(path)
@@ -237,7 +239,7 @@ class TestSeveralDirectories:
 
 
 class TestDeletion:
-    def test_the_directory_is_renamed_and_then_goes(self, tmp_path: Path) -> None:
+    def test_deleted_log_is_renamed_and_its_files_are_deleted_later(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         later: list[Any] = []
         store.deletion.run_later = lambda delay_ms, step: later.append((delay_ms, step))
@@ -256,7 +258,7 @@ class TestDeletion:
         assert sorted(name for name in os.listdir(tmp_path) if name.startswith("topic-0")) == ["topic-0"]
         store.release()
 
-    def test_logs_that_go_together_have_the_offsets_of_all_others_written_once(
+    def test_deletion_of_many_logs_writes_the_checkpoints_once(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         pool = ManualPool()
@@ -284,7 +286,7 @@ class TestDeletion:
         assert left == [f"topic {number} 0" for number in range(11, 20)]
         store.release()
 
-    def test_offsets_that_were_gathered_before_logs_left_are_not_written_after(
+    def test_checkpoint_without_a_deleted_log_is_not_overwritten_by_an_older_one(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As the timer and a worker may do. A later log of the same name would find them."""
@@ -314,7 +316,7 @@ class TestDeletion:
         assert left == ["topic 2 0"]
         store.release()
 
-    def test_what_a_stop_left_to_delete_goes_at_the_next_start(self, tmp_path: Path) -> None:
+    def test_deletions_left_by_a_stop_are_done_at_the_next_start(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         store.deletion.run_later = lambda delay_ms, step: None
         append(store.get_or_create(TP, is_new=True))
@@ -326,7 +328,7 @@ class TestDeletion:
         assert not [name for name in os.listdir(tmp_path) if name.endswith("-delete")]
         again.release()
 
-    def test_a_log_made_while_the_old_one_still_has_its_name_is_another(self, tmp_path: Path) -> None:
+    def test_log_created_before_the_rename_of_a_deleted_one_is_a_new_log(self, tmp_path: Path) -> None:
         pool = ManualPool()
         store = LogStore.open(config(tmp_path), Files(), pool, lambda: NOW_MS)
         old = store.get_or_create(TP, is_new=True)
@@ -345,7 +347,7 @@ class TestDeletion:
         assert records_from(new) == [(0, b"new")]
         store.release()
 
-    def test_a_new_log_of_the_same_name_inherits_no_checkpoint(self, tmp_path: Path) -> None:
+    def test_new_log_does_not_inherit_checkpoints_of_a_deleted_one(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         log = store.get_or_create(TP, is_new=True)
         for _ in range(5):
@@ -377,11 +379,11 @@ class TestDeletion:
             ("topic-delete", None),
         ],
     )
-    def test_directory_names(self, name: str, expected: Any) -> None:
+    def test_partition_directory_names_are_parsed_as_kafka_does(self, name: str, expected: Any) -> None:
         parsed = parse_directory_name(name)
         assert (None if parsed is None else tuple(parsed[:2])) == expected
 
-    def test_a_long_name_is_cut_to_what_a_file_system_takes(self) -> None:
+    def test_long_directory_name_is_cut_to_what_a_file_system_takes(self) -> None:
         tp = TopicPartition("t" * 249, 12)
         name = deleted_directory_name(tp, uuid.UUID(int=1))
         assert len(name) == 255
@@ -389,7 +391,7 @@ class TestDeletion:
 
 
 class TestCheckpoints:
-    def test_each_is_written_as_often_as_its_setting_says(self, tmp_path: Path) -> None:
+    def test_each_checkpoint_is_written_at_the_interval_of_its_setting(self, tmp_path: Path) -> None:
         """Nothing but the clock has them written; the first time comes after log.initial.task.delay.ms."""
         settings: dict[str, Any] = {
             "log_initial_task_delay_ms": 1000,
@@ -414,7 +416,7 @@ class TestCheckpoints:
         assert len(written) == 7
         store.release()
 
-    def test_high_watermarks_go_to_the_directory_of_their_log(self, tmp_path: Path) -> None:
+    def test_high_watermarks_are_written_to_the_directory_of_their_log(self, tmp_path: Path) -> None:
         store = open_store(tmp_path / "a", tmp_path / "b")
         tps = [TopicPartition("t", partition) for partition in range(3)]
         for tp in tps:
@@ -425,7 +427,7 @@ class TestCheckpoints:
         assert (tmp_path / "a" / "replication-offset-checkpoint").read_text().count("t ") in (1, 2)
         store.release()
 
-    def test_a_full_disk_keeps_the_old_checkpoint(self, tmp_path: Path) -> None:
+    def test_full_disk_keeps_the_old_checkpoint(self, tmp_path: Path) -> None:
         files = FaultyFiles()
         store = open_store(tmp_path, files=files)
         log = store.get_or_create(TP, is_new=True)
@@ -443,7 +445,7 @@ class TestCheckpoints:
         assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\ntopic 0 2\n"
         store.release()
 
-    def test_truncation_takes_the_checkpointed_recovery_point_back(self, tmp_path: Path) -> None:
+    def test_truncation_lowers_the_checkpointed_recovery_point(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         log = store.get_or_create(TP, is_new=True)
         for _ in range(5):
@@ -455,7 +457,7 @@ class TestCheckpoints:
         store.release()
 
 
-def test_changed_settings_reach_the_logs(tmp_path: Path) -> None:
+def test_changed_topic_settings_reach_the_open_logs(tmp_path: Path) -> None:
     overrides = {"topic": {"max.message.bytes": "500"}}
     store = LogStore.open(
         config(tmp_path), Files(), InlinePool(), lambda: NOW_MS, topic_overrides=lambda topic: overrides.get(topic, {})
@@ -470,7 +472,7 @@ def test_changed_settings_reach_the_logs(tmp_path: Path) -> None:
     store.release()
 
 
-async def test_the_schedule_flushes_what_was_rolled_and_deletes_what_is_due(tmp_path: Path) -> None:
+async def test_schedule_flushes_rolled_segments_and_deletes_expired_ones(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
     pool, background = WorkerPool(loop, 2), WorkerPool(loop, 1, "background")
     settings = config(

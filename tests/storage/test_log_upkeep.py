@@ -1,4 +1,4 @@
-"""Who is looked after by the clock: logs in which something may be due, and not the thousands that lie idle."""
+"""Periodic work on logs: retention, producer expiry and flushes skip the thousands of idle logs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +43,7 @@ def log_of(store: LogStore, tp: TopicPartition) -> Log:
     return log
 
 
-def test_retention_looks_at_logs_with_records_only(tmp_path: Path, pool: CountingPool) -> None:
+def test_retention_examines_only_logs_with_records(tmp_path: Path, pool: CountingPool) -> None:
     now_ms = NOW_MS
     store = open_store(tmp_path, pool, lambda: now_ms)
     append_as_leader(log_of(store, BUSY), batch_of("x"), 0, NOW_MS)
@@ -54,7 +54,9 @@ def test_retention_looks_at_logs_with_records_only(tmp_path: Path, pool: Countin
     assert log_of(store, BUSY).log_start_offset == 1
 
 
-def test_an_empty_segment_at_the_end_keeps_nothing_before_it(tmp_path: Path, pool: CountingPool) -> None:
+def test_empty_last_segment_does_not_protect_earlier_segments_from_retention(
+    tmp_path: Path, pool: CountingPool
+) -> None:
     now_ms = NOW_MS
     store = open_store(tmp_path, pool, lambda: now_ms)
     log = log_of(store, BUSY)
@@ -65,7 +67,7 @@ def test_an_empty_segment_at_the_end_keeps_nothing_before_it(tmp_path: Path, poo
     assert (log.log_start_offset, len(log.segments)) == (1, 1)
 
 
-def test_expiry_looks_at_logs_with_producers_only(tmp_path: Path, pool: CountingPool) -> None:
+def test_producer_expiry_examines_only_logs_with_producers(tmp_path: Path, pool: CountingPool) -> None:
     now_ms = NOW_MS
     store = open_store(tmp_path, pool, lambda: now_ms)
     log = log_of(store, BUSY)
@@ -80,7 +82,7 @@ def test_expiry_looks_at_logs_with_producers_only(tmp_path: Path, pool: Counting
     assert pool.steps == 1
 
 
-def test_flushes_of_a_log_do_not_queue_up_while_segments_are_closed(tmp_path: Path, pool: CountingPool) -> None:
+def test_log_has_one_flush_at_a_time_while_segments_are_closed(tmp_path: Path, pool: CountingPool) -> None:
     store = open_store(tmp_path, pool, lambda: NOW_MS)
     log = log_of(store, BUSY)
     held: list[Callable[[], None]] = []
@@ -104,7 +106,7 @@ def test_flushes_of_a_log_do_not_queue_up_while_segments_are_closed(tmp_path: Pa
     store.close()
 
 
-def test_flushes_of_many_logs_wait_for_their_turn(tmp_path: Path, pool: CountingPool) -> None:
+def test_number_of_flushes_over_all_logs_is_limited(tmp_path: Path, pool: CountingPool) -> None:
     store = open_store(tmp_path, pool, lambda: NOW_MS)
     logs = [store.get_or_create(TopicPartition("many", partition), is_new=True) for partition in range(30)]
     held: list[Callable[[], None]] = []
@@ -124,7 +126,7 @@ def test_flushes_of_many_logs_wait_for_their_turn(tmp_path: Path, pool: Counting
     store.close()
 
 
-def test_a_flush_of_closed_segments_keeps_few_files_open(tmp_path: Path, pool: CountingPool) -> None:
+def test_flush_of_closed_segments_keeps_few_files_open(tmp_path: Path, pool: CountingPool) -> None:
     store = open_store(tmp_path, pool, lambda: NOW_MS)
     log = log_of(store, BUSY)
     for _ in range(100):

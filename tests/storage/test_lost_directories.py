@@ -1,4 +1,4 @@
-"""What is said and done when log directories are lost, one by one or by what is in them."""
+"""Failures of log directories: the last one, and those that are no failures."""
 
 import errno
 import uuid
@@ -27,7 +27,7 @@ def open_store(*directories: Path) -> LogStore:
     return LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS)
 
 
-def test_the_loss_of_the_last_directory_and_of_no_other_is_the_end(tmp_path: Path) -> None:
+def test_broker_is_told_to_stop_only_when_the_last_directory_fails(tmp_path: Path) -> None:
     store = open_store(tmp_path / "a", tmp_path / "b")
     told: list[str] = []
     ends: list[LogDirectoriesError] = []
@@ -44,7 +44,7 @@ def test_the_loss_of_the_last_directory_and_of_no_other_is_the_end(tmp_path: Pat
     store.release()
 
 
-def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
+def test_lack_of_file_descriptors_takes_no_directory_offline(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     log = store.get_or_create(TP, is_new=True)
     append_as_leader(log, batch_of("x"), 0, NOW_MS)
@@ -67,7 +67,7 @@ def test_a_want_of_descriptors_loses_no_directory(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_log_whose_recovery_cannot_be_written_down_takes_its_directory_offline(tmp_path: Path) -> None:
+def test_directory_goes_offline_when_a_recovery_cannot_be_written(tmp_path: Path) -> None:
     store = open_store(tmp_path / "a")
     log = store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
     log.append(LeaderAppend(batch_of("value"), 0, NOW_MS))

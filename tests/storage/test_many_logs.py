@@ -1,4 +1,4 @@
-"""What a log costs when there are thousands: syncs at start, descriptors at rest, waiting while others are made."""
+"""The cost of thousands of logs: syncs at the start, open descriptors, and waiting for the creation of others."""
 
 import errno
 import os
@@ -75,7 +75,7 @@ def epochs_in(directory: Path) -> list[str]:
 
 
 class TestLeaderEpochsAtTheStart:
-    def test_a_start_that_drops_an_epoch_without_records_writes_nothing(self, tmp_path: Path) -> None:
+    def test_start_that_drops_an_epoch_without_records_writes_nothing(self, tmp_path: Path) -> None:
         led_and_stopped(tmp_path)
         files = WatchedFiles()
         store = open_store(tmp_path, files=files)
@@ -83,14 +83,14 @@ class TestLeaderEpochsAtTheStart:
         assert files.replaced == []
         store.release()
 
-    def test_the_next_leader_writes_them_with_its_own(self, tmp_path: Path) -> None:
+    def test_next_leader_writes_the_epochs_that_the_start_has_changed(self, tmp_path: Path) -> None:
         led_and_stopped(tmp_path)
         store = open_store(tmp_path)
         log_of(store).assign_epoch_start(6)
         assert epochs_in(tmp_path) == ["3 0", "6 1"]
         store.release()
 
-    def test_the_first_append_of_a_follower_writes_them(self, tmp_path: Path) -> None:
+    def test_first_append_of_a_follower_writes_the_epochs_that_the_start_has_changed(self, tmp_path: Path) -> None:
         led_and_stopped(tmp_path)
         files = WatchedFiles()
         store = open_store(tmp_path, files=files)
@@ -101,7 +101,7 @@ class TestLeaderEpochsAtTheStart:
         assert files.replaced == [EPOCHS]
         store.release()
 
-    def test_epochs_that_found_no_space_are_written_by_the_next_append_of_the_same_epoch(self, tmp_path: Path) -> None:
+    def test_epochs_that_a_full_disk_refused_are_written_by_the_next_append(self, tmp_path: Path) -> None:
         files = FaultyFiles()
         store = open_store(tmp_path, files=files)
         log = store.get_or_create(TP, is_new=True)
@@ -115,7 +115,7 @@ class TestLeaderEpochsAtTheStart:
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
-def test_an_opened_log_holds_no_descriptor_for_its_indexes(is_clean: bool, tmp_path: Path) -> None:
+def test_opened_log_holds_no_descriptor_for_its_indexes(is_clean: bool, tmp_path: Path) -> None:
     led_and_stopped(tmp_path)
     if not is_clean:
         (tmp_path / ".kafka_cleanshutdown").unlink()
@@ -128,7 +128,7 @@ def test_an_opened_log_holds_no_descriptor_for_its_indexes(is_clean: bool, tmp_p
 
 
 class TestMakingLogs:
-    def test_logs_are_made_at_the_same_time_and_each_in_the_emptiest_directory(self, tmp_path: Path) -> None:
+    def test_logs_are_created_in_parallel_in_the_directory_with_the_fewest_partitions(self, tmp_path: Path) -> None:
         both_at_work = threading.Barrier(2)
         held = threading.local()
 
@@ -147,7 +147,7 @@ class TestMakingLogs:
         assert [directory.logs_in_making for directory in store.directories.all] == [0, 0]
         store.release()
 
-    def test_a_log_that_two_ask_for_is_made_once(self, tmp_path: Path) -> None:
+    def test_log_requested_by_two_threads_is_created_once(self, tmp_path: Path) -> None:
         made: list[str] = []
         store = open_store(tmp_path, files=WatchedFiles(made.append))
         with ThreadPoolExecutor(4) as threads:
@@ -156,7 +156,7 @@ class TestMakingLogs:
         assert len([path for path in made if path.endswith(".log")]) == 1
         store.release()
 
-    def test_a_log_whose_directory_is_lost_while_it_is_made_is_made_in_another(self, tmp_path: Path) -> None:
+    def test_log_is_created_in_another_directory_when_its_directory_fails_meanwhile(self, tmp_path: Path) -> None:
         def lose(path: str) -> None:
             if path.startswith(str(tmp_path / "a")) and path.endswith(".log"):
                 store.directories.failed(store.directories.all[0], "cannot be read", OSError(errno.EIO, "broken"))
@@ -168,7 +168,7 @@ class TestMakingLogs:
         assert store.directories.all[0].partition_count == 0
         store.release()
 
-    def test_a_log_whose_only_directory_is_lost_while_it_is_made_fails(self, tmp_path: Path) -> None:
+    def test_creation_of_a_log_fails_when_the_only_directory_fails_meanwhile(self, tmp_path: Path) -> None:
         def lose(path: str) -> None:
             if path.endswith(".log"):
                 store.directories.failed(store.directories.all[0], "cannot be read", OSError(errno.EIO, "broken"))

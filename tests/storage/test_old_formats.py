@@ -1,4 +1,4 @@
-"""Logs of messages in formats 0 and 1, as Kafka wrote them, are cut anywhere, as a follower would, and written on."""
+"""Logs of messages in formats 0 and 1, as Kafka wrote them, can be truncated anywhere and continued."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ CONFIG = LogConfig(retention_ms=-1, segment_bytes=16 << 10, index_interval_bytes
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_a_log_of_old_messages_is_cut_at_any_offset(topic: str, tmp_path: Path) -> None:
+def test_log_of_old_messages_can_be_truncated_at_any_offset(topic: str, tmp_path: Path) -> None:
     partition = TopicPartition(topic, 0)
     stored = stored_batches(DATA / f"{topic}-0")
     assert any(len(batch.records) > 2 for batch in stored), "some are compressed, several in one"

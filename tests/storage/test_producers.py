@@ -1,4 +1,4 @@
-"""Idempotent producers and transactions, as a log sees them."""
+"""Idempotent producers and transactions in a log."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def end(log: Log, *, commit: bool, producer_id: int = 1, epoch: int = 0, coordin
 
 
 class TestSequences:
-    def test_a_repeat_of_one_of_the_last_five_is_answered_and_not_appended(self, log: Log) -> None:
+    def test_repeated_batch_among_the_last_five_is_a_duplicate_and_not_appended(self, log: Log) -> None:
         infos = [send(log, sequence, 2) for sequence in range(0, 14, 2)]
         for sequence, info in list(zip(range(0, 14, 2), infos, strict=True))[-5:]:
             repeat = send(log, sequence, 2)
@@ -72,34 +72,34 @@ class TestSequences:
         with pytest.raises(OutOfOrderSequenceError):
             send(log, 2, 2)
 
-    def test_a_repeat_of_another_length_is_no_duplicate(self, log: Log) -> None:
+    def test_batch_with_a_known_sequence_but_another_length_is_no_duplicate(self, log: Log) -> None:
         send(log, 0, 3)
         with pytest.raises(OutOfOrderSequenceError):
             send(log, 0, 2)
 
     @pytest.mark.parametrize("sequence", [0, 2, 4, 100])
-    def test_a_gap_or_a_step_back_is_out_of_order(self, sequence: int, log: Log) -> None:
+    def test_sequence_gap_or_step_back_is_refused_as_out_of_order(self, sequence: int, log: Log) -> None:
         send(log, 0, 3)
         with pytest.raises(OutOfOrderSequenceError):
             send(log, sequence)
         send(log, 3)
 
-    def test_a_producer_without_state_may_start_anywhere(self, log: Log) -> None:
+    def test_producer_without_state_may_start_at_any_sequence(self, log: Log) -> None:
         assert send(log, 42).first_offset == 0
         assert send(log, 43).first_offset == 1
 
-    def test_sequences_wrap_around(self, log: Log) -> None:
+    def test_sequence_after_the_greatest_one_is_zero(self, log: Log) -> None:
         send(log, MAX_SEQUENCE - 1, 2)
         send(log, 0)
         assert send(log, MAX_SEQUENCE - 1, 2).duplicate
 
-    def test_a_batch_may_span_the_wrap(self, log: Log) -> None:
+    def test_batch_may_span_the_wrap_of_sequences(self, log: Log) -> None:
         send(log, MAX_SEQUENCE, 3)
         assert log.producer_state.producers[1].last_sequence == 1
         send(log, 2)
         assert send(log, MAX_SEQUENCE, 3).duplicate
 
-    def test_a_new_epoch_starts_at_zero(self, log: Log) -> None:
+    def test_new_producer_epoch_starts_at_sequence_zero(self, log: Log) -> None:
         send(log, 0, 3)
         with pytest.raises(OutOfOrderSequenceError):
             send(log, 3, epoch=1)
@@ -107,13 +107,13 @@ class TestSequences:
         with pytest.raises(InvalidProducerEpochError):
             send(log, 3, epoch=0)
 
-    def test_a_refused_write_leaves_no_state(self, log: Log) -> None:
+    def test_refused_write_changes_no_producer_state(self, log: Log) -> None:
         send(log, 0)
         with pytest.raises(OutOfOrderSequenceError):
             send(log, 7)
         assert log.producer_state.producers[1].last_sequence == 0
 
-    def test_a_group_sees_what_comes_before_in_it(self, log: Log) -> None:
+    def test_append_in_a_group_sees_the_earlier_batches_of_its_producer(self, log: Log) -> None:
         def append(sequence: int) -> LeaderAppend:
             return LeaderAppend(batch_of("x", producer_id=1, producer_epoch=0, base_sequence=sequence), 0, NOW_MS)
 
@@ -125,7 +125,7 @@ class TestSequences:
         assert log.log_end_offset == 3
 
     @pytest.mark.parametrize("stop", ["clean", "crash"])
-    def test_state_survives_a_restart(self, stop: str, log: Log, tmp_path: Path) -> None:
+    def test_producer_state_survives_a_restart(self, stop: str, log: Log, tmp_path: Path) -> None:
         for sequence in range(8):
             send(log, sequence)
             if sequence == 3:
@@ -143,7 +143,7 @@ class TestSequences:
         assert [batch.last_sequence for batch in log.producer_state.producers[1].batches][-2:] == [7, 8]
 
     @pytest.mark.parametrize("rolls", [(), (3,), (6,), (9,), (10,), (6, 9), (5, 6, 7, 8, 9, 10)], ids=str)
-    def test_after_a_crash_repeats_of_the_last_five_are_known(
+    def test_repeats_of_the_last_five_batches_are_known_after_a_crash(
         self, rolls: tuple[int, ...], log: Log, tmp_path: Path
     ) -> None:
         offsets = {}
@@ -162,14 +162,14 @@ class TestSequences:
             send(recovered, 4)
         assert send(recovered, 10).first_offset == 20
 
-    def test_after_a_crash_batches_of_an_older_epoch_are_not_taken_for_repeats(self, log: Log, tmp_path: Path) -> None:
+    def test_batches_of_an_older_epoch_are_no_duplicates_after_a_crash(self, log: Log, tmp_path: Path) -> None:
         send(log, 0)
         send(log, 1)
         send(log, 0, epoch=1)
         recovered = open_log(tmp_path / "crashed", start=crash_copy(log, tmp_path / "crashed"))
         assert [batch.last_offset for batch in recovered.producer_state.producers[1].batches] == [2]
 
-    def test_after_a_crash_only_the_end_of_a_long_log_is_searched_for_repeats(
+    def test_only_the_end_of_a_long_log_is_searched_for_repeats_after_a_crash(
         self, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(producer_recovery, "_BYTES_UNDER_WAY", 200)
@@ -179,19 +179,19 @@ class TestSequences:
         assert send(recovered, 199).duplicate
         assert send(recovered, 200).first_offset == 200
 
-    def test_idle_producers_expire_but_for_open_transactions(self, log: Log) -> None:
+    def test_idle_producers_expire_unless_they_have_an_open_transaction(self, log: Log) -> None:
         send(log, 0)
         send(log, 0, producer_id=2, transactional=True)
         log.remove_expired_producers(NOW_MS + DAY_MS)
         assert list(log.producer_state.producers) == [2]
         send(log, 55)
 
-    def test_expired_producers_are_not_loaded(self, log: Log, tmp_path: Path) -> None:
+    def test_expired_producers_are_not_loaded_at_start(self, log: Log, tmp_path: Path) -> None:
         send(log, 0)
         start = close_cleanly(log)
         assert not open_log(tmp_path, start=start, now_ms=NOW_MS + DAY_MS).producer_state.producers
 
-    def test_an_unreadable_snapshot_is_dropped_and_the_log_read(self, log: Log, tmp_path: Path) -> None:
+    def test_unreadable_snapshot_is_deleted_and_the_log_is_read_instead(self, log: Log, tmp_path: Path) -> None:
         send(log, 0)
         send(log, 1)
         start = close_cleanly(log)
@@ -204,7 +204,7 @@ class TestSequences:
 
 
 class TestTransactions:
-    def test_the_last_stable_offset_waits_for_the_marker_and_its_replication(self, log: Log) -> None:
+    def test_last_stable_offset_waits_until_the_marker_is_replicated(self, log: Log) -> None:
         send(log, 0, 2, transactional=True)
         send(log, 0, 3, producer_id=2)
         assert log.last_stable_offset(5) == 0
@@ -212,7 +212,7 @@ class TestTransactions:
         assert log.last_stable_offset(5) == 0
         assert log.last_stable_offset(6) == 6
 
-    def test_aborted_ones_are_indexed_with_the_stable_offset(self, log: Log, tmp_path: Path) -> None:
+    def test_aborted_transactions_are_indexed_with_the_last_stable_offset(self, log: Log, tmp_path: Path) -> None:
         send(log, 0, 2, transactional=True)
         send(log, 0, 1, producer_id=2, transactional=True)
         end(log, commit=False)
@@ -226,17 +226,17 @@ class TestTransactions:
         assert again.aborted_transactions(0, 5) == found[:1]
         assert again.last_stable_offset(4) == 2
 
-    def test_a_marker_without_a_transaction_changes_nothing(self, log: Log) -> None:
+    def test_marker_without_an_open_transaction_changes_nothing(self, log: Log) -> None:
         end(log, commit=False)
         assert log.aborted_transactions(0, 1) == []
         assert log.last_stable_offset(1) == 1
 
-    def test_a_batch_outside_of_the_open_transaction_is_refused(self, log: Log) -> None:
+    def test_batch_outside_the_producers_open_transaction_is_refused(self, log: Log) -> None:
         send(log, 0, transactional=True)
         with pytest.raises(InvalidTxnStateError):
             send(log, 1)
 
-    def test_zombie_coordinators_and_producers_are_fenced(self, log: Log) -> None:
+    def test_older_coordinator_and_producer_epochs_are_fenced(self, log: Log) -> None:
         send(log, 0, transactional=True, epoch=1)
         end(log, commit=True, epoch=1, coordinator_epoch=5)
         with pytest.raises(TransactionCoordinatorFencedError):
@@ -244,7 +244,7 @@ class TestTransactions:
         with pytest.raises(InvalidProducerEpochError):
             end(log, commit=True, epoch=0, coordinator_epoch=5)
 
-    def test_a_follower_comes_to_the_same_state(self, log: Log, tmp_path: Path) -> None:
+    def test_follower_reaches_the_same_producer_state_as_the_leader(self, log: Log, tmp_path: Path) -> None:
         send(log, 0, 2, transactional=True)
         send(log, 0, producer_id=2, transactional=True)
         end(log, commit=False)
@@ -257,7 +257,7 @@ class TestTransactions:
         assert follower.last_stable_offset(4) == log.last_stable_offset(4) == 2
         assert follower.last_stable_offset(3) == log.last_stable_offset(3) == 0
 
-    def test_an_open_transaction_is_still_open_after_a_restart(self, log: Log, tmp_path: Path) -> None:
+    def test_open_transaction_is_still_open_after_a_restart(self, log: Log, tmp_path: Path) -> None:
         send(log, 0, transactional=True)
         send(log, 0, producer_id=2)
         log = open_log(tmp_path, start=close_cleanly(log))
@@ -268,19 +268,19 @@ class TestTransactions:
 
 
 class TestSnapshot:
-    def test_is_read_back(self) -> None:
+    def test_producer_snapshot_is_read_back_as_written(self) -> None:
         entries = [ProducerEntry(5, 3, 2, NOW_MS, 17), ProducerEntry(6, 0, -1, NOW_MS, -1)]
         entries[0].batches.append(BatchMetadata(9, 20, 3, NOW_MS))
         assert decode_snapshot(encode_snapshot(entries)) == entries
 
-    def test_keeps_the_last_batch_alone(self) -> None:
+    def test_producer_snapshot_keeps_only_the_last_batch(self) -> None:
         entry = ProducerEntry(5, 3)
         for sequence in range(5):
             entry.batches.append(BatchMetadata(sequence, sequence, 0, -1))
         [read] = decode_snapshot(encode_snapshot([entry]))
         assert [batch.last_sequence for batch in read.batches] == [4]
 
-    def test_nonsense_has_one_outcome(self) -> None:
+    def test_damaged_producer_snapshot_raises_one_typed_error(self) -> None:
         whole = encode_snapshot([ProducerEntry(5, 3, 2, NOW_MS, 17)])
         for size in range(len(whole)):
             with pytest.raises(CorruptSnapshotError):
@@ -290,5 +290,5 @@ class TestSnapshot:
                 decode_snapshot(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
 
 
-def test_config_names_the_expiration() -> None:
+def test_producer_ids_expire_after_a_day_by_default() -> None:
     assert LogConfig().producer_id_expiration_ms == DAY_MS

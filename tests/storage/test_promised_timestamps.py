@@ -1,4 +1,4 @@
-"""Batches whose headers promise a timestamp that none of their records has: nobody checks when they are appended."""
+"""Batches whose header has a timestamp that none of their records has. Appends do not check this."""
 
 import struct
 from pathlib import Path
@@ -40,22 +40,24 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
-def test_the_first_such_batch_is_taken_at_its_word(log: Log, unpacked: list[object]) -> None:
+def test_search_returns_the_header_timestamp_of_the_first_batch_without_such_a_record(
+    log: Log, unpacked: list[object]
+) -> None:
     assert log.offset_for_timestamp(PROMISED_MS) == (PROMISED_MS, 3, 0)
     assert len(unpacked) == 1
 
 
-def test_what_honest_records_have_is_found_behind_an_empty_promise_only_when_that_was_less(log: Log) -> None:
+def test_search_finds_real_records_before_a_false_header_timestamp_and_after_one_that_is_too_small(log: Log) -> None:
     assert log.offset_for_timestamp(NOW_MS) == (NOW_MS, 0, 0)
     assert log.offset_for_timestamp(PROMISED_MS + 1) == (PROMISED_MS + 1, 61, 0)
 
 
-def test_of_a_batch_that_the_log_starts_inside_its_later_records_decide(log: Log) -> None:
+def test_search_skips_a_batch_with_a_false_timestamp_that_the_log_starts_inside(log: Log) -> None:
     log.increment_log_start_offset(2)  # offsets 1 to 3 are a batch's
     assert log.offset_for_timestamp(PROMISED_MS) == (PROMISED_MS, 6, 0)
 
 
-def test_the_greatest_timestamp_is_looked_for_in_one_batch(tmp_path: Path, unpacked: list[object]) -> None:
+def test_search_for_the_greatest_timestamp_reads_one_batch(tmp_path: Path, unpacked: list[object]) -> None:
     log = open_log(tmp_path / "other")
     for _ in range(20):
         batch = batch_of("a", "b", "c")

@@ -1,4 +1,4 @@
-"""Opening a log after a crash: nothing whole is lost, nothing broken is kept, and it is said what was cut."""
+"""Opening a log after a crash: whole batches stay, broken ones are cut off, and the log says so."""
 
 import logging
 import os
@@ -39,7 +39,7 @@ def fill(directory: Path, count: int = 60, config: LogConfig = SMALL):  # type: 
     return log
 
 
-def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_kill_loses_no_acknowledged_record(tmp_path: Path) -> None:
     log = fill(tmp_path / "live")
     start = crash_copy(log, tmp_path / "crashed")
     recovered = open_log(tmp_path / "crashed", SMALL, start)
@@ -50,7 +50,9 @@ def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 11, 12, 30, 60, 61, 80])
-def test_a_torn_batch_is_cut_off_and_said(cut: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_incomplete_last_batch_is_cut_off_and_logged(
+    cut: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     log = fill(tmp_path, 5)
     expected = records_from(log)
     log.close_files()
@@ -65,7 +67,7 @@ def test_a_torn_batch_is_cut_off_and_said(cut: int, tmp_path: Path, caplog: pyte
     assert append_as_leader(recovered, batch_of("next"), 0, NOW_MS).first_offset == 5
 
 
-def test_a_flipped_bit_cuts_there_and_drops_the_segments_behind(tmp_path: Path) -> None:
+def test_flipped_bit_truncates_the_log_there_and_drops_later_segments(tmp_path: Path) -> None:
     log = fill(tmp_path)
     close_cleanly(log)
     second = log.segments[1]
@@ -95,7 +97,7 @@ def spoil(log: Log, number: int) -> None:
         stream.write(b"\xc5" * 40)
 
 
-def test_segments_torn_one_after_the_other_are_recovered_in_their_order(tmp_path: Path) -> None:
+def test_several_damaged_segments_are_recovered_in_order(tmp_path: Path) -> None:
     log = fill(tmp_path)
     close_cleanly(log)
     for number in (1, 2, 3):
@@ -105,7 +107,7 @@ def test_segments_torn_one_after_the_other_are_recovered_in_their_order(tmp_path
     assert [offset for offset, _ in records_from(recovered)] == list(range(recovered.log_end_offset))
 
 
-def test_a_torn_segment_without_its_index_drops_the_segments_behind(tmp_path: Path) -> None:
+def test_damaged_segment_without_an_index_drops_later_segments(tmp_path: Path) -> None:
     log = fill(tmp_path)
     close_cleanly(log)
     spoil(log, 1)
@@ -113,7 +115,7 @@ def test_a_torn_segment_without_its_index_drops_the_segments_behind(tmp_path: Pa
     assert recovered.log_end_offset == log.segments[1].base_offset + 1
 
 
-def test_what_is_before_the_recovery_point_is_not_read(tmp_path: Path) -> None:
+def test_records_before_the_recovery_point_are_not_read(tmp_path: Path) -> None:
     log = fill(tmp_path)
     close_cleanly(log)
     with open(log.segments[0].log_ref.path, "r+b") as stream:
@@ -127,7 +129,7 @@ def test_what_is_before_the_recovery_point_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("damage", ["missing", "ragged"])
-def test_a_damaged_index_is_rebuilt_even_after_a_clean_stop(suffix: str, damage: str, tmp_path: Path) -> None:
+def test_damaged_index_is_rebuilt_even_after_a_clean_stop(suffix: str, damage: str, tmp_path: Path) -> None:
     log = fill(tmp_path)
     start = close_cleanly(log)
     path = Path(log.directory) / file_name(log.segments[1].base_offset, suffix)
@@ -141,7 +143,7 @@ def test_a_damaged_index_is_rebuilt_even_after_a_clean_stop(suffix: str, damage:
     assert records_from(recovered) == records_from(log)
 
 
-def test_leftovers_are_handled_as_kafka_does(tmp_path: Path) -> None:
+def test_leftover_files_are_handled_as_kafka_does(tmp_path: Path) -> None:
     log = fill(tmp_path)
     start = close_cleanly(log)
     directory = Path(log.directory)
@@ -163,14 +165,14 @@ def test_leftovers_are_handled_as_kafka_does(tmp_path: Path) -> None:
     assert not (directory / file_name(third + 1, ".index")).exists()
 
 
-def test_a_log_that_ends_before_its_start_begins_anew_there(tmp_path: Path) -> None:
+def test_log_that_ends_before_its_start_offset_restarts_there(tmp_path: Path) -> None:
     close_cleanly(fill(tmp_path, 5))
     recovered = open_log(tmp_path, SMALL, StartingPoint(100, 5, clean_stop=True))
     assert (recovered.log_start_offset, recovered.log_end_offset) == (100, 100)
     assert append_as_leader(recovered, batch_of("x"), 0, NOW_MS).first_offset == 100
 
 
-def test_the_time_index_knows_the_last_timestamp_after_a_clean_stop(tmp_path: Path) -> None:
+def test_time_index_has_the_last_timestamp_after_a_clean_stop(tmp_path: Path) -> None:
     log = fill(tmp_path, 7)
     start = close_cleanly(log)
     again = open_log(tmp_path, SMALL, start)
@@ -235,7 +237,7 @@ def rewrite_last_entry(layout: str, change: Callable[[int, int], tuple[int, int]
     ],
 )
 @pytest.mark.parametrize("segment_bytes", [2000, 1 << 20])
-def test_a_last_segment_that_was_damaged_after_a_clean_stop_is_recovered_and_said(
+def test_last_segment_damaged_after_a_clean_stop_is_recovered_and_logged(
     suffix: str, damage: Callable[[Path], None], segment_bytes: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = LogConfig(segment_bytes=segment_bytes, index_interval_bytes=200)
@@ -272,7 +274,7 @@ def batch_at(offset: int, *values: str) -> bytearray:
 
 
 @pytest.mark.parametrize("segment_bytes", [2000, 1 << 20])
-def test_an_undamaged_log_is_not_recovered_after_a_clean_stop(
+def test_undamaged_log_is_not_recovered_after_a_clean_stop(
     segment_bytes: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = LogConfig(segment_bytes=segment_bytes, index_interval_bytes=200)
@@ -287,7 +289,7 @@ def test_an_undamaged_log_is_not_recovered_after_a_clean_stop(
     assert "rebuilding" not in caplog.text
 
 
-def test_a_closed_segment_whose_index_points_outside_is_indexed_anew(tmp_path: Path) -> None:
+def test_closed_segment_with_an_index_entry_outside_the_file_is_reindexed(tmp_path: Path) -> None:
     log = fill(tmp_path)
     start = close_cleanly(log)
     path = Path(log.directory) / file_name(log.segments[1].base_offset, ".index")
@@ -299,9 +301,7 @@ def test_a_closed_segment_whose_index_points_outside_is_indexed_anew(tmp_path: P
 
 
 @pytest.mark.parametrize("base_offset", [0, 3, -5, 1 << 40])
-def test_offsets_that_do_not_rise_are_cut_off_for_the_checksum_does_not_cover_them(
-    base_offset: int, tmp_path: Path
-) -> None:
+def test_batch_with_an_offset_that_does_not_rise_is_cut_off(base_offset: int, tmp_path: Path) -> None:
     log = fill(tmp_path, 30, LogConfig(index_interval_bytes=0))
     log.close_files()
     path = Path(log.segments[0].log_ref.path)
@@ -313,7 +313,7 @@ def test_offsets_that_do_not_rise_are_cut_off_for_the_checksum_does_not_cover_th
     assert recovered.log_end_offset == 20
 
 
-def test_only_the_checksum_sees_a_changed_value_and_recovery_cuts_there(tmp_path: Path) -> None:
+def test_batch_with_a_changed_value_is_found_by_its_checksum_and_cut_off(tmp_path: Path) -> None:
     log = fill(tmp_path / "live")
     second = log.segments[1]
     start = StartingPoint(0, second.base_offset, clean_stop=False)
@@ -347,7 +347,7 @@ FAR = [(0, b"near 0"), (1, b"near 1"), (2, b"near 2"), *((o, f"far {o}".encode()
 
 
 @pytest.mark.parametrize("start", [CRASHED, StartingPoint(clean_stop=True)])
-def test_a_segment_whose_offsets_go_too_far_is_split_and_loses_nothing(
+def test_segment_with_offsets_too_far_apart_is_split_and_loses_nothing(
     start: StartingPoint, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lay_segments_together(tmp_path, SMALL)
@@ -361,9 +361,7 @@ def test_a_segment_whose_offsets_go_too_far_is_split_and_loses_nothing(
     assert append_as_leader(again, batch_of("next"), 0, NOW_MS).first_offset == (1 << 33) + 1
 
 
-def test_what_follows_a_segment_whose_end_did_not_come_to_disk_is_dropped(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_segments_after_one_with_a_lost_end_are_dropped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = fill(tmp_path)
     log.close_files()
     second = log.segments[1]
@@ -382,7 +380,7 @@ def test_what_follows_a_segment_whose_end_did_not_come_to_disk_is_dropped(
         (SMALL, StartingPoint(knows_recovery_point=False)),
     ],
 )
-def test_offsets_that_compaction_took_are_no_reason_to_drop_what_follows(
+def test_offsets_removed_by_compaction_do_not_drop_later_segments(
     config: LogConfig, start: StartingPoint, tmp_path: Path
 ) -> None:
     log = fill(tmp_path)
@@ -393,7 +391,7 @@ def test_offsets_that_compaction_took_are_no_reason_to_drop_what_follows(
     assert open_log(tmp_path, config, start).log_end_offset == log.log_end_offset
 
 
-def test_a_snapshot_from_behind_the_recovery_point_is_not_believed(tmp_path: Path) -> None:
+def test_producer_snapshot_after_the_recovery_point_is_not_used(tmp_path: Path) -> None:
     """It may be an old one: a power cut may undo that it was deleted."""
     log = open_log(tmp_path, SMALL)
     for number in range(40):

@@ -1,4 +1,4 @@
-"""Recovery by child processes: the same logs as inline, lines of theirs in the log, and nothing lost with a child."""
+"""Recovery by child processes: the same result as inline, their log lines, and no loss when a child dies."""
 
 import logging
 import os
@@ -70,7 +70,7 @@ def known(store: LogStore) -> dict[TopicPartition, object]:
     }
 
 
-def test_children_recover_what_would_be_recovered_inline_and_what_they_say_is_logged(
+def test_child_processes_recover_the_same_as_inline_and_their_lines_are_logged(
     crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shutil.copytree(crashed, tmp_path / "inline")
@@ -93,7 +93,7 @@ def test_children_recover_what_would_be_recovered_inline_and_what_they_say_is_lo
     store.close()
 
 
-def test_what_children_do_not_get_done_is_recovered_inline(
+def test_logs_that_a_dead_child_process_left_are_recovered_inline(
     crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shutil.copytree(crashed, tmp_path / "inline")
@@ -123,7 +123,7 @@ def crash_while_moving(directory: Path, other: Path) -> None:
     store.release()
 
 
-def test_copies_on_their_way_to_another_directory_are_recovered_by_children_too(
+def test_copies_of_unfinished_moves_are_recovered_by_child_processes_too(
     crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crash_while_moving(crashed, tmp_path / "other")
@@ -151,7 +151,7 @@ class OtherFiles(Files):
     """As a simulation's would be, no child has them."""
 
 
-def test_loading_that_is_given_up_leaves_all_to_the_next_start(
+def test_cancelled_loading_leaves_all_logs_to_the_next_start(
     crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inline = open_store(Path(shutil.copytree(crashed, tmp_path / "inline")))
@@ -170,7 +170,7 @@ def test_loading_that_is_given_up_leaves_all_to_the_next_start(
     inline.release()
 
 
-def test_little_work_and_files_that_are_not_the_systems_take_no_children(
+def test_no_child_process_is_started_for_little_work_or_other_file_systems(
     crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shutil.copytree(crashed, tmp_path / "other")
@@ -181,7 +181,7 @@ def test_little_work_and_files_that_are_not_the_systems_take_no_children(
     assert "processes" not in caplog.text
 
 
-def test_progress_is_told_every_few_seconds(caplog: pytest.LogCaptureFixture) -> None:
+def test_recovery_progress_is_logged_every_few_seconds(caplog: pytest.LogCaptureFixture) -> None:
     now = [0]
     with caplog.at_level(logging.INFO):
         progress = RecoveryProgress(3, 300 << 20, lambda: now[0])
@@ -197,7 +197,7 @@ def test_progress_is_told_every_few_seconds(caplog: pytest.LogCaptureFixture) ->
     ]
 
 
-def test_shares_are_about_equal_in_bytes() -> None:
+def test_child_processes_get_about_equal_shares_of_bytes() -> None:
     jobs = [
         RecoveryJob(str(size), TopicPartition("t", size), LogConfig(), StartingPoint(), size, 0)
         for size in (1, 7, 3, 5, 4)

@@ -1,4 +1,4 @@
-"""Data directories that Apache Kafka wrote: opened, every batch read as its dump says, and left readable for Kafka."""
+"""Data directories written by Apache Kafka: every batch reads as Kafka's dump says, and Kafka can read them again."""
 
 import gzip
 import json
@@ -70,7 +70,7 @@ def read_all(log: Log) -> list[tuple[str, int, RecordBatch]]:
 
 @pytest.mark.parametrize("after_crash", [False, True], ids=["clean", "crashed"])
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_every_batch_reads_as_kafka_dumped_it(name: str, after_crash: bool, tmp_path: Path) -> None:
+def test_every_batch_reads_as_in_kafkas_dump(name: str, after_crash: bool, tmp_path: Path) -> None:
     expected = dumped_batches(name)
     store = open_copy(name, tmp_path, after_crash=after_crash)
     assert {str(log.topic_partition) for log in store.all_logs()} == {
@@ -95,7 +95,7 @@ def is_stray_snapshot(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_a_clean_open_and_close_changes_no_file_of_kafkas(name: str, tmp_path: Path) -> None:
+def test_clean_open_and_close_changes_no_file_of_kafka(name: str, tmp_path: Path) -> None:
     store = open_copy(name, tmp_path)
     store.close()
     before, after = REFERENCE / name / "data", tmp_path
@@ -113,7 +113,7 @@ def test_a_clean_open_and_close_changes_no_file_of_kafkas(name: str, tmp_path: P
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_indexes_rebuilt_from_the_log_are_those_that_kafka_wrote(name: str, tmp_path: Path) -> None:
+def test_indexes_rebuilt_from_the_log_equal_kafkas(name: str, tmp_path: Path) -> None:
     """Of the segments that one append at a time filled: a follower's indexes have other entries."""
     store = open_copy(name, tmp_path, after_crash=True)
     store.close()
@@ -124,7 +124,7 @@ def test_indexes_rebuilt_from_the_log_are_those_that_kafka_wrote(name: str, tmp_
     assert compared or name == "ibp-2.8"
 
 
-def test_indexes_may_all_be_missing(tmp_path: Path) -> None:
+def test_log_opens_when_all_indexes_are_missing(tmp_path: Path) -> None:
     shutil.copytree(REFERENCE / "kafka-3.9" / "data", tmp_path, dirs_exist_ok=True)
     for path in [*tmp_path.rglob("*.index"), *tmp_path.rglob("*.timeindex"), *tmp_path.rglob("*.snapshot")]:
         path.unlink()
@@ -161,17 +161,17 @@ class TestTransactions:
                 started.setdefault(producer, batch["baseOffset"])
         return aborted, min(started.values())
 
-    def test_aborted_transactions_are_those_of_the_dump(self, log: Log) -> None:
+    def test_aborted_transactions_equal_those_in_kafkas_dump(self, log: Log) -> None:
         aborted, _ = self.transactions()
         found = log.aborted_transactions(0, log.log_end_offset)
         assert [(entry.producer_id, entry.first_offset, entry.last_offset) for entry in found] == aborted
 
-    def test_last_stable_offset_is_the_open_transactions_first(self, log: Log) -> None:
+    def test_last_stable_offset_is_the_first_offset_of_the_open_transaction(self, log: Log) -> None:
         _, first_open = self.transactions()
         assert log.last_stable_offset(log.log_end_offset) == first_open
         assert log.last_stable_offset(first_open - 1) <= first_open - 1
 
-    def test_a_fetch_brings_the_aborted_transactions_of_its_range(self, log: Log) -> None:
+    def test_fetch_returns_the_aborted_transactions_of_its_range(self, log: Log) -> None:
         aborted, _ = self.transactions()
         for start in range(0, log.log_end_offset, 7):
             stable = log.last_stable_offset(log.log_end_offset)
@@ -189,7 +189,7 @@ class TestTransactions:
             assert all(isinstance(entry, AbortedTransaction) for entry in result.aborted_transactions)
 
 
-def test_leader_epochs_are_kafkas(tmp_path: Path) -> None:
+def test_leader_epochs_equal_kafkas(tmp_path: Path) -> None:
     store = open_copy("kafka-3.9", tmp_path, after_crash=True)
     log = store.get(TopicPartition("golden1-epochs", 0))
     assert log is not None
@@ -206,7 +206,7 @@ def test_leader_epochs_are_kafkas(tmp_path: Path) -> None:
     store.release()
 
 
-def test_producers_rebuilt_from_the_log_are_those_of_kafkas_snapshot(tmp_path: Path) -> None:
+def test_producers_rebuilt_from_the_log_equal_kafkas_snapshot(tmp_path: Path) -> None:
     clean = open_copy("kafka-3.9", tmp_path / "clean")
     shutil.copytree(REFERENCE / "kafka-3.9" / "data", tmp_path / "crashed")
     for path in (tmp_path / "crashed").rglob("*.snapshot"):
@@ -235,7 +235,7 @@ def test_producers_rebuilt_from_the_log_are_those_of_kafkas_snapshot(tmp_path: P
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_offsets_by_time_are_those_of_the_first_record_at_or_above(name: str, tmp_path: Path) -> None:
+def test_offset_for_a_timestamp_is_that_of_the_first_record_at_or_above_it(name: str, tmp_path: Path) -> None:
     store = open_copy(name, tmp_path)
     for log in store.all_logs():
         records = [
@@ -259,7 +259,7 @@ def test_offsets_by_time_are_those_of_the_first_record_at_or_above(name: str, tm
     store.release()
 
 
-def test_meta_properties_and_ids_are_read(tmp_path: Path) -> None:
+def test_meta_properties_and_topic_ids_of_kafka_are_read(tmp_path: Path) -> None:
     store = open_copy("kafka-3.9", tmp_path)
     meta = peek_meta_properties(store.files, store.config)
     assert meta is not None

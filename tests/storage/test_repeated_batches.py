@@ -1,4 +1,4 @@
-"""A producer that had several batches on their way repeats them all: each is known, whatever the log went through."""
+"""A producer repeats several batches that were in flight: each is a duplicate, whatever happened to the log."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def started_again(log: Log, directory: Path) -> Log:
     return open_log(directory, start=close_cleanly(log))
 
 
-def test_after_a_clean_stop(tmp_path: Path) -> None:
+def test_repeated_batches_are_duplicates_after_a_clean_stop(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     assert [append(log, each) for each in SEQUENCES] == list(SEQUENCES)
     log = started_again(log, tmp_path)
@@ -33,7 +33,7 @@ def test_after_a_clean_stop(tmp_path: Path) -> None:
     log.close()
 
 
-def test_after_a_clean_stop_and_further_batches(tmp_path: Path) -> None:
+def test_repeated_batches_are_duplicates_after_a_clean_stop_and_further_batches(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for each in range(3):
         append(log, each)
@@ -44,7 +44,7 @@ def test_after_a_clean_stop_and_further_batches(tmp_path: Path) -> None:
     log.close()
 
 
-def test_after_a_truncation_behind_a_segment_that_came_meanwhile(tmp_path: Path) -> None:
+def test_repeated_batches_are_duplicates_after_a_roll_and_a_truncation(tmp_path: Path) -> None:
     """The snapshot that a segment begins with is what a truncation goes back to."""
     log = open_log(tmp_path, LogConfig(segment_bytes=400))
     for each in range(9):
@@ -57,7 +57,7 @@ def test_after_a_truncation_behind_a_segment_that_came_meanwhile(tmp_path: Path)
     log.close()
 
 
-def test_what_is_out_of_order_is_refused_all_the_same(tmp_path: Path) -> None:
+def test_batch_out_of_order_is_still_refused_after_a_clean_stop(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for each in range(7):
         append(log, each)
@@ -69,7 +69,7 @@ def test_what_is_out_of_order_is_refused_all_the_same(tmp_path: Path) -> None:
     log.close()
 
 
-def test_batches_of_an_epoch_before_are_not_taken_for_the_producers_last(tmp_path: Path) -> None:
+def test_batches_of_an_older_producer_epoch_are_no_duplicates(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, 0)
     append(log, 1)

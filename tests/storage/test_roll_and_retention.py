@@ -1,4 +1,4 @@
-"""When segments end, and when they go."""
+"""When segments roll, and when retention deletes them."""
 
 import os
 import struct
@@ -38,7 +38,7 @@ def append(log: Log, count: int = 1, timestamp_ms: int = NOW_MS, now_ms: int = N
         append_as_leader(log, batch_of("x" * 31, timestamp_ms=timestamp_ms), 0, now_ms)
 
 
-def test_a_segment_is_never_larger_than_segment_bytes(tmp_path: Path) -> None:
+def test_segment_is_never_larger_than_segment_bytes(tmp_path: Path) -> None:
     size = len(batch_of("x" * 31))
     log = open_log(tmp_path, LogConfig(segment_bytes=3 * size))
     append(log, 8)
@@ -46,7 +46,7 @@ def test_a_segment_is_never_larger_than_segment_bytes(tmp_path: Path) -> None:
     assert [segment.size_bytes for segment in log.segments] == [3 * size, 3 * size, 2 * size]
 
 
-def test_a_segment_ends_when_its_first_record_is_older_than_segment_ms(tmp_path: Path) -> None:
+def test_segment_rolls_when_its_first_record_is_older_than_segment_ms(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(segment_ms=1000))
     append(log, timestamp_ms=NOW_MS)
     append(log, timestamp_ms=NOW_MS + 1000)
@@ -55,7 +55,7 @@ def test_a_segment_ends_when_its_first_record_is_older_than_segment_ms(tmp_path:
     assert bases(log) == [0, 2]
 
 
-def test_jitter_ends_it_earlier(tmp_path: Path) -> None:
+def test_segment_jitter_makes_a_segment_roll_earlier(tmp_path: Path) -> None:
     class Jitter(StandaloneHost):
         def roll_jitter_ms(self, bound_ms: int) -> int:
             assert bound_ms == 400
@@ -67,7 +67,7 @@ def test_jitter_ends_it_earlier(tmp_path: Path) -> None:
     assert bases(log) == [0, 1]
 
 
-def test_without_timestamps_the_clock_counts(tmp_path: Path) -> None:
+def test_segment_without_timestamps_rolls_by_the_clock(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(segment_ms=1000))
     append(log, timestamp_ms=-1, now_ms=NOW_MS)
     append(log, timestamp_ms=-1, now_ms=NOW_MS + 1000)
@@ -76,7 +76,7 @@ def test_without_timestamps_the_clock_counts(tmp_path: Path) -> None:
     assert bases(log) == [0, 2]
 
 
-def test_a_full_index_ends_a_segment(tmp_path: Path) -> None:
+def test_segment_rolls_when_an_index_is_full(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(segment_index_bytes=36, index_interval_bytes=0))
     append(log, 12)
     assert len(log.segments) > 1
@@ -92,7 +92,7 @@ def test_a_full_index_ends_a_segment(tmp_path: Path) -> None:
         pytest.param(LogConfig(segment_ms=1000), [0, 500, 1001, 2001, 2002, 9000, 9000], id="old segment"),
     ],
 )
-def test_appends_together_end_segments_where_they_would_one_by_one(
+def test_grouped_appends_roll_segments_at_the_same_offsets_as_single_ones(
     config: LogConfig, offsets_ms: Sequence[int], tmp_path: Path
 ) -> None:
     timestamps_ms = [NOW_MS + offset_ms for offset_ms in offsets_ms]
@@ -105,7 +105,7 @@ def test_appends_together_end_segments_where_they_would_one_by_one(
     assert records_from(together) == records_from(alone)
 
 
-def test_an_offset_too_far_from_the_base_ends_a_segment(tmp_path: Path) -> None:
+def test_segment_rolls_when_an_offset_is_too_far_from_its_base(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log)
     far = batch_of("far")
@@ -117,7 +117,7 @@ def test_an_offset_too_far_from_the_base_ends_a_segment(tmp_path: Path) -> None:
     assert again.log_end_offset == (1 << 31) + 1
 
 
-def test_flush_messages_syncs_as_they_come(tmp_path: Path) -> None:
+def test_flush_messages_syncs_after_that_many_messages(tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(flush_messages=3))
     append(log, 2)
     assert log.recovery_point == 0
@@ -125,7 +125,7 @@ def test_flush_messages_syncs_as_they_come(tmp_path: Path) -> None:
     assert log.recovery_point == 3
 
 
-def test_what_closes_the_indexes_of_a_segment_is_synced_by_the_next_flush(tmp_path: Path) -> None:
+def test_last_index_entries_of_a_rolled_segment_are_synced_by_the_next_flush(tmp_path: Path) -> None:
     """Though all of its records were synced before, so that the recovery point is behind it."""
     log = open_log(tmp_path)
     append(log)
@@ -151,14 +151,14 @@ class TestRetention:
             if day < 4:
                 log.roll(NOW_MS)
 
-    def test_by_time(self, tmp_path: Path) -> None:
+    def test_retention_deletes_segments_older_than_retention_ms(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=2 * DAY_MS))
         self.segments(log)
         assert apply_retention(log, NOW_MS + 4 * DAY_MS, log.log_end_offset) == [0, 1]
         assert (log.log_start_offset, bases(log)) == (2, [2, 3, 4])
         assert records_from(log)[0][0] == 2
 
-    def test_by_time_is_not_left_to_a_torn_index(self, tmp_path: Path) -> None:
+    def test_retention_by_time_confirms_a_damaged_time_index_by_the_batches(self, tmp_path: Path) -> None:
         """A Kafka that closed the segment may not have synced the last entry of its time index before a crash."""
         log = open_log(tmp_path, LogConfig(retention_ms=2 * DAY_MS))
         self.segments(log)
@@ -170,7 +170,7 @@ class TestRetention:
         assert log.segments[0].max_timestamp == (NOW_MS + DAY_MS, 1)
         assert apply_retention(log, NOW_MS + 4 * DAY_MS, log.log_end_offset) == [1]
 
-    def test_of_everything_leaves_an_empty_segment_at_the_end(self, tmp_path: Path) -> None:
+    def test_retention_of_all_records_leaves_an_empty_segment_at_the_log_end(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=1))
         self.segments(log)
         apply_retention(log, NOW_MS + 9 * DAY_MS, log.log_end_offset)
@@ -179,24 +179,24 @@ class TestRetention:
         append(log)
         assert log.log_end_offset == 6
 
-    def test_never_reaches_the_high_watermark(self, tmp_path: Path) -> None:
+    def test_retention_never_deletes_records_above_the_high_watermark(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=1))
         self.segments(log)
         assert apply_retention(log, NOW_MS + 9 * DAY_MS, 2) == [0, 1]
 
-    def test_by_size(self, tmp_path: Path) -> None:
+    def test_retention_deletes_segments_beyond_retention_bytes(self, tmp_path: Path) -> None:
         size = len(batch_of("x" * 31))
         log = open_log(tmp_path, LogConfig(retention_bytes=3 * size - 1, retention_ms=-1))
         self.segments(log)
         assert apply_retention(log, NOW_MS, log.log_end_offset) == [0, 1]
 
-    def test_a_compacted_topic_loses_only_what_is_before_its_start(self, tmp_path: Path) -> None:
+    def test_retention_of_a_compacted_topic_deletes_only_segments_before_the_log_start(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=1, retention_bytes=1, cleanup_policy=("compact",)))
         self.segments(log)
         log.increment_log_start_offset(2)
         assert apply_retention(log, NOW_MS + 99 * DAY_MS, log.log_end_offset) == [0, 1]
 
-    def test_files_are_renamed_first_and_readers_go_on(self, tmp_path: Path) -> None:
+    def test_retention_renames_files_first_so_that_readers_can_finish(self, tmp_path: Path) -> None:
         class Patient(StandaloneHost):
             paths: list[str] = []  # noqa: RUF012
 
@@ -222,7 +222,7 @@ class TestRetention:
             files.delete(path)
         assert region.read() == data
 
-    def test_choice_is_of_leading_segments_only(self) -> None:
+    def test_retention_deletes_only_leading_segments(self) -> None:
         segments = [
             SegmentFacts(0, 10, 100, 5000, False),
             SegmentFacts(10, 20, 100, 100, False),
@@ -239,7 +239,7 @@ class TestRetention:
 
 
 @pytest.mark.parametrize("share", [0, 3, 7, 10])
-def test_truncation_forgets_epochs_and_producers_behind_it(share: int, tmp_path: Path) -> None:
+def test_truncation_forgets_epochs_and_producers_after_its_offset(share: int, tmp_path: Path) -> None:
     log = open_log(tmp_path, LogConfig(segment_bytes=400))
     for number in range(10):
         append_as_leader(
@@ -259,7 +259,9 @@ def test_truncation_forgets_epochs_and_producers_behind_it(share: int, tmp_path:
 class TestFuture:
     """A timestamp from the future keeps a segment, and says so."""
 
-    def test_is_told_once_with_topic_and_date(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def test_timestamp_in_the_future_is_logged_once_with_partition_and_date(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=DAY_MS))
         append(log, timestamp_ms=4_102_444_800_000)
         log.roll(NOW_MS)
@@ -271,7 +273,9 @@ class TestFuture:
             "topic-0: the segment at offset 0 has a record with the timestamp 2100-01-01T00:00:00+00:00"
         )
 
-    def test_is_told_of_each_segment(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def test_timestamp_in_the_future_is_logged_for_each_segment(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         log = open_log(tmp_path, LogConfig(retention_ms=DAY_MS))
         for _ in range(2):
             append(log, timestamp_ms=NOW_MS + DAY_MS)
@@ -286,7 +290,7 @@ class TestFuture:
     @pytest.mark.parametrize(
         "config", [LogConfig(retention_ms=-1), LogConfig(cleanup_policy=("compact",)), LogConfig(retention_ms=DAY_MS)]
     )
-    def test_a_clock_a_little_ahead_or_a_log_kept_for_ever_is_no_news(
+    def test_timestamp_slightly_ahead_or_without_time_retention_is_not_logged(
         self, config: LogConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         log = open_log(tmp_path, config)
@@ -294,7 +298,7 @@ class TestFuture:
         apply_retention(log, NOW_MS, 1)
         assert "in the future" not in caplog.text
 
-    def test_beyond_the_calendar_it_is_a_number(self) -> None:
+    def test_timestamp_beyond_the_calendar_is_logged_as_a_number(self) -> None:
         assert retention.date_of((1 << 63) - 1) == "timestamp 9223372036854775807"
 
 
@@ -304,7 +308,9 @@ class TestPreallocation:
     def sizes(self, log: Log) -> list[int]:
         return [os.path.getsize(segment.log_ref.path) for segment in log.segments]
 
-    def test_the_active_segment_has_its_room_and_closed_ones_have_what_is_in_them(self, tmp_path: Path) -> None:
+    def test_active_segment_is_preallocated_and_closed_segments_are_truncated_to_their_contents(
+        self, tmp_path: Path
+    ) -> None:
         log = open_log(tmp_path, self.CONFIG)
         append(log, 2)
         assert self.sizes(log) == [100_000]
@@ -318,14 +324,14 @@ class TestPreallocation:
         assert self.sizes(again) == [2 * size, size]
         assert len(records_from(again)) == 3
 
-    def test_what_is_not_written_takes_no_blocks_of_the_disk(self, tmp_path: Path) -> None:
+    def test_preallocated_segment_takes_no_disk_blocks_before_it_is_written(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, LogConfig(segment_bytes=1 << 30, preallocate=True))
         append(log)
         status = os.stat(log.segments[-1].log_ref.path)
         assert status.st_size == 1 << 30
         assert status.st_blocks * 512 < 1 << 20
 
-    def test_after_a_crash_the_room_is_given_back(self, tmp_path: Path) -> None:
+    def test_preallocated_bytes_are_cut_off_after_a_crash(self, tmp_path: Path) -> None:
         log = open_log(tmp_path / "before", self.CONFIG)
         append(log, 3)
         size = log.segments[0].size_bytes
@@ -334,7 +340,7 @@ class TestPreallocation:
         append(again)
         assert len(records_from(again)) == 4
 
-    def test_a_truncated_log_ends_where_it_ends(self, tmp_path: Path) -> None:
+    def test_truncated_preallocated_log_ends_at_its_last_batch(self, tmp_path: Path) -> None:
         log = open_log(tmp_path, self.CONFIG)
         append(log, 3)
         size = log.segments[0].size_bytes
@@ -345,7 +351,7 @@ class TestPreallocation:
         assert (self.sizes(again), len(records_from(again))) == ([size // 3 * 2], 2)
 
 
-def test_a_compacted_segment_takes_no_more_when_its_first_record_is_due() -> None:
+def test_segment_age_of_a_compacted_topic_is_bounded_by_max_compaction_lag() -> None:
     bounds: dict[str, Any] = {"segment_ms": 10_000, "max_compaction_lag_ms": 1000}
     assert LogConfig(**bounds).max_segment_ms == 10_000
     assert LogConfig(**bounds, cleanup_policy=("compact",)).max_segment_ms == 1000

@@ -1,4 +1,4 @@
-"""Reading a `.log` without its broker: every batch, in whatever pieces it is read, and what lies behind the last."""
+"""Read-only access to a `.log`: every batch, in pieces of any size, and the bytes after the last one."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_all_whole_batches_are_read_and_the_rest_is_the_tail(
+def test_segment_reader_yields_all_whole_batches_and_the_rest_as_tail(
     data: st.DataObject, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     piece = st.integers(61, 4000)
@@ -56,7 +56,7 @@ def test_all_whole_batches_are_read_and_the_rest_is_the_tail(
     ("tail", "is_unfinished"),
     [(b"\0", True), (bytes(5000), True), (b"\xff" * 20, False), (bytes(8) + b"\0\0\0\x0d", False)],
 )
-def test_what_a_crash_leaves_is_told_from_garbage(
+def test_tail_left_by_a_crash_is_distinguished_from_garbage(
     tail: bytes, is_unfinished: bool, whole: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / f"{0:020}.log"
@@ -67,7 +67,7 @@ def test_what_a_crash_leaves_is_told_from_garbage(
         assert reader.tail.is_unfinished is is_unfinished
 
 
-def test_what_is_appended_meanwhile_is_left_out(whole: bytes, tmp_path: Path) -> None:
+def test_records_appended_during_the_read_are_left_out(whole: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(whole)
     with SegmentReader(Files(), str(path)) as reader:
@@ -76,7 +76,7 @@ def test_what_is_appended_meanwhile_is_left_out(whole: bytes, tmp_path: Path) ->
         assert reader.tail is None
 
 
-def test_a_file_that_may_not_be_written_is_read(whole: bytes, tmp_path: Path) -> None:
+def test_read_only_file_can_be_read(whole: bytes, tmp_path: Path) -> None:
     """Root may write anything, so it is asked with which flags the file was opened."""
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(whole)

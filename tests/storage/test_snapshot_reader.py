@@ -10,7 +10,7 @@ from pybroker.storage.producers.snapshot_reader import read_snapshot
 WHOLE = encode_snapshot([])
 
 
-def test_one_that_is_being_written_is_read_until_it_is_whole(tmp_path: Path) -> None:
+def test_snapshot_that_is_being_written_is_read_again_until_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000005.snapshot"
     path.write_bytes(b"")
     pieces = iter((WHOLE[:3], WHOLE))
@@ -23,14 +23,14 @@ def test_one_that_is_being_written_is_read_until_it_is_whole(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("data", [b"", WHOLE[:-1], b"x" * 30])
-def test_one_that_stays_as_it_is_is_corrupt(tmp_path: Path, data: bytes) -> None:
+def test_unreadable_snapshot_that_does_not_change_is_corrupt(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "00000000000000000005.snapshot"
     path.write_bytes(data)
     with pytest.raises(CorruptSnapshotError):
         read_snapshot(Files(), str(path), lambda _seconds: None)
 
 
-def test_one_that_is_deleted_meanwhile_is_not_there(tmp_path: Path) -> None:
+def test_snapshot_deleted_meanwhile_raises_file_not_found(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000005.snapshot"
     path.write_bytes(b"")
     with pytest.raises(FileNotFoundError):

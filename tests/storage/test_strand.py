@@ -1,4 +1,4 @@
-"""The order of a log's steps, and what runs on the loop."""
+"""The strand of a log: the order of its steps, and which of them run on the event loop."""
 
 import asyncio
 import threading
@@ -55,14 +55,14 @@ def append(value: str, leader_epoch: int = 0) -> LeaderAppend:
     return LeaderAppend(batch_of(value), leader_epoch, NOW_MS)
 
 
-def test_a_small_append_to_an_idle_strand_is_done_at_once(log: Log, pool: ManualPool) -> None:
+def test_small_append_to_an_idle_strand_is_done_at_once(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     Strand(log, pool).append(append("a"), results.append)
     assert isinstance(results[0], LogAppendInfo)
     assert not pool.steps
 
 
-def test_one_that_begins_a_segment_goes_to_the_pool(tmp_path: Path, pool: ManualPool) -> None:
+def test_append_that_needs_a_new_segment_goes_to_the_pool(tmp_path: Path, pool: ManualPool) -> None:
     one = len(append("a").records)
     log = open_log(tmp_path, LogConfig(segment_bytes=2 * one, segment_ms=1000))
     results: list[Any] = []
@@ -88,7 +88,7 @@ def full_log(tmp_path: Path) -> Log:
     return log
 
 
-def test_what_is_asked_for_behind_the_begin_of_a_segment_waits_for_it(tmp_path: Path, pool: ManualPool) -> None:
+def test_steps_wait_behind_an_append_that_needs_a_new_segment(tmp_path: Path, pool: ManualPool) -> None:
     order: list[Any] = []
     strand = Strand(full_log(tmp_path), pool)
     strand.append(append("b"), lambda result: order.append(offset_of(result)))
@@ -99,7 +99,7 @@ def test_what_is_asked_for_behind_the_begin_of_a_segment_waits_for_it(tmp_path: 
     assert [value for _, value in records_from(strand.log)] == [b"a", b"b", b"c"]
 
 
-def test_a_log_closed_before_the_begin_of_a_segment_takes_no_append(tmp_path: Path, pool: ManualPool) -> None:
+def test_append_fails_when_the_log_is_closed_before_its_new_segment(tmp_path: Path, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(full_log(tmp_path), pool)
     strand.append(append("b"), results.append)
@@ -109,7 +109,7 @@ def test_a_log_closed_before_the_begin_of_a_segment_takes_no_append(tmp_path: Pa
     assert len(strand.log.segments) == 1
 
 
-def test_a_big_one_goes_to_the_pool_and_small_ones_wait_behind_it(log: Log, pool: ManualPool) -> None:
+def test_big_append_goes_to_the_pool_and_small_ones_wait_behind_it(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
     for value in (BIG, "b", "c"):
@@ -131,7 +131,7 @@ def test_steps_keep_their_order_among_appends(log: Log, pool: ManualPool) -> Non
     assert order == [0, ("end", 1), 1, ("end", 2)]
 
 
-def test_a_fence_counts_from_its_place_in_the_queue(log: Log, pool: ManualPool) -> None:
+def test_fence_applies_from_its_place_in_the_queue(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
     strand.append(append(BIG, 1), results.append)
@@ -147,7 +147,7 @@ def test_a_fence_counts_from_its_place_in_the_queue(log: Log, pool: ManualPool) 
     assert isinstance(results[3], NotLeaderOrFollowerError)
 
 
-def test_a_refused_append_harms_no_other(log: Log, pool: ManualPool) -> None:
+def test_refused_append_does_not_affect_others(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
     broken = append("b")
@@ -159,7 +159,7 @@ def test_a_refused_append_harms_no_other(log: Log, pool: ManualPool) -> None:
     assert (results[0].first_offset, results[2].first_offset) == (0, 1)
 
 
-async def test_who_fails_at_its_result_keeps_none_behind_it_waiting(log: Log, pool: ManualPool) -> None:
+async def test_failing_callback_does_not_keep_later_callbacks_waiting(log: Log, pool: ManualPool) -> None:
     """They are written together."""
     errors = loop_errors()
     results: list[Any] = []
@@ -175,7 +175,7 @@ def packed(size: int) -> LeaderAppend:
     return LeaderAppend(batch_of("x" * size, codec=Codec.GZIP), 0, NOW_MS)
 
 
-def test_records_that_are_packed_anew_are_bulk_a_group_at_a_time(tmp_path: Path, pool: ManualPool) -> None:
+def test_appends_that_are_recompressed_are_long_work_one_group_at_a_time(tmp_path: Path, pool: ManualPool) -> None:
     log = open_log(tmp_path, LogConfig(compression_type="lz4"))
     results: list[Any] = []
     strand = Strand(log, pool)
@@ -193,7 +193,7 @@ def test_records_that_are_packed_anew_are_bulk_a_group_at_a_time(tmp_path: Path,
     assert (pool.long_count, strand.is_idle) == (2, True)
 
 
-def test_what_the_broker_itself_writes_is_never_bulk(tmp_path: Path, pool: ManualPool) -> None:
+def test_appends_of_the_broker_itself_are_never_long_work(tmp_path: Path, pool: ManualPool) -> None:
     """Whole groups wait for it."""
     log = open_log(tmp_path, LogConfig(compression_type="lz4"))
     results: list[Any] = []
@@ -211,7 +211,7 @@ class Ending(ManualPool):
         super().submit(step)
 
 
-def test_what_comes_last_fails_when_log_and_pool_are_closed_meanwhile(log: Log) -> None:
+def test_queued_steps_fail_when_log_and_pool_are_closed_meanwhile(log: Log) -> None:
     pool = Ending()
     results: list[Any] = []
     strand = Strand(log, pool)
@@ -223,7 +223,7 @@ def test_what_comes_last_fails_when_log_and_pool_are_closed_meanwhile(log: Log) 
     assert (str(results[0]), strand.is_idle) == ("topic-0: the log is closed", True)
 
 
-def test_what_comes_when_log_and_pool_are_closed_fails(log: Log) -> None:
+def test_steps_submitted_after_log_and_pool_are_closed_fail(log: Log) -> None:
     """As what was synced in the background, when the stop did not wait for that."""
     pool = Ending()
     results: list[Any] = []
@@ -235,7 +235,7 @@ def test_what_comes_when_log_and_pool_are_closed_fails(log: Log) -> None:
     assert (str(results[0]), strand.is_idle) == ("topic-0: the log is closed", True)
 
 
-def test_what_a_step_raises_comes_to_its_callback(log: Log, pool: ManualPool, caplog: pytest.LogCaptureFixture) -> None:
+def test_exception_of_a_step_reaches_its_callback(log: Log, pool: ManualPool, caplog: pytest.LogCaptureFixture) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
     strand.submit(lambda log: 1 // 0, results.append)
@@ -246,7 +246,7 @@ def test_what_a_step_raises_comes_to_its_callback(log: Log, pool: ManualPool, ca
     assert isinstance(results[1], LogAppendInfo)
 
 
-def test_a_slow_disk_sends_appends_to_the_pool_for_a_while(log: Log, pool: ManualPool) -> None:
+def test_slow_disk_sends_appends_to_the_pool_for_a_while(log: Log, pool: ManualPool) -> None:
     clock = Clock()
     budget = InlineBudget(clock)
     strand = Strand(log, pool, budget)
@@ -273,7 +273,7 @@ def pause_of(budget: InlineBudget, clock: Clock) -> float:
     return next(ms for ms in range(100_000) if clock.now + ms / 1000 >= budget.paused_until) / 1000
 
 
-def test_slow_ones_in_a_row_make_the_while_longer_up_to_a_bound_and_fast_ones_forget() -> None:
+def test_repeated_slow_appends_lengthen_the_pause_up_to_a_bound_and_fast_ones_reset_it() -> None:
     clock = Clock()
     budget = InlineBudget(clock)
     pauses = []
@@ -290,7 +290,7 @@ def test_slow_ones_in_a_row_make_the_while_longer_up_to_a_bound_and_fast_ones_fo
     assert pause_of(budget, clock) == pytest.approx(pauses[0], abs=0.002)
 
 
-def test_an_append_asked_for_by_a_callback_is_no_nested_step(log: Log, pool: ManualPool) -> None:
+def test_append_from_a_callback_is_not_run_inside_the_current_step(log: Log, pool: ManualPool) -> None:
     results: list[Any] = []
     strand = Strand(log, pool)
 
@@ -310,7 +310,7 @@ class TestWithThreads:
         yield pool
         pool.close()
 
-    async def test_many_appends_to_many_logs_all_arrive_in_order(self, pool: WorkerPool, tmp_path: Path) -> None:
+    async def test_many_appends_to_many_logs_are_all_done_in_order(self, pool: WorkerPool, tmp_path: Path) -> None:
         loop_thread = threading.get_ident()
         logs = [open_log(tmp_path / str(number)) for number in range(4)]
         strands = [Strand(log, pool) for log in logs]
@@ -337,7 +337,7 @@ class TestWithThreads:
         for log in logs:
             assert [offset for offset, _ in records_from(log)] == list(range(200))
 
-    async def test_reads_go_on_while_the_log_changes(self, pool: WorkerPool, log: Log) -> None:
+    async def test_reads_work_while_the_log_changes(self, pool: WorkerPool, log: Log) -> None:
         """Every answer is whole batches with the offsets that were asked for, whatever the strand does meanwhile."""
         strand = Strand(log, pool)
         done = asyncio.get_running_loop().create_future()
@@ -358,7 +358,7 @@ class TestWithThreads:
         assert reads > 0
         assert log.log_end_offset == 301
 
-    async def test_resizing_and_closing(self, pool: WorkerPool) -> None:
+    async def test_worker_pool_can_be_resized_and_closed(self, pool: WorkerPool) -> None:
         pool.resize(1)
         pool.resize(4)
         assert pool.thread_count == 4
@@ -370,7 +370,7 @@ class TestWithThreads:
         with pytest.raises(RuntimeError):
             pool.submit(lambda: None)
 
-    async def test_closing_waits_for_a_thread_that_became_too_many_while_it_worked(self, pool: WorkerPool) -> None:
+    async def test_closing_a_pool_waits_for_a_busy_surplus_thread(self, pool: WorkerPool) -> None:
         pool.resize(3)
         busy, go_on = [threading.Event() for _ in range(3)], threading.Event()
         ran: list[int] = []
@@ -393,7 +393,7 @@ class TestWithThreads:
         closing.join()
         assert sorted(ran) == [0, 1, 2]
 
-    async def test_posted_callbacks_come_in_order_and_one_that_fails_stops_no_other(self, pool: WorkerPool) -> None:
+    async def test_posted_callbacks_run_in_order_and_a_failing_one_stops_no_other(self, pool: WorkerPool) -> None:
         loop = asyncio.get_running_loop()
         failures: list[dict[str, Any]] = []
         loop.set_exception_handler(lambda loop, context: failures.append(context))

@@ -1,4 +1,4 @@
-"""Each topic setting that storage acts on is acted on from the moment it changes, by a log that is open."""
+"""Each topic setting that storage uses takes effect in an open log as soon as it changes."""
 
 import os
 import zlib
@@ -175,7 +175,7 @@ LEVELS = [("gzip", "1", "9"), ("lz4", "1", "12"), ("zstd", "-5", "19")]
 BY_HAND = {"segment.jitter.ms", *(f"compression.{codec}.level" for codec, _, _ in LEVELS)}
 
 
-def test_no_setting_that_storage_acts_on_is_left_out() -> None:
+def test_every_topic_setting_that_storage_uses_is_tested_here() -> None:
     acted_on = {name for name, setting in TOPIC_SETTINGS.items() if setting.support.kind is SupportKind.ACTED_ON}
     tested = {case[0] for case in CASES} | BY_HAND | OF_THE_CLEANER | set(ELSEWHERE)
     assert acted_on - tested == set()
@@ -183,7 +183,7 @@ def test_no_setting_that_storage_acts_on_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("name", "value", "look", "before", "after"), CASES, ids=[case[0] for case in CASES])
-def test_a_changed_setting_is_acted_on_at_once(
+def test_changed_topic_setting_takes_effect_in_an_open_log(
     name: str, value: str, look: Callable[[Topic], object], before: object, after: object, tmp_path: Path
 ) -> None:
     topic = Topic(tmp_path)
@@ -194,7 +194,9 @@ def test_a_changed_setting_is_acted_on_at_once(
 
 
 @pytest.mark.parametrize(("codec", "quick", "thorough"), LEVELS)
-def test_a_changed_level_is_acted_on_at_once(codec: str, quick: str, thorough: str, tmp_path: Path) -> None:
+def test_changed_compression_level_takes_effect_in_an_open_log(
+    codec: str, quick: str, thorough: str, tmp_path: Path
+) -> None:
     topic = Topic(tmp_path)
     sizes = []
     for level in (quick, thorough):
@@ -205,7 +207,7 @@ def test_a_changed_level_is_acted_on_at_once(codec: str, quick: str, thorough: s
     topic.store.release()
 
 
-def test_a_changed_jitter_holds_for_the_next_segment(tmp_path: Path) -> None:
+def test_changed_segment_jitter_takes_effect_with_the_next_segment(tmp_path: Path) -> None:
     topic = Topic(tmp_path)
     topic.set("segment.jitter.ms", str(DAY_MS))
     topic.append()

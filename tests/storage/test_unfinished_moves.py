@@ -1,4 +1,4 @@
-"""The disk of a copy fails just as it takes its log's place: the log is right, whatever comes back later."""
+"""A copy's disk fails while the copy replaces its log: the right log is served, whatever disk comes back later."""
 
 import errno
 import os
@@ -60,11 +60,11 @@ def check_log_is_right(root: Path) -> None:
     disks.kill()
 
 
-def test_the_copy_gives_way_when_its_disk_is_back(both: Path) -> None:
+def test_copy_is_deleted_when_its_disk_is_back_and_the_log_is_elsewhere(both: Path) -> None:
     check_log_is_right(both)
 
 
-def test_the_copy_is_not_taken_for_the_log_while_that_may_be_on_a_disk_that_is_offline(both: Path) -> None:
+def test_copy_is_not_opened_while_an_offline_disk_may_have_the_log(both: Path) -> None:
     disks = Disks(both, WithoutAFiles())
     assert disks.store.get(TP) is None
     with pytest.raises(KafkaStorageError, match="offline"):
@@ -86,7 +86,7 @@ class CrashingFiles(Files):
         return super().delete(path)
 
 
-def test_a_copy_that_has_the_name_and_still_its_mark_is_the_log(tmp_path: Path) -> None:
+def test_marked_copy_becomes_the_log_when_no_other_directory_has_it(tmp_path: Path) -> None:
     disks = Disks(tmp_path, CrashingFiles())
     disks.make(5)
     disks.store.moves.begin(TP, disks.paths[1])
@@ -102,7 +102,7 @@ def test_a_copy_that_has_the_name_and_still_its_mark_is_the_log(tmp_path: Path) 
     again.kill()
 
 
-def test_a_move_leaves_no_mark(tmp_path: Path) -> None:
+def test_finished_move_leaves_no_mark(tmp_path: Path) -> None:
     disks = Disks(tmp_path)
     disks.make(5)
     disks.store.moves.begin(TP, disks.paths[1])

@@ -1,4 +1,4 @@
-"""Batches that are large when unpacked are not read in the broker's own process."""
+"""Batches that are large when decompressed are not read in the broker's own process."""
 
 import pytest
 from pybroker.protocol.errors import CorruptRecordError
@@ -22,14 +22,14 @@ def batch_of(size_bytes: int, codec: Codec = Codec.ZSTD) -> RecordBatch:
 
 
 @pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)
-def test_a_small_batch_is_read_here_and_a_big_one_is_not(codec: Codec) -> None:
+def test_small_batch_is_read_in_this_process_and_a_big_one_is_not(codec: Codec) -> None:
     assert list(unpack_records(batch_of(DEFAULT_INLINE_BYTES // 2, codec))) == records_of(DEFAULT_INLINE_BYTES // 2)
     with pytest.raises(BigBatchError):
         next(unpack_records(batch_of(2 * DEFAULT_INLINE_BYTES, codec)))
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, *PACKING], ids=lambda codec: codec.name)
-def test_many_records_are_not_read_here(codec: Codec) -> None:
+def test_batch_of_many_records_is_not_read_in_this_process(codec: Codec) -> None:
     some = [Record(number, 0, None, None) for number in range(DEFAULT_INLINE_RECORDS)]
     assert sum(1 for _ in unpack_records(RecordBatch(build_batch(some, codec=codec), 0))) == DEFAULT_INLINE_RECORDS
     with pytest.raises(BigBatchError):
@@ -40,18 +40,18 @@ def test_many_records_are_not_read_here(codec: Codec) -> None:
         )
 
 
-def test_a_large_batch_that_is_not_packed_is_read_here() -> None:
+def test_large_uncompressed_batch_is_read_in_this_process() -> None:
     assert list(unpack_records(batch_of(2 * DEFAULT_INLINE_BYTES, Codec.NONE))) == records_of(2 * DEFAULT_INLINE_BYTES)
 
 
 @pytest.mark.parametrize("codec", PACKING, ids=lambda codec: codec.name)
-def test_a_batch_over_the_limit_is_corrupt(codec: Codec) -> None:
+def test_batch_that_unpacks_to_more_than_the_limit_is_corrupt(codec: Codec) -> None:
     with pytest.raises(CorruptRecordError):
         next(unpack_records(batch_of(DEFAULT_INLINE_BYTES, codec), DEFAULT_INLINE_BYTES // 2))
 
 
 @pytest.mark.parametrize("count", [1000, DEFAULT_INLINE_RECORDS + 1])
-def test_what_is_too_large_by_its_own_account_needs_no_other_process_to_be_refused(count: int) -> None:
+def test_batch_that_claims_too_large_a_size_is_refused_without_another_process(count: int) -> None:
     bomb = RecordBatch(packed_batch(Codec.ZSTD, zstd_bomb(1 << 30), count), 0)
     with pytest.raises(CorruptRecordError):
         next(unpack_records(bomb, 1 << 29))
@@ -59,13 +59,13 @@ def test_what_is_too_large_by_its_own_account_needs_no_other_process_to_be_refus
         next(unpack_records(bomb, 1 << 30))
 
 
-def test_a_broken_batch_needs_no_other_process_to_be_refused() -> None:
+def test_broken_batch_is_refused_without_another_process() -> None:
     broken = RecordBatch(packed_batch(Codec.ZSTD, b"\x28\xb5\x2f\xfd" + bytes(9), 1), 0)
     with pytest.raises(CorruptRecordError):
         next(unpack_records(broken))
 
 
-def test_checksums_inside_a_wrapper_are_checked_here_unless_it_is_big() -> None:
+def test_checksums_inside_a_compressed_message_are_checked_in_this_process_unless_it_is_big() -> None:
     for size, is_big in ((DEFAULT_INLINE_BYTES // 2, False), (DEFAULT_INLINE_BYTES * 2, True)):
         wrapper = RecordBatch(build_message_set(records_of(size), 1, Codec.GZIP), 0)
         if is_big:

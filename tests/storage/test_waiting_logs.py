@@ -1,4 +1,4 @@
-"""Logs that a start on a full disk has no room to open: they wait, whatever else lies beside them is served."""
+"""Logs that a start cannot open on a full disk wait for space, and the other logs are served."""
 
 import errno
 from collections.abc import Callable
@@ -89,7 +89,7 @@ SPLIT: Case = (
 
 
 @pytest.mark.parametrize(("damage", "end", "records"), [BEGUN_ANEW, SPLIT], ids=["begun anew", "split"])
-def test_a_log_that_needs_room_to_open_waits_for_it_and_the_other_is_served(
+def test_log_that_cannot_be_opened_on_a_full_disk_waits_and_others_are_served(
     damage: Callable[[Path], None], end: int, records: list[tuple[int, bytes]], stopped: Path
 ) -> None:
     damage(stopped)
@@ -112,7 +112,7 @@ def test_a_log_that_needs_room_to_open_waits_for_it_and_the_other_is_served(
     again.close()
 
 
-def test_what_waits_keeps_its_checkpoints_and_is_recovered_by_another_start(stopped: Path) -> None:
+def test_waiting_log_keeps_its_checkpoints_and_is_recovered_by_another_start(stopped: Path) -> None:
     with_a_segment_to_split(stopped)
     files = full_files()
     store = open_store(stopped, files=files)
@@ -129,7 +129,7 @@ def test_what_waits_keeps_its_checkpoints_and_is_recovered_by_another_start(stop
     again.close()
 
 
-def test_what_waits_can_be_deleted_and_made_again(stopped: Path) -> None:
+def test_waiting_log_can_be_deleted_and_created_again(stopped: Path) -> None:
     without_segments(stopped)
     files = full_files()
     store = open_store(stopped, files=files)
@@ -143,7 +143,7 @@ def test_what_waits_can_be_deleted_and_made_again(stopped: Path) -> None:
     store.close()
 
 
-def test_a_log_made_again_does_not_find_the_offsets_of_one_deleted_on_a_full_disk(stopped: Path) -> None:
+def test_recreated_log_does_not_find_the_offsets_of_one_deleted_on_a_full_disk(stopped: Path) -> None:
     files = FaultyFiles()
     store = open_store(stopped, files=files)
     files.fault, files.operations, files.suffixes = errno.ENOSPC, ("write",), (".tmp",)
@@ -159,7 +159,9 @@ def test_a_log_made_again_does_not_find_the_offsets_of_one_deleted_on_a_full_dis
     again.close()
 
 
-def test_what_waits_is_lost_with_its_directory_and_not_made_in_another(stopped: Path, tmp_path: Path) -> None:
+def test_waiting_log_goes_offline_with_its_directory_and_is_not_created_in_another(
+    stopped: Path, tmp_path: Path
+) -> None:
     without_segments(stopped)
     store = open_store(stopped, tmp_path / "second", files=full_files())
     told: dict[str, list[TopicPartition]] = {}
@@ -175,7 +177,7 @@ def test_what_waits_is_lost_with_its_directory_and_not_made_in_another(stopped: 
     store.release()
 
 
-def test_a_log_that_waits_in_one_directory_and_lies_in_another_stops_the_start(stopped: Path, tmp_path: Path) -> None:
+def test_log_that_waits_in_one_directory_and_exists_in_another_stops_the_start(stopped: Path, tmp_path: Path) -> None:
     second = open_store(tmp_path / "second")
     fill(second)
     second.deletion.delete_log(OTHER)

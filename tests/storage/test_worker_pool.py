@@ -1,4 +1,4 @@
-"""Bulk in the worker pool: a few threads do it, and it keeps nothing else waiting for long."""
+"""Long work in the worker pool: it gets few threads and does not delay other steps for long."""
 
 import asyncio
 import threading
@@ -33,7 +33,7 @@ async def pool() -> AsyncIterator[WorkerPool]:
     pool.close()
 
 
-async def test_other_steps_run_beside_bulk_that_takes_long(pool: WorkerPool) -> None:
+async def test_other_steps_run_beside_long_work(pool: WorkerPool) -> None:
     gate, ran = Gate(), threading.Event()
     for _ in range(100):
         pool.submit_long(gate.step, LongWorkSource())
@@ -47,7 +47,7 @@ async def test_other_steps_run_beside_bulk_that_takes_long(pool: WorkerPool) -> 
     assert ran.wait(HANGS_AFTER_S)
 
 
-async def test_of_one_thread_bulk_takes_every_second_turn() -> None:
+async def test_long_work_alternates_with_other_steps_on_a_single_thread() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 1)
     gate = Gate()
     pool.submit(gate.step)
@@ -65,7 +65,7 @@ async def test_of_one_thread_bulk_takes_every_second_turn() -> None:
     assert order == ["bulk", "other", "other", "bulk", "bulk"]
 
 
-async def test_who_has_little_done_waits_for_nobody_who_has_much() -> None:
+async def test_source_with_little_work_does_not_wait_for_one_with_much() -> None:
     """Three logs have records to be packed anew without end, and a fourth one now and then."""
     clock_s = [0.0]
     pool = WorkerPool(asyncio.get_running_loop(), 1, now_s=lambda: clock_s[0])
@@ -95,7 +95,7 @@ async def test_who_has_little_done_waits_for_nobody_who_has_much() -> None:
     assert order == ["much"] * 3 + ["little"] * 10 + ["much"] * 27
 
 
-async def test_closing_finishes_bulk_and_takes_no_more() -> None:
+async def test_closing_a_pool_finishes_long_work_and_takes_no_more() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 4)
     gate = Gate()
     for _ in range(50):
@@ -106,7 +106,7 @@ async def test_closing_finishes_bulk_and_takes_no_more() -> None:
         pool.submit_long(gate.step, LongWorkSource())
 
 
-async def test_bulk_that_comes_while_the_last_is_done_is_refused_and_never_run() -> None:
+async def test_long_work_submitted_while_the_pool_closes_is_refused_and_never_run() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 8)
     gate, ran = Gate(), threading.Event()
     pool.submit_long(gate.step, LongWorkSource())
@@ -121,7 +121,7 @@ async def test_bulk_that_comes_while_the_last_is_done_is_refused_and_never_run()
     assert not ran.is_set()
 
 
-async def test_a_failing_step_of_bulk_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_long_step_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 1)
     ran = threading.Event()
 
@@ -135,7 +135,7 @@ async def test_a_failing_step_of_bulk_ends_nothing(caplog: pytest.LogCaptureFixt
     assert "a step failed" in caplog.text
 
 
-async def test_killing_drops_the_bulk_that_waits() -> None:
+async def test_killing_a_pool_drops_queued_long_work() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 1)
     gate, ran = Gate(), threading.Event()
     pool.submit_long(gate.step, LongWorkSource())
@@ -149,7 +149,7 @@ async def test_killing_drops_the_bulk_that_waits() -> None:
     assert not ran.is_set()
 
 
-async def test_there_are_as_many_threads_as_the_system_gives(
+async def test_pool_runs_with_as_many_threads_as_the_system_gives(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     start, room = threading.Thread.start, 3

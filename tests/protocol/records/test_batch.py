@@ -36,7 +36,7 @@ def patched(offset: int, layout: str, value: int) -> bytearray:
     return data
 
 
-def test_header_says_what_the_builder_was_told() -> None:
+def test_header_has_the_fields_given_to_the_builder() -> None:
     data = batch_bytes(
         {
             "codec": Codec.GZIP,

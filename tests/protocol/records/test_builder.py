@@ -1,4 +1,4 @@
-"""Builders refuse what no batch can hold, and tell how far they are."""
+"""The batch builder refuses records that no batch can hold, and reports its size."""
 
 import pytest
 from pybroker.protocol.records.batch import TimestampType, check_header, iter_batches
@@ -6,7 +6,7 @@ from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import BatchBuilder, Record, build_batch, read_records
 
 
-def test_builder_tells_its_size_and_can_go_on_after_building() -> None:
+def test_builder_reports_its_size_and_can_continue_after_building() -> None:
     builder = BatchBuilder(base_offset=5)
     assert (builder.record_count, builder.size_bytes) == (0, 61)
     builder.append(5, 1, b"k", b"v")
@@ -43,7 +43,7 @@ def test_log_append_time_is_what_every_record_shows() -> None:
     assert next(read_records(batch)).timestamp_ms == 777
 
 
-def test_last_offset_may_lie_behind_the_last_record() -> None:
+def test_last_offset_may_be_after_the_last_record() -> None:
     data = build_batch([Record(10, 100, b"k", b"v")], base_offset=8, last_offset=15, codec=Codec.ZSTD)
     (batch,) = iter_batches(data)
     assert (batch.base_offset, batch.last_offset, batch.record_count) == (8, 15, 1)

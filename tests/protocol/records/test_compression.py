@@ -1,4 +1,4 @@
-"""Codecs: what Kafka's libraries write is read, what is written they read, and no payload breaks the bound."""
+"""Compression codecs: compatible with Kafka's libraries in both directions, and bounded for any payload."""
 
 import contextlib
 import gzip
@@ -62,7 +62,7 @@ def test_every_compression_level_of_kip_390_round_trips(codec: Codec, lowest: in
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_output_of_just_the_limit_passes_and_one_byte_more_does_not(codec: Codec) -> None:
+def test_output_of_exactly_the_limit_passes_and_one_byte_more_is_refused(codec: Codec) -> None:
     for size in (1, 5000, 65536, 100_000):
         packed = compress(codec, TEXT[:size])
         assert plain(codec, packed, size) == TEXT[:size]
@@ -71,7 +71,7 @@ def test_output_of_just_the_limit_passes_and_one_byte_more_does_not(codec: Codec
 
 
 @pytest.mark.parametrize("codec", COMPRESSING)
-def test_cut_off_payload_is_corrupt_wherever_it_is_cut(codec: Codec) -> None:
+def test_payload_cut_off_anywhere_is_corrupt(codec: Codec) -> None:
     packed = compress(codec, TEXT[:1000])
     for cut in range(len(packed)):
         try:
@@ -109,17 +109,17 @@ def test_unassigned_codec_is_unsupported(number: int) -> None:
 # gzip
 
 
-def test_gzip_members_one_behind_the_other_are_one_payload() -> None:
+def test_consecutive_gzip_members_are_one_payload() -> None:
     assert plain(Codec.GZIP, gzip.compress(b"one ") + gzip.compress(b"") + gzip.compress(b"two")) == b"one two"
     assert plain(Codec.GZIP, gzip.compress(TEXT) * 3) == TEXT * 3
 
 
-def test_limit_counts_over_all_gzip_members() -> None:
+def test_limit_applies_to_all_gzip_members_together() -> None:
     with pytest.raises(CorruptRecordError, match="more than"):
         decompress(Codec.GZIP, gzip.compress(bytes(600)) * 2, 1000)
 
 
-def test_bytes_behind_gzip_are_ignored_as_java_does() -> None:
+def test_bytes_after_a_gzip_payload_are_ignored_as_in_java() -> None:
     assert plain(Codec.GZIP, gzip.compress(b"one") + b"junk") == b"one"
 
 
@@ -144,7 +144,7 @@ def raw_snappy(data: bytes) -> bytes:
     return bytes(cramjam.snappy.compress_raw(data))
 
 
-def test_snappy_is_written_in_chunks_behind_the_header_of_snappy_java() -> None:
+def test_snappy_is_written_in_chunks_after_the_header_of_snappy_java() -> None:
     packed = compress(Codec.SNAPPY, TEXT[:40_000])
     assert packed.startswith(XERIAL)
     (size,) = struct.unpack_from(">I", packed, 16)
@@ -157,7 +157,7 @@ def test_raw_snappy_without_header_is_read() -> None:
     assert plain(Codec.SNAPPY, raw_snappy(b"\x82SNAPPY\x00")) == b"\x82SNAPPY\x00"
 
 
-def test_snappy_streams_one_behind_the_other_are_one_payload() -> None:
+def test_consecutive_snappy_streams_are_one_payload() -> None:
     assert plain(Codec.SNAPPY, compress(Codec.SNAPPY, b"one ") + compress(Codec.SNAPPY, b"two")) == b"one two"
 
 
@@ -179,7 +179,7 @@ def test_broken_snappy_chunk_is_corrupt(chunks: bytes) -> None:
         decompress(Codec.SNAPPY, XERIAL + chunks, 1 << 40)
 
 
-def test_snappy_that_claims_more_than_it_can_hold_is_refused_before_room_is_made() -> None:
+def test_snappy_payload_with_an_impossible_size_is_refused_before_allocation() -> None:
     with pytest.raises(CorruptRecordError, match="cannot hold"):
         decompress(Codec.SNAPPY, b"\xff\xff\xff\xff\x0f" + bytes(20), 1 << 40)
 
@@ -212,7 +212,7 @@ def test_lz4_header_of_the_c_library_passes_its_checksum() -> None:
     assert short_xxhash32(header) >> 8 & 0xFF == 0x84
 
 
-def test_lz4_header_is_kafkas() -> None:
+def test_lz4_header_equals_kafkas() -> None:
     assert compress(Codec.LZ4, b"abc").startswith(bytes.fromhex("04224d18604082"))
 
 
@@ -244,7 +244,7 @@ def test_lz4_frame_with_every_option_is_read() -> None:
         assert plain(Codec.LZ4, frame) == TEXT[:200_000] + b"end"
 
 
-def test_what_follows_an_lz4_frame_is_ignored_as_kafka_does() -> None:
+def test_bytes_after_an_lz4_frame_are_ignored_as_in_kafka() -> None:
     assert plain(Codec.LZ4, compress(Codec.LZ4, b"abc") + b"junk") == b"abc"
 
 
@@ -284,7 +284,7 @@ def zstd_run_frame(blocks: int, window: int = 0x58) -> bytes:
     return b"\x28\xb5\x2f\xfd\x00" + bytes((window,)) + (struct.pack("<I", block)[:3] + b"\0") * (blocks - 1) + last
 
 
-def test_zstd_frames_one_behind_the_other_are_one_payload() -> None:
+def test_consecutive_zstd_frames_are_one_payload() -> None:
     skippable = b"\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"
     packed = compress(Codec.ZSTD, b"one ") + skippable + compress(Codec.ZSTD, b"two")
     assert plain(Codec.ZSTD, packed) == b"one two"
@@ -300,14 +300,14 @@ def test_zstd_frame_without_a_content_size_is_read() -> None:
 
 
 @given(st.binary(max_size=2000), st.integers(min_value=1, max_value=500))
-def test_zstd_content_lies_between_its_bounds(data: bytes, repeat: int) -> None:
+def test_zstd_content_size_is_within_its_bounds(data: bytes, repeat: int) -> None:
     packed = compress(Codec.ZSTD, data * repeat)
     size = len(data) * repeat
     least, most = zstd_bounds(packed, size)
     assert least <= size <= most
 
 
-def test_zstd_runs_that_are_too_much_for_certain_are_refused_at_their_beginning() -> None:
+def test_zstd_runs_certainly_over_the_limit_are_refused_early() -> None:
     torn = zstd_run_frame(100)[:-200]  # had it been looked at to its end, it would be broken
     with pytest.raises(PayloadTooLargeError):
         zstd_bounds(torn, 10 * 131072)
@@ -316,12 +316,12 @@ def test_zstd_runs_that_are_too_much_for_certain_are_refused_at_their_beginning(
 
 
 @given(st.sampled_from(COMPRESSING), st.binary(min_size=1, max_size=3000), st.integers(1, 50))
-def test_what_a_payload_claims_is_what_it_holds_or_less(codec: Codec, data: bytes, repeat: int) -> None:
+def test_claimed_size_of_a_payload_is_its_size_or_less(codec: Codec, data: bytes, repeat: int) -> None:
     check_claims(codec, compress(codec, data * repeat), len(data) * repeat)
 
 
 @pytest.mark.parametrize("codec", [Codec.ZSTD, Codec.SNAPPY], ids=lambda codec: codec.name)
-def test_a_payload_that_says_itself_that_it_is_too_large_is_refused_unread(codec: Codec) -> None:
+def test_payload_that_claims_too_large_a_size_is_refused_without_decompression(codec: Codec) -> None:
     with pytest.raises(PayloadTooLargeError):
         check_claims(codec, compress(codec, bytes(MIB)), MIB - 1)
 
@@ -402,7 +402,7 @@ needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="re
 
 
 @needs_proc
-def test_bombs_are_refused_without_taking_their_memory() -> None:
+def test_decompression_bombs_are_refused_without_taking_their_memory() -> None:
     """In a process of its own, so that the growth (MiB) is theirs: room for the limit and for a decoder's window."""
     payloads = pickle.dumps([(int(codec), payload) for codec, payload in bombs()])
     result = subprocess.run([sys.executable, "-c", PEAK_MIB + DEFUSE], input=payloads, capture_output=True, check=False)
@@ -411,7 +411,7 @@ def test_bombs_are_refused_without_taking_their_memory() -> None:
 
 
 @needs_proc
-def test_room_that_is_not_used_takes_no_memory() -> None:
+def test_unused_output_buffer_takes_no_memory() -> None:
     script = r"""
 from pybroker.protocol.records.output_buffer import output_buffer
 before = peak_mib()

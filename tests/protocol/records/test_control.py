@@ -1,4 +1,4 @@
-"""Control batches: end transaction markers and the types of others, against Kafka's own."""
+"""Control batches: end transaction markers and other types, compared with Kafka's."""
 
 import gzip
 import json
@@ -32,7 +32,7 @@ def test_marker_round_trips(is_commit: bool) -> None:
     assert read_marker(batch) == marker
 
 
-def test_markers_are_kafkas_byte_for_byte() -> None:
+def test_markers_equal_kafkas_byte_for_byte() -> None:
     markers = 0
     with gzip.open(GOLDEN / "record-batches.jsonl.gz", "rt") as file:
         for line in map(json.loads, file):
@@ -68,7 +68,7 @@ def test_key_of_each_kafka_control_type_is_known() -> None:
     ]
 
 
-def test_later_types_are_unknown_and_later_versions_are_read() -> None:
+def test_later_control_types_are_unknown_and_later_versions_are_read() -> None:
     assert control_type(struct.pack(">hh", 0, 99)) is ControlType.UNKNOWN
     assert control_type(struct.pack(">hh", 0, -7)) is ControlType.UNKNOWN
     assert control_type(struct.pack(">hh", 9, 1) + b"more") is ControlType.COMMIT

@@ -34,33 +34,33 @@ def read_all(data: bytes) -> list[Record]:
     return [record for batch in iter_batches(data) for record in read_records(batch)]
 
 
-def test_uncompressed_batch_begins_at_the_offset_asked_for_and_a_compressed_one_does_not() -> None:
+def test_uncompressed_batch_begins_at_the_fetch_offset_and_a_compressed_one_does_not() -> None:
     stored = at(40, PRODUCED)
     assert read_all(down_convert(build_batch(stored), 1, 41)) == stored[1:]
     assert read_all(down_convert(build_batch(stored, codec=Codec.GZIP), 1, 41)) == stored
 
 
-def test_batches_of_the_format_asked_for_or_older_stay_as_they_are() -> None:
+def test_batches_of_the_target_format_or_older_are_unchanged() -> None:
     old = build_message_set(at(0, PRODUCED), 0) + build_message_set(at(3, PRODUCED), 1, Codec.GZIP)
     assert down_convert(old, 1, 5) == old
     new = build_batch(PRODUCED, codec=Codec.ZSTD) + MARKER
     assert down_convert(new, 2, 0) == new
 
 
-def test_magic_1_goes_down_to_0() -> None:
+def test_messages_of_magic_1_are_converted_to_magic_0() -> None:
     stored = at(40, PRODUCED)
     converted = down_convert(build_message_set(stored, 1, Codec.GZIP), 0, 40)
     assert {batch.magic for batch in iter_batches(converted)} == {0}
     assert read_all(converted) == at(40, PRODUCED, with_timestamps=False)
 
 
-def test_control_batches_are_dropped() -> None:
+def test_down_conversion_drops_control_batches() -> None:
     assert down_convert(MARKER, 1, 0) == b""
     stored = at(60, PRODUCED)
     assert read_all(down_convert(MARKER + build_batch(stored) + MARKER, 1, 0)) == stored
 
 
-def test_zstd_is_refused_first_and_ends_the_answer_later() -> None:
+def test_zstd_batch_is_refused_when_first_and_otherwise_ends_the_result() -> None:
     zstd = build_batch(at(10, PRODUCED), codec=Codec.ZSTD)
     plain = build_batch(at(0, PRODUCED))
     for start in (b"", MARKER):
@@ -69,14 +69,14 @@ def test_zstd_is_refused_first_and_ends_the_answer_later() -> None:
     assert read_all(down_convert(plain + zstd + plain, 1, 0)) == PRODUCED
 
 
-def test_answer_stays_within_its_size_but_for_the_first_batch() -> None:
+def test_down_conversion_stays_within_its_size_except_for_the_first_batch() -> None:
     batches = [build_batch(at(offset, PRODUCED)) for offset in (0, 3, 6)]
     one = len(down_convert(batches[0], 1, 0))
     for limit, count in ((0, 3), (1, 3), (one, 3), (2 * one - 1, 3), (2 * one, 6), (10 * one, 9)):
         assert len(read_all(down_convert(b"".join(batches), 1, 0, max_output_bytes=limit))) == count
 
 
-def test_torn_tail_of_a_read_is_left_out() -> None:
+def test_down_conversion_leaves_out_an_incomplete_last_batch() -> None:
     stored = build_batch(PRODUCED)
     assert read_all(down_convert(stored + stored[:-1], 1, 0)) == PRODUCED
 

@@ -1,4 +1,4 @@
-"""The checksums, against known answers and against each other."""
+"""The checksums, compared with known values and with each other."""
 
 import importlib.machinery
 import subprocess
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from pybroker.protocol.records import crc
 
 
-def test_crc32c_has_the_known_answer() -> None:
+def test_crc32c_gives_the_known_value() -> None:
     # The check value that the catalogue of CRC algorithms gives for CRC-32/ISCSI.
     assert crc.crc32c(b"123456789") == 0xE3069283
     assert crc.crc32c_by_crcmod()(b"123456789") == 0xE3069283
 
 
-def test_crc32_has_the_known_answer() -> None:
+def test_crc32_gives_the_known_value() -> None:
     assert crc.crc32(b"123456789") == 0xCBF43926
 
 
@@ -31,7 +31,7 @@ def test_crc32c_agrees_with_crcmod_on_any_kind_of_buffer(data: bytes, start: int
     assert oracle(memoryview(bytearray(data))[start:]) == expected
 
 
-def test_crcmod_takes_over_where_the_wheel_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crcmod_is_used_where_the_crc32c_wheel_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     absent: dict[str, ModuleType | None] = {"crc32c": None}
     monkeypatch.setitem(sys.modules, "crc32c", absent["crc32c"])
     checksum = crc.fastest_crc32c()
@@ -39,7 +39,7 @@ def test_crcmod_takes_over_where_the_wheel_is_missing(monkeypatch: pytest.Monkey
     assert checksum(bytearray(b"123456789")) == 0xE3069283
 
 
-def test_the_wheels_extension_is_found_without_the_package_around_it() -> None:
+def test_extension_of_the_crc32c_wheel_is_loaded_without_its_package() -> None:
     """The package takes importlib.metadata with it, and a broker's start that much longer."""
     program = (
         "import sys; from pybroker.protocol.records import crc; "
@@ -48,7 +48,7 @@ def test_the_wheels_extension_is_found_without_the_package_around_it() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_a_wheel_made_otherwise_is_used_as_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crc32c_wheel_without_that_extension_is_used_as_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def find_nothing(name: str, path: object = None) -> None:
         return None
 

@@ -1,4 +1,4 @@
-"""Hostile bytes: whatever is done to a record set, it is read or refused with a typed error."""
+"""Hostile bytes: any record set is either read or refused with a typed error."""
 
 import gzip
 import json
@@ -129,7 +129,7 @@ def test_any_bytes_have_a_typed_outcome(data: bytes) -> None:
 
 
 @given(st.binary(max_size=300), st.integers(min_value=0, max_value=2), st.integers(min_value=0, max_value=255))
-def test_any_body_behind_a_good_length_has_a_typed_outcome(body: bytes, magic: int, attributes: int) -> None:
+def test_any_body_after_a_valid_length_has_a_typed_outcome(body: bytes, magic: int, attributes: int) -> None:
     data = bytearray(17) + body
     struct.pack_into(">qi", data, 0, 0, len(data) - 12)
     data[16] = magic

@@ -1,4 +1,4 @@
-"""Every record set that Apache Kafka's own classes wrote is read, and written again, as they did."""
+"""Every record set written by Apache Kafka's own classes is read and written as they did."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ RECORD_BATCHES = lines("record-batches")
 DOWN_CONVERSIONS = lines("down-conversion")
 
 
-def test_the_golden_files_hold_what_they_should() -> None:
+def test_golden_files_have_the_expected_contents() -> None:
     assert len(RECORD_BATCHES) >= 204
     assert len(DOWN_CONVERSIONS) >= 48
 
@@ -41,7 +41,7 @@ def test_record_set_is_converted_down_as_kafka_does(line: Line) -> None:
     ("field", "value"),
     [("validBytes", 1), ("producerId", 5), ("crc", 0), ("lastOffset", 7), ("isValid", False), ("records", [])],
 )
-def test_the_check_notices_a_field_that_differs(field: str, value: object) -> None:
+def test_golden_check_reports_a_field_that_differs(field: str, value: object) -> None:
     line = json.loads(json.dumps(next(line for line in RECORD_BATCHES if line["name"] == "v2-gzip-random-0")))
     if field == "validBytes":
         line[field] = value

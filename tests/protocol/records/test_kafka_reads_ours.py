@@ -43,7 +43,7 @@ def segment() -> tuple[bytes, int]:
     return b"".join(pieces), offset + 1
 
 
-def test_kafka_reads_every_format_codec_and_level(tmp_path: Path) -> None:
+def test_kafka_reads_our_batches_of_every_format_codec_and_level(tmp_path: Path) -> None:
     data, record_count = segment()
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(data)

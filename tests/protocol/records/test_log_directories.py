@@ -1,4 +1,4 @@
-"""The segments that real brokers left behind, read batch by batch, against Kafka's own dump of them."""
+"""The segments written by real brokers read batch by batch as in Kafka's own dump."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ def dumped_batches(directory: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("directory", LOG_DIRECTORIES, ids=lambda directory: str(directory.name))
-def test_every_segment_reads_as_kafka_dumped_it(directory: Path) -> None:
+def test_every_segment_reads_as_in_kafkas_dump(directory: Path) -> None:
     dumped = dumped_batches(directory)
     segments = sorted((directory / "data").glob("*/*.log"))
     assert len(segments) >= len(dumped) > 0

@@ -44,7 +44,7 @@ def test_magic_0_has_no_timestamps(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", LEGACY_CODECS)
-def test_log_append_time_counts_for_every_record(codec: Codec) -> None:
+def test_log_append_time_of_a_wrapper_applies_to_every_record(codec: Codec) -> None:
     data = build_message_set(RECORDS, 1, codec, log_append_time_ms=9000)
     assert [record.timestamp_ms for record in read_all(data)] == [9000] * 3
     assert {batch.max_timestamp for batch in iter_batches(data)} == {9000}
@@ -59,14 +59,14 @@ def test_set_without_records_is_empty() -> None:
     assert build_message_set([], 1, Codec.GZIP) == b""
 
 
-def test_zstd_is_refused_both_ways() -> None:
+def test_zstd_is_refused_for_reading_and_writing() -> None:
     with pytest.raises(ValueError, match="zstd"):
         build_message_set(RECORDS, 1, Codec.ZSTD)
     with pytest.raises(InvalidRecordError, match="zstd"):
         list(read_records(wrapper(build_message_set(RECORDS, 1), codec=Codec.ZSTD)))
 
 
-def test_wrapper_of_offset_0_leaves_inner_offsets_as_they_are() -> None:
+def test_wrapper_of_offset_0_leaves_inner_offsets_unchanged() -> None:
     inner = encode_message(1, 0, 1, None, b"a") + encode_message(1, 1, 2, None, b"b")
     assert [record.offset for record in read_records(wrapper(inner, offset=0))] == [0, 1]
     assert [record.offset for record in read_records(wrapper(inner, offset=50))] == [49, 50]
@@ -80,7 +80,7 @@ def test_wrapper_offset_less_than_its_last_inner_one_is_invalid() -> None:
         first_offset(wrapper(inner, offset=4))
 
 
-def test_inner_offsets_do_not_run_over_64_bits() -> None:
+def test_inner_offsets_beyond_64_bits_are_invalid() -> None:
     inner = encode_message(1, (1 << 63) - 1, 1, None, b"a") + encode_message(1, 0, 2, None, b"b")
     with pytest.raises(InvalidRecordError, match="offset"):
         list(read_records(wrapper(inner, offset=7)))
@@ -134,7 +134,7 @@ def test_wrapper_without_a_value_is_invalid() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_checksums_inside_a_wrapper_are_looked_at_when_asked(magic: int) -> None:
+def test_checksums_inside_a_wrapper_are_checked_on_request(magic: int) -> None:
     good = encode_message(magic, 0, 1, b"k", b"v")
     check_inner_crcs(wrapper(good + good, magic))
     bad = bytearray(good)

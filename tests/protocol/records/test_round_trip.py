@@ -1,4 +1,4 @@
-"""Any records, in any format and codec, come back as they were."""
+"""Any records, in any format and codec, are read back as they were written."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,7 +55,7 @@ def test_message_set_holds_its_records(records: list[Record], magic: int, codec:
 
 @settings(max_examples=50)
 @given(record_lists(with_headers=False, gaps=False), st.sampled_from([Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]))
-def test_records_survive_the_way_down_and_up_again(records: list[Record], codec: Codec) -> None:
+def test_records_survive_a_conversion_down_and_up_again(records: list[Record], codec: Codec) -> None:
     batch = build_batch(records, codec=codec)
     old = down_convert(batch, 1, records[0].offset)
     new = as_leader_stores(old, LogConfig(compression_type=codec_setting(codec)), next_offset=records[0].offset)

@@ -27,19 +27,19 @@ INT64 = st.integers(min_value=-(1 << 63), max_value=(1 << 63) - 1)
         (-2147483648, "ffffffff0f"),
     ],
 )
-def test_varint_has_the_bytes_of_kafka(value: int, encoded: str) -> None:
+def test_varint_has_the_same_bytes_as_in_kafka(value: int, encoded: str) -> None:
     assert write_varint(value).hex() == encoded
     assert write_varlong(value).hex() == encoded
     assert read_varint(bytes.fromhex(encoded), 0) == (value, len(encoded) // 2)
 
 
-def test_varlong_has_ten_bytes_at_most() -> None:
+def test_varlong_has_at_most_ten_bytes() -> None:
     assert write_varlong(-(1 << 63)).hex() == "ffffffffffffffffff01"
     assert read_varlong(bytes.fromhex("feffffffffffffffff01"), 0) == ((1 << 63) - 1, 10)
 
 
 @given(INT32, st.binary(max_size=3), st.binary(max_size=3))
-def test_varint_is_read_where_it_stands(value: int, before: bytes, after: bytes) -> None:
+def test_varint_is_read_at_any_position(value: int, before: bytes, after: bytes) -> None:
     data = before + write_varint(value)
     assert read_varint(data + after, len(before)) == (value, len(data))
 

@@ -1,4 +1,4 @@
-"""Records inside a batch of magic 2: each way in which their structure can be broken is an InvalidRecordError."""
+"""Records inside a batch of magic 2: every broken structure is an InvalidRecordError."""
 
 import pytest
 from pybroker.protocol.errors import CorruptRecordError, InvalidRecordError
@@ -38,7 +38,7 @@ def test_records_of_all_shapes_are_read() -> None:
     ]
 
 
-def test_headers_are_read_with_null_values_and_names_that_are_no_text() -> None:
+def test_headers_with_null_values_and_names_that_are_not_utf8_are_read() -> None:
     headers = (("é", None), ("", b""), ("\udcff", b"1" * 200))
     data = encode_record(0, 0, b"k", b"v", headers)
     (record,) = walk(data)
@@ -46,13 +46,13 @@ def test_headers_are_read_with_null_values_and_names_that_are_no_text() -> None:
     assert encode_record(0, 0, record.key, record.value, record.headers) == data
 
 
-def test_record_attributes_are_passed_over() -> None:
+def test_record_attributes_are_ignored() -> None:
     data = bytearray(encode_record(0, 0, b"k", b"v"))
     data[1] = 0xFF
     assert walk(bytes(data)) == [Record(0, 0, b"k", b"v")]
 
 
-def test_sequences_count_on_from_the_base_and_wrap() -> None:
+def test_record_sequences_count_from_the_base_and_wrap() -> None:
     data = encode_record(0, 0, None, None) + encode_record(1, 0, None, None)
     records = list(walk_records(data, 2, 0, 1, 0, 0x7FFFFFFF, None))
     assert [record.sequence for record in records] == [0x7FFFFFFF, 0]
@@ -99,13 +99,13 @@ def test_broken_record_is_invalid(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_broken_record_is_invalid_in_front_of_another_batch_too(data: bytes) -> None:
+def test_broken_record_followed_by_other_bytes_is_invalid_too(data: bytes) -> None:
     # What lies behind a broken record must not be taken for its missing part.
     with pytest.raises(InvalidRecordError):
         walk(data + b"\0" * 200)
 
 
-def test_offset_deltas_must_rise() -> None:
+def test_offset_deltas_that_do_not_rise_are_invalid() -> None:
     one = encode_record(1, 0, None, None)
     with pytest.raises(InvalidRecordError, match="Offset delta"):
         walk(one + one, 2, 0, 5)
@@ -113,7 +113,7 @@ def test_offset_deltas_must_rise() -> None:
         walk(one + encode_record(0, 0, None, None), 2, 0, 5)
 
 
-def test_offsets_and_timestamps_stay_within_64_bits() -> None:
+def test_offsets_and_timestamps_beyond_64_bits_are_invalid() -> None:
     assert walk(encode_record(0, 0, None, None), 1, INT64_MAX, 0, INT64_MAX)[0].offset == INT64_MAX
     with pytest.raises(InvalidRecordError):
         walk(encode_record(1, 0, None, None), 1, INT64_MAX, 1)
@@ -129,7 +129,7 @@ def test_negative_counts_are_invalid(count: int, last_offset_delta: int) -> None
         walk(encode_record(0, 0, None, None), count, 0, last_offset_delta)
 
 
-def test_count_beyond_the_records_is_invalid_and_costs_nothing() -> None:
+def test_record_count_beyond_the_records_is_invalid_and_costs_nothing() -> None:
     with pytest.raises(InvalidRecordError):
         walk(encode_record(0, 0, None, None), 0x7FFFFFFF)
 
@@ -165,13 +165,13 @@ def test_records_left_over_are_invalid_under_every_codec(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec)[1:])
-def test_payload_that_is_not_compressed_as_it_says_is_corrupt(codec: Codec) -> None:
+def test_payload_that_is_not_of_the_codec_in_its_header_is_corrupt(codec: Codec) -> None:
     batch = with_payload(encode_record(0, 0, None, b"plain"), codec, 1)
     with pytest.raises((CorruptRecordError, InvalidRecordError)):
         list(read_records(batch))
 
 
-def test_empty_batch_of_the_cleaner_has_no_records() -> None:
+def test_batch_emptied_by_the_cleaner_has_no_records() -> None:
     data = build_batch([], base_offset=913, last_offset=920, max_timestamp_ms=1690000000000, producer_id=3951)
     batch = RecordBatch(data, 0)
     assert (batch.base_offset, batch.last_offset, batch.record_count) == (913, 920, 0)
