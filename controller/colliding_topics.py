@@ -1,4 +1,4 @@
-"""Which topics differ from a name in dots and underscores alone: metrics could not tell them apart."""
+"""Finds topics whose names differ only in dots and underscores, which metrics cannot tell apart."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ __all__ = ["CollidingTopics"]
 
 
 class CollidingTopics:
-    """Reads the topics again only when some have come or gone: one request may name thousands."""
+    """Caches the topics until one is created or deleted, because one request may name thousands."""
 
     def __init__(self, tree: ClusterTree) -> None:
         self._tree = tree
@@ -18,12 +18,12 @@ class CollidingTopics:
         self._by_unified_name: dict[str, list[str]] = {}
 
     async def of(self, name: str) -> list[str]:
-        """Those that exist; ``name`` itself is one of them if it does."""
+        """The existing topics that collide with ``name``, including ``name`` itself if it exists."""
         if not has_collision_chars(name):
             return []
         version = await self._tree.topics_version()
         if version != self._version:
-            self._by_unified_name = _by_unified_name(await self._tree.topics())  # of this version, or a later one
+            self._by_unified_name = _by_unified_name(await self._tree.topics())  # of this version or a later one
             self._version = version
         return self._by_unified_name.get(unified_name(name), [])
 

@@ -1,10 +1,9 @@
-"""How changed settings reach every broker (Kafka's ZkConfigManager and ZkNodeChangeNotificationListener).
+"""Applies changes of settings on every broker (Kafka's ZkConfigManager and ZkNodeChangeNotificationListener).
 
-Who changes the settings of an entity writes them into its node, and a notification under /config/changes that names
-the entity. Each broker watches the notifications, and reads the entity's settings when a new one comes: so they are
-always the latest, and several notifications of one entity do no harm. At its start it goes through all that are there,
-for the sake of changes made since it read the settings. Whoever sees one that is older than 15 minutes deletes it. Each
-change goes through all that are there: a broker that is alone deletes them when it has taken a hundred.
+A change writes the entity's node and a notification under /config/changes that names the entity. Each broker watches
+the notifications and reads the entity's node for a new one, so it always gets the latest settings. At its start a
+broker handles every notification present, because settings may have changed since it read them. Notifications older
+than 15 minutes are deleted; a broker without a cluster deletes them after it has handled a hundred.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ __all__ = ["ConfigChanges", "Take"]
 logger = logging.getLogger(__name__)
 
 Take = Callable[[str, Mapping[str, str]], Awaitable[None]]
-"""``(name, settings)``: the settings of an entity have changed to these. It deals with settings it can't act on."""
+"""``(name, settings)``: applies the new settings of an entity. It also handles settings that it cannot apply."""
 
 EXPIRATION_MS = 15 * 60 * 1000
 MOST_KEPT_ALONE = 100
@@ -30,9 +29,9 @@ _NONE_YET = -1
 
 
 class ConfigChanges:
-    """``takers``: by entity type (``topics``, ``brokers``), who is told. One change at a time, in their order.
+    """``takers``: the function that applies changes, by entity type (``topics``, ``brokers``). One change at a time.
 
-    ``is_alone``: no other broker is to hear of the changes.
+    ``is_alone``: no other broker reads the notifications.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class ConfigChanges:
         self._retry: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Take changes until the store is closed. Started once, as a task."""
+        """Apply changes until the store is closed. Started once, as a task."""
         self._tree.store.on_session_event(self._on_session_event)
         self._wanted.set()
         try:
@@ -58,19 +57,19 @@ class ConfigChanges:
                 self._wanted.clear()
                 try:
                     await self._take_all()
-                except SessionExpiredError as error:  # all that came meanwhile are there when there is another
-                    logger.info("changes of settings are not heard of for as long as there is no session: %s", error)
+                except SessionExpiredError as error:  # the next session finds the notifications written meanwhile
+                    logger.info("changes of settings are not received until there is a new session: %s", error)
                 if not self._wanted.is_set():
                     self._settled.set()
         except StoreClosedError as error:
-            logger.info("changes of settings are not heard of any more: %s", error)
+            logger.info("changes of settings are not received any more: %s", error)
         finally:
             self._settled.set()
             if self._retry is not None:
                 self._retry.cancel()
 
     async def caught_up(self) -> None:
-        """Wait until the changes whose writing has ended are in force here."""
+        """Wait until every change written so far is in force on this broker."""
         await self._settled.wait()
 
     def _want(self) -> None:
@@ -82,7 +81,7 @@ class ConfigChanges:
 
     def _on_session_event(self, event: SessionEvent) -> None:
         if event is not SessionEvent.DISCONNECTED:
-            self._want()  # after an interruption; or to find out that it is over
+            self._want()  # after an interruption, or to notice the end of the session
 
     async def _take_all(self) -> None:
         try:
@@ -93,7 +92,7 @@ class ConfigChanges:
         except (SessionExpiredError, StoreClosedError):
             raise
         except MetadataStoreError as error:
-            logger.error("changes of settings cannot be read, in %s s again: %s", RETRY_SECONDS, error)
+            logger.error("changes of settings cannot be read, next try in %s s: %s", RETRY_SECONDS, error)
             self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._want)
 
     async def _take(self, notification: str) -> None:
@@ -110,7 +109,7 @@ class ConfigChanges:
             try:
                 await self._tell(znodes.decode_config_change(znodes.config_change_path(notification), data))
             except ZnodeDecodeError as error:
-                # Written by whomever: it must not keep this broker from the others.
+                # Anyone may have written it; it must not keep this broker from the other changes.
                 logger.error("a change of settings is ignored: %s", error)
         self._last = number
 
@@ -118,7 +117,7 @@ class ConfigChanges:
         entity_type, _, name = entity_path.partition("/")
         take = self._takers.get(entity_type)
         if take is None or not name:
-            logger.debug("nobody here asks for the settings of %s", entity_path)
+            logger.debug("settings of %s have no effect on this broker", entity_path)
             return
         await take(name, await self._tree.config(entity_type, name))
 

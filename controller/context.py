@@ -1,5 +1,7 @@
-"""What the controller knows of the cluster (Kafka's ControllerContext): plain state, read from the tree and kept by
-the controller's events. Its state tables have one door each, `move_partition` and `move_replica`."""
+"""The controller's state of the cluster (Kafka's ControllerContext), read from the tree and kept by its events.
+
+The states of partitions and replicas change only through `move_partition` and `move_replica`.
+"""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -18,23 +20,23 @@ logger = logging.getLogger(__name__)
 
 
 class IllegalMoveError(Exception):
-    """A partition or replica may not go from its state to the one asked for."""
+    """A partition or replica may not move from its state to the requested one."""
 
 
 class ControllerContext:
-    """All collections are dicts or lists in a stable order: what is sent must not depend on hashes."""
+    """All collections are dicts or lists in a stable order, so that requests do not depend on hashes."""
 
     def __init__(self) -> None:
         # The controllership
         self.epoch = 0
         self.epoch_version = 0
-        """The version of /controller_epoch's node, which each of the controller's writes checks."""
+        """The version of the node /controller_epoch, which every write of the controller checks."""
 
         # Brokers
         self._brokers: dict[int, tuple[BrokerInfo, int]] = {}
         self.shutting_down: dict[int, None] = {}
         self.offline_dir_replicas: dict[int, set[TopicPartition]] = {}
-        """By broker, the replicas in log directories that failed."""
+        """The replicas in failed log directories, by broker."""
 
         # Topics
         self.topic_ids: dict[str, UUID] = {}
@@ -74,7 +76,7 @@ class ControllerContext:
         return self._brokers[broker_id][1]
 
     def is_of_broker_epoch(self, broker_id: int, broker_epoch: int) -> bool:
-        """Whether the broker is up, in the life that has this epoch."""
+        """Whether the broker is registered with this epoch."""
         return broker_id in self._brokers and self._brokers[broker_id][1] == broker_epoch
 
     def put_broker(self, info: BrokerInfo, broker_epoch: int) -> None:
@@ -125,7 +127,7 @@ class ControllerContext:
                 self._replica_states.pop(PartitionReplica(partition, broker_id), None)
 
     def assignment(self, partition: TopicPartition) -> ReplicaAssignment:
-        """Without replicas, if the partition is unknown."""
+        """The assignment; without replicas if the partition is unknown."""
         return self._assignments.get(partition.topic, {}).get(partition.partition, ReplicaAssignment(()))
 
     def put_assignment(self, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
@@ -139,7 +141,7 @@ class ControllerContext:
 
     @property
     def partition_count(self) -> int:
-        """Of all topics."""
+        """The number of partitions of all topics."""
         return len(self._partition_states)
 
     @property
@@ -169,7 +171,7 @@ class ControllerContext:
         self._leaderships[partition] = leadership
 
     def leader_epoch(self, partition: TopicPartition) -> int:
-        """For StopReplica: −2, which overrides every epoch, when the topic is being deleted."""
+        """The epoch for StopReplica: -2, which overrides every epoch, when the topic is being deleted."""
         if self.is_queued_for_deletion(partition.topic):
             return EPOCH_DURING_DELETE
         leadership = self._leaderships.get(partition)
@@ -189,7 +191,7 @@ class ControllerContext:
         ]
 
     def partitions_led_by(self, broker_id: int) -> list[TopicPartition]:
-        """Those that another broker could lead."""
+        """The partitions that the broker leads and another broker could lead."""
         return [
             partition
             for partition, leadership in self._leaderships.items()
@@ -204,15 +206,15 @@ class ControllerContext:
         return self._partition_states.get(partition, PartitionState.NON_EXISTENT)
 
     def initialize_partition(self, partition: TopicPartition, state: PartitionState) -> None:
-        """Set a state without a move: only for what is read from the tree on becoming controller."""
+        """Set a state without a move, only for states read from the tree at the start of a term."""
         self._partition_states[partition] = state
 
     def move_partition(self, partition: TopicPartition, target: PartitionState) -> None:
         """Raises IllegalMoveError, having changed nothing."""
         current = self.partition_state(partition)
         if not may_move_partition(current, target):
-            raise IllegalMoveError(f"partition {partition} may not go from {current.value} to {target.value}")
-        logger.debug("partition %s goes from %s to %s", partition, current.value, target.value)
+            raise IllegalMoveError(f"partition {partition} may not move from {current.value} to {target.value}")
+        logger.debug("partition %s moves from %s to %s", partition, current.value, target.value)
         if target is PartitionState.NON_EXISTENT:
             self._partition_states.pop(partition, None)
         else:
@@ -237,7 +239,7 @@ class ControllerContext:
         current = self.replica_state(replica)
         if not may_move_replica(current, target):
             raise IllegalMoveError(
-                f"replica of {replica.partition} on broker {replica.broker_id} may not go from {current.value}"
+                f"replica of {replica.partition} on broker {replica.broker_id} may not move from {current.value}"
                 f" to {target.value}"
             )
         if target is ReplicaState.NON_EXISTENT:

@@ -69,7 +69,7 @@ class InboxEvents:
     async def _begin_reassignments(self) -> list[TopicPartition]:
         """Also runs when the node shrinks because a part is done; reassignments under way are left alone."""
         wishes = await self._inbox.reassignments(self._on_reassignments)
-        return [] if wishes is None else await self._reassignments.begin_wishes(wishes)
+        return [] if wishes is None else await self._reassignments.begin_requested(wishes)
 
     async def resume_elections(self) -> None:
         """Last in the start of a term."""

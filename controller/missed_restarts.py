@@ -24,8 +24,7 @@ logger = logging.getLogger(__name__)
 async def settle_missed_restarts(
     context: ControllerContext, tree: ClusterTree, written_at: Mapping[TopicPartition, int]
 ) -> None:
-    """Runs at the start of a term, before any broker is told anything. ``written_at``: zxid of each partition's
-    state."""
+    """Runs first at the start of a term. ``written_at``: the zxid of each partition's state."""
     wanted: dict[TopicPartition, LeaderAndIsr] = {}
     for partition, zxid in written_at.items():
         if (state := _without_restarted(context, partition, zxid)) is not None:

@@ -1,4 +1,4 @@
-"""Moves partitions from state to state: elects leaders, writes them to the tree, tells the brokers."""
+"""Changes the states of partitions: elects leaders, writes them to the tree, and tells the brokers."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -27,11 +27,10 @@ logger = logging.getLogger(__name__)
 
 
 class PartitionStateMachine:
-    """Kafka's PartitionStateMachine. Runs within the controller's events only, so that between two of its awaits
-    nobody else changes the context. `ClusterTree`'s ControllerMovedError passes through.
+    """Kafka's PartitionStateMachine; called within the controller's events only.
 
-    ``flush`` sends what is in ``batch``. ``allows_unclean`` tells for topics whether their configuration lets a
-    replica lead that is not in sync.
+    Nothing else changes the context between two awaits. ControllerMovedError of `ClusterTree` is passed on.
+    ``flush`` sends the requests of ``batch``. ``allows_unclean`` tells by topic whether unclean election is allowed.
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class PartitionStateMachine:
         *,
         marks_recovery: bool,
     ) -> None:
-        """``marks_recovery``: whether brokers know of it (KIP-704)."""
+        """``marks_recovery``: whether brokers know the recovery state (KIP-704)."""
         self._context = context
         self._tree = tree
         self._batch = batch
@@ -53,7 +52,7 @@ class PartitionStateMachine:
         self._marks_recovery = marks_recovery
 
     async def start(self) -> None:
-        """Take the states from what was read of the tree, and elect leaders where there is none."""
+        """Set the states that the tree shows, and elect missing leaders."""
         for partition in self._context.all_partitions:
             leadership = self._context.leadership(partition)
             if leadership is None:
@@ -66,7 +65,7 @@ class PartitionStateMachine:
         await self.bring_online()
 
     async def bring_online(self, topic: str | None = None) -> dict[TopicPartition, LeaderAndIsr]:
-        """Try to elect leaders for all new and offline partitions, or those of one topic. Gives those elected."""
+        """Elect leaders for all new and offline partitions, or those of one topic; returns the elected states."""
         waiting = [
             partition
             for partition in self._context.partitions_in(PartitionState.OFFLINE, PartitionState.NEW, topic=topic)
@@ -75,15 +74,18 @@ class PartitionStateMachine:
         return await self.move_online(waiting, ElectionStrategy.OFFLINE)
 
     def move(self, partitions: Iterable[TopicPartition], target: PartitionState) -> None:
-        """To NEW, OFFLINE or NON_EXISTENT: nobody is told by that alone."""
+        """Move to NEW, OFFLINE or NON_EXISTENT; no broker is told."""
         for partition in partitions:
             self._move(partition, target)
 
     async def move_online(
         self, partitions: Iterable[TopicPartition], strategy: ElectionStrategy
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """Give new partitions their first leader; elect one for the others by ``strategy``. Gives the leaders and
-        ISRs that were elected for others than new ones; partitions for which none can lead stay as they are."""
+        """Give new partitions their first leader, and elect leaders for the others by ``strategy``.
+
+        Returns the states elected for partitions that were not new. Partitions for which no replica can lead stay
+        unchanged.
+        """
         new: list[TopicPartition] = []
         to_elect: list[TopicPartition] = []
         for partition in partitions:
@@ -93,7 +95,7 @@ class PartitionStateMachine:
                 case PartitionState.ONLINE | PartitionState.OFFLINE:
                     to_elect.append(partition)
                 case PartitionState.NON_EXISTENT as state:
-                    logger.error("partition %s may not go from %s online", partition, state.value)
+                    logger.error("partition %s may not move from %s to online", partition, state.value)
         await self._initialize(new)
         elected = await self._elect(to_elect, strategy)
         for partition in elected:
@@ -115,7 +117,7 @@ class PartitionStateMachine:
             election = elect_initial(assignment, is_online)
             if election.leader_and_isr is None:
                 logger.warning(
-                    "partition %s has no leader: none of its replicas %s is up", partition, list(assignment.replicas)
+                    "partition %s has no leader: none of its replicas %s is alive", partition, list(assignment.replicas)
                 )
                 continue
             states[partition] = PartitionLeadership(election.leader_and_isr, self._context.epoch)
@@ -133,10 +135,10 @@ class PartitionStateMachine:
     async def _elect(
         self, partitions: Sequence[TopicPartition], strategy: ElectionStrategy
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """Elect until nobody else changes a state in between.
+        """Elect leaders, and retry partitions whose state was changed by another writer meanwhile.
 
-        By what is known of the states first: a write that follows from an older state is refused, so the tree is only
-        asked where that happened, and before it is said that nobody can lead.
+        It uses the cached states first, because a write based on an outdated state is refused. It reads the tree only
+        after such a refusal, and before it reports that no replica can lead.
         """
         known = {p: leadership for p in partitions if (leadership := self._context.leadership(p)) is not None}
         elections = await self._elections(self._of_this_term(known), strategy)
@@ -163,7 +165,7 @@ class PartitionStateMachine:
     async def _write(
         self, elections: Mapping[TopicPartition, Election], strategy: ElectionStrategy
     ) -> tuple[dict[TopicPartition, LeaderAndIsr], list[TopicPartition]]:
-        """Gives what was written, and the partitions whose state somebody else has changed."""
+        """Returns the written states, and the partitions whose state another writer has changed."""
         wanted: dict[TopicPartition, LeaderAndIsr] = {}
         for partition, election in elections.items():
             if election.leader_and_isr is not None:
@@ -186,7 +188,7 @@ class PartitionStateMachine:
         return written, changed
 
     async def _current_states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
-        """As the tree has them."""
+        """The states in the tree."""
         states = await self._tree.partition_states(partitions)
         for partition in partitions:
             if partition not in states:
@@ -194,7 +196,7 @@ class PartitionStateMachine:
         return self._of_this_term(states)
 
     def _of_this_term(self, states: Mapping[TopicPartition, PartitionLeadership]) -> dict[TopicPartition, LeaderAndIsr]:
-        """Without those that a later controller has written."""
+        """``states`` without those that a later controller has written."""
         current: dict[TopicPartition, LeaderAndIsr] = {}
         for partition, leadership in states.items():
             if leadership.controller_epoch > self._context.epoch:
@@ -211,7 +213,7 @@ class PartitionStateMachine:
     async def _unclean_allowed(
         self, states: Mapping[TopicPartition, LeaderAndIsr], strategy: ElectionStrategy
     ) -> Mapping[str, bool]:
-        """Only the topics matter that have a partition with no live member in its ISR."""
+        """By topic; asks only for topics that have a partition without a live member of the ISR."""
         topics = {
             partition.topic: True
             for partition, state in states.items()

@@ -1,4 +1,4 @@
-"""Producer ids: blocks of 1000 from the tree, handed out one by one."""
+"""Gives out producer ids one by one, from blocks of 1000 that are allocated in the tree."""
 
 import asyncio
 import logging
@@ -18,18 +18,20 @@ _MAX_PRODUCER_ID = 2**63 - 1
 
 
 class ProducerIdsExhaustedError(Exception):
-    """All 2^63 have been given."""
+    """All 2^63 producer ids have been given."""
 
 
 class ProducerIdBlocks:
-    """Allocates blocks in /latest_producer_id_block (Kafka's ZkProducerIdManager; from IBP 3.0 on the controller
-    does it for everyone, AllocateProducerIds)."""
+    """Allocates blocks in /latest_producer_id_block (Kafka's ZkProducerIdManager).
+
+    From IBP 3.0 on the controller does it for every broker (AllocateProducerIds).
+    """
 
     def __init__(self, tree: ClusterTree) -> None:
         self._tree = tree
 
     async def next_block(self, broker_id: int) -> ProducerIdBlock:
-        """The ids behind the last block anyone got. ProducerIdsExhaustedError."""
+        """The block after the last one allocated. Raises ProducerIdsExhaustedError."""
         store = self._tree.store
         while True:
             try:
@@ -50,7 +52,7 @@ class ProducerIdBlocks:
 
 
 class ProducerIds:
-    """This broker's producer ids. ``next_block`` fetches more, from the tree or the controller."""
+    """The producer ids of this broker. ``next_block`` gets more, from the tree or from the controller."""
 
     def __init__(self, next_block: Callable[[], Awaitable[ProducerIdBlock]]) -> None:
         self._next_block = next_block
@@ -59,18 +61,18 @@ class ProducerIds:
         self._fetching: asyncio.Task[None] | None = None
 
     async def next(self) -> int:
-        """An id that nobody else has or ever had. Errors are those of ``next_block``."""
+        """An id never given before. Raises the errors of ``next_block``."""
         while self._next > self._last:
             if self._fetching is None:
                 self._fetching = asyncio.get_running_loop().create_task(self._fetch(), name="producer-id-block")
                 self._fetching.add_done_callback(_note_failure)
-            await asyncio.shield(self._fetching)  # shared: one caller's end must not cost the others theirs
+            await asyncio.shield(self._fetching)  # shared: the cancellation of one caller must not affect the others
         producer_id = self._next
         self._next += 1
         return producer_id
 
     def kill(self) -> None:
-        """Give up the block that is being fetched."""
+        """Cancel the request for a block."""
         if self._fetching is not None:
             self._fetching.cancel()
 
@@ -83,6 +85,6 @@ class ProducerIds:
 
 
 def _note_failure(fetching: asyncio.Task[None]) -> None:
-    """Who waits is told of it; all of them may be gone."""
+    """Retrieve the error of a failed fetch, because all of its callers may be gone."""
     if not fetching.cancelled():
         fetching.exception()

@@ -1,5 +1,7 @@
-"""What is said to a wish to move a partition to other replicas (AlterPartitionReassignments, KIP-455), and when a move
-is complete. Pure; `reassignment_steps.py` carries it out."""
+"""Decides whether a partition may move to other replicas, and when the move is complete.
+
+AlterPartitionReassignments, KIP-455. Pure; `reassignment_steps.py` carries the moves out.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -24,11 +26,11 @@ def requested_assignment(
     *,
     must_be_alive: bool = True,
 ) -> ReplicaAssignment | KafkaError:
-    """The assignment with which ``partition`` moves to the replicas ``target`` (None: back to those it had before the
-    move under way), or why it does not. ``must_be_alive``: the brokers that are added.
+    """The assignment for the move of ``partition`` to the replicas ``target``, or the error that refuses it.
 
-    In Kafka's order: the replicas are looked at before it is asked whether there is such a partition. Beyond Kafka, a
-    move is not called off or replaced when that would delete all replicas that are in sync.
+    ``target`` None cancels the move under way. ``must_be_alive``: the added brokers must be alive. The checks are in
+    Kafka's order: replicas first, then whether the partition exists. Beyond Kafka, a move is not cancelled or replaced
+    when that would delete all in-sync replicas.
     """
     current = context.assignment(partition)
     if target is None:
@@ -50,8 +52,10 @@ def requested_assignment(
 
 
 def is_complete(assignment: ReplicaAssignment, state: LeaderAndIsr | None, is_online: Callable[[int], bool]) -> bool:
-    """Whether the target replicas are all in sync, and one of them can lead: then the others may go. (Kafka does not
-    ask for the latter. A last in-sync replica that is down would be the only one then.)"""
+    """Whether all target replicas are in sync and one of them can lead, so that the others may be removed.
+
+    Kafka does not require the latter; there the only remaining in-sync replica may be down.
+    """
     if not assignment.is_being_reassigned:
         return True
     if state is None:

@@ -1,17 +1,18 @@
 """Moves partitions to other replicas (KIP-455, Kafka's onPartitionReassignment).
 
-The topic's node says what is under way, so that the next controller goes on with it: all replicas, the target's first,
-and which of them are being added and removed. From there on, for a partition on 1, 2, 3 that goes to 4, 5, 6:
+The topic's node records the move, so that the next controller can continue: all replicas, those of the target first,
+and which of them are being added and removed. The steps for a partition on 1, 2, 3 that moves to 4, 5, 6:
 
     replicas         adding   removing  leader  ISR
     1,2,3                               1       1,2,3
     4,5,6,1,2,3      4,5,6    1,2,3     1       1,2,3         the new replicas fetch: phase A
     4,5,6,1,2,3      4,5,6    1,2,3     1       1,2,3,4,5,6   the last one has caught up: phase B
     4,5,6,1,2,3      4,5,6    1,2,3     4       1,2,3,4,5,6
-    4,5,6,1,2,3      4,5,6    1,2,3     4       4,5,6         the old ones are stopped and deleted
-    4,5,6                               4       4,5,6         the node is written last: it alone knew the old ones
+    4,5,6,1,2,3      4,5,6    1,2,3     4       4,5,6         the old replicas are stopped and deleted
+    4,5,6                               4       4,5,6         the node is written last, because only it lists the old
+    ones
 
-To call it off is to move it to where it came from. While it lasts, the topic cannot be deleted.
+Cancelling a move means moving back. The topic cannot be deleted during a move.
 """
 
 import logging
@@ -37,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 class ReassignmentSteps:
-    """Runs within the controller's events only."""
+    """Called within the controller's events only."""
 
     def __init__(
         self,
@@ -57,12 +58,12 @@ class ReassignmentSteps:
         self._replicas = machines.replicas
         self._deletion = machines.deletion
 
-    # -- who asks for it
+    # -- requests
 
     async def begin(
         self, targets: Mapping[TopicPartition, Sequence[int] | None]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Move partitions; None: call the move off. The last wish counts, also over those in the tree."""
+        """Begin moves; a target of None cancels. A new request replaces earlier ones, also those in the tree."""
         results: dict[TopicPartition, KafkaError | None] = {}
         granted: dict[TopicPartition, ReplicaAssignment] = {}
         for partition, target in targets.items():
@@ -72,14 +73,16 @@ class ReassignmentSteps:
             else:
                 granted[partition] = wanted
                 results[partition] = None
-        await self._forget_wishes(lambda partition, _target: partition in granted)
+        await self._forget_requests(lambda partition, _target: partition in granted)
         for partition, assignment in granted.items():
             await self._advance(partition, assignment)
         return results
 
-    async def begin_wishes(self, targets: Mapping[TopicPartition, Sequence[int]]) -> list[TopicPartition]:
-        """What /admin/reassign_partitions asks for. Gives those that are under way by it now or were; what is refused
-        is taken out of it."""
+    async def begin_requested(self, targets: Mapping[TopicPartition, Sequence[int]]) -> list[TopicPartition]:
+        """Begin the moves requested in /admin/reassign_partitions, and remove refused ones from it.
+
+        Returns the partitions that are being moved by the request.
+        """
         begun: list[TopicPartition] = []
         for partition, target in targets.items():
             if self.is_under_way(partition) and self._context.assignment(partition).target == tuple(target):
@@ -90,28 +93,28 @@ class ReassignmentSteps:
                 continue
             begun.append(partition)
             await self._advance(partition, wanted)
-        await self._forget_wishes(lambda partition, _target: not self.is_under_way(partition))
+        await self._forget_requests(lambda partition, _target: not self.is_under_way(partition))
         return begun
 
     async def resume(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Go on, with those of ``partitions`` (None: all) that are being moved."""
+        """Continue the moves of ``partitions`` (None: all)."""
         under_way = list(self._context.partitions_being_reassigned)
         wanted = under_way if partitions is None else [p for p in partitions if p in under_way]
         for partition in wanted:
             await self._advance(partition, self._context.assignment(partition))
 
     async def resume_on(self, broker_ids: Iterable[int]) -> None:
-        """Brokers have come up: those that are to get replicas are told once more."""
+        """Continue moves to brokers that have come up: tell them about their new replicas again."""
         up = set(broker_ids)
         await self.resume(
             [p for p in self._context.partitions_being_reassigned if up & set(self._context.assignment(p).target)]
         )
 
     async def complete_where_in_sync(self, partitions: Iterable[TopicPartition]) -> None:
-        """The ISRs of ``partitions`` have changed: those moves may be complete now."""
+        """Complete the moves of ``partitions`` whose ISRs now allow it."""
         for partition in partitions:
             if self.is_under_way(partition) and self._is_complete(partition, self._context.assignment(partition)):
-                logger.info("partition %s: its new replicas have all caught up", partition)
+                logger.info("partition %s: all new replicas have caught up", partition)
                 await self._advance(partition, self._context.assignment(partition))
 
     def is_under_way(self, partition: TopicPartition) -> bool:
@@ -131,11 +134,11 @@ class ReassignmentSteps:
             await self._bring_new_replicas_in(partition, assignment)
 
     async def _put_assignment(self, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
-        """In the tree first. Replicas that an earlier move added and this one does not want go at once."""
+        """Write the assignment, first in the tree. Replicas that only an earlier move added are removed at once."""
         current = self._context.assignment(partition)
         if current == assignment:
             return
-        logger.info("partition %s goes from %s to %s", partition, current, assignment)
+        logger.info("partition %s moves from %s to %s", partition, current, assignment)
         await self._tree.set_assignment(partition, assignment, self._context.epoch_version)
         self._context.put_assignment(partition, assignment)
         unneeded = [broker_id for broker_id in current.replicas if broker_id not in assignment.replicas]
@@ -152,19 +155,19 @@ class ReassignmentSteps:
         )
 
     async def _bring_new_replicas_in(self, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
-        """Phase A: all replicas hear of each other under a new leader epoch, the new ones begin to fetch."""
+        """Phase A: tell all replicas the assignment with a new leader epoch; new replicas begin to fetch."""
         leadership = await self._raise_leader_epoch(partition)
         if leadership is None:
             return
         self._batch.add_leader_and_isr(assignment.origin, partition, leadership, is_new=False)
-        # A log that is missing may be made, on whatever directory: there was none before.
+        # A missing log may be created in any directory, because there was none before.
         self._batch.add_leader_and_isr(assignment.adding, partition, leadership, is_new=True)
         added = [PartitionReplica(partition, broker_id) for broker_id in assignment.adding]
         self._replicas.move_new(r for r in added if self._context.replica_state(r) is ReplicaState.NON_EXISTENT)
         self._requests.flush()
 
     async def _finish(self, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
-        """Phase B: a leader among the target, the others gone, then the tree."""
+        """Phase B: elect a leader of the target, remove the other replicas, then write the tree."""
         self._replicas.move_online(PartitionReplica(partition, broker_id) for broker_id in assignment.adding)
         completed = ReplicaAssignment(assignment.target)
         self._context.put_assignment(partition, completed)
@@ -173,7 +176,7 @@ class ReassignmentSteps:
         await self._end(partition, completed)
 
     async def _lead_among(self, partition: TopicPartition, completed: ReplicaAssignment) -> None:
-        """All remaining replicas hear of the new assignment, so that the leader takes none of the others back."""
+        """Tell all remaining replicas the new assignment, so that the leader takes no removed replica into the ISR."""
         leadership = self._context.leadership(partition)
         assert leadership is not None
         leader = leadership.leader_and_isr.leader
@@ -186,7 +189,7 @@ class ReassignmentSteps:
             self._requests.flush()
 
     async def _place(self, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
-        """It never had a leader, so there are no records to move: its new replicas are simply the ones it has."""
+        """Replace the replicas of a partition that never had a leader and therefore has no records."""
         completed = ReplicaAssignment(assignment.target)
         added = [PartitionReplica(partition, broker_id) for broker_id in assignment.adding]
         self._context.put_assignment(partition, completed)
@@ -197,7 +200,7 @@ class ReassignmentSteps:
         await self._end(partition, completed)
 
     async def _remove(self, partition: TopicPartition, broker_ids: Sequence[int]) -> None:
-        """Out of the ISR, stopped, deleted. Whether a broker has deleted its replica is not waited for."""
+        """Remove replicas from the ISR, stop and delete them, without waiting for the deletion."""
         replicas = [PartitionReplica(partition, broker_id) for broker_id in broker_ids]
         await self._replicas.move_offline(replicas)
         self._replicas.move_to_deletion(replicas)
@@ -206,9 +209,9 @@ class ReassignmentSteps:
 
     async def _end(self, partition: TopicPartition, completed: ReplicaAssignment) -> None:
         await self._tree.set_assignment(partition, completed, self._context.epoch_version)
-        await self._forget_wishes(lambda wished, target: wished == partition and target == completed.replicas)
+        await self._forget_requests(lambda wished, target: wished == partition and target == completed.replicas)
         self._context.partitions_being_reassigned.pop(partition, None)
-        logger.info("partition %s is on %s", partition, list(completed.replicas))
+        logger.info("partition %s has moved to %s", partition, list(completed.replicas))
         self._requests.tell_everyone([partition])
         if not any(other.topic == partition.topic for other in self._context.partitions_being_reassigned):
             await self._deletion.resume_for([partition.topic])
@@ -224,7 +227,7 @@ class ReassignmentSteps:
             await self._partitions.move_online([partition], ElectionStrategy.OFFLINE)
 
     async def _raise_leader_epoch(self, partition: TopicPartition) -> PartitionLeadership | None:
-        """Nothing else changes. None: its state is gone from the tree, or of another controller."""
+        """Raise only the leader epoch. None: the state is gone from the tree, or of another controller."""
         while True:
             current = (await self._tree.partition_states([partition])).get(partition)
             if current is None or current.controller_epoch > self._context.epoch:
@@ -239,7 +242,7 @@ class ReassignmentSteps:
                 self._context.put_leadership(partition, raised)
                 return raised
 
-    async def _forget_wishes(self, is_settled: Callable[[TopicPartition, tuple[int, ...]], bool]) -> None:
+    async def _forget_requests(self, is_settled: Callable[[TopicPartition, tuple[int, ...]], bool]) -> None:
         wishes = await self._inbox.reassignments()
         if wishes is None:
             return

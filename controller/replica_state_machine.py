@@ -1,4 +1,4 @@
-"""Moves replicas from state to state: tells their brokers, takes those that go offline out of the ISR."""
+"""Changes the states of replicas: tells their brokers, and removes offline replicas from the ISR."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class ReplicaStateMachine:
-    """Kafka's ReplicaStateMachine; runs within the controller's events only."""
+    """Kafka's ReplicaStateMachine; called within the controller's events only."""
 
     def __init__(
         self, context: ControllerContext, tree: ClusterTree, batch: RequestBatch, flush: Callable[[], None]
@@ -28,11 +28,13 @@ class ReplicaStateMachine:
         self._flush = flush
 
     def start(self) -> None:
-        """Take the states from which brokers are up, and have those that are hear what they hold: with the next
-        `flush`, for leaders are to be elected first, and nobody needs to be told of one that is gone."""
+        """Set the states by which brokers are alive, and tell live brokers about their replicas.
+
+        The requests are sent with the next `flush`, because leaders are elected before it.
+        """
         for replica in self._context.replicas_of(self._context.all_partitions):
             if not self._context.is_replica_online(replica.broker_id, replica.partition):
-                # Should its topic be on its way out, it is deleted when its broker is back.
+                # If its topic is being deleted, the replica is deleted when its broker is back.
                 self._context.initialize_replica(replica, ReplicaState.DELETION_INELIGIBLE)
                 continue
             self._context.initialize_replica(replica, ReplicaState.ONLINE)
@@ -41,12 +43,11 @@ class ReplicaStateMachine:
                 self._batch.add_leader_and_isr([replica.broker_id], replica.partition, leadership, is_new=False)
 
     async def take_the_gone_offline(self) -> None:
-        """Once leaders are elected at a term's begin: take replicas that are not up out of the ISRs in which somebody
-        is left. They may have gone when nobody was controller, and while they have all records of a leader that has
-        not got any more since, the leader does not notice.
+        """Remove dead replicas from ISRs that have another live member, after the elections at the start of a term.
 
-        Where nobody of several is left, all stay in it: whoever comes back first leads. (Kafka leaves one of them, the
-        last that it happens to look at.)
+        They may have failed while there was no controller, and a leader without new records does not notice that. If
+        all of several members are dead, all stay, and the first to come back leads. (Kafka keeps only one, the last
+        that it handles.)
         """
         gone = [
             replica
@@ -56,7 +57,7 @@ class ReplicaStateMachine:
         await self.move_offline(gone)
 
     def _may_leave(self, replica: PartitionReplica) -> bool:
-        """Its ISR; or, alone in it, not to lead any more."""
+        """Whether the replica can leave its ISR or, as the only member, give up leadership."""
         leadership = self._context.leadership(replica.partition)
         if leadership is None or self._context.is_queued_for_deletion(replica.topic):
             return False
@@ -75,7 +76,7 @@ class ReplicaStateMachine:
         self._flush()
 
     def move_online(self, replicas: Iterable[PartitionReplica]) -> None:
-        """A new replica knows already; others are told the leader and ISR again."""
+        """Move to ONLINE; replicas that are not new are told the leader and ISR again."""
         for replica in replicas:
             was_new = self._context.replica_state(replica) is ReplicaState.NEW
             if not self._move(replica, ReplicaState.ONLINE) or was_new:
@@ -86,39 +87,42 @@ class ReplicaStateMachine:
         self._flush()
 
     def _led_until_it_went(self, replica: PartitionReplica, leadership: PartitionLeadership) -> bool:
-        """And nobody has been elected since, which is done next. Until then it must not lead on, as it may with Kafka:
-        it may have lost what it had not synced, and would write other records under the same epoch."""
+        """Whether the replica led until its broker failed, and no other leader was elected since.
+
+        Such a replica must not go on leading (in Kafka it may): it may have lost records that it had not synced, and
+        would write other records with the same epoch. An election follows.
+        """
         return (
             leadership.leader_and_isr.leader == replica.broker_id
             and self._context.partition_state(replica.partition) is PartitionState.OFFLINE
         )
 
     async def move_offline(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Have the replicas stop, and leave the ISR: a leader that goes leaves its partition without one."""
+        """Stop the replicas and remove them from the ISR; a partition loses a leader among them."""
         by_broker: dict[int, list[PartitionReplica]] = {}
         for replica in replicas:
             if may_move_replica(self._context.replica_state(replica), ReplicaState.OFFLINE):
                 by_broker.setdefault(replica.broker_id, []).append(replica)
             else:
-                self._move(replica, ReplicaState.OFFLINE)  # logs why not
+                self._move(replica, ReplicaState.OFFLINE)  # logs the reason
         for broker_id, stopped in by_broker.items():
             await self._take_offline(broker_id, stopped)
         self._flush()
 
     def move_to_deletion(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Have the replicas deleted; the brokers' answers say whether they were."""
+        """Tell brokers to delete the replicas; their responses report the result."""
         for replica in replicas:
             if self._move(replica, ReplicaState.DELETION_STARTED):
                 self._batch.add_stop_replica([replica.broker_id], replica.partition, delete=True)
         self._flush()
 
     def mark(self, replicas: Iterable[PartitionReplica], target: ReplicaState) -> None:
-        """To DELETION_SUCCESSFUL or DELETION_INELIGIBLE: nobody is told."""
+        """Move to DELETION_SUCCESSFUL or DELETION_INELIGIBLE; no broker is told."""
         for replica in replicas:
             self._move(replica, target)
 
     def forget(self, replicas: Iterable[PartitionReplica]) -> None:
-        """To NON_EXISTENT: out of its partition's assignment in memory."""
+        """Move to NON_EXISTENT, and remove the replica from the assignment in memory."""
         for replica in replicas:
             if self._move(replica, ReplicaState.NON_EXISTENT):
                 assignment: ReplicaAssignment = self._context.assignment(replica.partition)
@@ -144,7 +148,9 @@ class ReplicaStateMachine:
         for replica in replicas:
             if replica.partition in led and replica.partition not in shrunk:
                 if not self._context.is_queued_for_deletion(replica.topic):
-                    logger.error("replica of %s on broker %d stays: no ISR to leave", replica.partition, broker_id)
+                    logger.error(
+                        "replica of %s on broker %d stays: it has no ISR to leave", replica.partition, broker_id
+                    )
                     continue
             elif replica.partition not in led:
                 self._batch.add_update_metadata(self._context.live_or_shutting_down_ids, [replica.partition])
@@ -153,8 +159,8 @@ class ReplicaStateMachine:
     async def _remove_from_isr(
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, PartitionLeadership]:
-        """Take a replica out of ISRs, until nobody else changes a state in between. The last member of an ISR stays
-        in it, without leading. Gives the leaderships that now hold, of partitions it was in no ISR of, too."""
+        """Remove a replica from ISRs, retrying after changes by other writers. The last member of an ISR stays, without
+        leading. Returns the present leaderships, also of partitions whose ISR did not contain it."""
         results: dict[TopicPartition, PartitionLeadership] = {}
         remaining = list(partitions)
         while remaining:

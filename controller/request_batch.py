@@ -1,5 +1,7 @@
-"""What brokers are to be told, gathered while an event is handled and sent as few requests
-(Kafka's ControllerBrokerRequestBatch)."""
+"""Collects the requests to brokers during an event, so that few requests are sent.
+
+This is Kafka's ControllerBrokerRequestBatch.
+"""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -31,10 +33,10 @@ _SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_S
 
 
 class RequestBatch:
-    """Collects by broker; `take` turns it into requests: LeaderAndIsr before UpdateMetadata before StopReplica, so
-    that a client learns of a leader only when the leader knows it is one.
+    """Collects by broker; `take` returns the requests.
 
-    Requests have the shape of the newest version; a channel to a broker of an older one translates.
+    LeaderAndIsr comes before UpdateMetadata, so that a leader knows its role before clients do; StopReplica comes last.
+    Requests have the form of the newest version; the channel to an older broker translates them.
     """
 
     def __init__(self, context: ControllerContext, controller_id: int, inter_broker_listener: str) -> None:
@@ -54,7 +56,7 @@ class RequestBatch:
         *,
         is_new: bool,
     ) -> None:
-        """Tell the replicas on ``broker_ids`` their role, and all brokers the leader."""
+        """Tell the replicas on ``broker_ids`` their roles, and all brokers the leader."""
         assignment = self._context.assignment(partition)
         state = leadership.leader_and_isr
         for broker_id in broker_ids:
@@ -87,7 +89,7 @@ class RequestBatch:
             )
 
     def add_update_metadata(self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]) -> None:
-        """Tell ``broker_ids`` which brokers are up, and the state of ``partitions``: of those that have one."""
+        """Tell ``broker_ids`` the live brokers, and the state of those ``partitions`` that have one."""
         self._metadata_brokers.update(dict.fromkeys(broker_ids))
         for partition in partitions:
             leadership = self._context.leadership(partition)
@@ -110,7 +112,7 @@ class RequestBatch:
             )
 
     def take(self) -> list[tuple[int, ControlRequest]]:
-        """The requests by broker id, in the order in which they are to be sent. The batch is empty afterwards."""
+        """The requests with their broker ids, in the order of sending. The batch is empty afterwards."""
         requests: list[tuple[int, ControlRequest]] = []
         live = set(self._context.live_or_shutting_down_ids)
         for broker_id, states in self._leader_and_isr.items():

@@ -1,7 +1,7 @@
-"""The cluster's metadata as objects: reads and writes of Kafka's nodes on a `MetadataStore` (Kafka's KafkaZkClient).
+"""Reads and writes Kafka's nodes on a `MetadataStore` as objects (Kafka's KafkaZkClient).
 
-Writes of the controller take ``epoch_version``, the version of /controller_epoch under which it was elected, and fail
-with `ControllerMovedError` when another controller has been elected since.
+Writes of the controller take ``epoch_version``, the version of /controller_epoch at its election. They fail with
+`ControllerMovedError` when another controller has been elected since.
 """
 
 import asyncio
@@ -44,16 +44,16 @@ Item = TypeVar("Item")
 OPERATIONS_PER_MULTI = 500
 """Keeps a multi well below ZooKeeper's limit of 1 MiB a request (``jute.maxbuffer``)."""
 PARTITIONS_PER_MULTI = 200
-"""Two operations each, and one a topic."""
+"""Each takes two operations, and one more for its topic."""
 
 
 class ControllerMovedError(Exception):
-    """Another broker was elected controller: this one must stop acting as controller."""
+    """Another broker was elected controller; this broker must stop acting as controller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """Won: the controller epoch, and the version of its node."""
+    """A won election: the controller epoch, and the version of its node."""
 
     epoch: int
     epoch_version: int
@@ -62,10 +62,10 @@ class Election:
 class ClusterTree(ConfigTree):
     """All methods may raise `MetadataStoreError`, readers `ZnodeDecodeError` too."""
 
-    # -- the skeleton
+    # -- persistent nodes
 
     async def create_persistent_paths(self) -> None:
-        """Create the nodes that every broker finds or makes at its start, though connections break."""
+        """Create the nodes that must exist at the start of a broker; retries after a lost connection."""
         missing: dict[str, None] = {}
         for path in znodes.PERSISTENT_PATHS:
             parts = path.split("/")
@@ -77,18 +77,21 @@ class ClusterTree(ConfigTree):
             return
         try:
             await self.store.multi([Create(path) for path in wanted])
-        except (NodeExistsError, ConnectionLossError):  # another broker starts at the same time, or nobody knows
+        except (
+            NodeExistsError,
+            ConnectionLossError,
+        ):  # another broker did it, or the outcome is unknown
             for path in wanted:
                 await self.ensure(path)
 
     async def ensure(self, path: str, data: bytes = b"") -> None:
-        """Create ``path`` and what it lies under, unless it exists."""
+        """Create ``path`` and its parents, unless they exist."""
         await ensure(self.store, path, data)
 
     # -- brokers
 
     async def brokers(self, watch: Watch | None = None) -> dict[int, tuple[BrokerInfo, int]]:
-        """The registered brokers, each with its broker epoch: the czxid of its node. ``watch``: on who they are."""
+        """The registered brokers with their broker epochs. ``watch``: fires when one comes or goes."""
         names = await self.store.children(znodes.BROKER_IDS_PATH, watch)
         broker_ids = sorted(int(name) for name in names if name.isascii() and name.isdigit())
         reads = await all_found({b: self.store.get(znodes.broker_path(b)) for b in broker_ids})
@@ -104,8 +107,10 @@ class ClusterTree(ConfigTree):
     # -- the controller's election
 
     async def elect(self, info: ControllerInfo) -> Election:
-        """Become controller: create /controller and count /controller_epoch up, both or none.
-        ControllerMovedError: another was faster."""
+        """Become controller: create /controller and increase /controller_epoch, in one transaction.
+
+        Raises ControllerMovedError when another broker was faster.
+        """
         epoch, version = await self._controller_epoch()
         try:
             _, counted = await self.store.multi(
@@ -120,14 +125,14 @@ class ClusterTree(ConfigTree):
         return Election(epoch + 1, counted.stat.version)
 
     async def resign(self, epoch_version: int) -> None:
-        """Give up /controller, if this is still the controller of ``epoch_version``."""
+        """Delete /controller, if the controller of ``epoch_version`` is still in office."""
         try:
             await self.controller_write([Delete(znodes.CONTROLLER_PATH)], epoch_version)
         except (ControllerMovedError, NoNodeError):
             return
 
     async def withdraw(self, node: ControllerNode) -> None:
-        """Remove a /controller of our own that was left behind."""
+        """Delete a leftover /controller of this broker."""
         try:
             await self.store.delete(znodes.CONTROLLER_PATH, node.version)
         except (NoNodeError, BadVersionError):
@@ -147,20 +152,20 @@ class ClusterTree(ConfigTree):
         return await self.store.children(znodes.TOPICS_PATH, watch)
 
     async def topics_version(self) -> int:
-        """Another one whenever a topic has come or gone."""
+        """A number that changes whenever a topic is created or deleted."""
         stat = await self.store.exists(znodes.TOPICS_PATH)
         if stat is None:
             raise NoNodeError(znodes.TOPICS_PATH)
         return stat.cversion
 
     async def topics_by_now(self) -> list[str]:
-        """`topics`, after all changes of which this broker may have heard otherwise. A ZooKeeper may answer reads by
-        what it knew a while ago; but not after it has passed a write on, here one that changes nothing."""
+        """`topics`, up to date. A ZooKeeper server may answer reads with old data, but not after a write through it;
+        here a write that changes nothing."""
         await self.store.multi([Check(znodes.TOPICS_PATH, ANY_VERSION)])
         return await self.topics()
 
     async def topic_infos(self, topics: Iterable[str], watch_of: Mapping[str, Watch] | None = None) -> list[TopicInfo]:
-        """Those of ``topics`` that exist. ``watch_of``: by topic, told when the topic's node changes."""
+        """The existing topics of ``topics``. ``watch_of``: by topic, fires when the topic's node changes."""
         watches = watch_of or {}
         reads = await all_found({t: self.store.get(znodes.topic_path(t), watches.get(t)) for t in topics})
         return list(_decodable(reads, lambda topic, data, _: TopicInfo.decode(topic, data)).values())
@@ -169,27 +174,27 @@ class ClusterTree(ConfigTree):
         return await self.store.exists(znodes.topic_path(topic)) is not None
 
     async def create_topic(self, info: TopicInfo, settings: Mapping[str, str]) -> None:
-        """Write a new topic with its settings, at once. It is the controller's watch on the topics that brings its
-        partitions to life. NodeExistsError: it exists."""
+        """Write a new topic with its settings, in one transaction. The controller's watch then creates its partitions.
+        Raises NodeExistsError."""
         config = ConfigEntity("topics", info.topic, settings)
         operations: list[Operation] = []
-        # Kafka's condition for settings (KafkaZkClient.setOrCreateEntityConfigs), and not that of the controller's own
-        # writes, the version of /controller_epoch: the two nodes cannot be read at once, so nobody can tell which epoch
-        # goes with the controller that was read. Each controller makes /controller anew, with version 0: this refuses
-        # only where there is none now. A topic from a controller that was just followed by another does no harm: it
-        # gets its leaders from the new one.
+        # The condition is Kafka's for settings (KafkaZkClient.setOrCreateEntityConfigs), not the version of
+        # /controller_epoch that the controller's own writes check: the two nodes cannot be read at once, so the epoch
+        # of the controller just read is unknown. Each controller creates /controller with version 0, so the write is
+        # refused only if there is no controller. A topic of a controller that was just replaced does no harm: the new
+        # controller elects its leaders.
         controller = await self.controller()
         if controller is not None:
             operations.append(Check(znodes.CONTROLLER_PATH, controller.version))
         if await self.store.exists(config.path) is None:
             operations.append(Create(config.path, config.encode()))
-        else:  # of a topic of this name before it; it must not be inherited
+        else:  # settings of an earlier topic of this name must not be inherited
             operations.append(SetData(config.path, config.encode()))
         operations.append(Create(info.path, info.encode()))
         await self.store.multi(operations)
 
     async def set_assignments(self, info: TopicInfo, epoch_version: int | None = None) -> None:
-        """Write a topic's partitions and their replicas; with ``epoch_version`` as controller."""
+        """Write the partitions of a topic and their replicas; with ``epoch_version`` as a write of the controller."""
         if epoch_version is None:
             await self.store.set(info.path, info.encode())
         else:
@@ -198,8 +203,8 @@ class ClusterTree(ConfigTree):
     async def set_assignment(
         self, partition: TopicPartition, assignment: ReplicaAssignment, epoch_version: int
     ) -> None:
-        """Write one partition's replicas, as controller. What others wrote of the topic meanwhile (more partitions)
-        stays. NoNodeError: the topic is gone."""
+        """Write the replicas of one partition, as controller. Partitions added meanwhile stay. Raises NoNodeError
+        when the topic is gone."""
         while True:
             data, stat = await self.store.get(znodes.topic_path(partition.topic))
             info = TopicInfo.decode(partition.topic, data)
@@ -211,7 +216,7 @@ class ClusterTree(ConfigTree):
             return
 
     async def delete_topic(self, topic: str, epoch_version: int) -> None:
-        """Remove what is left of a topic in the tree, the mark that it is to be deleted last."""
+        """Delete all nodes of a topic, its mark for deletion last."""
         base = znodes.topic_path(topic)
         paths = await self._subtree(base)
         config = znodes.config_path("topics", topic)
@@ -222,7 +227,7 @@ class ClusterTree(ConfigTree):
             await self.controller_write(chunk, epoch_version)
 
     async def _subtree(self, path: str) -> list[str]:
-        """All nodes from ``path`` down, children before parents; none if it does not exist."""
+        """All nodes from ``path`` down, children before parents; empty if it does not exist."""
         try:
             names = await self.store.children(path)
         except NoNodeError:
@@ -233,13 +238,13 @@ class ClusterTree(ConfigTree):
     # -- partition states
 
     async def partition_states(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionLeadership]:
-        """Of those that have one."""
+        """The states of the partitions that have one."""
         return {partition: state for partition, (state, _) in (await self.written_states(partitions)).items()}
 
     async def written_states(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, tuple[PartitionLeadership, int]]:
-        """As `partition_states`, each with the zxid under which it was written."""
+        """`partition_states`, each with the zxid of its write."""
         reads = await all_found({p: self.store.get(znodes.partition_state_path(p)) for p in partitions})
         return _decodable(
             reads, lambda p, data, stat: (znodes.decode_partition_state(p, data, stat.version), stat.mzxid)
@@ -248,7 +253,7 @@ class ClusterTree(ConfigTree):
     async def create_partition_states(
         self, states: Mapping[TopicPartition, PartitionLeadership], epoch_version: int
     ) -> dict[TopicPartition, PartitionLeadership]:
-        """Write the first state of new partitions; gives those that were written (others had one)."""
+        """Write the first states of new partitions; returns those written (the others had a state)."""
         created: dict[TopicPartition, PartitionLeadership] = {}
         for chunk in _chunks(list(states), PARTITIONS_PER_MULTI):
             operations = await self._missing_parents(chunk)
@@ -294,8 +299,11 @@ class ClusterTree(ConfigTree):
     async def update_partition_states(
         self, states: Mapping[TopicPartition, LeaderAndIsr], controller_epoch: int, epoch_version: int
     ) -> tuple[dict[TopicPartition, LeaderAndIsr], list[TopicPartition]]:
-        """Write states, each only if its partition epoch is still that of the tree. Gives what was written, with the
-        new partition epochs, and the partitions that someone else changed: to be read again and retried."""
+        """Write states, each only if its partition epoch is still that of the tree.
+
+        Returns the written states, with their new partition epochs, and the partitions that another writer has changed,
+        which the caller reads again and retries.
+        """
         writes = {
             partition: self.store.multi(
                 [
@@ -311,7 +319,7 @@ class ClusterTree(ConfigTree):
         }
         updated: dict[TopicPartition, LeaderAndIsr] = {}
         changed: list[TopicPartition] = []
-        # All of them come to an end, also when one fails: with a connection, all that were under way do.
+        # All writes end even if one fails: a lost connection ends all writes under way.
         outcomes = await asyncio.gather(*writes.values(), return_exceptions=True)
         for partition, outcome in zip(writes, outcomes, strict=True):
             match outcome:
@@ -322,7 +330,7 @@ class ClusterTree(ConfigTree):
                 case BadVersionError():
                     changed.append(partition)
                 case NoNodeError():
-                    pass  # the partition was deleted: neither written nor to be retried
+                    pass  # the partition was deleted: neither written nor retried
                 case BaseException() as error:
                     raise error
         return updated, changed
@@ -336,7 +344,7 @@ class ClusterTree(ConfigTree):
         return await self.store.exists(znodes.delete_topic_path(topic)) is not None
 
     async def mark_for_deletion(self, topic: str) -> None:
-        """NodeExistsError: it is already."""
+        """Raises NodeExistsError when the topic is already marked."""
         await self.store.create(znodes.delete_topic_path(topic))
 
     async def unmark_for_deletion(self, topics: Iterable[str], epoch_version: int) -> None:
@@ -349,11 +357,11 @@ class ClusterTree(ConfigTree):
     # -- notifications, controller's writes
 
     async def tell_of_failed_log_dir(self, broker_id: int) -> None:
-        """Have the controller ask the broker which of its replicas are lost."""
+        """Notify the controller, which then asks the broker which of its replicas are lost."""
         await self.store.create(znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(broker_id), sequential=True)
 
     async def controller_write(self, operations: Sequence[Operation], epoch_version: int) -> None:
-        """A multi of the controller's. ControllerMovedError; else the error of the first operation that failed."""
+        """A transaction of the controller. Raises ControllerMovedError, or the error of the first failed operation."""
         try:
             await self.store.multi([Check(znodes.CONTROLLER_EPOCH_PATH, epoch_version), *operations])
         except (BadVersionError, NoNodeError) as error:
@@ -363,7 +371,7 @@ class ClusterTree(ConfigTree):
 
 
 def _decodable(reads: Mapping[Key, tuple[bytes, Stat]], decode: Callable[[Key, bytes, Stat], Item]) -> dict[Key, Item]:
-    """What is written in one node, by whomever, must not keep the controller from the others: it is left out."""
+    """The decoded nodes, without those that cannot be decoded: these must not block the controller."""
     decoded: dict[Key, Item] = {}
     for key, (data, stat) in reads.items():
         try:

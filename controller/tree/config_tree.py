@@ -1,6 +1,6 @@
-"""Who is controller, and the settings of topics, brokers and others (/controller, /config): a part of `ClusterTree`.
+"""The part of `ClusterTree` for /controller and /config: the controller, and the settings of topics, brokers, users.
 
-Who changes settings writes them and a notification of it at once, if the controller is still the same.
+A change of settings writes the settings and a notification in one transaction, if the controller is still the same.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class ControllerNode(NamedTuple):
-    """/controller: who it is, the version of the node, and the session that holds it."""
+    """/controller: the controller, the version of the node, and the session that owns it."""
 
     info: ControllerInfo
     version: int
@@ -46,7 +46,7 @@ class ConfigTree:
         self.store = store
 
     async def controller(self, watch: Watch | None = None) -> ControllerNode | None:
-        """Who is controller. ``watch`` is set whether there is one or not."""
+        """The controller, or None. ``watch`` is set in both cases."""
         node = await read_watched(self.store, znodes.CONTROLLER_PATH, watch)
         if node is None:
             return None
@@ -54,7 +54,7 @@ class ConfigTree:
         return ControllerNode(ControllerInfo.decode(data), node_stat.version, node_stat.ephemeral_owner)
 
     async def config(self, entity_type: str, name: str) -> dict[str, str]:
-        """The settings of an entity, none if it has no node."""
+        """The settings of an entity; empty if it has no node."""
         try:
             data, _ = await self.store.get(znodes.config_path(entity_type, name))
         except NoNodeError:
@@ -62,10 +62,9 @@ class ConfigTree:
         return dict(ConfigEntity.decode(entity_type, name, data).settings)
 
     async def configs(self, entity_type: str, names: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
-        """The settings of all entities of a type, or of those with ``names``, that have some.
+        """The settings of all entities of a type, or of those in ``names``, that have a node.
 
-        What is written in one node, by whomever, must not keep anybody from the others: as with Kafka, who cannot read
-        it takes it for no settings.
+        A node that cannot be decoded counts as no settings, as in Kafka, so that it does not block the others.
         """
         if names is None:
             names = await self.store.children(f"/config/{entity_type}")
@@ -81,9 +80,9 @@ class ConfigTree:
     async def change_config(
         self, entity_type: str, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
     ) -> Mapping[str, str]:
-        """Replace the settings of an entity by what ``change`` makes of them, and notify every broker of it.
+        """Replace the settings of an entity by the result of ``change``, and notify every broker.
 
-        Gives what was written. ``change`` is called again when somebody else was faster; what it raises is passed on.
+        Returns the new settings. ``change`` is called again if another writer was faster; its errors are passed on.
         """
         path = znodes.config_path(entity_type, name)
         while True:
@@ -104,16 +103,16 @@ class ConfigTree:
             except (BadVersionError, NodeExistsError, NoNodeError) as error:
                 failed = None if error.operation_index is None else operations[error.operation_index]
                 if isinstance(error, NoNodeError) and isinstance(failed, Create):
-                    raise  # the skeleton of the tree is missing
+                    raise  # the persistent nodes of the tree are missing
                 continue
             return entity.settings
 
     async def config_changes(self, watch: Watch | None = None) -> list[str]:
-        """The names of the notifications that are there, oldest first."""
+        """The names of the existing notifications, oldest first."""
         return await self.store.children(znodes.CONFIG_CHANGES_PATH, watch)
 
     async def config_change(self, notification: str) -> tuple[bytes, int] | None:
-        """What a notification holds (`znodes.decode_config_change`), and when it was made, in ms; None: it is gone."""
+        """The data of a notification (`znodes.decode_config_change`) and its time in ms; None: it is gone."""
         try:
             data, stat = await self.store.get(znodes.config_change_path(notification))
         except NoNodeError:
@@ -129,8 +128,8 @@ class ConfigTree:
 
 
 async def read_watched(store: MetadataStore, path: str, watch: Watch | None) -> tuple[bytes, Stat] | None:
-    """What a node holds; None: there is none. ``watch`` is armed before, whether there is one or not."""
-    # One after the other: whoever gives up waiting for one of two leaves the other's error to nobody.
+    """The data of a node; None if it does not exist. ``watch`` is set in both cases."""
+    # One after the other: with two reads at once, a cancelled caller would leave the error of the other unread.
     await store.exists(path, watch)
     try:
         return await store.get(path)
@@ -141,7 +140,7 @@ async def read_watched(store: MetadataStore, path: str, watch: Watch | None) -> 
 async def all_found(reads: Mapping[Key, Awaitable[Result]]) -> dict[Key, Result]:
     """Await reads that were all started; leave out the nodes that do not exist. Raises the first other error."""
     found: dict[Key, Result] = {}
-    # Together: an error, or a cancellation, leaves none of them alone, whose own error nobody would take.
+    # Await all together, so that after an error or cancellation no read is left with an unread error.
     outcomes = await asyncio.gather(*reads.values(), return_exceptions=True)
     for key, outcome in zip(reads, outcomes, strict=True):
         if isinstance(outcome, NoNodeError):

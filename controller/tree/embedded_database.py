@@ -1,4 +1,4 @@
-"""The SQLite file of the embedded store, and the one thread that uses it."""
+"""The SQLite file of the embedded store, and the thread that uses it."""
 
 import asyncio
 import logging
@@ -43,9 +43,9 @@ PRAGMA user_version = {SCHEMA_VERSION};
 
 
 class EmbeddedDatabase:
-    """Methods are called on the event loop and answered there; the work is done in the thread, in order.
+    """Methods are called on the event loop, and results arrive there; the thread does the work, in order.
 
-    On a full disk it is opened to be read; writes fail with StoreFullError until there is room.
+    On a full disk the file can be opened and read; writes fail with StoreFullError until there is space.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,13 +74,13 @@ class EmbeddedDatabase:
         self._jobs.put(job)
 
     def stop(self, stopped: "Future[None]") -> bool:
-        """Have the thread finish; False when it has been told before."""
+        """End the thread after its queued work; False if it was told before."""
         if self._thread is None:
             return False
         thread, self._thread = self._thread, None
 
         def joined() -> None:
-            thread.join()  # it has nothing left to do but return
+            thread.join()  # it only has to return
             if not stopped.done():
                 stopped.set_result(None)
 
@@ -93,7 +93,7 @@ class EmbeddedDatabase:
         return True
 
     def kill(self) -> None:
-        """Have the thread finish with the commit under way, and wait for it; its outcome is told to nobody."""
+        """End the thread after the commit under way, and wait for it; the result is dropped."""
         if self._thread is None:
             return
         thread, self._thread = self._thread, None
@@ -131,7 +131,7 @@ class EmbeddedDatabase:
         def tell(outcome: tuple[ZnodeTree, int] | MetadataStoreError) -> None:
             if isinstance(outcome, MetadataStoreError):
                 self._thread = None
-            if opened.done():  # who waited was cancelled
+            if opened.done():  # the waiting task was cancelled
                 return
             if isinstance(outcome, MetadataStoreError):
                 opened.set_exception(outcome)
@@ -148,7 +148,7 @@ class EmbeddedDatabase:
         return True
 
     def _load(self) -> tuple[ZnodeTree, int]:
-        import sqlite3  # here, so that a broker on ZooKeeper does not pay for it
+        import sqlite3  # here, so that a broker with ZooKeeper does not import it
 
         try:
             try:
@@ -194,21 +194,21 @@ class EmbeddedDatabase:
         connection.execute("COMMIT")
 
     def _lacks_only_its_log(self, error: "sqlite3.OperationalError") -> bool:
-        """No room for the name of its write-ahead log: XFS makes room for names as it does for bytes. The log is empty
-        then, and all is in the database itself."""
+        """Whether only the write-ahead log cannot be created: XFS needs space even for a name. The log would be
+        empty, so the database itself is complete."""
         if error.sqlite_errorname != "SQLITE_CANTOPEN" or not os.path.isfile(self._path):
             return False
         may_write = os.access(self._path, os.W_OK) and os.access(self._path.absolute().parent, os.W_OK)
         return may_write and not os.path.exists(f"{self._path}-wal")
 
     def _read_without_log(self) -> tuple[ZnodeTree, int]:
-        """Nobody else has it, or its log would be there. It is connected again to be written."""
+        """Read without the log, which would exist if another process used the file. Writes connect again."""
         import sqlite3
 
         connection = sqlite3.connect(f"{self._path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
         try:
             if self._check_schema(connection):
-                raise StoreFullError(str(self._path), "the metadata store cannot be written: no room for its log")
+                raise StoreFullError(str(self._path), "the metadata store cannot be written: no space for its log")
             tree, session = _read_tree(connection)
         finally:
             connection.close()
@@ -217,7 +217,7 @@ class EmbeddedDatabase:
         return tree, session + 1
 
     def _reconnect(self) -> "sqlite3.Connection":
-        """To write what could so far only be read."""
+        """Connect again for writing, after the file could only be read."""
         import sqlite3
 
         try:
@@ -226,14 +226,14 @@ class EmbeddedDatabase:
         except sqlite3.OperationalError as error:
             self._disconnect()
             if self._lacks_only_its_log(error):
-                raise StoreFullError(str(self._path), "the metadata store cannot be written: no room") from error
+                raise StoreFullError(str(self._path), "the metadata store cannot be written: no space") from error
             raise
         if zxid != self._read_up_to:
-            raise StoreCorruptError(str(self._path), "another process has written to this metadata store meanwhile")
+            raise StoreCorruptError(str(self._path), "another process has written to this metadata store")
         return connection
 
     def _check_schema(self, connection: "sqlite3.Connection") -> bool:
-        """Whether the database is new. StoreCorruptError."""
+        """Whether the database is new. Raises StoreCorruptError."""
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if tables == 0 and version == 0:
@@ -242,7 +242,7 @@ class EmbeddedDatabase:
             return True
         if version != SCHEMA_VERSION:
             raise StoreCorruptError(
-                str(self._path), f"holds a metadata tree of version {version}, this pybroker reads {SCHEMA_VERSION}"
+                str(self._path), f"has a metadata tree of version {version}, this pybroker reads {SCHEMA_VERSION}"
             )
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
@@ -317,7 +317,7 @@ def _is_full(error: "sqlite3.Error") -> bool:
 
 
 def _store_error(path: Path, error: "sqlite3.Error") -> MetadataStoreError:
-    """SQLite's error as one of ours, with a line an operator understands."""
+    """The MetadataStoreError for an error of SQLite, with a plain message."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreLockedError(str(path), "another process uses this metadata store")
@@ -330,8 +330,8 @@ def _store_error(path: Path, error: "sqlite3.Error") -> MetadataStoreError:
 
 
 def _why_not_opened(path: Path) -> str:
-    """SQLite does not tell."""
-    directory = path.absolute().parent  # os.path does not raise where it may not look
+    """The reason, which SQLite does not give."""
+    directory = path.absolute().parent  # os.path does not raise without permission
     if not os.path.isdir(directory):
         return f"there is no directory {directory}"
     if os.path.isdir(path):

@@ -1,13 +1,11 @@
-"""The metadata tree in a SQLite file: one broker, nothing else to start.
+"""The metadata tree in a SQLite file, for a single broker.
 
-The tree lives in memory, on the event loop (`znode_tree.py`): an operation is decided there the moment it is started.
-What it changes is queued as rows for a thread of our own, which commits everything that queued up while it was busy as
-one transaction (``synchronous=FULL``: the commit is on disk when it returns). Then the loop delivers, in order, watch
-events and results. Memory is therefore at most one batch ahead of the disk; when a commit fails, the batch and all
-behind it are taken back and fail.
-
-The file is held exclusively (a second broker gets StoreLockedError), which also keeps SQLite from mapping a writable
-``-shm`` file. zxids go on where the file left them; ephemeral nodes of earlier sessions go when it is opened.
+How: the tree is in memory on the event loop (`znode_tree.py`), which executes an operation at once. A thread commits
+the changed rows that have queued up, as one transaction (``synchronous=FULL``: on disk when it returns). Then the loop
+delivers watch events and results, in order. So memory is at most one batch ahead of the disk. If a commit fails, that
+batch and all later ones are undone and fail.
+The file is locked exclusively (StoreLockedError for a second broker), which also keeps SQLite from mapping a writable
+``-shm`` file. zxids continue those of the file. Opening it deletes the ephemeral nodes of earlier sessions.
 """
 
 import asyncio
@@ -55,7 +53,7 @@ _RETRY_SECONDS = 2.0
 
 @dataclass(slots=True)
 class _Pending:
-    """An operation that was decided and waits for its turn to be told. Reads have nothing applied."""
+    """An executed operation whose result was not delivered yet. Reads have no changes."""
 
     complete: Callable[[], None]
     fail: Callable[[MetadataStoreError], None]
@@ -89,14 +87,14 @@ class EmbeddedStore(MetadataStore):
         self._is_starting = starts_broker
         self._held_back: dict[str, RowChange] = {}
         self._complaint: str | None = None
-        """Why the last commit failed. It is told once, not for each request that fails of it."""
+        """Why the last commit failed; logged once, not for each request that fails with it."""
 
     @classmethod
     async def open(cls, path: Path, clock_ms: Callable[[], int], *, starts_broker: bool = False) -> "EmbeddedStore":
-        """Open or create the file at ``path``. StoreCorruptError, StoreLockedError, StoreWriteError.
+        """Open or create the file at ``path``. Raises StoreCorruptError, StoreLockedError, StoreWriteError.
 
-        ``starts_broker``: what is written up to `start_is_over` may be held back. Cancelled, it lets go of the file
-        before it ends.
+        ``starts_broker``: on a full disk, writes until `start_is_over` may stay in memory. A cancelled call closes the
+        file before it ends.
         """
         return await cls.open_on(EmbeddedDatabase(path), clock_ms, starts_broker=starts_broker)
 
@@ -168,7 +166,7 @@ class EmbeddedStore(MetadataStore):
 
     @property
     def holds_back(self) -> bool:
-        """Some of what is told as written is in memory alone."""
+        """Whether some writes reported as done are only in memory."""
         return bool(self._held_back)
 
     def start_is_over(self) -> None:
@@ -176,7 +174,7 @@ class EmbeddedStore(MetadataStore):
         self._write_held_back_later()
 
     async def close(self) -> None:
-        """End the session: ephemeral nodes go, the file is closed. A second close does nothing."""
+        """End the session: delete its ephemeral nodes and close the file. A second call does nothing."""
         if self._end is None:
             mine = self._tree.ephemerals(self._session_id)
             self._watches.clear()
@@ -189,7 +187,7 @@ class EmbeddedStore(MetadataStore):
         await self._stop_thread()
 
     async def abandon(self) -> None:
-        """Let go of the file as a crash does: what is not committed is lost, ephemeral nodes stay in the file."""
+        """Close the file as a crash does: uncommitted changes are lost, ephemeral nodes stay in the file."""
         self._fail_everything(SessionExpiredError(None, "the metadata store was abandoned"))
         await self._stop_thread()
 
@@ -205,7 +203,7 @@ class EmbeddedStore(MetadataStore):
         if self._database.stop(stopped):
             await stopped
 
-    # -- deciding, on the loop
+    # -- executing, on the loop
 
     def _read(self, read: Callable[[], Result]) -> "Future[Result]":
         future: Future[Result] = self._loop.create_future()
@@ -245,7 +243,7 @@ class EmbeddedStore(MetadataStore):
             return
         self._queued.append(pending)
         if not self._commit_scheduled and not self._committing:
-            # Not at once: what else is started in this turn of the loop shall share the commit.
+            # Later, so that operations started in this iteration of the loop share the commit.
             self._commit_scheduled = True
             self._loop.call_soon(self._commit)
 
@@ -261,7 +259,7 @@ class EmbeddedStore(MetadataStore):
         self._database.commit(list(rows.values()), self._tree.last_zxid, self._committed)
 
     def _rows_of_commit(self) -> dict[str, RowChange]:
-        """As they are to be after it."""
+        """The changed rows, as they will be after the commit."""
         applied = [pending.applied for pending in self._committing if pending.applied is not None]
         return {change.path: change for each in applied for change in each.rows}
 
@@ -276,22 +274,22 @@ class EmbeddedStore(MetadataStore):
         for pending in self._committing:
             self._deliver(pending.triggered)
             pending.complete()
-        self._committing = []  # only now: what a watch just started must not be answered before the rest of these
+        self._committing = []  # only now: operations that a watch started must be answered after these
         if self._queued and not self._commit_scheduled:
             self._commit()
 
-    # -- what a start could not write
+    # -- writes of a start on a full disk
 
     def _hold_back(self, error: StoreFullError) -> None:
         if not self._held_back:
-            logger.error("%s: what a start changes is kept in memory until there is room", error)
+            logger.error("%s: changes of the start are kept in memory until there is space", error)
         self._held_back |= self._rows_of_commit()
 
     def _note_written(self) -> None:
-        """A commit is on disk, and with it what was held back."""
+        """Note that a commit, including the rows held back, is on disk."""
         self._complaint = None
         if self._held_back:
-            logger.info("metadata store: there is room again, what the start has changed is written")
+            logger.info("metadata store: there is space again, the changes of the start were written")
             self._held_back = {}
 
     def _write_held_back_later(self) -> None:
@@ -299,8 +297,8 @@ class EmbeddedStore(MetadataStore):
             self._loop.call_later(_RETRY_SECONDS, self._write_held_back)
 
     def _write_held_back(self) -> None:
-        """No operation waits for this one. Not behind a commit that is under way: it has these rows, and may have later
-        ones of theirs."""
+        """Write the rows held back; no operation waits for it. A commit under way contains these rows, and perhaps
+        newer versions of them, so it is not followed by another."""
         if self._end is None and not self._committing:
             self._database.commit(list(self._held_back.values()), self._tree.last_zxid, self._tried_again)
         else:
@@ -316,7 +314,7 @@ class EmbeddedStore(MetadataStore):
             tell(self._loop, entry.watch, entry.event)
 
     def _take_back(self, error: MetadataStoreError) -> None:
-        """The commit failed: undo what memory is ahead of the disk, newest first, and tell its owners."""
+        """After a failed commit: undo all uncommitted changes, newest first, and fail their operations."""
         complaint = str(error)
         if complaint != self._complaint:
             logger.error("metadata store: commit failed: %s", complaint)

@@ -1,4 +1,4 @@
-"""/feature: the cluster's feature levels, which a broker with feature versioning keeps enabled (KIP-584)."""
+"""The node /feature with the cluster's feature levels, which the controller keeps enabled (KIP-584)."""
 
 from ...config.versions import is_at_least
 from . import znodes
@@ -12,9 +12,9 @@ _FIRST_WITHOUT_RANGES = "3.3-IV0"
 
 
 async def enable_features(store: MetadataStore, protocol_version: str) -> None:
-    """Make the node, or set its status to enabled; levels that were enabled before stay.
+    """Create the node, or set its status to enabled; existing levels stay.
 
-    It is written so that the controllers of the release which ``inter.broker.protocol.version`` names can read it.
+    Its format can be read by controllers of the release that ``inter.broker.protocol.version`` names.
     """
     version = 2 if is_at_least(protocol_version, _FIRST_WITHOUT_RANGES) else 1
     wanted = Features(status=FeatureStatus.ENABLED, version=version)

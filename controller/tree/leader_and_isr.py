@@ -1,4 +1,4 @@
-"""Who leads a partition and who is in sync with it: what a partition's state node says."""
+"""The leader, ISR and epochs of a partition, as in its state node."""
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -24,7 +24,7 @@ INITIAL_PARTITION_EPOCH = 0
 
 
 class LeaderRecoveryState(IntEnum):
-    """Whether the leader was elected from the ISR, or has yet to settle its log after an unclean election (KIP-704)."""
+    """Whether the leader was elected from the ISR, or must still recover after an unclean election (KIP-704)."""
 
     RECOVERED = 0
     RECOVERING = 1
@@ -32,8 +32,8 @@ class LeaderRecoveryState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsr:
-    """``partition_epoch`` is the version of the state node. The leader is NO_LEADER or, but for a change under way,
-    a member of ``isr``."""
+    """``partition_epoch`` is the version of the state node. The leader is NO_LEADER or a member of ``isr``, except
+    during a change."""
 
     leader: int
     isr: tuple[int, ...]
@@ -42,14 +42,14 @@ class LeaderAndIsr:
     leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
 
     def with_leader(self, leader: int) -> "LeaderAndIsr":
-        """Another leader, or the same anew: a leader epoch further."""
+        """A copy with this leader, old or new, and the next leader epoch."""
         return replace(self, leader=leader, leader_epoch=self.leader_epoch + 1)
 
     def with_leader_and_isr(self, leader: int, isr: tuple[int, ...]) -> "LeaderAndIsr":
         return replace(self, leader=leader, isr=isr, leader_epoch=self.leader_epoch + 1)
 
     def with_recovering_leader(self, leader: int) -> "LeaderAndIsr":
-        """An unclean election: the leader alone is in sync with itself."""
+        """A copy after an unclean election: the leader is the only member of the ISR."""
         elected = self.with_leader_and_isr(leader, (leader,))
         return replace(elected, leader_recovery_state=LeaderRecoveryState.RECOVERING)
 
@@ -61,7 +61,7 @@ class LeaderAndIsr:
 
     @classmethod
     def during_delete(cls, isr: tuple[int, ...]) -> "LeaderAndIsr":
-        """What brokers are told of a partition whose topic is being deleted."""
+        """The state that brokers are told for a partition whose topic is being deleted."""
         return cls(LEADER_DURING_DELETE, isr)
 
 

@@ -1,17 +1,15 @@
-"""The tree that holds the cluster's metadata, with ZooKeeper's semantics, whoever keeps it.
+"""The interface of the metadata tree, with ZooKeeper's semantics.
 
-`embedded_store.py` keeps it in SQLite for one broker, `zookeeper_store.py` in ZooKeeper for many, a model of ZooKeeper
-in memory serves simulations; all answer to the same tests (`tests/support/in_process/metadata_store_suite.py`).
+`embedded_store.py` stores the tree in SQLite for one broker, `zookeeper_store.py` in ZooKeeper for many; simulations
+use a model in memory. All pass the same tests (`tests/support/in_process/metadata_store_suite.py`). Guarantees:
 
-What a caller may rely on:
-
-- Operations run in the order in which they were started, and their results come in that order: several may be started
-  before the first is awaited, which is how one saves round trips and commits.
-- A write's result comes when it is durable. (On a full disk one broker's own store takes what its start writes for
-  written, up to `start_is_over`: the next start would write the same.)
-- A watch is one-shot. Its event is delivered, as a plain call on the event loop, before the result of the operation
-  that caused it and of every later one: who has read new data has been told of the change.
-- Every version, zxid and sequence number means what it means in ZooKeeper (`Stat`).
+- Operations run, and return their results, in the order in which they were started. To save round trips and commits,
+  start several before awaiting the first.
+- The result of a write comes when it is durable. (On a full disk the embedded store accepts writes of a broker's start
+  until `start_is_over`; the next start would write the same.)
+- A watch fires once, as a plain call on the event loop, before the results of the operation that caused it and of later
+  operations. So a caller that has read new data has been told about the change.
+- Versions, zxids and sequence numbers have the meaning they have in ZooKeeper (`Stat`).
 """
 
 import abc
@@ -63,11 +61,11 @@ __all__ = [
 ]
 
 ANY_VERSION = -1
-"""As an expected version: whatever it is."""
+"""Expect no particular version."""
 
 
 class MetadataStoreError(Exception):
-    """An operation on the tree failed. ``path`` is the node it was about, if it was about one."""
+    """An operation on the tree failed. ``path`` is its node, if it has one."""
 
     def __init__(self, path: str | None = None, reason: str | None = None) -> None:
         self.path = path
@@ -101,11 +99,11 @@ class InvalidPathError(MetadataStoreError, ValueError):
 
 
 class SessionExpiredError(MetadataStoreError):
-    """The session is gone, and its ephemeral nodes with it. Nothing works any more on this object."""
+    """The session is over, with its ephemeral nodes. Every operation on this object fails."""
 
 
 class ConnectionLossError(MetadataStoreError):
-    """The connection broke before the answer: the write may have happened or not."""
+    """The connection broke before the response: the write may have happened or not."""
 
 
 class StoreClosedError(MetadataStoreError):
@@ -113,32 +111,32 @@ class StoreClosedError(MetadataStoreError):
 
 
 class StoreUnreachableError(MetadataStoreError):
-    """There was no connection to the store in time, hence no session."""
+    """No session could be opened in time."""
 
 
 class NotAuthorizedError(MetadataStoreError):
-    """A node's ACL, or the store as a whole, does not let this session do that."""
+    """The ACL of a node, or the store as a whole, forbids the operation to this session."""
 
 
 class StoreWriteError(MetadataStoreError):
-    """The store could not make the operation durable (say, the disk is full): it did not happen."""
+    """The store could not make the operation durable, for example on a full disk. It did not happen."""
 
 
 class StoreFullError(StoreWriteError):
-    """There is no room for it on the disk."""
+    """The disk is full."""
 
 
 class StoreCorruptError(MetadataStoreError):
-    """What is in the store's file is not a tree of ours."""
+    """The file of the store does not contain a valid tree."""
 
 
 class StoreLockedError(MetadataStoreError):
-    """Another process has the store's file."""
+    """Another process uses the file of the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """What ZooKeeper says about a node beside its data. zxids number all changes of the tree, and only rise."""
+    """The attributes of a node. zxids number all changes of the tree in rising order."""
 
     czxid: int
     """The change that created the node."""
@@ -149,9 +147,9 @@ class Stat:
     ctime_ms: int
     mtime_ms: int
     version: int
-    """How often the data was set since the node was created."""
+    """The number of times the data was set since the creation."""
     cversion: int
-    """How often a child was created or deleted."""
+    """The number of times a child was created or deleted."""
     ephemeral_owner: int
     """The session whose end deletes the node; 0: none."""
     data_length: int
@@ -160,7 +158,7 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create a node under an existing parent. ``sequential`` appends ten digits that rise within the parent."""
+    """Create a node under an existing parent. ``sequential``: append a rising number of ten digits."""
 
     path: str
     data: bytes = b""
@@ -183,7 +181,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Let the whole multi fail when the node does not exist or has another version."""
+    """Fail the whole transaction when the node does not exist or has another version."""
 
     path: str
     version: int
@@ -195,7 +193,7 @@ Operation = Create | SetData | Delete | Check
 @dataclass(frozen=True, slots=True)
 class CreateResult:
     path: str
-    """The name that was created: with its number, if it is sequential."""
+    """The path created, with the number of a sequential node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,52 +228,54 @@ class WatchEvent:
 
 
 Watch = Callable[[WatchEvent], None]
-"""Called once, on the event loop. The same callable set twice on one node before an event is called once."""
+"""Called once, on the event loop; also only once when it was set twice on a node before an event."""
 
 
 class SessionEvent(Enum):
     CONNECTED = "connected"
     DISCONNECTED = "disconnected"
-    """The store is out of reach; the session may still live. Writes that were under way fail with ConnectionLossError,
-    reads that were are asked again, and what is started from now on waits for the connection. Watches stay, and tell
-    what they missed after CONNECTED."""
+    """The store is unreachable; the session may still live. Writes under way fail with ConnectionLossError, reads are
+    repeated, and new operations wait for the connection. Watches stay, and report missed changes after CONNECTED."""
     EXPIRED = "expired"
-    """The session is over: ephemerals are or will be gone, no operation succeeds any more, no watch tells anything."""
+    """The session is over: its ephemeral nodes vanish, every operation fails, no watch fires."""
     RENEWED = "renewed"
-    """There is another session (`renewing_store.py`). Without such a store an object ends with its session."""
+    """There is a new session; only a `RenewingStore` sends this."""
 
 
 class MetadataStore(abc.ABC):
-    """A session on the tree. Methods are called on the event loop only; each starts an operation and returns at once
-    with the future of its result, which fails with a `MetadataStoreError`."""
+    """A session on the tree.
+
+    Methods are called on the event loop only. Each starts an operation and returns a future of its result at once; the
+    future fails with a `MetadataStoreError`.
+    """
 
     @property
     @abc.abstractmethod
     def session_id(self) -> int:
-        """Names this session as `Stat.ephemeral_owner` does; no two sessions on a tree share one."""
+        """The id of this session, as in `Stat.ephemeral_owner`; unique among the sessions of a tree."""
 
     @property
     def session_timeout_ms(self) -> int:
-        """For how long the session outlasts its last sign of life; 0: not at all."""
+        """How long the session survives silence of its owner; 0: not at all."""
         return 0
 
     @abc.abstractmethod
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
     ) -> "Future[str]":
-        """Create a node; gives its path. NoNodeError: no parent; NodeExistsError; NoChildrenForEphemeralsError."""
+        """Create a node; the result is its path. NoNodeError, NodeExistsError, NoChildrenForEphemeralsError."""
 
     @abc.abstractmethod
     def get(self, path: str, watch: Watch | None = None) -> "Future[tuple[bytes, Stat]]":
-        """Data and stat; ``watch`` is told when the data is set or the node deleted. NoNodeError sets no watch."""
+        """Data and stat; ``watch`` fires when the data is set or the node deleted. NoNodeError sets no watch."""
 
     @abc.abstractmethod
     def exists(self, path: str, watch: Watch | None = None) -> "Future[Stat | None]":
-        """The stat, or None. ``watch`` is told when the node is created, set or deleted."""
+        """The stat, or None. ``watch`` fires when the node is created, set or deleted."""
 
     @abc.abstractmethod
     def children(self, path: str, watch: Watch | None = None) -> "Future[list[str]]":
-        """The children's names, sorted. ``watch`` is told when a child comes or goes or the node is deleted.
+        """The names of the children, sorted. ``watch`` fires when a child is created or deleted, or the node deleted.
         NoNodeError sets no watch."""
 
     @abc.abstractmethod
@@ -288,34 +288,34 @@ class MetadataStore(abc.ABC):
 
     @abc.abstractmethod
     def multi(self, operations: Sequence[Operation]) -> "Future[list[OperationResult]]":
-        """All of ``operations`` in their order, or none: then the error is that of the first that failed, and its
-        ``operation_index`` says which. All share one zxid."""
+        """Do all of ``operations`` in order, or none. The error is that of the first failed operation, with its
+        ``operation_index``. All share one zxid."""
 
     @abc.abstractmethod
     def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
-        """Have ``listener`` called on the event loop with every later change of the session."""
+        """Call ``listener`` on the event loop with every later change of the session."""
 
     def start_is_over(self) -> None:  # noqa: B027  (most stores have nothing to do)
-        """From now on others ask for what is written. Only a store that a full disk can keep from writing minds."""
+        """Note the end of the broker's start; only the embedded store on a full disk needs to know it."""
 
     @abc.abstractmethod
     async def close(self) -> None:
-        """End the session: what was started before finishes, ephemeral nodes go."""
+        """End the session: operations under way finish, ephemeral nodes are deleted."""
 
     def kill(self) -> None:
-        """End as a crash of the process does: what waits is never answered, nobody is told, ephemeral nodes stay for as
-        long as the session is thought to live. Blocks for a moment."""
+        """End as a crash of the process does: waiting operations get no result, ephemeral nodes stay until the session
+        expires. Blocks for a moment."""
         raise NotImplementedError
 
 
 async def ensure(store: MetadataStore, path: str, data: bytes = b"") -> None:
-    """Create ``path`` and what it lies under, unless it exists."""
+    """Create ``path`` and its parents, unless they exist."""
     while True:
         try:
             await store.create(path, data)
         except NodeExistsError:
             return
-        except ConnectionLossError:  # it may have been made
+        except ConnectionLossError:  # it may have been created
             continue
         except NoNodeError:
             await ensure(store, parent_of(path))
@@ -324,21 +324,21 @@ async def ensure(store: MetadataStore, path: str, data: bytes = b"") -> None:
 
 
 def created_path(results: list[OperationResult]) -> str:
-    """Of a write that is one Create."""
+    """The created path, from the results of a single Create."""
     (result,) = results
     assert isinstance(result, CreateResult)
     return result.path
 
 
 def new_stat(results: list[OperationResult]) -> Stat:
-    """Of a write that is one SetData."""
+    """The new stat, from the results of a single SetData."""
     (result,) = results
     assert isinstance(result, SetDataResult)
     return result.stat
 
 
 def tell(loop: AbstractEventLoop, watch: Watch, event: WatchEvent) -> None:
-    """A watch only posts an event. One that raises is a bug, and must not cost others their results."""
+    """Call a watch. A watch that raises is a bug, and must not stop the delivery of other results."""
     try:
         watch(event)
     except Exception as error:
@@ -352,13 +352,13 @@ def parent_of(path: str) -> str:
 
 
 def check_path(path: str, *, sequential: bool = False) -> None:
-    """Raise InvalidPathError unless ``path`` may name a node. Of a sequential node it may end with a slash."""
+    """Raises InvalidPathError unless ``path`` is a valid path; that of a sequential node may end with a slash."""
     if path == "/":
         return
     if not path.startswith("/"):
-        raise InvalidPathError(path, "a path begins with /")
+        raise InvalidPathError(path, "a path must begin with /")
     parts = path[1:].split("/")
     if sequential and parts[-1] == "":
         parts.pop()
     if any(part in ("", ".", "..") for part in parts) or "\0" in path:
-        raise InvalidPathError(path, "a path has no empty, . or .. parts and does not end with /")
+        raise InvalidPathError(path, "a path must not have empty, . or .. parts, or end with /")

@@ -1,8 +1,8 @@
-"""A metadata store that outlives its sessions: when one expires, another takes its place.
+"""A metadata store that opens a new session when its session has expired.
 
-What belonged to the old session is gone: its ephemeral nodes, its watches, the operations that were under way.
-Listeners hear EXPIRED at once, and RENEWED when there is a session again; whoever wants to be told of changes sets
-watches anew then. Between the two every operation fails with SessionExpiredError.
+The ephemeral nodes, watches and running operations of the old session are lost. Listeners get EXPIRED at once, and
+RENEWED when there is a new session; then they must set their watches again. In between, every operation fails with
+SessionExpiredError.
 """
 
 import asyncio
@@ -30,8 +30,11 @@ RETRY_SECONDS = 1.0
 
 
 class RenewingStore(MetadataStore):
-    """``begin_session`` opens a session, with the first of which it is made (`open`); its MetadataStoreErrors are
-    answered by another try. ``broken`` is told of any other error: there will be no session again."""
+    """Made by `open`, with a first session.
+
+    ``begin_session`` opens a session, and is retried after a MetadataStoreError. ``broken`` is called with any other
+    error; there will be no session then.
+    """
 
     def __init__(
         self,
@@ -105,7 +108,7 @@ class RenewingStore(MetadataStore):
 
     def _on_session_event(self, event: SessionEvent) -> None:
         if event is SessionEvent.EXPIRED:
-            logger.warning("the session with the metadata store has expired: another one is asked for")
+            logger.warning("the session with the metadata store has expired, a new one is requested")
             self._renewing = asyncio.get_running_loop().create_task(self._renew(), name="metadata-session")
         self._tell(event)
 
@@ -114,10 +117,10 @@ class RenewingStore(MetadataStore):
             try:
                 session = await self._begin_session()
             except (MetadataStoreError, ConfigError) as error:  # files for TLS may be missing for a while
-                logger.error("no session with the metadata store, in %s s again: %s", RETRY_SECONDS, error)
+                logger.error("no session with the metadata store, next try in %s s: %s", RETRY_SECONDS, error)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            except Exception as error:  # our own bug, and no broker can do without a session for good
+            except Exception as error:  # a bug; no broker can go on without a session
                 self._broken(error)
                 return
             self._session = session

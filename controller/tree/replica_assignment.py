@@ -1,4 +1,4 @@
-"""Which brokers hold a partition, also while that changes (KIP-455)."""
+"""The replicas of a partition, also during a reassignment (KIP-455)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ __all__ = ["ReplicaAssignment"]
 
 @dataclass(frozen=True, slots=True)
 class ReplicaAssignment:
-    """``replicas`` holds all, those being added and removed included; its first is the preferred leader."""
+    """``replicas``: all replicas, including those being added or removed; the first is the preferred leader."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
@@ -29,7 +29,7 @@ class ReplicaAssignment:
         return bool(self.adding or self.removing)
 
     def reassign_to(self, target: Sequence[int]) -> "ReplicaAssignment":
-        """The assignment under way from `origin` to ``target``: target's replicas first, in their order."""
+        """The assignment during a move from `origin` to ``target``; the target's replicas come first, in order."""
         full = tuple(dict.fromkeys((*target, *self.origin)))
         return ReplicaAssignment(full, _without(full, self.origin), _without(full, target))
 

@@ -1,4 +1,4 @@
-"""The watches of a session whose server forgets them with each connection: who is told, and what was missed."""
+"""The watches of a ZooKeeper session, which the server forgets with each connection."""
 
 from dataclasses import dataclass, field
 
@@ -9,15 +9,18 @@ __all__ = ["SessionWatches"]
 
 @dataclass(slots=True)
 class _Watched:
-    """``seen_zxid``: of the change that the watches' owners know of last; None: the node was not there."""
+    """``seen_zxid``: the last change that the watches' owners know; None: the node did not exist."""
 
     seen_zxid: int | None
     watches: dict[Watch, None] = field(default_factory=dict)
 
 
 class SessionWatches:
-    """Pure. After a reconnection each of `data_paths` and `children_paths` is read and watched anew, and `missed_data`
-    and `missed_children` say what happened meanwhile: nobody misses a change, and nobody hears of one twice."""
+    """Pure. After a reconnection the caller reads and watches each of `data_paths` and `children_paths` again.
+
+    `missed_data` and `missed_children` then return the changes made meanwhile, so that each change is reported exactly
+    once.
+    """
 
     def __init__(self) -> None:
         self._data: dict[str, _Watched] = {}
@@ -32,14 +35,14 @@ class SessionWatches:
         return list(self._children)
 
     def watch_data(self, path: str, watch: Watch, stat: Stat | None) -> None:
-        """``stat`` is what was read with the watch; None: there was no node."""
+        """``stat`` was read together with the watch; None: the node did not exist."""
         self._data.setdefault(path, _Watched(_changed(stat))).watches[watch] = None
 
     def watch_children(self, path: str, watch: Watch, stat: Stat) -> None:
         self._children.setdefault(path, _Watched(stat.pzxid)).watches[watch] = None
 
     def take(self, event: WatchEvent) -> list[Watch]:
-        """Those who are to be told, once each; their watches are used up."""
+        """Remove and return the watches that ``event`` fires, each once."""
         told: dict[Watch, None] = {}
         if event.type is not EventType.CHILDREN_CHANGED and (watched := self._data.pop(event.path, None)):
             told |= watched.watches
@@ -50,7 +53,7 @@ class SessionWatches:
         return list(told)
 
     def missed_data(self, path: str, stat: Stat | None) -> WatchEvent | None:
-        """What those who watch a node's data have missed, when it now has ``stat``."""
+        """The event that the watches of a node's data have missed, given its present ``stat``; or None."""
         watched = self._data.get(path)
         if watched is None or watched.seen_zxid == _changed(stat):
             return None

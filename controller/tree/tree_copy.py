@@ -1,8 +1,8 @@
-"""A cluster's tree as one store keeps it, to be written into another.
+"""Copies a cluster's tree from one store to another.
 
-What lives only as long as brokers do (ephemeral nodes) is left out, and so are notifications: they were for brokers
-that are down, and their numbers would be given again. Nodes begin anew at version 0, which brokers do not remember
-either; only where a version counts for itself (`_COUNTING`) it is kept.
+Ephemeral nodes and notifications are left out: they belong to brokers that are down, and the numbers of notifications
+would be reused. Nodes begin at version 0 again, which brokers do not remember; only nodes whose version carries a
+meaning (`_COUNTING`) keep it.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _ROOTS = (
     "/log_dir_event_notification",
     "/migration",
 )
-"""What is Kafka's of a tree that others may use, too."""
+"""The top-level nodes that belong to Kafka; other programs may use the same tree."""
 
 _NOTIFICATIONS = (
     znodes.CONFIG_CHANGES_PATH,
@@ -60,7 +60,7 @@ _NOTIFICATIONS = (
     "/delegation_token/token_changes",
 )
 _COUNTING = (znodes.BROKER_SEQUENCE_PATH, znodes.FEATURE_PATH)
-"""The last generated broker id, and the epoch of the features, are their nodes' versions."""
+"""Nodes whose version carries a meaning: the last generated broker id, and the epoch of the features."""
 
 _NODES_AT_A_TIME = 1000
 _OPERATIONS_PER_MULTI = 200
@@ -83,22 +83,22 @@ class TreeCopy:
 
     @property
     def cluster_id(self) -> str | None:
-        """None: no broker was ever here. ZnodeDecodeError."""
+        """The cluster id; None if no broker ever used the tree. Raises ZnodeDecodeError."""
         found = next((node for node in self.nodes if node.path == znodes.CLUSTER_ID_PATH), None)
         return None if found is None else znodes.decode_cluster_id(found.data)
 
     def topics(self) -> list[TopicInfo]:
-        """ZnodeDecodeError."""
+        """The topics of the tree. Raises ZnodeDecodeError."""
         found = [node for node in self.nodes if parent_of(node.path) == znodes.TOPICS_PATH]
         return [TopicInfo.decode(node.path.removeprefix(f"{znodes.TOPICS_PATH}/"), node.data) for node in found]
 
     def configured(self, entity_type: str) -> int:
-        """How many topics, brokers, users, … have settings of their own."""
+        """The number of topics, brokers, users, … that have settings."""
         return sum(parent_of(node.path) == f"/config/{entity_type}" for node in self.nodes)
 
 
 async def roots_present(store: MetadataStore, root: str = "") -> list[str]:
-    """What of Kafka's is in the tree below ``root``, by path. Nothing is created to find out."""
+    """The paths of Kafka's top-level nodes that exist below ``root``. Creates nothing."""
     try:
         names = await store.children(root or "/")
     except NoNodeError:
@@ -107,7 +107,7 @@ async def roots_present(store: MetadataStore, root: str = "") -> list[str]:
 
 
 async def read_tree(store: MetadataStore) -> TreeCopy:
-    """All of Kafka's that lasts. NoNodeError: something went while it was read, so brokers are up."""
+    """All persistent nodes of Kafka. Raises NoNodeError when a node vanishes meanwhile, because a broker is running."""
     nodes: list[CopiedNode] = []
     left_out: list[str] = []
     level = await roots_present(store)
@@ -128,8 +128,11 @@ async def read_tree(store: MetadataStore) -> TreeCopy:
 
 
 async def write_tree(store: MetadataStore, nodes: Sequence[CopiedNode], *, at_once: bool) -> None:
-    """Into a tree without any of Kafka's. ``at_once``: in one step, all or nothing. Else in several: what was written
-    is removed again when one fails, and the cluster's id comes last, so that what is cut off in between shows."""
+    """Write into a tree without nodes of Kafka.
+
+    ``at_once``: in one transaction. Otherwise in several; if one fails, the nodes written so far are deleted. The
+    cluster id is written last, so that an interrupted copy can be recognised.
+    """
     if at_once:
         await store.multi([operation for node in nodes for operation in _writing(node)])
         return
@@ -147,37 +150,39 @@ async def write_tree(store: MetadataStore, nodes: Sequence[CopiedNode], *, at_on
 async def _take_back(
     store: MetadataStore, written: Sequence[str], under_way: Sequence[CopiedNode], reason: BaseException
 ) -> None:
-    """Remove what was written, and what may have been, ``under_way`` when the connection broke, or the copy was told to
-    stop. Raises MetadataStoreError, which says what stays, for `reason` is the lesser evil."""
+    """Delete the nodes written, and those of ``under_way``, which may have been written when the copy was interrupted.
+
+    Raises MetadataStoreError, which names the nodes that remain, instead of ``reason``.
+    """
     try:
         of_this_copy = await _is_written(store, under_way)
         await _remove(store, [*written, *(node.path for node in under_way if of_this_copy)])
     except MetadataStoreError as error:
-        raise MetadataStoreError(None, f"{reason}; and what had been written could not be removed: {error}") from error
+        raise MetadataStoreError(None, f"{reason}; and the written nodes could not be deleted: {error}") from error
 
 
 async def _is_written(store: MetadataStore, part: Sequence[CopiedNode]) -> bool:
-    """Whether a part of which the answer was lost is in the tree, and not what others have made there meanwhile.
+    """Whether a part whose response was lost is in the tree, written by this copy and not by another program.
 
-    What one multi creates has one czxid, and that of all of the part only this copy's has. (Or that of another copy of
-    the same tree, which began in the same moment: it loses its first part then, and removes what it wrote after it.)
+    All nodes of one transaction share a czxid, so only this copy's part has one czxid for all its nodes. (Another
+    copy of the same tree, begun at the same moment, loses its first part and deletes the nodes it wrote afterwards.)
     """
     try:
-        # A write first: it comes behind the one whose answer was lost, also where reads are answered by a server that
-        # lags behind.
+        # Write first: the write comes after the one whose response was lost, even if a server that lags behind answers
+        # reads.
         await store.multi([Check(node.path, _version(node)) for node in part])
     except NoNodeError:
         return False
     except BadVersionError as error:
         names = ", ".join(node.path for node in part[:3])
-        raise MetadataStoreError(None, f"{names}, … may be this copy's, and have been changed since") from error
+        raise MetadataStoreError(None, f"{names}, … may belong to this copy, but have been changed since") from error
     found = await all_found({node.path: store.get(node.path) for node in part})
     are_equal = {path: data for path, (data, _) in found.items()} == {node.path: node.data for node in part}
     return are_equal and len({stat.czxid for _, stat in found.values()}) == 1
 
 
 async def _remove(store: MetadataStore, paths: Sequence[str]) -> None:
-    """As far as they are there."""
+    """Delete the nodes that exist."""
     for chunk in _chunks(paths[::-1], _OPERATIONS_PER_MULTI):
         for outcome in await asyncio.gather(*(store.delete(path) for path in chunk), return_exceptions=True):
             if isinstance(outcome, BaseException) and not isinstance(outcome, NoNodeError):
@@ -194,12 +199,12 @@ def _writing(node: CopiedNode) -> list[Operation]:
 
 
 def _version(node: CopiedNode) -> int:
-    """That of its copy."""
+    """The version that the copy of ``node`` gets."""
     return node.version if node.path in _COUNTING else 0
 
 
 def _parts(nodes: Iterable[CopiedNode]) -> Iterator[list[CopiedNode]]:
-    """A multi's worth each: ZooKeeper takes requests of about 1 MB."""
+    """Parts that fit into one transaction each: ZooKeeper accepts requests of about 1 MB."""
     part: list[CopiedNode] = []
     size = 0
     for node in nodes:

@@ -1,4 +1,4 @@
-"""One-shot watches on nodes: who is told what."""
+"""The table of one-shot watches on nodes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ __all__ = ["TriggeredWatch", "WatchTable"]
 
 @dataclass(frozen=True, slots=True)
 class TriggeredWatch:
-    """A watch that was taken out of the table, and what it is to be told."""
+    """A watch that was removed from the table, with the event to report."""
 
     event: WatchEvent
     watch: Watch
     on_data: bool
-    """Which table it stood in: data (and existence), or children."""
+    """Whether it watched children; else data and existence."""
 
 
 class WatchTable:
-    """The watches of one session. Pure: `trigger` takes out those a change concerns, the caller calls them."""
+    """The watches of one session. Pure: `trigger` removes the watches that fire, and the caller calls them."""
 
     def __init__(self) -> None:
-        # Dicts serve as ordered sets: the order of delivery must not depend on hashes.
+        # Dicts are used as ordered sets, so that the order of delivery does not depend on hashes.
         self._on_data: dict[str, dict[Watch, None]] = {}
         self._on_children: dict[str, dict[Watch, None]] = {}
 
@@ -33,7 +33,7 @@ class WatchTable:
         self._on_children.setdefault(path, {})[watch] = None
 
     def trigger(self, changes: Iterable[WatchEvent]) -> list[TriggeredWatch]:
-        """The watches that ``changes`` (CREATED, DELETED, DATA_CHANGED of nodes) concern, in ZooKeeper's order."""
+        """Remove and return the watches that ``changes`` fire, in ZooKeeper's order."""
         triggered: list[TriggeredWatch] = []
         for change in changes:
             data_watches = self._on_data.pop(change.path, {})
@@ -49,7 +49,7 @@ class WatchTable:
         return triggered
 
     def restore(self, triggered: Iterable[TriggeredWatch]) -> None:
-        """Put back watches whose change did not come to be."""
+        """Put back watches whose change was undone."""
         for entry in triggered:
             table = self._on_data if entry.on_data else self._on_children
             table.setdefault(entry.event.path, {})[entry.watch] = None

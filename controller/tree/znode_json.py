@@ -1,4 +1,4 @@
-"""Reading and writing the JSON that Kafka keeps in its nodes, with one typed error for whatever is wrong with it."""
+"""Reads and writes the JSON in Kafka's nodes; every fault raises ZnodeDecodeError."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -9,7 +9,7 @@ __all__ = ["JsonNode", "ZnodeDecodeError", "decode_text", "encode_json", "uuid_f
 
 
 class ZnodeDecodeError(Exception):
-    """A node does not hold what Kafka keeps there. ``path`` names it."""
+    """The data of the node ``path`` cannot be decoded."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
@@ -34,15 +34,17 @@ def uuid_to_text(value: UUID) -> str:
 
 
 def uuid_from_text(text: str) -> UUID:
-    """ValueError: not 16 bytes in URL-safe base64."""
+    """The UUID. Raises ValueError unless ``text`` is 16 bytes in URL-safe base64."""
     if not text.isascii():
         raise ValueError("not base64")
     return UUID(bytes=urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
 class JsonNode:
-    """A JSON object in the node at ``path``: fields by name, each read as the type it must have. Fields that are not
-    asked for are ignored, as Kafka does, so that newer brokers may add some."""
+    """A JSON object in the node at ``path``, with one getter for each type of field.
+
+    Unknown fields are ignored, as in Kafka, because newer brokers may add some.
+    """
 
     def __init__(self, path: str, fields: dict[str, Any]) -> None:
         self.path = path
@@ -68,7 +70,7 @@ class JsonNode:
         return self._as_integer(name, self._fields.get(name))
 
     def number_in_text(self, name: str) -> int:
-        """Kafka writes times and ids beyond 2^53 as text; older ones wrote numbers."""
+        """A number written as text: Kafka does so for times and ids beyond 2^53; older versions wrote numbers."""
         value = self._fields.get(name)
         if not isinstance(value, str):
             return self._as_integer(name, value)
@@ -105,7 +107,7 @@ class JsonNode:
         return JsonNode(self.path, value)
 
     def optional_child(self, name: str) -> "JsonNode":
-        """The object, an empty one when it is missing or null."""
+        """The object; empty when it is missing or null."""
         return self.child(name) if self.has(name) else JsonNode(self.path, {})
 
     def _list(self, name: str) -> list[Any]:

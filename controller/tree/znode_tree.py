@@ -1,7 +1,7 @@
-"""ZooKeeper's tree in memory: which operation is legal, what it changes. Pure; durability is the caller's.
+"""ZooKeeper's tree in memory: checks and applies operations. Pure; the caller makes changes durable.
 
-A change yields the rows that differ (`RowChange`), so that a store can write just those, and can take the change back
-when writing fails.
+A change returns the rows that differ (`RowChange`), so that a store can write only those, and undo the change if that
+fails.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ __all__ = ["Applied", "RowChange", "Znode", "ZnodeTree"]
 
 @dataclass(frozen=True, slots=True)
 class Znode:
-    """One node, as it is stored. Children are those whose path has this one as parent."""
+    """One node, as it is stored."""
 
     data: bytes
     czxid: int
@@ -48,13 +48,13 @@ class Znode:
     mtime_ms: int
     version: int
     children_created: int
-    """How many children were ever created: numbers sequential ones. ZooKeeper keeps this and derives cversion."""
+    """The number of children ever created, which numbers sequential nodes; cversion is derived from it."""
     ephemeral_owner: int
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """``before`` None: created, ``after`` None: deleted."""
+    """``before`` is None for a created node, ``after`` for a deleted one."""
 
     path: str
     before: Znode | None
@@ -63,7 +63,7 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a multi did, all under one zxid."""
+    """The changes of one transaction, under one zxid."""
 
     zxid: int
     results: list[OperationResult]
@@ -72,10 +72,10 @@ class Applied:
 
 
 class ZnodeTree:
-    """The nodes by path, and the last zxid. A refused multi changes nothing."""
+    """The nodes by path, and the last zxid. A refused transaction changes nothing."""
 
     def __init__(self, nodes: Iterable[tuple[str, Znode]] = (), last_zxid: int = 0) -> None:
-        """A tree of ``nodes``, a new one if there are none. ValueError: a node has no parent or an impossible path."""
+        """A tree of ``nodes``, or a new tree. Raises ValueError for a node without a parent or with an invalid path."""
         self.last_zxid = last_zxid
         self._nodes: dict[str, Znode] = dict(nodes)
         self._children: dict[str, dict[str, None]] = {}
@@ -120,7 +120,7 @@ class ZnodeTree:
         )
 
     def apply(self, operations: Sequence[Operation], session_id: int, now_ms: int) -> Applied:
-        """Do all of ``operations`` or none; the error's ``operation_index`` names the one that failed."""
+        """Do all of ``operations`` or none; ``operation_index`` of the error is the index of the failed one."""
         zxid = self.last_zxid + 1
         applied = Applied(zxid, [], [], [])
         for index, operation in enumerate(operations):
@@ -135,11 +135,11 @@ class ZnodeTree:
         return applied
 
     def undo(self, applied: Applied) -> None:
-        """Take back the last change that `apply` made. Its zxid is not used again."""
+        """Undo the last change of `apply`. Its zxid is not used again."""
         self._restore(applied.rows)
 
     def ephemerals(self, owner: int | None = None) -> list[str]:
-        """The paths of all ephemeral nodes, or of one session's."""
+        """The paths of all ephemeral nodes, or of those of one session."""
         return sorted(
             path
             for path, node in self._nodes.items()

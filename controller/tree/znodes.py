@@ -1,6 +1,6 @@
-"""Every node of Kafka's tree that pybroker knows: its path, what it holds, how that is written (Kafka's ZkData).
+"""The nodes of Kafka's tree that pybroker uses: paths, contents and encoding (Kafka's ZkData).
 
-Decoding raises `ZnodeDecodeError`. JSON is compared by value, never by text: Kafka's order of keys varies.
+Decoding raises `ZnodeDecodeError`. JSON is compared by value, never by text, because Kafka's order of keys varies.
 """
 
 import re
@@ -73,7 +73,7 @@ PERSISTENT_PATHS = (
     LOG_DIR_EVENT_PATH,
     *(f"/config/{entity_type}" for entity_type in CONFIG_ENTITY_TYPES),
 )
-"""What a broker creates at its start, with the nodes above (Kafka's PersistentZkPaths)."""
+"""The nodes that a broker creates at its start, with their parents (Kafka's PersistentZkPaths)."""
 
 
 # -- /brokers/ids/N
@@ -81,7 +81,7 @@ PERSISTENT_PATHS = (
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address clients are told, and the listener it belongs to."""
+    """An advertised address, and its listener."""
 
     listener_name: str
     security_protocol: str
@@ -99,8 +99,10 @@ _SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class BrokerInfo:
-    """A broker that is up. ``host`` and ``port`` of the JSON are those of its first PLAINTEXT endpoint, for old
-    clients; ``version`` 5 (from IBP 2.7 on) is written, 1 to 5 are read."""
+    """A live broker. ``host`` and ``port`` in the JSON are those of its first PLAINTEXT endpoint, for old clients.
+
+    Version 5 (from IBP 2.7 on) is written, versions 1 to 5 are read.
+    """
 
     broker_id: int
     endpoints: tuple[Endpoint, ...]
@@ -188,7 +190,7 @@ def broker_path(broker_id: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
-    """A topic's id (None: it was made before IBP 2.8 and the controller has yet to give it one) and assignment."""
+    """A topic's assignment and id; the id is None for a topic created before IBP 2.8 that has none yet."""
 
     topic: str
     topic_id: UUID | None
@@ -251,7 +253,7 @@ def partition_state_path(partition: TopicPartition) -> str:
 
 
 def encode_partition_state(leadership: PartitionLeadership) -> bytes:
-    """The partition epoch is not in the data: it is the node's version."""
+    """The data of a state node. The partition epoch is the version of the node and not in the data."""
     state = leadership.leader_and_isr
     fields: dict[str, object] = {
         "controller_epoch": leadership.controller_epoch,
@@ -285,7 +287,7 @@ def decode_partition_state(partition: TopicPartition, data: bytes, version: int)
 
 @dataclass(frozen=True, slots=True)
 class ControllerInfo:
-    """``kraft_controller_epoch`` is −1 while the controller is a broker; None: written before Kafka 3.4."""
+    """``kraft_controller_epoch``: -1 while the controller is a broker; None if written before Kafka 3.4."""
 
     broker_id: int
     timestamp_ms: int
@@ -312,7 +314,7 @@ class ControllerInfo:
 
 
 def encode_number(value: int) -> bytes:
-    """Of /controller_epoch, and of offsets under /consumers."""
+    """The data of /controller_epoch, and of offsets under /consumers."""
     return str(value).encode()
 
 
@@ -359,10 +361,10 @@ def config_change_path(notification: str) -> str:
 
 
 def config_change_number(notification: str) -> int:
-    """The number that the tree gave a notification; they rise. ZnodeDecodeError."""
+    """The number of a notification; numbers rise. Raises ZnodeDecodeError."""
     digits = config_change_path(notification).removeprefix(CONFIG_CHANGE_PREFIX)
     if not digits.isdecimal():
-        raise ZnodeDecodeError(config_change_path(notification), "this is no name of a notification")
+        raise ZnodeDecodeError(config_change_path(notification), "this is not the name of a notification")
     return int(digits)
 
 
@@ -372,7 +374,7 @@ def encode_config_change(entity_path: str) -> bytes:
 
 
 def decode_config_change(path: str, data: bytes) -> str:
-    """The entity path; version 1 named type and entity apart."""
+    """The entity path; version 1 has separate fields for type and entity."""
     node = JsonNode.parse(path, data)
     if node.integer("version") == 1:
         return f"{node.text('entity_type')}/{node.text('entity_name')}"
@@ -397,7 +399,7 @@ class FeatureStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The finalized features (KIP-584); the node's version is their epoch. Version 1 of the JSON had a range."""
+    """The finalized features (KIP-584); the version of the node is their epoch. Version 1 of the JSON has a range."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
     status: FeatureStatus = FeatureStatus.ENABLED
@@ -424,7 +426,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdBlock:
-    """Producer ids ``first`` to ``last``, both included, that ``broker_id`` may hand out."""
+    """Producer ids ``first`` to ``last``, inclusive, that ``broker_id`` may give out."""
 
     broker_id: int
     first: int
@@ -449,7 +451,7 @@ def delete_topic_path(topic: str) -> str:
 
 
 def encode_reassignments(targets: Mapping[TopicPartition, Iterable[int]]) -> bytes:
-    """/admin/reassign_partitions: the replicas each partition is to have."""
+    """The data of /admin/reassign_partitions: the requested replicas of each partition."""
     partitions = [{**_partition_fields(tp), "replicas": list(replicas)} for tp, replicas in targets.items()]
     return encode_json({"version": 1, "partitions": partitions})
 
@@ -464,7 +466,7 @@ def decode_partition_list(path: str, data: bytes) -> list[TopicPartition]:
 
 
 def encode_log_dir_event(broker_id: int) -> bytes:
-    """Tells the controller that a log directory of this broker failed (event 1 is the only one)."""
+    """The notification that a log directory of this broker failed (event 1 is the only one)."""
     return encode_json({"version": 1, "broker": broker_id, "event": 1})
 
 
@@ -473,12 +475,12 @@ def decode_log_dir_event(path: str, data: bytes) -> int:
 
 
 def consumer_offset_path(group_id: str, partition: TopicPartition) -> str:
-    """Where OffsetCommit v0 keeps an offset, as `encode_number` writes it."""
+    """The node in which OffsetCommit v0 stores an offset, written by `encode_number`."""
     return f"{consumer_topics_path(group_id)}/{partition.topic}/{partition.partition}"
 
 
 def consumer_topics_path(group_id: str) -> str:
-    """The topics of which OffsetCommit v0 keeps offsets for a group."""
+    """The parent node of the topics for which OffsetCommit v0 stores offsets of a group."""
     return f"{CONSUMERS_PATH}/{group_id}/offsets"
 
 

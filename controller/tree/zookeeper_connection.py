@@ -1,4 +1,4 @@
-"""The connection to ZooKeeper: kazoo's client, on one thread, with a socket that can be let go of."""
+"""The connection to ZooKeeper: kazoo's client on one thread, with a socket that can be closed at once."""
 
 import logging
 import socket
@@ -19,21 +19,23 @@ from .zookeeper_settings import ZooKeeperSettings
 __all__ = ["KazooHandler", "new_client"]
 
 _kazoo_logger = logging.getLogger(__name__)
-_kazoo_logger.setLevel(logging.ERROR)  # its warnings tell of each attempt to connect; the store says what came of them
+_kazoo_logger.setLevel(logging.ERROR)  # it warns about each attempt to connect; the store logs the result
 
 
 class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Runs callbacks where they arise, on the thread of the connection, so that they keep their order; and holds the
-    socket, so that a session can be left without a goodbye."""
+    """Runs callbacks on the thread of the connection, in order, and keeps the socket.
+
+    With the socket, the connection can be closed without ending the session.
+    """
 
     def __init__(self, settings: ZooKeeperSettings, on_mistrust: Callable[[], None]) -> None:
-        """``on_mistrust`` is called, on the connection's thread, when the server's certificate is not to be trusted."""
+        """``on_mistrust`` is called, on the connection's thread, when the server's certificate is not trusted."""
         super().__init__()
         self._on_mistrust = on_mistrust
         self.last_failure = "no attempt ended yet"
         self.session_timeout_ms = settings.session_timeout_ms
-        """As the server granted it, once it has."""
-        # Of several servers one that does not answer must leave time for the others while the session lives.
+        """The timeout that the server granted, once it has."""
+        # A server that does not respond must leave time for the others while the session lives.
         self._timeout_s = settings.session_timeout_ms / 1000 / len(settings.servers.split(","))
         self._tls = settings.tls.context() if settings.tls is not None else None
         self._lock = threading.Lock()
@@ -41,7 +43,7 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self._is_severed = False
 
     def start(self) -> None:
-        """There are no threads to start: `running` stays False, and kazoo then calls back at once."""
+        """There are no threads to start: `running` stays False, so that kazoo calls back at once."""
 
     def stop(self) -> None:
         pass
@@ -64,8 +66,8 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
             self._is_severed = True
             current = self._socket
         if current is not None:
-            with suppress(OSError):  # it was not connected any more
-                # Not an SSLSocket's own, which would take TLS away under the thread that reads.
+            with suppress(OSError):  # it was no longer connected
+                # Not the method of SSLSocket, which would remove TLS while the other thread reads.
                 socket.socket.shutdown(current, socket.SHUT_RDWR)
 
     def _connect(self, address: tuple[str, int], hostname: str) -> socket.socket:
@@ -87,7 +89,7 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
         return connection
 
     def _hold(self, connection: socket.socket) -> None:
-        """Have `sever` reach it, also while it is being connected."""
+        """Keep the socket for `sever`, also while it is connecting."""
         with self._lock:
             if self._is_severed:
                 raise ConnectionAbortedError("the session is over")
@@ -111,7 +113,7 @@ def new_client(settings: ZooKeeperSettings, handler: KazooHandler) -> KazooClien
 
 
 def _note_what_servers_say(client: KazooClient, handler: KazooHandler) -> None:
-    """kazoo keeps to itself how long the server grants a session, and why there is none."""
+    """Record the granted session timeout and the reason of a refusal, which kazoo does not expose."""
     connection = client._connection
     invoke, expand = connection._invoke, connection._expand_client_hosts
 

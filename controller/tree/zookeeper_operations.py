@@ -1,4 +1,4 @@
-"""The tree's operations, results and errors in the words of kazoo, and back."""
+"""Translates operations, results and errors between `MetadataStore` and kazoo."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -60,19 +60,19 @@ _REFUSED = (
     "ZooKeeper does not let this broker do that: is pybroker.zookeeper.digest, or its certificate, that of the brokers"
     " who have made the node (zookeeper.set.acl)?"
 )
-# In a refused multi: what was done before the operation that failed, and what was not tried behind it.
+# Codes in a refused transaction: operations before the failed one, and operations after it.
 _NOT_TO_BLAME = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
 
 
 class KazooOperations:
-    """``root`` is where the tree begins on the server."""
+    """``root``: the path on the server where the tree begins."""
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         self.root = settings.root
         self._settings = settings
 
     def real(self, path: str) -> str:
-        """Where ``path`` lies on the server."""
+        """The path of ``path`` on the server."""
         return (self.root + path if path != "/" else self.root) or "/"
 
     def path_of(self, real: str) -> str:

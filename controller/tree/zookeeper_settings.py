@@ -1,4 +1,4 @@
-"""What a session on ZooKeeper is opened with, taken from the settings."""
+"""The settings of a session with ZooKeeper."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ _OPEN_TO_ALL = "/consumers"
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperSettings:
-    """``servers``: ``host:port`` pairs with commas between them. ``root``: where the tree begins there, "" at the
-    root, else a path without a slash at its end."""
+    """``servers``: ``host:port`` pairs, separated by commas. ``root``: the path where the tree begins, without a final
+    slash; "" for the root."""
 
     servers: str
     root: str
@@ -23,10 +23,10 @@ class ZooKeeperSettings:
     max_in_flight: int = 10
     set_acl: bool = False
     credentials: str | None = None
-    """``user:password`` for ZooKeeper's scheme ``digest``."""
+    """``user:password`` for ZooKeeper's digest authentication."""
     tls: TlsSettings | None = None
     is_guarded: bool = False
-    """Whether a process beside this one ends the session when this one dies (`session_guard.py`)."""
+    """Whether a second process ends the session when this process dies (`session_guard.py`)."""
 
     @classmethod
     def from_config(cls, config: Config) -> "ZooKeeperSettings":
@@ -46,9 +46,9 @@ class ZooKeeperSettings:
         )
 
     def may_be_read_by_all(self, path: str) -> bool:
-        """With ``set_acl``: whether others than this cluster's brokers may read a node (Kafka's ZkData)."""
+        """With ``set_acl``: whether everyone may read a node (Kafka's ZkData)."""
         return not path.startswith(_SENSITIVE)
 
     def may_be_changed_by_all(self, path: str) -> bool:
-        """Old consumers write below /consumers."""
+        """Whether everyone may write a node: old consumers write below /consumers."""
         return not self.set_acl or path == _OPEN_TO_ALL

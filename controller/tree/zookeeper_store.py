@@ -1,14 +1,13 @@
 """The metadata tree in ZooKeeper, through kazoo: one object is one session.
 
-kazoo has one thread for the connection. Everything that happens there (results, watches, the session's states) is
-posted to the event loop in the order in which it came (`zookeeper_connection.py` keeps kazoo from spreading it over
-threads of its own), and decided on the loop. What kazoo does otherwise than `MetadataStore` promises is mended here:
+kazoo's thread posts everything (results, watches, session states) to the event loop, in order, where it is handled.
+kazoo differs from the guarantees of `MetadataStore`; this store corrects that:
 
-- It forgets watches with each connection. They are kept in `session_watches.py`, and armed again, each by a read that
-  tells what was missed, before anything that waited for the new connection.
-- It lets operations of a lost connection run in the next one, and opens a new session when one expired. Here the first
-  sign of a lost connection fails all that was asked; a session that is over refuses to be connected again.
-- Operations of which ZooKeeper shall not have more than ``zookeeper.max.in.flight.requests`` at a time wait here.
+- kazoo forgets watches with each connection. `session_watches.py` keeps them. After a reconnection each is set again by
+  a read that reveals missed changes, before any waiting operation is sent.
+- kazoo repeats operations of a lost connection on the next one, and opens a new session after an expiry. Here the first
+  sign of a lost connection fails all pending writes, and an expired session is not connected again.
+- Operations beyond ``zookeeper.max.in.flight.requests`` wait here.
 """
 
 import asyncio
@@ -65,7 +64,7 @@ _KILL_GRACE_S = 1.0
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """``ask`` starts it in kazoo and gives its AsyncResult; a request that is refused here has an outcome at once."""
+    """``ask`` starts the request in kazoo. A request refused here has an outcome at once."""
 
     path: str | None
     ask: Callable[[], Any]
@@ -73,13 +72,13 @@ class _Request:
     future: "Future[Any] | None"
     outcome: Any = _PENDING
     is_read: bool = False
-    """It is asked again when its connection breaks."""
+    """Whether it is repeated when its connection breaks."""
     takes_missing: bool = False
-    """``result_of`` is called with None when there is no node."""
+    """Whether ``result_of`` is called with None when the node does not exist."""
 
 
 class ZooKeeperStore(MetadataStore):
-    """Open with `ZooKeeperStore.open`."""
+    """A session; open it with `ZooKeeperStore.open`."""
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         self._settings = settings
@@ -89,7 +88,7 @@ class ZooKeeperStore(MetadataStore):
         self._client = new_client(settings, self._handler)
         self._session_id = 0
         self.credentials: tuple[int, bytes] = (0, b"")
-        """The session's id and password: who has them can take it up, or end it."""
+        """Id and password of the session, with which it can be continued or ended."""
         self._opened: Future[None] = self._loop.create_future()
         self._is_connected = False
         self._end: MetadataStoreError | None = None
@@ -103,29 +102,32 @@ class ZooKeeperStore(MetadataStore):
         self._inbox: list[Callable[[], None]] = []
         self._inbox_lock = threading.Lock()
         self._asking_lock = threading.Lock()
-        """Held until a request has told kazoo where its result is to go. A result that is there before comes from the
-        loop's thread: meanwhile no watch may tell of a later change, for which nobody would be found."""
+        """Locked until kazoo knows the callback of a request. A result may arrive before that, from the loop's thread;
+        meanwhile no watch may report a later change, because its owner would not be known yet."""
 
     @classmethod
     async def open(cls, settings: ZooKeeperSettings) -> "ZooKeeperStore":
-        """Begin a session. StoreUnreachableError: there was none within ``connection_timeout_ms``, or no connection can
-        be begun; NotAuthorizedError; SessionExpiredError: it is over already; ConfigError: files for TLS cannot be
-        read. Cancelled, it leaves nothing behind."""
+        """Begin a session.
+
+        Raises StoreUnreachableError (no session within ``connection_timeout_ms``), NotAuthorizedError,
+        SessionExpiredError (the session is over already), and ConfigError (files for TLS cannot be read). A cancelled
+        call leaves nothing open.
+        """
         store = cls(settings)
         store._client.add_listener(store._on_kazoo_state)
         try:
             store._client.start_async()
-        except (OSError, RuntimeError) as error:  # no descriptors, or no threads, are left just now
+        except (OSError, RuntimeError) as error:  # out of descriptors or threads
             store._client.close()
-            raise StoreUnreachableError(None, f"no session with ZooKeeper can be begun: {error}") from error
+            raise StoreUnreachableError(None, f"no session with ZooKeeper can be started: {error}") from error
         try:
             async with asyncio.timeout(settings.connection_timeout_ms / 1000):
                 await store._opened
             await store._ensure_root()
-            if store._end is not None:  # it ended before anybody could hear so
+            if store._end is not None:  # it ended before a listener could be told
                 raise store._end
         except TimeoutError:
-            why = store._handler.last_failure  # before the end of the attempt under way is one, too
+            why = store._handler.last_failure  # read it before the end of this attempt becomes the last failure
             store.kill()
             raise StoreUnreachableError(
                 None,
@@ -151,7 +153,7 @@ class ZooKeeperStore(MetadataStore):
 
     @property
     def session_timeout_ms(self) -> int:
-        """The server may have made it longer, or shorter, than what was asked for."""
+        """The granted timeout; the server may have changed the requested one."""
         return self._handler.session_timeout_ms
 
     # -- operations
@@ -217,7 +219,7 @@ class ZooKeeperStore(MetadataStore):
 
     def multi(self, operations: Sequence[Operation]) -> "Future[list[OperationResult]]":
         operations = list(operations)
-        if not operations:  # nothing to ask, but it has its turn
+        if not operations:  # no request, but the order of results must hold
             return self._start(None, lambda: None, lambda _: [], outcome=[])
 
         def ask() -> Any:
@@ -241,7 +243,7 @@ class ZooKeeperStore(MetadataStore):
     # -- the end
 
     async def close(self) -> None:
-        """End the session. Without a connection it is left to expire."""
+        """End the session. Without a connection it expires later."""
         if self._end is not None:
             return
         self._end = StoreClosedError(None, "the metadata store is closed")
@@ -279,7 +281,7 @@ class ZooKeeperStore(MetadataStore):
         self._leave(None if guard is None else guard.wait).join(_KILL_GRACE_S)
 
     def _leave(self, then: Callable[[], None] | None) -> threading.Thread:
-        """Let go of the session without a goodbye; ``then`` may block."""
+        """Close the connection without ending the session; ``then`` may block."""
         self._handler.sever()
 
         def end() -> None:
@@ -303,11 +305,11 @@ class ZooKeeperStore(MetadataStore):
         return None if supervisor is None else supervisor.release()
 
     def _stop_client(self) -> None:
-        """Ends kazoo's thread. Blocks."""
+        """End kazoo's thread. Blocks."""
         try:
             self._client.stop()
             self._client.close()
-        except Exception as error:  # kazoo's own way to say that its thread did not end
+        except Exception as error:  # kazoo raises this when its thread did not end
             logger.warning("ZooKeeper: the connection could not be ended: %s", error)
 
     # -- requests and results
@@ -340,7 +342,7 @@ class ZooKeeperStore(MetadataStore):
         return future
 
     def _pump(self) -> None:
-        """Ask for what waits, as far as that may be, and hand out what has its turn."""
+        """Send waiting requests up to the limit, and deliver results in order."""
         while self._is_connected and self._waiting and len(self._asked) < self._settings.max_in_flight:
             request = self._waiting.popleft()
             self._asked.append(request)
@@ -355,9 +357,9 @@ class ZooKeeperStore(MetadataStore):
 
     def _answered(self, request: _Request, outcome: Any) -> None:
         if request.outcome is not _PENDING:
-            return  # it failed with its connection
+            return  # it already failed with its connection
         if isinstance(outcome, kazoo_errors.ConnectionLoss | kazoo_errors.ConnectionClosedError):
-            self._is_connected = False  # kazoo's word on that comes behind, and settles all that was asked
+            self._is_connected = False  # kazoo's event follows, and settles all pending requests
             return
         request.outcome = outcome
         self._complete_answered()
@@ -383,16 +385,16 @@ class ZooKeeperStore(MetadataStore):
                 request.future.set_result(result)
 
     def _settle_asked(self) -> None:
-        """Their connection is lost: writes have failed, reads wait for the next one, in their order before the rest."""
+        """After a lost connection: fail pending writes, and queue pending reads before the other requests."""
         again: list[_Request] = []
         while self._asked:
             request = self._asked.popleft()
             if request.is_read and request.outcome is _PENDING:
-                again.append(replace(request))  # another object: what kazoo may still say of this one is void
+                again.append(replace(request))  # a new object: results of the old one are ignored
                 request.outcome = None
                 continue
             if request.outcome is _PENDING:
-                request.outcome = ConnectionLossError(request.path, "the connection broke before the answer")
+                request.outcome = ConnectionLossError(request.path, "the connection broke before the response")
             self._complete(request)
         self._waiting.extendleft(reversed(again))
 
@@ -424,7 +426,7 @@ class ZooKeeperStore(MetadataStore):
         elif state == KazooState.SUSPENDED:
             self._post(self._disconnected)
         elif state == KazooState.LOST:
-            self._handler.sever()  # kazoo would begin another session
+            self._handler.sever()  # kazoo would open a new session
             is_refused = self._client.client_state == KeeperState.AUTH_FAILED
             self._post(partial(self._lost, is_refused))
 
@@ -436,7 +438,7 @@ class ZooKeeperStore(MetadataStore):
             try:
                 self._loop.call_soon_threadsafe(self._take_inbox)
             except RuntimeError:
-                return  # the loop is closed: nobody listens any more
+                return  # the loop is closed
 
     # -- on the loop
 
@@ -451,7 +453,7 @@ class ZooKeeperStore(MetadataStore):
             return
         client_id = self._client.client_id
         if client_id is None:
-            return  # it is gone again, which is the next that is heard
+            return  # it is lost again; that event follows
         self._is_connected = True
         if not self._session_id:
             self.credentials = client_id
@@ -459,7 +461,7 @@ class ZooKeeperStore(MetadataStore):
             self._set_guard()
             _settle(self._opened)
         else:
-            logger.info("ZooKeeper: connected again, session 0x%x goes on", self._session_id)
+            logger.info("ZooKeeper: connected again, session 0x%x continues", self._session_id)
             self._tell(SessionEvent.CONNECTED)
             self._waiting.extendleft(reversed(self._arming_again()))
         self._pump()
@@ -468,7 +470,7 @@ class ZooKeeperStore(MetadataStore):
         if isinstance(self._end, SessionExpiredError) or not self._session_id:
             return
         if self._is_connected or self._asked:
-            logger.warning("ZooKeeper: the connection is lost, session 0x%x waits for another", self._session_id)
+            logger.warning("ZooKeeper: the connection of session 0x%x is lost, connecting again", self._session_id)
         self._is_connected = False
         self._settle_asked()
         self._pump()
@@ -476,13 +478,13 @@ class ZooKeeperStore(MetadataStore):
             self._tell(SessionEvent.DISCONNECTED)
 
     def _server_mistrusted(self) -> None:
-        """Waiting would not help the first connection. Later ones may meet a server that is being mended."""
+        """Fail the first connection at once, because waiting would not help; later ones retry."""
         if not self._opened.done():
             reason = f"no session with ZooKeeper at {self._settings.servers}: {self._handler.last_failure}"
             self._opened.set_exception(StoreUnreachableError(None, reason))
 
     def _lost(self, is_refused: bool) -> None:
-        """The session is over: expired, or closed by us."""
+        """The session is over: it expired, or this store closed it."""
         self._is_connected = False
         if is_refused and not self._opened.done():
             self._opened.set_exception(NotAuthorizedError(None, "ZooKeeper refuses pybroker.zookeeper.digest"))

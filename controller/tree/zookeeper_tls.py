@@ -1,4 +1,4 @@
-"""TLS to ZooKeeper: Kafka's settings as a context of Python's ssl. Key stores are files in PEM."""
+"""Builds Python's SSL context for ZooKeeper from Kafka's settings. Key stores are PEM files."""
 
 import ssl
 from collections.abc import Callable
@@ -20,8 +20,8 @@ _PREFIX = "zookeeper.ssl."
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """``key_store``: a PEM file with a private key and its certificates. ``trust_store``: one with certificates of
-    authorities; None: those of the system."""
+    """``key_store``: a PEM file with a private key and its certificates. ``trust_store``: a PEM file with certificates
+    of authorities; None: those of the system."""
 
     key_store: str | None
     key_password: str | None
@@ -32,7 +32,7 @@ class TlsSettings:
 
     @classmethod
     def from_config(cls, config: Config) -> "TlsSettings | None":
-        """None: ``zookeeper.ssl.client.enable`` is off. ConfigError: a store of another format, an unknown version."""
+        """None if ``zookeeper.ssl.client.enable`` is off. Raises ConfigError for a store of another format."""
         if not config.boolean("zookeeper.ssl.client.enable"):
             return None
         versions = config.optional_list("zookeeper.ssl.enabled.protocols")
@@ -54,7 +54,7 @@ class TlsSettings:
         )
 
     def context(self) -> ssl.SSLContext:
-        """ConfigError: a file cannot be read, or is none of PEM."""
+        """The context. Raises ConfigError when a file cannot be read or is not PEM."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = self.checks_host_name
         allowed = [_VERSIONS[version] for version in self.versions]
@@ -66,7 +66,7 @@ class TlsSettings:
         else:
             _read("truststore.location", lambda: context.load_verify_locations(self.trust_store))
         if self.key_store is not None:
-            # Without a password OpenSSL would ask at the terminal.
+            # Without a password OpenSSL would prompt on the terminal.
             password = self.key_password or ""
             _read("keystore.location", lambda: context.load_cert_chain(str(self.key_store), password=lambda: password))
         return context
@@ -75,7 +75,7 @@ class TlsSettings:
 def _pem(store: str, location: str | None, kind: str | None) -> str | None:
     if location is None:
         return None
-    # ZooKeeper's client goes by the file's ending where no type is given.
+    # Without a type, ZooKeeper's client uses the suffix of the file.
     is_pem = kind.upper() == "PEM" if kind is not None else location.lower().endswith(".pem")
     if not is_pem:
         raise ConfigError(

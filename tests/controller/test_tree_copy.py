@@ -182,7 +182,7 @@ async def test_failed_copy_names_nodes_it_leaves_because_another_client_changed_
         raise ConnectionLossError(None, "the connection broke before the answer")
 
     losing = patch.object(type(zookeeper), "multi", lambda _, operations: lose_the_first_answer(operations))
-    with losing, pytest.raises(MetadataStoreError, match="/config, /config/0, /config/1, … may be this copy's"):
+    with losing, pytest.raises(MetadataStoreError, match="/config, /config/0, /config/1, … may belong to this copy"):
         await write_tree(zookeeper, IN_PARTS, at_once=False)
     assert (await zookeeper.get("/config/7"))[0] == b"a broker's"
 
@@ -209,7 +209,7 @@ async def test_a_copy_says_what_stays_when_it_cannot_look(zookeeper: MetadataSto
         raise ConnectionLossError(None, "the connection broke before the answer")
 
     losing = patch.object(type(zookeeper), "multi", lambda _, operations: lose(operations))
-    with losing, pytest.raises(MetadataStoreError, match="what had been written could not be removed"):
+    with losing, pytest.raises(MetadataStoreError, match="the written nodes could not be deleted"):
         await write_tree(zookeeper, IN_PARTS, at_once=False)
 
 
