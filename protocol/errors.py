@@ -168,6 +168,14 @@ class KafkaError(Exception):
         return self.message or self.description
 
 
+def known_error_code(code: int) -> ErrorCode:
+    """The member of ErrorCode; UNKNOWN_SERVER_ERROR for a code of a later version."""
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 def error_for(code: int, message: str | None = None) -> KafkaError:
     """The exception for an error code; a code that this version does not know is an UnknownServerError.
 

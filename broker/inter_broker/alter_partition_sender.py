@@ -1,18 +1,18 @@
-"""Changes of ISRs on their way to the controller (Kafka: AlterPartitionManager).
+"""Sends changes of ISRs to the controller as AlterPartition requests (Kafka: AlterPartitionManager).
 
-One request is in flight at a time; what is proposed meanwhile goes with the next one, all in one. It is sent until it
-is answered: until then the leader counts with both outcomes.
+One request is in flight at a time; changes proposed meanwhile go together with the next one. A request is retried until
+it is answered. Until then the leader reckons with both outcomes.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from ...base.topic_partition import TopicPartition
-from ...protocol.codec import NULL_UUID, Message
-from ...protocol.errors import ErrorCode
+from ...protocol.codec import NULL_UUID
+from ...protocol.errors import ErrorCode, known_error_code
 from ...protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -23,8 +23,9 @@ from ...protocol.messages.alter_partition import (
 )
 from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
+from .controller_link import Controller
 
-__all__ = ["IsrChanges"]
+__all__ = ["AlterPartitionSender"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,14 +37,8 @@ _UNKNOWN_EPOCH = -1
 Proposal = tuple[Partition, PendingIsr]
 
 
-class Controller(Protocol):
-    """A `ControllerLink`."""
-
-    async def ask(self, request: Message, version: int, *, give_up_after_ms: int | None = None) -> Any: ...
-
-
 class IsrSettlement(Protocol):
-    """`PartitionSet`, as far as this place needs it."""
+    """The part of `PartitionSet` that takes the outcome of a change."""
 
     def isr_change_accepted(
         self, partition: Partition, change: PendingIsr, isr: Iterable[int], leader_epoch: int, partition_epoch: int
@@ -52,9 +47,9 @@ class IsrSettlement(Protocol):
     def isr_change_refused(self, partition: Partition, change: PendingIsr, error: ErrorCode) -> bool: ...
 
 
-class IsrChanges:
-    """``broker_epoch`` is that of this broker's registration; ``version`` of AlterPartition the controller reads.
-    ``broken`` hears of a bug."""
+class AlterPartitionSender:
+    """``broker_epoch()``: the epoch of this broker's registration; ``version``: of AlterPartition. ``broken`` is called
+    with an unexpected exception."""
 
     def __init__(
         self,
@@ -76,10 +71,10 @@ class IsrChanges:
         self._waiting: dict[TopicPartition, Proposal] = {}
         self._task: asyncio.Task[None] | None = None
         self._refused: int = ErrorCode.NONE
-        """How the last request was answered as a whole: who is not registered asks often, and says so once."""
+        """Error code of the last whole response; repeated ones are logged at debug level."""
 
     def propose(self, partition: Partition, change: PendingIsr) -> None:
-        """Send ``change``, which ``partition`` has noted as pending. A former one that has not been sent is void."""
+        """Send ``change``, which ``partition`` has noted as pending. It replaces an earlier unsent change."""
         self._waiting[partition.topic_partition] = (partition, change)
         if self._task is None:
             self._task = self._loop.create_task(self._run(), name="isr-changes")
@@ -101,15 +96,15 @@ class IsrChanges:
                 if proposals and not await self._send(proposals):
                     await asyncio.sleep(RETRY_SECONDS)
         except ConnectionError:
-            logger.debug("the broker stops: ISR changes are not sent any more")
-        except Exception as error:  # a bug: a leader would wait for the answer for ever
-            logger.exception("ISR changes cannot be sent any more")
+            logger.debug("the broker stops and sends no more ISR changes")
+        except Exception as error:  # a bug; without `broken` a leader would wait forever
+            logger.exception("a bug: no more ISR changes can be sent")
             self._broken(error)
         finally:
             self._task = None
 
     def _still_pending(self) -> dict[TopicPartition, Proposal]:
-        """Without those that an order of the controller has overtaken."""
+        """The waiting changes, without those that a LeaderAndIsr request has made void."""
         return {
             topic_partition: (partition, change)
             for topic_partition, (partition, change) in self._waiting.items()
@@ -117,14 +112,15 @@ class IsrChanges:
         }
 
     async def _send(self, proposals: dict[TopicPartition, Proposal]) -> bool:
-        """Returns whether all of it is settled; what is not waits again."""
+        """Returns whether all changes are settled; the others are queued again."""
         has_ids = all(partition.topic_id is not None for partition, _ in proposals.values())
         version = self._version if has_ids else min(self._version, _FIRST_WITH_TOPIC_IDS - 1)
         request = self._request(proposals, version)
         response: AlterPartitionResponse = await self._controller.ask(request, version)
         if response.error_code:
             level = logging.DEBUG if response.error_code == self._refused else logging.WARNING
-            logger.log(level, "ISR changes are refused: %s", _name(response.error_code))
+            code = known_error_code(response.error_code)
+            logger.log(level, "the controller refused ISR changes, they are retried: %s", code.name)
             self._refused = response.error_code
             self._wait_again(proposals)
             return False
@@ -166,7 +162,7 @@ class IsrChanges:
         )
 
     def _epoch_of(self, partition: Partition, broker_id: int) -> int:
-        """In which life a broker caught up (KIP-903)."""
+        """The broker epoch in which a follower caught up (KIP-903)."""
         if broker_id == self._broker_id:
             return self._broker_epoch()
         replica = partition.leader.replicas.get(broker_id) if partition.leader is not None else None
@@ -186,7 +182,7 @@ class IsrChanges:
         }
 
     def _settle(self, partition: Partition, change: PendingIsr, answer: ResponsePartitionData | None) -> bool:
-        """False: it is to be sent again."""
+        """Hand the outcome to the partition. False: the change must be sent again."""
         topic_partition = partition.topic_partition
         if answer is not None and not answer.error_code:
             logger.info("%s: the ISR is %s, partition epoch %d", topic_partition, answer.isr, answer.partition_epoch)
@@ -194,21 +190,10 @@ class IsrChanges:
                 partition, change, answer.isr, answer.leader_epoch, answer.partition_epoch
             )
             return True
-        code = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else _code(answer.error_code)
+        code = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else known_error_code(answer.error_code)
         logger.info("%s: the ISR stays %s: %s", topic_partition, sorted(change.committed.members), code.name)
         return not self._partitions.isr_change_refused(partition, change, code)
 
     def _wait_again(self, proposals: dict[TopicPartition, Proposal]) -> None:
-        """Behind what was proposed for the same partition meanwhile."""
+        """Queue changes again, unless the same partition has proposed another one meanwhile."""
         self._waiting = {**proposals, **self._waiting}
-
-
-def _code(code: int) -> ErrorCode:
-    try:
-        return ErrorCode(code)
-    except ValueError:  # of a later version than ours
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-def _name(code: int) -> str:
-    return _code(code).name

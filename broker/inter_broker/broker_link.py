@@ -6,16 +6,24 @@ to do: nobody knows whether the other broker carried them out.
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from ...config.config import Config
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.client import ClientConnection, ConnectionFailed, Event
 from ...protocol.codec import Message
 
-__all__ = ["Address", "BrokerLink"]
+__all__ = ["Address", "BrokerLink", "Link"]
 
 Address = tuple[str, int]
+
+
+class Link(Protocol):
+    """The part of a `BrokerLink` that its users need; tests pass their own."""
+
+    async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
+    def kill(self) -> None: ...
+    async def close(self) -> None: ...
 
 
 class BrokerLink:

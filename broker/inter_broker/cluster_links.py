@@ -1,6 +1,6 @@
-"""What ties a broker to the others of its cluster: fetchers from leaders, and the way to the controller.
+"""Wires the parts of a broker that talk to other brokers: replica fetchers, controller link, ISR changes.
 
-Made where there can be other brokers. The parts are wired here; what each does stands in its own file.
+Created only when there can be other brokers.
 """
 
 import asyncio
@@ -30,16 +30,16 @@ from ..coordinator.group.partitioning import partition_for_key
 from ..metadata.metadata_cache import MetadataCache
 from ..network.request import ConnectionInfo
 from ..requests.context import Handler, RequestContext
-from .alter_partition_sender import IsrChanges
+from .alter_partition_sender import AlterPartitionSender
 from .broker_link import Address, BrokerLink
-from .controller_client import ProducerIdsOfController, TopicsOfController
+from .controller_client import ProducerIdClient, TopicCreationClient
 from .controller_link import ControllerLink, LocalController, LocalHandler
 from .leaving import Successors, hand_over_leaderships
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
 if TYPE_CHECKING:
-    from .transaction_verification import TransactionQuestions
+    from .transaction_verification import TransactionVerification
 
 __all__ = ["ClusterLinks"]
 
@@ -50,11 +50,11 @@ _NO_LEADER = -1
 _LOOKS = 1_000
 _BETWEEN_LOOKS_S = 0.005
 _LOOKS_AT_THE_LAST_REQUESTS = 20
-"""A tenth of a second: what clients sent before they heard of another leader has come by then."""
+"""A tenth of a second: requests sent before clients learned of the new leader have arrived by then."""
 
 
 class ClusterLinks:
-    """``broker_epoch`` is that of this broker's registration."""
+    """``broker_epoch()``: the epoch of this broker's registration."""
 
     dynamic_settings = (
         "num.replica.fetchers",
@@ -62,7 +62,7 @@ class ClusterLinks:
         "follower.replication.throttled.rate",
         _VERIFICATION,
     )
-    """Those that `update_config` acts on."""
+    """The settings that `update_config` applies."""
 
     def __init__(
         self,
@@ -101,29 +101,31 @@ class ClusterLinks:
             local={key: self._called_directly(handler) for key, handler in controller.handlers.items()},
             timeout_ms=config.int("controller.socket.timeout.ms"),
         )
-        self._isr_changes = IsrChanges(
+        self._alter_partition = AlterPartitionSender(
             loop, self.controller, partitions, broker_id, broker_epoch, self._versions.alter_partition, broken
         )
-        self._transaction_questions: TransactionQuestions | None = None
+        self._transaction_verification: TransactionVerification | None = None
         self.transactions = TransactionChecks(
             partitions, self._ask_about_transaction, clock_ms, is_enabled=config.boolean(_VERIFICATION)
         )
 
     def topic_creation(self, admin: TopicAdmin) -> AutoTopicCreation:
-        """Topics that clients ask for and nobody has made, also where this broker is not the controller."""
-        topics = TopicsOfController(
+        """Creates missing topics that clients ask for, also when this broker is not the controller."""
+        topics = TopicCreationClient(
             self.controller, self._versions.create_topics, admin, self._is_controller, lambda: self._config
         )
         return AutoTopicCreation(topics, self._config)
 
     def producer_ids(self) -> ProducerIds:
         version = self._versions.allocate_producer_ids
-        blocks = ProducerIdsOfController(self.controller, version, self._broker_id, self._broker_epoch)
+        blocks = ProducerIdClient(self.controller, version, self._broker_id, self._broker_epoch)
         return ProducerIds(blocks.next_block)
 
     async def meets_kafka(self) -> bool | None:
-        """Whether some other broker that is alive is one of Kafka's, which with ZooKeeper never serve
-        DescribeTopicPartitions. None: not everybody has said so, or the controller has not told yet who is alive."""
+        """Whether another live broker is Apache Kafka, which never serves DescribeTopicPartitions with ZooKeeper.
+
+        None: some brokers have not answered, or the live brokers are not known yet.
+        """
         broker_ids = self._cache.broker_ids
         are_all_known = bool(broker_ids)
         for broker_id in broker_ids:
@@ -135,7 +137,7 @@ class ClusterLinks:
         return False if are_all_known else None
 
     async def _lacks(self, api: ApiKey, broker_id: int) -> bool | None:
-        """Whether the broker says that it does not serve the API; None when it says nothing."""
+        """Whether the broker's ApiVersions lack the API; None when it does not answer."""
         link = self._link_to(lambda: self._address_of(broker_id))
         try:
             answer: ApiVersionsResponse = await link.ask(
@@ -148,11 +150,11 @@ class ClusterLinks:
         return api not in (each.api_key for each in answer.api_keys)
 
     def propose_isr(self, partition: Partition, change: PendingIsr) -> None:
-        """See `IsrChanges.propose`."""
-        self._isr_changes.propose(partition, change)
+        """See `AlterPartitionSender.propose`."""
+        self._alter_partition.propose(partition, change)
 
     def update_config(self, config: Config) -> None:
-        """Go by settings that were changed while the broker runs."""
+        """Apply changed dynamic settings."""
         self._config = config
         self.transactions.is_enabled = config.boolean(_VERIFICATION)
         self.fetchers.resize(config.int("num.replica.fetchers"))
@@ -160,7 +162,7 @@ class ClusterLinks:
         self.fetchers.wake()
 
     async def leave(self) -> None:
-        """Before the broker stops: have others lead what it leads, if there are others."""
+        """Controlled shutdown: have other brokers lead this broker's partitions before it stops."""
         config = self._config
         if not config.boolean("controlled.shutdown.enable") or self._broker_epoch() < 0:
             return
@@ -175,22 +177,26 @@ class ClusterLinks:
             backoff_ms=config.int("controlled.shutdown.retry.backoff.ms"),
         )
         if is_done and has_led:
-            await self._hear_that_others_lead()
+            await self._await_follower_role()
             await self._refuse_the_last_requests()
 
-    async def _hear_that_others_lead(self) -> None:
-        """The orders to follow come by another connection than the controller's answer. Who stopped before them would
-        keep its producers waiting for followers that fetch from someone else by now."""
+    async def _await_follower_role(self) -> None:
+        """Wait for the controller's requests to follow, which come on another connection than its response.
+
+        If the broker stopped before them, its producers would wait for followers that fetch from the new leader.
+        """
         for _ in range(_LOOKS):
             if not self._leads_for_others():
                 return
             await asyncio.sleep(_BETWEEN_LOOKS_S)
-        logger.warning("the controller's orders to follow have not come: this broker stops as leader")
+        logger.warning("this broker stops as a leader: the controller's requests to follow have not come")
 
     async def _refuse_the_last_requests(self) -> None:
-        """Producers hear of another leader by being refused once. Who sent something at the very moment would see the
-        connection end instead, and not know what became of it. In looks, so that on a busy machine others have as many
-        turns in between."""
+        """Keep serving a moment longer, so that requests on their way are refused as not-leader.
+
+        Otherwise their clients would see the connection end and not know whether the request was carried out. Many
+        short waits give other tasks as many chances to run on a busy machine.
+        """
         for _ in range(_LOOKS_AT_THE_LAST_REQUESTS):
             await asyncio.sleep(_BETWEEN_LOOKS_S)
 
@@ -200,40 +206,40 @@ class ClusterLinks:
 
     def kill(self) -> None:
         self.fetchers.kill()
-        self._isr_changes.kill()
-        if self._transaction_questions is not None:
-            self._transaction_questions.kill()
+        self._alter_partition.kill()
+        if self._transaction_verification is not None:
+            self._transaction_verification.kill()
         self.controller.kill()
 
     async def stop_asking(self) -> None:
-        """Before the connections are closed: whatever clients wait for that others are asked about, they are told now
-        to try again, elsewhere."""
-        await self._isr_changes.close()
-        if self._transaction_questions is not None:
-            await self._transaction_questions.close()
+        """Fail requests to other brokers on which clients wait, so that clients retry elsewhere. Before connections
+        are closed."""
+        await self._alter_partition.close()
+        if self._transaction_verification is not None:
+            await self._transaction_verification.close()
         await self.controller.close()
 
     async def close(self) -> None:
-        await self.stop_asking()  # where the start came to no connections
+        await self.stop_asking()  # if the start failed before there were connections
         await self.fetchers.close()
 
     # -- links
 
     def _ask_about_transaction(self, part: TransactionPart, answered: Callable[[ErrorCode], None]) -> None:
-        if self._transaction_questions is None:
-            from .transaction_verification import TransactionQuestions  # most clusters see no transaction
+        if self._transaction_verification is None:
+            from .transaction_verification import TransactionVerification  # most clusters see no transaction
 
-            self._transaction_questions = TransactionQuestions(
+            self._transaction_verification = TransactionVerification(
                 self._loop,
                 coordinator_of=self._coordinator_of,
                 link_to=lambda broker_id: self._link_to(lambda: self._address_of(broker_id)),
                 timeout_ms=self._config.int("request.timeout.ms"),
                 broken=self._broken,
             )
-        self._transaction_questions.ask(part, answered)
+        self._transaction_verification.ask(part, answered)
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
-        """The broker that coordinates it, when that is alive. This one coordinates no transactions."""
+        """The live broker that coordinates the transactional id. This broker coordinates no transactions."""
         count = self._cache.partition_count(TRANSACTION_STATE_TOPIC)
         if not count:
             return None

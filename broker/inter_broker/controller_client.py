@@ -1,12 +1,10 @@
-"""What a broker that is not the controller has it do for its clients: topics that are missing, producer ids."""
+"""Asks the controller for the things that clients of this broker need: missing topics and producer ids."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
 
 from ...config.config import Config
 from ...controller.topic_admin import USE_DEFAULT, NewTopic, TopicAdmin
 from ...controller.tree.znodes import ProducerIdBlock
-from ...protocol.codec import Message
 from ...protocol.errors import CoordinatorLoadInProgressError, ErrorCode, LeaderNotAvailableError, error_for
 from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from ...protocol.messages.create_topics import (
@@ -16,21 +14,16 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from .controller_link import Controller
 
-__all__ = ["ProducerIdsOfController", "TopicsOfController"]
+__all__ = ["ProducerIdClient", "TopicCreationClient"]
 
-_PATIENCE_MS = 5_000
-"""A client waits meanwhile; after that it is told to ask again."""
-
-
-class Controller(Protocol):
-    """A `ControllerLink`."""
-
-    async def ask(self, request: Message, version: int, *, give_up_after_ms: int | None = None) -> Any: ...
+_TIMEOUT_MS = 5_000
+"""Meanwhile a client waits; afterwards it is told to retry."""
 
 
-class TopicsOfController:
-    """Creates topics: by ``admin`` where this broker is controller, else by asking who is (CreateTopics)."""
+class TopicCreationClient:
+    """Creates topics by ``admin`` if this broker is the controller, else by a CreateTopics request to it."""
 
     def __init__(
         self,
@@ -47,14 +40,14 @@ class TopicsOfController:
         self._config = config
 
     async def create(self, topic: NewTopic) -> None:
-        """Raises what `TopicAdmin.create` raises; LeaderNotAvailableError when no controller answers in time."""
+        """Raises as `TopicAdmin.create` does, and LeaderNotAvailableError when no controller answers in time."""
         if self._is_active():
             await self._admin.create(topic)
             return
-        request = CreateTopicsRequest(topics=[self._wish(topic)], timeout_ms=_PATIENCE_MS)
+        request = CreateTopicsRequest(topics=[self._wish(topic)], timeout_ms=_TIMEOUT_MS)
         try:
             answer: CreateTopicsResponse = await self._controller.ask(
-                request, self._version, give_up_after_ms=_PATIENCE_MS
+                request, self._version, give_up_after_ms=_TIMEOUT_MS
             )
         except (ConnectionError, TimeoutError) as error:
             raise LeaderNotAvailableError(f"no controller: {error}") from error
@@ -65,7 +58,7 @@ class TopicsOfController:
                 raise error_for(result.error_code, result.error_message)
 
     def _wish(self, topic: NewTopic) -> CreatableTopic:
-        """With this broker's defaults, as Kafka does it: the controller's may differ."""
+        """The topic with this broker's defaults, as in Kafka: the controller's may differ."""
         config = self._config()
         count, factor = topic.partition_count, topic.replication_factor
         if not topic.assignments:
@@ -83,7 +76,7 @@ class TopicsOfController:
         )
 
 
-class ProducerIdsOfController:
+class ProducerIdClient:
     """Blocks of producer ids (AllocateProducerIds, KIP-730)."""
 
     def __init__(self, controller: Controller, version: int, broker_id: int, broker_epoch: Callable[[], int]) -> None:
@@ -93,11 +86,11 @@ class ProducerIdsOfController:
         self._broker_epoch = broker_epoch
 
     async def next_block(self) -> ProducerIdBlock:
-        """CoordinatorLoadInProgressError, which clients take for 'ask again', while none is to be had."""
+        """Raises CoordinatorLoadInProgressError, on which clients retry, while no block is available."""
         request = AllocateProducerIdsRequest(broker_id=self._broker_id, broker_epoch=self._broker_epoch())
         try:
             answer: AllocateProducerIdsResponse = await self._controller.ask(
-                request, self._version, give_up_after_ms=_PATIENCE_MS
+                request, self._version, give_up_after_ms=_TIMEOUT_MS
             )
         except (ConnectionError, TimeoutError) as error:
             raise CoordinatorLoadInProgressError(f"no controller: {error}") from error

@@ -1,7 +1,7 @@
-"""What this broker asks of the controller, wherever that is just now (Kafka: NodeToControllerChannelManager).
+"""Sends requests to the current controller (Kafka: NodeToControllerChannelManager).
 
-A request is sent until it is answered by a broker that is the controller: who that is, is known from UpdateMetadata,
-which may lag. When it is this very broker, its own handlers are asked, without a detour over the network.
+A request is retried until the controller answers it. UpdateMetadata says which broker is the controller, and may lag.
+When it is this broker, its own handlers are called, without the network.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError
 from ..requests.context import Handler
 from ..requests.failures import failure_response
-from .broker_link import Address
+from .broker_link import Address, Link
 
-__all__ = ["ControllerLink", "IsControllerError", "LocalController", "LocalHandler"]
+__all__ = ["Controller", "ControllerLink", "IsControllerError", "LocalController", "LocalHandler"]
 
 logger = logging.getLogger(__name__)
 
@@ -27,11 +27,11 @@ _NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class LocalController:
-    """The controller that runs in this process.
+    """The controller in this process.
 
     Attributes:
         is_active: whether it is the cluster's controller now.
-        handlers: the handlers of the requests that brokers send to the controller.
+        handlers: handlers of the requests that brokers send to the controller.
     """
 
     is_active: Callable[[], bool]
@@ -42,23 +42,20 @@ LocalHandler = Callable[[Any, int], Awaitable[Message]]
 """``(request, version) -> answer``. Raises KafkaError."""
 
 
-class Link(Protocol):
-    """A `BrokerLink`."""
-
-    async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
-    def kill(self) -> None: ...
-    async def close(self) -> None: ...
-
-
 class IsControllerError(ConnectionError):
-    """There is nobody to ask: this broker is controller, and does such things itself."""
+    """This broker is the controller and has no handler for the request: the caller does the work itself."""
+
+
+class Controller(Protocol):
+    """The part of a `ControllerLink` that its users need; tests pass their own."""
+
+    async def ask(self, request: Message, version: int, *, give_up_after_ms: int | None = None) -> Any: ...
 
 
 class ControllerLink:
-    """``controller_id()``: who is believed to be the controller, -1 when nobody is; ``is_active()``: whether it is this
-    broker. ``link_to`` makes the link to an address that is asked for at each connection.
+    """``controller_id()``: the id of the controller as far as known, or -1; ``is_active()``: whether it is this broker.
 
-    ``timeout_ms``: how long one try may take.
+    ``link_to`` makes a link from a function that returns the address for each connection. ``timeout_ms``: for one try.
     """
 
     def __init__(
@@ -86,11 +83,13 @@ class ControllerLink:
         self._is_closed = False
 
     async def ask(self, request: Message, version: int, *, give_up_after_ms: int | None = None) -> Any:
-        """The controller's answer. Tries again for as long as nobody answers who is controller; TimeoutError when
-        that takes ``give_up_after_ms``, ConnectionError when the link is closed. IsControllerError: this broker is it
-        by now, and has a way of its own to do what is asked."""
+        """The controller's response; retries until the controller answers.
+
+        Raises TimeoutError after ``give_up_after_ms``, ConnectionError when this link is closed, and IsControllerError
+        when this broker has become the controller and has no handler for the request.
+        """
         deadline = None if give_up_after_ms is None else self._loop.time() + give_up_after_ms / 1000
-        told = False
+        is_logged = False
         while not self._is_closed:
             timeout_ms = self._timeout_ms
             if deadline is not None:
@@ -100,19 +99,19 @@ class ControllerLink:
             except IsControllerError:
                 raise
             except (ConnectionError, TimeoutError) as error:
-                level = logging.DEBUG if told else logging.INFO
+                level = logging.DEBUG if is_logged else logging.INFO
                 logger.log(level, "no answer from the controller to %s: %s", type(request).__name__, error)
-                told = True
+                is_logged = True
             if deadline is not None and self._loop.time() + RETRY_SECONDS > deadline:
                 raise TimeoutError(f"no controller has answered within {give_up_after_ms} ms")
             await asyncio.sleep(RETRY_SECONDS)
         raise ConnectionError("the link to the controller is closed")
 
     async def ask_once(self, request: Message, version: int) -> Any:
-        """The controller's answer, when it is reached at the first try. ConnectionError, TimeoutError."""
+        """The controller's response, without a retry. Raises ConnectionError, TimeoutError."""
         if self._is_closed:
             raise ConnectionError("the link to the controller is closed")
-        async with asyncio.timeout(self._timeout_ms / 1000):  # this broker may be asked, which has no time-out
+        async with asyncio.timeout(self._timeout_ms / 1000):  # also for a call of this broker's own handler
             return await self._try(request, version, self._timeout_ms)
 
     def kill(self) -> None:
@@ -132,16 +131,16 @@ class ControllerLink:
         else:
             controller_id = self._controller_id()
             if controller_id in (_NOBODY, self._broker_id):
-                raise ConnectionError("who is controller is not known")
+                raise ConnectionError("the controller is unknown")
             answer = await self._link_with(controller_id).ask(request, version, timeout_ms)
         if getattr(answer, "error_code", ErrorCode.NONE) == ErrorCode.NOT_CONTROLLER:
-            raise ConnectionError("who was asked is not the controller any more")
+            raise ConnectionError("that broker is not the controller any more")
         return answer
 
     async def _ask_self(self, request: Message, version: int) -> Message:
         key = ApiKey(type(request).MESSAGE.api_key or 0)
         if key not in self._local:
-            raise IsControllerError("this broker was elected meanwhile")
+            raise IsControllerError("this broker has become the controller")
         try:
             return await self._local[key](request, version)
         except KafkaError as error:

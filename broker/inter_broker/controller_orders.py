@@ -1,6 +1,6 @@
-"""The controller's requests, taken by this broker: what they order is carried out, and answered partition by partition.
+"""Carries out the controller's requests to this broker (LeaderAndIsr, StopReplica, UpdateMetadata).
 
-They come as message objects of the newest version, whose partitions are grouped by topic.
+Requests are message objects of the newest version, with partitions grouped by topic. Each partition has its own result.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,8 +30,10 @@ _NO_BROKER_EPOCH = -1
 
 
 class ControllerOrders:
-    """``broker_epoch`` is this registration's. Orders for an earlier one, from before a restart, are refused, and all
-    orders once the session is gone that the registration stood on: the next one brings them anew."""
+    """``broker_epoch``: the epoch of the current registration. Requests for an earlier epoch are refused.
+
+    So are all requests once the session of the registration is over: the next registration brings them again.
+    """
 
     def __init__(
         self, changes: StateChanges, cache: MetadataCache, overrides: TopicOverrides, tree: ClusterTree
@@ -82,15 +84,20 @@ class ControllerOrders:
         return UpdateMetadataResponse()
 
     def _topics_of_missing_logs(self, states: Iterable[PartitionState]) -> Iterable[str]:
-        """Logs that are about to be made go by their topic's settings from the start. For the others nothing is read:
-        their changes are heard of, and whoever is cut off from the tree alone is to take its roles all the same."""
+        """Topics whose settings must be read, because a new log needs them from its start.
+
+        For existing logs nothing is read: changes of settings are announced, and a broker that cannot reach the tree
+        must still be able to take its roles.
+        """
         return dict.fromkeys(
             state.topic_partition.topic for state in states if self._changes.lacks_log(state.topic_partition)
         )
 
     def _check_broker_epoch(self, broker_epoch: int) -> None:
         if broker_epoch != _NO_BROKER_EPOCH and broker_epoch < self.broker_epoch:
-            raise StaleBrokerEpochError(f"the order is for broker epoch {broker_epoch}, ours is {self.broker_epoch}")
+            raise StaleBrokerEpochError(
+                f"the request is for broker epoch {broker_epoch}, this broker has {self.broker_epoch}"
+            )
 
 
 def state_of(topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState) -> PartitionState:

@@ -1,7 +1,7 @@
-"""A broker's leave: before it stops, the controller has others lead what it leads (controlled shutdown).
+"""Controlled shutdown: before a broker stops, the controller makes other brokers lead its partitions.
 
-So no partition is without a leader while the controller finds out that this broker is gone, and nobody's fetch or
-produce fails for longer than it takes to hear of the new leader.
+So no partition is without a leader until the controller notices that the broker is gone, and clients fail only until
+they learn of the new leader.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.codec import Message
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import known_error_code
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from ..metadata.metadata_cache import MetadataCache
 
@@ -24,13 +24,13 @@ _NAMED_IN_A_LINE = 3
 
 
 class Controller(Protocol):
-    """A `ControllerLink`."""
+    """The part of a `ControllerLink` that is needed here."""
 
     async def ask_once(self, request: Message, version: int) -> Any: ...
 
 
 class Successors:
-    """Who could lead in place of this broker, as far as it was told."""
+    """The brokers that could lead in place of this one, by its metadata."""
 
     def __init__(self, cache: MetadataCache, broker_id: int) -> None:
         self._cache = cache
@@ -39,8 +39,10 @@ class Successors:
         cache.on_update(lambda _update: self._changed.set())
 
     def may_come(self, partitions: Iterable[TopicPartition] | None) -> bool:
-        """Whether another broker that is up has a replica of one of ``partitions``: it may be in sync soon. None: of
-        whatever there is."""
+        """Whether another live broker has a replica of one of ``partitions`` and may be in sync soon.
+
+        None stands for all partitions.
+        """
         others = [broker_id for broker_id in self._cache.broker_ids if broker_id != self._broker_id]
         if partitions is None:
             return bool(others)
@@ -51,8 +53,10 @@ class Successors:
         return self._cache.controller_id
 
     async def gone(self, partitions: Iterable[TopicPartition] | None, controller_id: int, within_s: float) -> None:
-        """Wait, ``within_s`` at the longest, until none may come any more, or another than ``controller_id``, who was
-        asked, is controller."""
+        """Wait until no successor can come any more, or another broker than ``controller_id`` is the controller.
+
+        Returns after ``within_s`` seconds at the latest.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 while self.may_come(partitions) and self._cache.controller_id == controller_id:
@@ -73,39 +77,38 @@ async def hand_over_leaderships(
     max_retries: int,
     backoff_ms: int,
 ) -> bool:
-    """Ask until this broker leads nothing that another could; returns whether that came to be.
+    """Send ``request`` until other brokers lead all partitions; returns whether they do.
 
-    ``max_retries``, ``backoff_ms``: controlled.shutdown.max.retries, which are all tries as in Kafka, and
-    .retry.backoff.ms. Kafka's last broker to stop waits for the end of these too; here nobody waits for brokers that
-    are not there.
+    ``max_retries``: controlled.shutdown.max.retries, which counts all tries as in Kafka; ``backoff_ms``: its
+    .retry.backoff.ms. The last broker of a cluster uses up all tries in Kafka; here it does not wait at all.
     """
     why = "no try is allowed"
     for tries_left in range(max_retries - 1, -1, -1):
-        asked = successors.controller_id  # there may be another one by the time that this one has not answered
+        asked = successors.controller_id  # there may be another controller once this one has failed to answer
         remaining, why = await _ask(controller, request, version)
         if not why:
-            logger.info("other brokers lead what this one has led")
+            logger.info("other brokers lead all partitions that this broker led")
             return True
         if tries_left and successors.may_come(remaining):
-            logger.warning("leaderships are not handed over yet, %d tries are left: %s", tries_left, why)
+            logger.warning("controlled shutdown is not complete, %d tries are left: %s", tries_left, why)
             await successors.gone(remaining, asked, backoff_ms / 1000)
         if not successors.may_come(remaining):
-            logger.info("no broker is up that could lead in place of this one: %s", why)
+            logger.info("no other live broker could lead the partitions of this one: %s", why)
             return False
-    logger.warning("this broker stops although others depend on it, they find out by themselves: %s", why)
+    logger.warning("this broker stops without handing over its partitions, other brokers will notice: %s", why)
     return False
 
 
 async def _ask(
     controller: Controller, request: ControlledShutdownRequest, version: int
 ) -> tuple[list[TopicPartition] | None, str]:
-    """What this broker still leads, None where that was not answered; and what is wrong with it, "" nothing."""
+    """The partitions that this broker still leads (None: unknown), and what went wrong ("": nothing)."""
     try:
         answer: ControlledShutdownResponse = await controller.ask_once(request, version)
     except (ConnectionError, TimeoutError) as error:
         return None, str(error) or type(error).__name__
     if answer.error_code:
-        return None, f"error {ErrorCode(answer.error_code).name}"
+        return None, f"error {known_error_code(answer.error_code).name}"
     remaining = [TopicPartition(each.topic_name, each.partition_index) for each in answer.remaining_partitions]
     return remaining, f"it still leads {_some_of(remaining)}" if remaining else ""
 

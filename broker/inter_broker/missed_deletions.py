@@ -1,7 +1,7 @@
-"""Topics that were deleted while this broker was not registered, and lived on: nobody has told it of that.
+"""Forgets topics that were deleted while this broker ran without a registration.
 
-With its next registration it is told all there is, but not what is no more (Kafka's brokers keep that until they are
-restarted).
+With its next registration the controller sends it all topics that exist, but no deletions. (Kafka's brokers keep such
+topics in their metadata until they restart.)
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _RETRY_SECONDS = 1.0
 
 
 async def forget_missed_deletions(cache: MetadataCache, tree: ClusterTree) -> None:
-    """Compare what this broker knows with what there is. Once more in the next session, if this one ends meanwhile."""
+    """Remove topics from the cache that the tree lacks. Gives up if the session ends; the next session tries again."""
     while True:
         known = {topic: cache.topic_id(topic) for topic in cache.topics}
         try:
@@ -35,9 +35,9 @@ async def forget_missed_deletions(cache: MetadataCache, tree: ClusterTree) -> No
             await asyncio.sleep(_RETRY_SECONDS)
             continue
         except MetadataStoreError as error:
-            logger.error("topics that were deleted meanwhile cannot be told: %s", error)
+            logger.error("topics that were deleted meanwhile could not be found out: %s", error)
             return
-        # One that was made anew meanwhile has another id.
+        # A topic that was created again meanwhile has another id.
         gone = [
             topic for topic, known_id in known.items() if topic not in existing and cache.topic_id(topic) == known_id
         ]

@@ -1,23 +1,21 @@
-"""The controller's way to another broker (Kafka's RequestSendThread): each request is sent until it is answered.
+"""Sends the controller's requests to another broker and retries until it answers (Kafka's RequestSendThread).
 
-Whether a request whose connection broke was carried out nobody knows: it is sent again. Brokers take orders twice
-without harm, and refuse those of an older controller or for an earlier life of theirs.
+After a broken connection nobody knows whether the broker carried out the request, so it is sent again. That is
+harmless: brokers refuse requests of an older controller and for an earlier broker epoch.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
 
 from ...config.config import Config
 from ...controller.broker_channel import ControlRequest, ControlResponse
 from ...controller.tree.znodes import BrokerInfo
-from ...protocol.codec import Message
 from ...protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from ...protocol.messages.stop_replica import StopReplicaRequest
 from ...protocol.messages.update_metadata import UpdateMetadataRequest
-from .broker_link import Address, BrokerLink
+from .broker_link import Address, BrokerLink, Link
 from .request_versions import RequestVersions
 
 __all__ = ["RETRY_SECONDS", "RemoteChannel", "channel_over_network"]
@@ -35,7 +33,7 @@ def channel_over_network(
     broker_id: int,
     registration: Callable[[], BrokerInfo | None],
 ) -> "RemoteChannel":
-    """From the controller on broker ``controller_id`` to broker ``broker_id``, wherever it is registered just then."""
+    """From the controller on broker ``controller_id`` to broker ``broker_id`` at its currently registered address."""
     control_plane = config.optional_string("control.plane.listener.name")
     listener = control_plane.upper() if control_plane else config.inter_broker_listener_name
 
@@ -49,18 +47,8 @@ def channel_over_network(
     return RemoteChannel(broker_id, link, versions, config.int("request.timeout.ms"))
 
 
-class Link(Protocol):
-    """`BrokerLink`, as far as it is needed here."""
-
-    async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
-
-    def kill(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-
 class RemoteChannel:
-    """`BrokerChannel` to broker ``broker_id`` over ``link``. ``timeout_ms``: how long one try may take."""
+    """`BrokerChannel` to broker ``broker_id`` over ``link``. ``timeout_ms``: for one try."""
 
     def __init__(self, broker_id: int, link: Link, versions: RequestVersions, timeout_ms: int) -> None:
         self._broker_id = broker_id
@@ -69,7 +57,7 @@ class RemoteChannel:
         self._timeout_ms = timeout_ms
 
     async def send(self, request: ControlRequest) -> ControlResponse:
-        """Tries for ever: when the broker's registration is gone, the controller closes the queue that waits here."""
+        """The response. Retries without end: the controller cancels the call when the broker's registration is gone."""
         version = self._version_of(request)
         readable = _as_of(request, version)
         failed_before = False
@@ -79,7 +67,7 @@ class RemoteChannel:
             except (ConnectionError, TimeoutError) as error:
                 if not failed_before:
                     name = type(request).__name__
-                    logger.warning("controller: %s to broker %d fails: %s", name, self._broker_id, error)
+                    logger.warning("controller: %s to broker %d failed, retrying: %s", name, self._broker_id, error)
                 failed_before = True
                 await asyncio.sleep(RETRY_SECONDS)
             else:
@@ -102,7 +90,7 @@ class RemoteChannel:
 
 
 def _as_of(request: ControlRequest, version: int) -> ControlRequest:
-    """Without what the version cannot say and its readers do without."""
+    """The request without fields that the version lacks; its readers do not need them."""
     if not isinstance(request, LeaderAndIsrRequest) or version >= _LEADER_RECOVERY_SINCE:
         return request
     topics = [

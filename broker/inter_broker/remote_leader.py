@@ -1,14 +1,13 @@
-"""The leader of partitions that are followed here, asked over a connection (`LeaderEndpoint`; Kafka:
-RemoteLeaderEndPoint)."""
+"""Fetches from another broker that leads partitions followed here (`LeaderEndpoint`; Kafka: RemoteLeaderEndPoint)."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from ...base.topic_partition import TopicPartition
-from ...protocol.codec import NULL_UUID, Message
-from ...protocol.errors import ErrorCode, error_for
+from ...protocol.codec import NULL_UUID
+from ...protocol.errors import ErrorCode, error_for, known_error_code
 from ...protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -28,6 +27,7 @@ from ...replication.follower.fetch_session_client import ClientFetchSession, Ses
 from ...replication.follower.leader_endpoint import EpochAnswer, EpochQuestion, FetchedPartition, WantedPartition
 from ...replication.follower.truncation import LeaderEpochEnd
 from ...replication.leader.offset_lookup import EARLIEST, LATEST
+from .broker_link import Link
 
 __all__ = ["FetchSettings", "LeaderVersions", "RemoteLeader"]
 
@@ -38,16 +38,8 @@ _FIRST_WITH_TOPIC_IDS = 13
 _FIRST_WITH_REPLICA_STATE = 15
 
 
-class Link(Protocol):
-    """A `BrokerLink`."""
-
-    async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
-    def kill(self) -> None: ...
-    async def close(self) -> None: ...
-
-
 class LeaderVersions(NamedTuple):
-    """In which versions a leader is asked, by inter.broker.protocol.version."""
+    """Versions of the requests to a leader, by inter.broker.protocol.version."""
 
     fetch: int
     list_offsets: int
@@ -65,7 +57,7 @@ class FetchSettings(NamedTuple):
 
 
 class RemoteLeader:
-    """``broker_epoch`` is that of this broker's registration, by which a leader knows this life of it from others."""
+    """``broker_epoch()``: the epoch of this broker's registration, by which a leader notices its restarts."""
 
     def __init__(
         self,
@@ -157,16 +149,16 @@ class RemoteLeader:
         ]
 
     def _fetched(self, response: FetchResponse, version: int) -> dict[TopicPartition, FetchedPartition]:
-        """Raises KafkaError for an error of the whole request that a new session does not mend."""
+        """Raises KafkaError for an error of the whole request that a new fetch session does not solve."""
         fetched: dict[TopicPartition, FetchedPartition] = {}
         for topic in response.responses:
             name = topic.topic if version < _FIRST_WITH_TOPIC_IDS else self._names.get(topic.topic_id, "")
             for data in topic.partitions:
                 fetched[TopicPartition(name, data.partition_index)] = _partition(data)
-        error = _code(response.error_code)
+        error = known_error_code(response.error_code)
         if self._session.answered(response.session_id, error, fetched):
             return fetched
-        logger.info("fetch session %d is given up: %s", response.session_id, error.name)
+        logger.info("fetch session %d ends: %s", response.session_id, error.name)
         if error in (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH):
             return {}
         raise error_for(error or ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -191,7 +183,7 @@ class RemoteLeader:
         response = await self._link.ask(request, self._versions.offset_for_leader_epoch, self._settings.timeout_ms)
         return {
             TopicPartition(topic.topic, end.partition): EpochAnswer(
-                _code(end.error_code), LeaderEpochEnd(end.leader_epoch, end.end_offset)
+                known_error_code(end.error_code), LeaderEpochEnd(end.leader_epoch, end.end_offset)
             )
             for topic in response.topics
             for end in topic.partitions
@@ -217,7 +209,7 @@ class RemoteLeader:
                     if found.error_code:
                         raise error_for(found.error_code)
                     return int(found.offset)
-        raise error_for(ErrorCode.UNKNOWN_SERVER_ERROR, f"the leader says nothing of {topic_partition}")
+        raise error_for(ErrorCode.UNKNOWN_SERVER_ERROR, f"the leader's response lacks {topic_partition}")
 
 
 def _by_topic(
@@ -236,16 +228,9 @@ def _partition(data: PartitionData) -> FetchedPartition:
     diverging = data.diverging_epoch
     records: Any = data.records
     return FetchedPartition(
-        _code(data.error_code),
+        known_error_code(data.error_code),
         data.high_watermark,
         data.log_start_offset,
         b"" if records is None else records,
         None if diverging.end_offset < 0 else LeaderEpochEnd(diverging.epoch, diverging.end_offset),
     )
-
-
-def _code(code: int) -> ErrorCode:
-    try:
-        return ErrorCode(code)
-    except ValueError:  # of a later version than ours
-        return ErrorCode.UNKNOWN_SERVER_ERROR

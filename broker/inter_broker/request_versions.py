@@ -1,8 +1,8 @@
-"""Which version of each request brokers send each other, by ``inter.broker.protocol.version``.
+"""The version of each request between brokers, by ``inter.broker.protocol.version``.
 
-A broker of the release that the setting names must be able to read them, and every later one can. Kafka's
-MetadataVersion and ControllerChannelManager decide the first seven; what goes to the controller Kafka settles with it
-by ApiVersions, and here it is the newest version that the release's own controller reads.
+Brokers of that release and all later ones can read these versions. The first seven follow Kafka's MetadataVersion and
+ControllerChannelManager. For requests to the controller Kafka negotiates by ApiVersions; here it is the newest version
+that the controller of that release reads.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class RequestVersions:
 
     @classmethod
     def of(cls, protocol_version: str) -> "RequestVersions":
-        """``protocol_version``: from 3.0 to 3.9, in any of its spellings."""
+        """``protocol_version``: 3.0 to 3.9, in any spelling that Kafka accepts."""
         versions = dict(_FROM_3_0)
         for since, raised in _RAISED:
             if is_at_least(protocol_version, since):

@@ -1,18 +1,19 @@
-"""Questions to the coordinators of transactions: is this partition in the transaction? (KIP-890)
+"""Asks the coordinators of transactions whether a partition is part of a transaction (KIP-890).
 
-One request is under way to each broker; what is asked meanwhile goes with the next one, all in one (Kafka:
-AddPartitionsToTxnManager). Nothing is asked twice: who gets no answer tells its producer to try again.
+One request is in flight to each broker; questions that come meanwhile go together with the next one (Kafka:
+AddPartitionsToTxnManager). Nothing is retried: without an answer the producer is told to retry.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from ...base.topic_partition import TopicPartition
-from ...protocol.apis import ApiKey
-from ...protocol.codec import Message
-from ...protocol.errors import ErrorCode
+from ...protocol.apis import API_SPECS, ApiKey
+from ...protocol.client import ServedVersions, UnsupportedApiError
+from ...protocol.codec.schema import VersionRange
+from ...protocol.errors import ErrorCode, known_error_code
 from ...protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -22,38 +23,38 @@ from ...protocol.messages.add_partitions_to_txn import (
 from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...replication.transaction_checks import TransactionPart
 from ...storage.workers.callbacks import call_isolated
+from .broker_link import Link
 
-__all__ = ["TransactionQuestions"]
+__all__ = ["TransactionVerification"]
 
 logger = logging.getLogger(__name__)
 
 FIRST_VERSION = 4
-"""The first that only asks, of Kafka 3.5."""
+"""The first version that can verify only, of Kafka 3.5."""
 LAST_VERSION = 5
+_USABLE = VersionRange(FIRST_VERSION, LAST_VERSION)
+_SPEC = API_SPECS[ApiKey.ADD_PARTITIONS_TO_TXN]
 
 Answered = Callable[[ErrorCode], None]
 
 
-class Link(Protocol):
-    """A `BrokerLink`."""
+class VersionedLink(Link, Protocol):
+    """A `BrokerLink` that tells whether the next request opens a new connection."""
 
     @property
     def is_connected(self) -> bool: ...
-    async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
-    def kill(self) -> None: ...
-    async def close(self) -> None: ...
 
 
-class TransactionQuestions:
-    """``coordinator_of``: the broker that coordinates a transactional id, None when nobody is known to; ``link_to`` a
-    broker. ``broken`` hears of a bug."""
+class TransactionVerification:
+    """``coordinator_of``: the broker that coordinates a transactional id, None if unknown; ``link_to``: a link to a
+    broker. ``broken`` is called with an unexpected exception."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         *,
         coordinator_of: Callable[[str], int | None],
-        link_to: Callable[[int], Link],
+        link_to: Callable[[int], VersionedLink],
         timeout_ms: int,
         broken: Callable[[Exception], None],
     ) -> None:
@@ -89,7 +90,7 @@ class TransactionQuestions:
 
 
 class _Transaction:
-    """What is asked about one transaction, with who wants to know."""
+    """The questions about one transaction, and their callbacks."""
 
     def __init__(self, part: TransactionPart) -> None:
         self.transactional_id = part.transactional_id
@@ -98,7 +99,7 @@ class _Transaction:
         self.answered: dict[TopicPartition, list[Answered]] = {}
 
     def settle(self, code: ErrorCode) -> None:
-        """All of it at once."""
+        """Answer all questions with one code."""
         for waiting in self.answered.values():
             for answered in waiting:
                 call_isolated(answered, code)
@@ -120,13 +121,13 @@ _Transactions = dict[str, _Transaction]
 
 
 class _Coordinator:
-    """A broker that is asked."""
+    """One broker and the questions for it."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         broker_id: int,
-        link: Link,
+        link: VersionedLink,
         timeout_ms: int,
         broken: Callable[[Exception], None],
     ) -> None:
@@ -159,7 +160,7 @@ class _Coordinator:
             self._task.cancel()
 
     async def close(self) -> None:
-        """Who waits is told to try again: without its link, that is what is left."""
+        """Close the link. Open questions fail, so that their producers retry."""
         self._link.kill()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
@@ -170,8 +171,8 @@ class _Coordinator:
             while self._waiting:
                 asked, self._waiting = self._waiting, {}
                 await self._send(asked)
-        except Exception as error:  # a bug: producers would wait for ever
-            logger.exception("coordinators of transactions cannot be asked any more")
+        except Exception as error:  # a bug; without `broken` producers would wait forever
+            logger.exception("a bug: no more transactions can be verified with broker %d", self._broker_id)
             self._broken(error)
         finally:
             self._task = None
@@ -186,26 +187,26 @@ class _Coordinator:
             request = AddPartitionsToTxnRequest(transactions=[each.as_asked() for each in asked.values()])
             response: AddPartitionsToTxnResponse = await self._link.ask(request, self._version, self._timeout_ms)
         except (ConnectionError, TimeoutError) as error:
-            logger.info("broker %d is not reached about %d transactions: %s", self._broker_id, len(asked), error)
+            logger.info("broker %d cannot be reached to verify %d transactions: %s", self._broker_id, len(asked), error)
             _settle_all(asked, ErrorCode.NETWORK_EXCEPTION)
             return
         if response.error_code:
-            code = _code(response.error_code)
-            logger.warning("broker %d says nothing about %d transactions: %s", self._broker_id, len(asked), code.name)
-            # That this broker may not ask is no affair of the producer's.
-            is_strange = code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            _settle_all(asked, ErrorCode.INVALID_TXN_STATE if is_strange else code)
+            code = known_error_code(response.error_code)
+            logger.warning("broker %d refused to verify %d transactions: %s", self._broker_id, len(asked), code.name)
+            # This broker may not ask; that must not look like an error of the producer's own rights.
+            is_forbidden = code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            _settle_all(asked, ErrorCode.INVALID_TXN_STATE if is_forbidden else code)
             return
         _settle_each(asked, response)
 
     async def _newest_version(self) -> int:
-        """That both know. It is asked anew on each connection: behind it may be another release by then."""
-        answer: ApiVersionsResponse = await self._link.ask(ApiVersionsRequest(), 0, self._timeout_ms)
-        served = [each.max_version for each in answer.api_keys if each.api_key == ApiKey.ADD_PARTITIONS_TO_TXN]
-        version = min(max(served, default=0), LAST_VERSION)
-        if version < FIRST_VERSION:
-            logger.warning("broker %d cannot say what is in a transaction: what comes is taken", self._broker_id)
-        return version
+        """The newest common version, negotiated for each connection; 0 when the broker cannot verify."""
+        response: ApiVersionsResponse = await self._link.ask(ApiVersionsRequest(), 0, self._timeout_ms)
+        try:
+            return ServedVersions.from_response(response).newest_common(_SPEC, _USABLE)
+        except UnsupportedApiError as error:
+            logger.warning("transactional records are accepted unverified: broker %d %s", self._broker_id, error)
+            return 0
 
 
 def _settle_all(asked: _Transactions, code: ErrorCode) -> None:
@@ -215,21 +216,14 @@ def _settle_all(asked: _Transactions, code: ErrorCode) -> None:
 
 def _settle_each(asked: _Transactions, response: AddPartitionsToTxnResponse) -> None:
     codes = {
-        (result.transactional_id, topic.name, partition.partition_index): _code(partition.partition_error_code)
+        (result.transactional_id, topic.name, each.partition_index): known_error_code(each.partition_error_code)
         for result in response.results_by_transaction
         for topic in result.topic_results
-        for partition in topic.results_by_partition
+        for each in topic.results_by_partition
     }
     for transaction in asked.values():
         for (name, partition), waiting in transaction.answered.items():
             code = codes.get((transaction.transactional_id, name, partition), ErrorCode.UNKNOWN_SERVER_ERROR)
             for answered in waiting:
-                # At the newer code a producer would stop, and not begin its transaction anew.
+                # On PRODUCER_FENCED a producer would stop instead of starting a new transaction.
                 call_isolated(answered, ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code)
-
-
-def _code(code: int) -> ErrorCode:
-    try:
-        return ErrorCode(code)
-    except ValueError:  # of a later version than ours
-        return ErrorCode.UNKNOWN_SERVER_ERROR

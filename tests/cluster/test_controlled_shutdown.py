@@ -122,7 +122,7 @@ async def test_request_just_after_a_leadership_ends_is_answered_with_the_new_lea
     producer = FollowingProducer(cluster, leader_id=2)
     await producer.produce(2)
     late: list[asyncio.Task[PartitionProduceResponse]] = []
-    hear = ClusterLinks._hear_that_others_lead
+    hear = ClusterLinks._await_follower_role
 
     async def hear_and_be_asked(links: ClusterLinks) -> None:
         await hear(links)
@@ -133,7 +133,7 @@ async def test_request_just_after_a_leadership_ends_is_answered_with_the_new_lea
             await asyncio.sleep(0)
         return await producer.produce(2)
 
-    monkeypatch.setattr(ClusterLinks, "_hear_that_others_lead", hear_and_be_asked)
+    monkeypatch.setattr(ClusterLinks, "_await_follower_role", hear_and_be_asked)
     await cluster.stop(2)
     (answer,) = await asyncio.gather(*late)
     assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -354,7 +354,7 @@ def test_segment_with_offsets_too_far_apart_is_split_and_loses_nothing(
     log = open_log(tmp_path, SMALL, start)
     assert records_from(log) == FAR
     assert [segment.base_offset for segment in log.segments] == [0, 1 << 31, 1 << 33]
-    assert f"split segment 0: its parts begin at [0, {1 << 31}, {1 << 33}]" in caplog.text
+    assert f"split segment 0; its parts begin at [0, {1 << 31}, {1 << 33}]" in caplog.text
     assert not [name for name in os.listdir(log.directory) if name.endswith((".swap", ".cleaned", ".deleted"))]
     again = open_log(tmp_path, SMALL, close_cleanly(log))
     assert records_from(again) == FAR

@@ -93,7 +93,7 @@ async def test_last_live_broker_does_not_wait_in_controlled_shutdown(leaving: Le
     leaving.tell([1])
     for said in (
         answer(0, 1),
-        ConnectionError("who is controller is not known"),
+        ConnectionError("the controller is unknown"),
         answer(error=ErrorCode.NOT_CONTROLLER),
     ):
         leaving.answers = [said]

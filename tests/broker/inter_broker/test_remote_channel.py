@@ -83,7 +83,9 @@ async def test_a_request_is_sent_until_it_is_answered() -> None:
 async def test_a_broken_link_is_named_once_a_request(caplog: pytest.LogCaptureFixture) -> None:
     link = FakeLink(*(ConnectionRefusedError("no") for _ in range(3)))
     await channel(link).send(UpdateMetadataRequest())
-    assert [record.message for record in caplog.records] == ["controller: UpdateMetadataRequest to broker 2 fails: no"]
+    assert [record.message for record in caplog.records] == [
+        "controller: UpdateMetadataRequest to broker 2 failed, retrying: no"
+    ]
 
 
 async def test_an_error_of_ours_is_not_tried_again() -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.inter_broker import alter_partition_sender as isr_changes
-from pybroker.broker.inter_broker.alter_partition_sender import IsrChanges
+from pybroker.broker.inter_broker.alter_partition_sender import AlterPartitionSender
 from pybroker.protocol.codec import Message, decode, encode
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_partition import (
@@ -77,14 +77,14 @@ def controller() -> Controller:
     return Controller()
 
 
-NewChanges = Callable[..., IsrChanges]
+NewChanges = Callable[..., AlterPartitionSender]
 
 
 @pytest.fixture
 def new_changes(controller: Controller) -> NewChanges:
-    def new(version: int = 3) -> IsrChanges:
+    def new(version: int = 3) -> AlterPartitionSender:
         loop = asyncio.get_running_loop()
-        return IsrChanges(loop, controller, Settlement(), 1, lambda: 101, version)
+        return AlterPartitionSender(loop, controller, Settlement(), 1, lambda: 101, version)
 
     return new
 

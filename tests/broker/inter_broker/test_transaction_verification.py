@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.inter_broker.transaction_verification import TransactionQuestions
+from pybroker.broker.inter_broker.transaction_verification import TransactionVerification
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Message, decode, encode
 from pybroker.protocol.errors import ErrorCode
@@ -91,7 +91,7 @@ class Leader:
         self.told: list[tuple[str, int, TopicPartition, ErrorCode]] = []
         self._all_told = asyncio.Event()
         self.knows_coordinator = True
-        self.questions = TransactionQuestions(
+        self.questions = TransactionVerification(
             asyncio.get_running_loop(),
             coordinator_of=lambda name: (3 if name.startswith("3") else 2) if self.knows_coordinator else None,
             link_to=self.links.__getitem__,
