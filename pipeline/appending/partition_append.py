@@ -20,7 +20,7 @@ from ...protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from ..client.cluster import may_pass
+from ..client.cluster import is_retriable
 from ..client.connection import Connection
 from ..client.target_cluster import TargetCluster
 from ..options.kafka_settings import ReaderSettings
@@ -150,7 +150,7 @@ class PartitionAppend:
 
 
 def _may_be_written(error: Exception) -> bool:
-    return may_pass(error) or (isinstance(error, KafkaError) and error.code in _NOT_THE_NEXT)
+    return is_retriable(error) or (isinstance(error, KafkaError) and error.code in _NOT_THE_NEXT)
 
 
 def _only_partition(answer: ProduceResponse) -> PartitionProduceResponse:

@@ -1,7 +1,7 @@
-"""The cluster as a reader sees it: topics, leaders, ends of partitions, offsets by time, offsets of groups.
+"""A blocking client of a cluster for readers: topics, leaders, ends of partitions, offsets by time, group commits.
 
-What passes by itself (a leader that moves, a broker that restarts, a coordinator that loads) is tried again until a
-deadline; any other error is raised as `protocol/errors.py` has it, or as TlsError.
+Passing errors (a leader that moves, a broker that restarts, a coordinator that loads) are retried until a deadline.
+Other errors are raised as KafkaError or TlsError.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ T = TypeVar("T")
 
 NO_OFFSET = -1
 MISSING_MS = 5_000
-"""How long a partition that was there and is not is looked for: a broker may not have heard of it yet."""
+"""How long a missing partition is retried: the broker may not know it yet."""
 _CONSUMER = -1
 
 
 class Cluster:
-    """Connections are made when they are first needed. `retry_ms` is how long what may pass is tried again."""
+    """Connects to brokers when needed. Retriable errors are retried for `retry_ms`."""
 
     def __init__(self, settings: ReaderSettings, retry_ms: int = 60_000) -> None:
         self._settings = settings
@@ -55,12 +55,12 @@ class Cluster:
         self.close()
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """All partitions of those of `topics` that exist, sorted."""
+        """All partitions of `topics`, sorted; missing topics are left out."""
         names = sorted(set(topics))
         return self._retried(lambda: self._partitions([MetadataRequestTopic(name=name) for name in names]))
 
     def partitions_of_all(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """The same. Raises UnknownTopicOrPartitionError, which names those of `topics` that do not exist."""
+        """All partitions of `topics`, sorted. Raises UnknownTopicOrPartitionError, which names missing topics."""
         names = sorted(set(topics))
 
         def ask() -> list[TopicPartition]:
@@ -73,7 +73,7 @@ class Cluster:
         return self._retried(ask)
 
     def check_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Raises UnknownTopicOrPartitionError, which names those that do not exist."""
+        """Raises UnknownTopicOrPartitionError, which names missing partitions."""
         wanted = sorted(set(partitions))
         topics = [MetadataRequestTopic(name=name) for name in sorted({at.topic for at in wanted})]
 
@@ -86,7 +86,7 @@ class Cluster:
         self._retried(ask)
 
     def topic_names(self) -> list[str]:
-        """All topics but Kafka's internal ones."""
+        """All topics except internal ones, sorted."""
 
         def ask() -> list[str]:
             answer = self._ask_any(MetadataRequest(topics=None, allow_auto_topic_creation=False))
@@ -95,7 +95,7 @@ class Cluster:
         return self._retried(ask)
 
     def leader_connection(self, topic_partition: TopicPartition) -> Connection:
-        """A connection to the broker that leads a partition. Raises what may pass: the caller tries again."""
+        """A connection to the leader of a partition. Also raises retriable errors; the caller retries."""
         leader = self._leaders.get(topic_partition)
         if leader is None:
             self._partitions([MetadataRequestTopic(name=topic_partition.topic)])
@@ -108,15 +108,15 @@ class Cluster:
         return self._connection(self._addresses[leader])
 
     def forget_leader(self, topic_partition: TopicPartition) -> None:
-        """The next `leader_connection` asks anew who leads."""
+        """Have the next `leader_connection` look up the leader again."""
         self._leaders.pop(topic_partition, None)
 
     def offsets(
         self, questions: Mapping[TopicPartition, int], replica_id: int = _CONSUMER
     ) -> dict[TopicPartition, int]:
-        """The offset for a timestamp in each partition, or for LATEST (-1) or EARLIEST (-2).
+        """The first offset in each partition with at least the given timestamp, or for LATEST (-1) or EARLIEST (-2).
 
-        NO_OFFSET where no record is as late as a timestamp. Latest is the last stable offset when reading committed.
+        NO_OFFSET if there is no such record. Latest is the last stable offset when reading committed.
         """
         found: dict[TopicPartition, int] = {}
 
@@ -134,13 +134,13 @@ class Cluster:
                 return ask()
             except ConnectionError:
                 for topic_partition in questions:
-                    self.forget_leader(topic_partition)  # others lead while a broker is away
+                    self.forget_leader(topic_partition)  # while a broker is down, others lead its partitions
                 raise
 
         return self._retried(ask_leaders)
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Stores offsets in a consumer group that has no members."""
+        """Store offsets of a consumer group without members."""
         self._retried(lambda: self._commit(group, offsets))
 
     def _ask_offsets(
@@ -204,7 +204,7 @@ class Cluster:
         return sorted(found)
 
     def _ask_any(self, request: Any) -> Any:
-        """Asks the first broker that answers, those that are connected first."""
+        """The response of the first broker that answers; connected brokers are tried first."""
         known = [*self._connections, *self._addresses.values(), *self._settings.bootstrap_servers]
         failure: ConnectionError | None = None
         for address in dict.fromkeys(known):
@@ -231,19 +231,19 @@ class Cluster:
                 return ask()
             except (ConnectionError, KafkaError) as error:
                 is_missing = isinstance(error, UnknownTopicOrPartitionError)
-                patience_ms = min(MISSING_MS, self._retry_ms) if is_missing else self._retry_ms
-                if not may_pass(error) or time.monotonic() - began >= patience_ms / 1000:
+                limit_ms = min(MISSING_MS, self._retry_ms) if is_missing else self._retry_ms
+                if not is_retriable(error) or time.monotonic() - began >= limit_ms / 1000:
                     raise
             time.sleep(self._settings.retry_backoff_ms / 1000)
 
 
-def may_pass(error: Exception) -> bool:
-    """Whether the same request may succeed a little later."""
+def is_retriable(error: Exception) -> bool:
+    """Whether the same request may succeed later."""
     return isinstance(error, ConnectionError) or (isinstance(error, KafkaError) and error.retriable)
 
 
 def _by_topic(numbers: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:
-    """As requests have them: topics by name, each with its partitions."""
+    """Partitions and numbers by topic name, as requests list them."""
     topics: dict[str, dict[int, int]] = {topic: {} for topic in sorted({at.topic for at in numbers})}
     for at, number in numbers.items():
         topics[at.topic][at.partition] = number

@@ -1,4 +1,4 @@
-"""A cluster that is written to: its topics' settings and shape, ends of logs, a producer id."""
+"""A blocking client of a cluster for writers: settings and partitions of topics, ends of logs, producer ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOPIC = 2
 _BROKERS_CHOICE = -1
 _ADMIN_TIMEOUT_MS = 30_000
 _DEBUGGING_REPLICA = -2
-"""Kafka's name; such a one is told the end of the log, whatever is committed."""
+"""Kafka's name. With this replica id ListOffsets returns the log end offset instead of the high watermark."""
 _LOOK_AGAIN_S = 0.05
 
 
@@ -28,30 +28,30 @@ class TargetCluster(Cluster):
     """Raises KafkaError, ConnectionError."""
 
     def cluster_id(self) -> str:
-        """Empty where a broker says none."""
+        """The cluster's id; empty if the broker has none."""
         return self._retried(lambda: self._ask_any(MetadataRequest(topics=[])).cluster_id or "")
 
     def new_producer_id(self) -> int:
-        """One that nobody else has or gets."""
+        """A producer id that no other producer has."""
 
         def ask() -> int:
             answer = self._ask_any(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000))
             if answer.error_code:
-                raise error_for(answer.error_code, f"a producer id: {error_for(answer.error_code)}")
+                raise error_for(answer.error_code, f"no producer id: {error_for(answer.error_code)}")
             return int(answer.producer_id)
 
         return self._retried(ask)
 
     def high_watermark(self, at: TopicPartition) -> int:
-        """Below it records are committed."""
+        """The end of the committed records."""
         return self.offsets({at: LATEST})[at]
 
     def log_end_offset(self, at: TopicPartition) -> int:
-        """Also of what is not committed."""
+        """The end of all records, committed or not."""
         return self.offsets({at: LATEST}, replica_id=_DEBUGGING_REPLICA)[at]
 
     def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        """The settings of each topic, those without a value left out."""
+        """The settings of each topic that have a value."""
         names = sorted(set(topics))
         resources = [
             DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=None) for name in names
@@ -70,7 +70,7 @@ class TargetCluster(Cluster):
         return self._retried(ask) if names else {}
 
     def make_partitions(self, wanted: Mapping[str, int]) -> None:
-        """Makes topics that are missing, and adds partitions where there are fewer. Returns when all are there."""
+        """Create missing topics and add missing partitions; returns when all exist."""
         while True:
             there = self._counts(wanted)
             if all(there[topic] >= count for topic, count in wanted.items()):
@@ -99,13 +99,13 @@ class TargetCluster(Cluster):
                 CreatePartitionsTopic(name=topic, count=count, assignments=None) for topic, count in small.items()
             ]
             grow = CreatePartitionsRequest(topics=growing, timeout_ms=_ADMIN_TIMEOUT_MS)
-            # A second one that comes before the first is known everywhere asks for what is there.
+            # A repeated request, sent before all brokers know of the first, asks for partitions that exist.
             _check(self._ask_controller(grow).results, ErrorCode.INVALID_PARTITIONS)
 
     def _ask_controller(self, request: Any) -> Any:
         controller = self._ask_any(MetadataRequest(topics=[])).controller_id
         if controller not in self._addresses:
-            raise error_for(ErrorCode.NOT_CONTROLLER, "no controller is known")
+            raise error_for(ErrorCode.NOT_CONTROLLER, "the cluster has no controller")
         return self._connection(self._addresses[controller]).ask(request)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from ...protocol.records.batch import RecordBatch, iter_batches
-from ..client.cluster import MISSING_MS, Cluster, may_pass
+from ..client.cluster import MISSING_MS, Cluster, is_retriable
 from ..client.connection import Connection
 from ..columns.batch_decoder import BatchDecoder
 from ..columns.row_buffers import Gathered
@@ -157,7 +157,7 @@ class RangeReader:
                 self._data_loss.report(f"{self._range.topic_partition} no longer exists")
                 self._position = self._range.end
                 return
-        elif not may_pass(error) or self._is_late(progress, self._no_progress_ms):
+        elif not is_retriable(error) or self._is_late(progress, self._no_progress_ms):
             raise error
         logger.warning("%s: %s; retrying", self._range.topic_partition, error)
         cluster.forget_leader(self._range.topic_partition)
