@@ -33,6 +33,7 @@ _CLIENT_ID = "pybroker-healthcheck"
 _DEFAULT_TIMEOUT_S = 5.0
 _MAX_TIMEOUT_S = 86_400
 _MAX_RESPONSE_BYTES = 64 << 20
+_READ_BYTES = 64 << 10
 _USABLE = {ApiKey.METADATA: VersionRange(1, API_SPECS[ApiKey.METADATA].max_version)}
 """Version 0 cannot leave out the topics."""
 
@@ -150,8 +151,8 @@ class _Conversation:
         self._socket.sendall(frame)
         while True:
             self._socket.settimeout(self._left_s())
-            count = self._socket.recv_into(self._client.get_buffer())
-            for event in self._client.buffer_updated(count) if count else self._client.receive_eof():
+            data = self._socket.recv(_READ_BYTES)
+            for event in self._client.receive(data) if data else self._client.receive_eof():
                 if isinstance(event, ConnectionFailed):
                     raise event.error
                 return event.response

@@ -82,11 +82,6 @@ class ClientConnection:
         self._is_first_response = True
         self._failure: ClientError | None = None
 
-    @property
-    def awaited_count(self) -> int:
-        """Requests whose responses have not arrived."""
-        return len(self._awaiting)
-
     def send(self, request: Message, version: int | None = None, token: Any = None) -> bytes:
         """The frame of a request; its response will come with ``token``. A Produce request with acks=0 has none.
 

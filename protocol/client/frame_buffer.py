@@ -36,11 +36,6 @@ class FrameBuffer:
         self._filled = 0
 
     @property
-    def allocated_bytes(self) -> int:
-        """Memory of the partial frame."""
-        return 0 if self._frame is None else len(self._frame)
-
-    @property
     def size(self) -> int | None:
         """The size of the frame that comes next, which may be any int32; None when its four bytes are not here yet."""
         if self._frame is not None:
