@@ -13,6 +13,8 @@ def result_at_end(hosted: HostedPartition, fetch: PartitionFetch, params: FetchP
 
     The result belongs to all fetches: do not change it.
     """
+    if params.isolation is Isolation.LOG_END:  # a debugging consumer, replica id -2
+        return end_for_follower(hosted, fetch)
     high_watermark = hosted.partition.high_watermark
     if fetch.fetch_offset != high_watermark or not is_plain(hosted, fetch):
         return None

@@ -11,7 +11,7 @@ from pybroker.replication.partition.fetch import FetchResult, PartitionFetch
 from pybroker.replication.partition.isolation import Isolation
 from pybroker.replication.partition.reader import read_partition
 from pybroker.replication.partition.reads_at_end import end_for_follower, result_at_end
-from support.in_process.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer, fetch_from, follower
+from support.in_process.replicas import TOPIC_ID, TP, Replicas, batch_of, consumer, fetch_from, follower, values_in
 
 CONSUMERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
 
@@ -160,3 +160,14 @@ async def test_a_topic_id_is_compared_once_and_then_recognised(replicas: Replica
     with pytest.raises(KafkaError):
         read(replicas, stranger, Isolation.HIGH_WATERMARK)
     assert known(replicas, stranger, Isolation.HIGH_WATERMARK) is None
+
+
+async def test_a_debugging_consumer_reads_beyond_the_high_watermark(replicas: Replicas) -> None:
+    """Its replica id is -2: it is no follower, and reads to the log end."""
+    await wait_for_a_follower(replicas)
+    params = consumer(isolation=Isolation.LOG_END)
+    params.replica_id = -2
+    results, _ = replicas.fetch(fetch_of(0), params=params)
+    assert results is not None
+    (_, result) = results[0]
+    assert (result.high_watermark, values_in(result.records)) == (0, [b"d"])
