@@ -1,6 +1,6 @@
-"""Every API of the protocol: its key, name, versions, headers and message types.
+"""The table of all APIs of the protocol: key, name, versions, header versions and message types.
 
-`API_SPECS` is the one table. Message modules are imported when a type is first asked for.
+Message modules are imported when a message type is first used.
 """
 
 import importlib
@@ -108,7 +108,7 @@ class ApiKey(IntEnum):
 
 
 class Listener(Enum):
-    """The kinds of listener that Kafka tells apart: who serves an API."""
+    """Kafka's kinds of listener. An API is served on some of them."""
 
     ZK_BROKER = "zkBroker"
     """a broker of a ZooKeeper-mode cluster, which is what pybroker is"""
@@ -120,7 +120,7 @@ class Listener(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApiSpec:
-    """One API. ``advertised`` are the versions that ApiVersions reports, None when it is not to be reported.
+    """One API. ``advertised`` are the versions that ApiVersions reports, or None.
 
     All of ``versions`` can be encoded and decoded; ``flexible`` are those with compact lengths and tagged fields.
     """
@@ -152,13 +152,13 @@ class ApiSpec:
         return self._message_type("Response")
 
     def request_header_version(self, version: int) -> int:
-        """The version of RequestHeader in front of a request body of this version."""
+        """Return the version of RequestHeader for a request of this version."""
         if self.key is ApiKey.CONTROLLED_SHUTDOWN and version == 0:
             return 0  # the only request whose header has no client id
         return 2 if version in self.flexible else 1
 
     def response_header_version(self, version: int) -> int:
-        """The version of ResponseHeader in front of a response body of this version."""
+        """Return the version of ResponseHeader for a response of this version."""
         if self.key is ApiKey.API_VERSIONS:
             return 0  # a client that does not know the broker's versions yet must be able to read it (KIP-511)
         return 1 if version in self.flexible else 0

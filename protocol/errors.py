@@ -1,8 +1,8 @@
 """Kafka's error codes, and an exception class for each.
 
-Raise the exception where the error is found; the API boundary turns it into its code. The classes have the names of
-Kafka's exceptions with Error in place of Exception; only its TimeoutException is `RequestTimedOutError`, so as not to
-hide the builtin. ``retriable`` says whether a client may simply try again.
+Code raises the exception where it finds the error; the API layer turns it into its code. The classes have the names of
+Kafka's exceptions with Error instead of Exception. Only TimeoutException is `RequestTimedOutError`, so that it does not
+hide the builtin. ``retriable`` says whether a client may repeat the request.
 """
 
 from enum import IntEnum
@@ -146,12 +146,12 @@ class ErrorCode(IntEnum):
 
 
 def fitting(message: str) -> str:
-    """``message``, or how it begins: it may quote what a client sent, and no text on the wire has over 32,767 bytes."""
+    """Return ``message``, shortened to 4,000 characters: it may quote a client, and the wire allows 32,767 bytes."""
     return message if len(message) <= _MOST_CHARACTERS else f"{message[:_MOST_CHARACTERS]} ..."
 
 
 class KafkaError(Exception):
-    """An error that has a code in the protocol. ``message`` is for the client; None leaves it to the class."""
+    """An error with a code in the protocol. ``message`` is for the client; None means the text of the class."""
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
     retriable: ClassVar[bool] = False
@@ -177,9 +177,9 @@ def known_error_code(code: int) -> ErrorCode:
 
 
 def error_for(code: int, message: str | None = None) -> KafkaError:
-    """The exception for an error code; a code that this version does not know is an UnknownServerError.
+    """Return the exception for an error code, UnknownServerError for an unknown code.
 
-    Raises ValueError for NONE, which is no error.
+    Raises ValueError for NONE, which is not an error.
     """
     if code == ErrorCode.NONE:
         raise ValueError("NONE is no error")
@@ -196,7 +196,7 @@ class UnknownServerError(KafkaError):
 
 
 class OffsetOutOfRangeError(KafkaError):
-    """The offset is outside what the log holds."""
+    """The offset is outside the log."""
 
     code = ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -229,14 +229,14 @@ class LeaderNotAvailableError(KafkaError):
 
 
 class NotLeaderOrFollowerError(KafkaError):
-    """This broker does not lead the partition, or holds no replica of it."""
+    """This broker is not the leader of the partition, or has no replica of it."""
 
     code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     retriable = True
 
 
 class RequestTimedOutError(KafkaError):
-    """The request was not done in time."""
+    """The request was not completed in time."""
 
     code = ErrorCode.REQUEST_TIMED_OUT
     retriable = True
@@ -274,7 +274,7 @@ class OffsetMetadataTooLargeError(KafkaError):
 
 
 class NetworkError(KafkaError):
-    """The connection broke before the answer came."""
+    """The connection was closed before the response arrived."""
 
     code = ErrorCode.NETWORK_EXCEPTION
     retriable = True
@@ -288,7 +288,7 @@ class CoordinatorLoadInProgressError(KafkaError):
 
 
 class CoordinatorNotAvailableError(KafkaError):
-    """There is no coordinator to be found right now."""
+    """The coordinator is not available at the moment."""
 
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     retriable = True
@@ -302,7 +302,7 @@ class NotCoordinatorError(KafkaError):
 
 
 class InvalidTopicError(KafkaError):
-    """The topic name is not allowed, or the topic may not be used like this."""
+    """The topic name is invalid, or the topic must not be used in this way."""
 
     code = ErrorCode.INVALID_TOPIC_EXCEPTION
 
@@ -314,14 +314,14 @@ class RecordBatchTooLargeError(KafkaError):
 
 
 class NotEnoughReplicasError(KafkaError):
-    """Too few replicas are in sync to accept the write."""
+    """Too few replicas are in sync to accept the records."""
 
     code = ErrorCode.NOT_ENOUGH_REPLICAS
     retriable = True
 
 
 class NotEnoughReplicasAfterAppendError(KafkaError):
-    """The write was appended, but too few replicas are in sync by now."""
+    """The records were appended, but too few replicas are in sync now."""
 
     code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
     retriable = True
@@ -346,7 +346,7 @@ class InconsistentGroupProtocolError(KafkaError):
 
 
 class InvalidGroupIdError(KafkaError):
-    """The group id is not allowed."""
+    """The group id is invalid."""
 
     code = ErrorCode.INVALID_GROUP_ID
 
@@ -467,7 +467,7 @@ class UnsupportedForMessageFormatError(KafkaError):
 
 
 class PolicyViolationError(KafkaError):
-    """The request breaks a policy of the cluster."""
+    """The request violates a policy of the cluster."""
 
     code = ErrorCode.POLICY_VIOLATION
 
@@ -509,7 +509,7 @@ class InvalidTxnTimeoutError(KafkaError):
 
 
 class ConcurrentTransactionsError(KafkaError):
-    """Another operation on the same transaction is still under way."""
+    """Another operation on the same transaction is still in progress."""
 
     code = ErrorCode.CONCURRENT_TRANSACTIONS
     retriable = True
@@ -534,7 +534,7 @@ class SecurityDisabledError(KafkaError):
 
 
 class OperationNotAttemptedError(KafkaError):
-    """The operation was not tried, since another of the same request failed."""
+    """The operation was not attempted, because another one of the same request failed."""
 
     code = ErrorCode.OPERATION_NOT_ATTEMPTED
 
@@ -559,13 +559,13 @@ class SaslAuthenticationError(KafkaError):
 
 
 class UnknownProducerIdError(KafkaError):
-    """The broker knows nothing of this producer id."""
+    """The broker does not know this producer id."""
 
     code = ErrorCode.UNKNOWN_PRODUCER_ID
 
 
 class ReassignmentInProgressError(KafkaError):
-    """A reassignment of the partition is under way."""
+    """A reassignment of the partition is in progress."""
 
     code = ErrorCode.REASSIGNMENT_IN_PROGRESS
 
@@ -639,7 +639,7 @@ class InvalidFetchSessionEpochError(KafkaError):
 
 
 class ListenerNotFoundError(KafkaError):
-    """The leader has no listener of the name the request came in by."""
+    """The leader has no listener with the name of the listener that received the request."""
 
     code = ErrorCode.LISTENER_NOT_FOUND
     retriable = True
@@ -666,7 +666,7 @@ class UnknownLeaderEpochError(KafkaError):
 
 
 class UnsupportedCompressionTypeError(KafkaError):
-    """The client cannot read the compression of the partition."""
+    """The client does not support the compression type of the partition."""
 
     code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
@@ -685,7 +685,7 @@ class OffsetNotAvailableError(KafkaError):
 
 
 class MemberIdRequiredError(KafkaError):
-    """The member must come again with the member id it was given."""
+    """The member must join again with the member id it was given."""
 
     code = ErrorCode.MEMBER_ID_REQUIRED
 
@@ -698,7 +698,7 @@ class PreferredLeaderNotAvailableError(KafkaError):
 
 
 class GroupMaxSizeReachedError(KafkaError):
-    """The group has as many members as it may."""
+    """The group has reached its maximum size."""
 
     code = ErrorCode.GROUP_MAX_SIZE_REACHED
 
@@ -710,7 +710,7 @@ class FencedInstanceIdError(KafkaError):
 
 
 class EligibleLeadersNotAvailableError(KafkaError):
-    """No replica that may lead is available."""
+    """No eligible leader is available."""
 
     code = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
     retriable = True
@@ -724,7 +724,7 @@ class ElectionNotNeededError(KafkaError):
 
 
 class NoReassignmentInProgressError(KafkaError):
-    """No reassignment is under way."""
+    """No reassignment is in progress."""
 
     code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
@@ -786,7 +786,7 @@ class InconsistentVoterSetError(KafkaError):
 
 
 class InvalidUpdateVersionError(KafkaError):
-    """The update carries a version that is not the expected one."""
+    """The update has an unexpected version."""
 
     code = ErrorCode.INVALID_UPDATE_VERSION
 
@@ -861,13 +861,13 @@ class FetchSessionTopicIdError(KafkaError):
 
 
 class IneligibleReplicaError(KafkaError):
-    """A replica that may not be in the ISR was put into it."""
+    """The new ISR contains a replica that is not eligible for it."""
 
     code = ErrorCode.INELIGIBLE_REPLICA
 
 
 class NewLeaderElectedError(KafkaError):
-    """The change was made, and the leader is another one now."""
+    """The change was made and elected a new leader."""
 
     code = ErrorCode.NEW_LEADER_ELECTED
 
@@ -903,7 +903,7 @@ class StaleMemberEpochError(KafkaError):
 
 
 class MismatchedEndpointTypeError(KafkaError):
-    """The request came to the wrong kind of listener."""
+    """The request was sent to the wrong kind of listener."""
 
     code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
 
@@ -927,7 +927,7 @@ class UnknownSubscriptionIdError(KafkaError):
 
 
 class TelemetryTooLargeError(KafkaError):
-    """The telemetry data are larger than the broker accepts."""
+    """The telemetry data is larger than the broker accepts."""
 
     code = ErrorCode.TELEMETRY_TOO_LARGE
 

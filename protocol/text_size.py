@@ -1,4 +1,4 @@
-"""What a text takes in memory, for those who keep account of what clients say."""
+"""An upper bound of the memory a text takes, for the accounts of clients' data."""
 
 __all__ = ["text_bytes"]
 
@@ -6,5 +6,5 @@ _WIDEST_CHARACTER = 4
 
 
 def text_bytes(text: str) -> int:
-    """At most, and the same whenever it is asked: Python keeps all of a text as wide as its widest character."""
+    """Return the most bytes that `text` takes. Python stores every character as wide as the widest one."""
     return len(text) if text.isascii() else _WIDEST_CHARACTER * len(text)

@@ -1,4 +1,7 @@
-"""Messages to bytes and back. Messages are declared with `wire`; `interpreter` is the slow oracle."""
+"""The codec: encodes messages to bytes and decodes them. Messages are declared with `wire.py`.
+
+`interpreter.py` is a slow and simple codec that tests compare with the compiled one.
+"""
 
 from .decoder import decode, decode_prefix
 from .encoder import Part, encode, encode_parts

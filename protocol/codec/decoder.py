@@ -1,4 +1,4 @@
-"""Decoders, compiled from the declarations on first use, two per (message type, version): a plain and a counting one.
+"""Decoders, compiled from the declarations on first use: a plain and a counting one for each message type and version.
 
 The generated function is straight-line code for exactly one version. For ProduceRequest 9 it begins like this:
 
@@ -18,12 +18,12 @@ The generated function is straight-line code for exactly one version. For Produc
 - Neighbouring fixed-width fields, the length in front of a string and the first byte of a varint are read by one
   `struct` call, straight into the attributes (`_Run`).
 - Objects are made with `object.__new__`, since the generated code sets every slot itself.
-- Reading fixed widths past the end is noticed by `struct` and by indexing, whose errors `decode` turns into
-  DecodeError; slices would silently shorten, so every length is compared with ``limit`` first. A count is refused when
-  that many elements of the smallest size cannot follow. Hence memory stays within a constant factor of the input.
-- That factor is large, and so is the time that handlers take: ``budget`` counts the elements of all arrays down,
-  however they are nested. But each takes a byte at least, so no message has more of them than bytes: one that has no
-  more bytes than it may have elements, as nearly all, needs no counting.
+- Reads of fixed widths past the end raise errors of `struct` or IndexError, which `decode` turns into DecodeError.
+  Slices would silently shorten, so every length is compared with ``limit`` first. A count is refused when that many
+  elements of the smallest size cannot follow. So memory stays within a constant factor of the input.
+- That factor is large, and so is the time that handlers take per element. So the counting decoder also limits the
+  number of elements of all arrays together (``budget``). Each element takes at least one byte, so a message with no
+  more bytes than the limit, as nearly all, uses the plain decoder.
 """
 
 import struct
@@ -41,7 +41,7 @@ from .wire import UUID16, Message
 
 MessageT = TypeVar("MessageT", bound=Message)
 Decoder = Callable[[memoryview, int, int, int], tuple[Message, int]]
-"""(buffer, position, limit, most elements) → (message, position behind it); raises what `_MALFORMED` lists."""
+"""(buffer, position, limit, most elements) → (message, position after it); raises the errors in `_MALFORMED`."""
 
 _MALFORMED = (DecodeError, struct.error, IndexError, UnicodeDecodeError)
 
@@ -55,8 +55,8 @@ def decode(
 ) -> MessageT:
     """Decode a message that fills ``buffer`` from ``offset`` to its end.
 
-    ``records`` fields are memoryviews of ``buffer`` (writable if it is). Raises DecodeError, and nothing else, when
-    the bytes are not such a message, the version does not exist, or bytes are left over.
+    ``records`` fields are memoryviews of ``buffer`` (writable if it is). Raises only DecodeError: when the bytes are
+    not such a message, the version does not exist, or bytes are left over.
     """
     message, end = decode_prefix(message_type, buffer, version, offset)
     if end != len(buffer):
@@ -71,9 +71,9 @@ def decode_prefix(
     offset: int = 0,
     max_elements: int = MAX_ELEMENTS,
 ) -> tuple[MessageT, int]:
-    """Decode a message at ``offset`` that may be followed by something else; returns it and the offset behind it.
+    """Decode a message at ``offset`` that may be followed by other bytes; return it and the offset after it.
 
-    DecodeError also when its arrays have more than ``max_elements`` elements together.
+    Raises DecodeError, also when its arrays have more than ``max_elements`` elements together.
     """
     counts = len(buffer) - offset > max_elements
     try:
@@ -88,9 +88,9 @@ def decode_prefix(
 
 
 def decoder(message_type: type[Message], version: int, *, counts: bool) -> Decoder:
-    """The compiled decoder of one version; DecodeError if the version does not exist.
+    """Return the compiled decoder of one version. Raises DecodeError if the version does not exist.
 
-    ``counts``: it looks at the most elements; one that does not is for buffers of no more bytes than that.
+    ``counts``: the decoder checks the element limit. The other kind is for buffers of no more bytes than the limit.
     """
     if version not in message_type.MESSAGE.versions:
         raise DecodeError(f"{message_type.__name__} has no version {version}")
@@ -109,12 +109,12 @@ def _reason(error: Exception) -> str:
 
 
 def shortage(path: str, length: int, left: int) -> DecodeError:
-    """A length or count that the rest of the buffer cannot hold."""
-    return DecodeError(f"{path} is said to have length {length}, but only {left} bytes are left")
+    """The error for a length or count that the rest of the buffer cannot hold."""
+    return DecodeError(f"{path} claims length {length}, but only {left} bytes are left")
 
 
 def too_many(path: str, count: int) -> DecodeError:
-    return DecodeError(f"{path} has {count} elements, with which the message has more than are taken")
+    return DecodeError(f"{path} has {count} elements, which exceeds the element limit of the message")
 
 
 def forbidden_null(path: str) -> DecodeError:
@@ -126,7 +126,7 @@ def too_long(path: str, length: int) -> DecodeError:
 
 
 def wrong_tag_size(path: str, size: int, read: int) -> DecodeError:
-    return DecodeError(f"{path} is said to have {size} bytes as a tagged field, but has {read}")
+    return DecodeError(f"{path} claims {size} bytes as a tagged field, but has {read}")
 
 
 def tag_too_early(path: str) -> DecodeError:
@@ -135,18 +135,18 @@ def tag_too_early(path: str) -> DecodeError:
 
 @lru_cache(maxsize=256)
 def repeated(code: str, count: int) -> Callable[[memoryview, int], tuple[Any, ...]]:
-    """Reads ``count`` numbers of one width."""
+    """Return a function that reads ``count`` numbers of one width."""
     return struct.Struct(f">{count}{code}").unpack_from
 
 
 @lru_cache(maxsize=4096)
 def uuid_of(data: bytes) -> UUID:
-    """The UUID of 16 bytes. Making one is slow, and topic ids come again and again."""
+    """Return the UUID of 16 bytes. Cached, because creating one is slow and topic ids repeat."""
     return UUID(bytes=data)
 
 
 def read_unknown_tags(buffer: memoryview, position: int, count: int, limit: int) -> tuple[dict[int, bytes], int]:
-    """Keep ``count`` tagged fields of a struct that declares none."""
+    """Read ``count`` tagged fields of a struct that declares none; return them and the position after them."""
     tags: dict[int, bytes] = {}
     for _ in range(count):
         tag, position = read_uvarint(buffer, position)
@@ -160,7 +160,7 @@ def read_unknown_tags(buffer: memoryview, position: int, count: int, limit: int)
 
 
 class _Run:
-    """Fixed-width values next to each other that one `struct` call will read."""
+    """Neighbouring fixed-width values that one `struct` call reads."""
 
     def __init__(self, writer: SourceWriter) -> None:
         self._writer = writer
@@ -173,7 +173,7 @@ class _Run:
         self._targets.append(target)
 
     def convert(self, statement: str) -> None:
-        """A statement to run when the values are there."""
+        """Add a statement to run after the values are read."""
         self._conversions.append(statement)
 
     def flush(self) -> None:
@@ -232,11 +232,14 @@ class _Compiler:
         return cast("Decoder", self._writer.compile("decode", f"<{kind} of {name} v{self._version}>"))
 
     def _struct(self, struct_type: type[Any], path: str) -> str:
-        """Read a struct into a fresh variable, whose name is returned; reads may still be pending in the run."""
+        """Write code that reads a struct into a new variable; return its name.
+
+        Reads may still be pending in the run.
+        """
         schema: StructSchema = struct_type.SCHEMA
         variable = self._writer.fresh("message" if not path else "struct")
         type_name = self._writer.constant(schema.name, struct_type)
-        # Nothing that is pending touches this object, so it may be made before those bytes are read.
+        # No pending read uses this object, so it may be created before those bytes are read.
         self._writer.line(f"{variable} = new({type_name})")
         for field in schema.fields:
             if field.tag is not None or self._version not in field.versions:
@@ -262,7 +265,7 @@ class _Compiler:
             self._writer.line(f"{target} = {self._writer.constant(f'default_{schema.name}_{field.name}', default)}")
 
     def _default_struct(self, nested: Nested, target: str) -> None:
-        """Without a call: structs in tagged fields are nearly always left out."""
+        """Write code for a default struct without a call, because structs in tagged fields are nearly always absent."""
         schema: StructSchema = nested.struct.SCHEMA
         variable = self._writer.fresh("struct")
         self._writer.line(f"{variable} = new({self._writer.constant(schema.name, nested.struct)})")
@@ -272,7 +275,7 @@ class _Compiler:
         self._writer.line(f"{target} = {variable}")
 
     def _field(self, field: FieldSchema, target: str, path: str, flexible: bool, *, in_tag: bool = False) -> None:
-        """Read one value into ``target``."""
+        """Write code that reads one value into ``target``."""
         nullable = self._version in field.nullable
         match field.type:
             case Fixed():
@@ -287,7 +290,7 @@ class _Compiler:
                 self._nullable_struct(field.type, target, path, in_tag=in_tag)
             case Nested():
                 variable = self._struct(field.type.struct, path + ".")
-                # Pending reads go into the nested object itself, whose identity is known already.
+                # Pending reads go into the nested object itself, which exists already.
                 self._writer.line(f"{target} = {variable}")
 
     def _fixed(self, fixed: Fixed[Any], target: str) -> None:
@@ -296,7 +299,7 @@ class _Compiler:
             self._run.convert(f"{target} = uuid_of({target})")
 
     def _length(self, stem: str, code: str, flexible: bool) -> str:
-        """Read a length into a fresh variable. In flexible versions it is one more than the length, 0 for null."""
+        """Write code that reads a length into a new variable. In flexible versions it is length + 1, and 0 for null."""
         length = self._writer.fresh(stem)
         self._run.read("B" if flexible else code, length)
         self._run.flush()
@@ -306,12 +309,12 @@ class _Compiler:
         return length
 
     def _null_branch(self, length: str, target: str, path: str, flexible: bool, nullable: bool) -> None:
-        """The branch for null; the caller's ``else`` follows."""
+        """Write the branch for null; the caller writes the ``else``."""
         with self._writer.block(f"if {length} == 0:" if flexible else f"if {length} < 0:"):
             self._writer.line(f"{target} = None" if nullable else f"raise forbidden_null({path!r})")
 
     def _end(self, length: str, path: str, flexible: bool) -> str:
-        """Compute where a value of this length ends, and refuse it when that is behind the buffer."""
+        """Write code that computes the end of a value of this length, and refuses an end beyond the buffer."""
         end = self._writer.fresh("end")
         self._writer.line(f"{end} = position + {length}" + (" - 1" if flexible else ""))
         with self._writer.block(f"if {end} > limit:"):
@@ -344,7 +347,7 @@ class _Compiler:
         with self._writer.block("else:"):
             if flexible:
                 self._writer.line(f"{count} -= 1")
-            # An element without bytes would make the count boundless; as in Kafka it counts as one byte.
+            # An element without bytes would leave the count unbounded, so as in Kafka it counts as one byte.
             bytes_each = minimal_size(array.element, self._version, flexible)
             smallest = max(1, bytes_each)
             needed = count if smallest == 1 else f"{count} * {smallest}"
@@ -390,7 +393,7 @@ class _Compiler:
             self._bytes(element, value, path, flexible, nullable=False)
 
     def _nullable_struct(self, nested: Nested, target: str, path: str, *, in_tag: bool) -> None:
-        """A byte in front says whether there is one; in a tagged field it is a varint."""
+        """Write code for a nullable struct: a byte, in a tagged field a varint, says whether it is there."""
         present = self._writer.fresh("present")
         if in_tag:
             self._run.flush()
@@ -406,7 +409,7 @@ class _Compiler:
             self._writer.line(f"{target} = {variable}")
 
     def _tags(self, schema: StructSchema, variable: str, path: str) -> None:
-        """The tagged fields at the end of a struct. Nearly always there are none."""
+        """Write code for the tagged fields at the end of a struct. There are nearly always none."""
         writer = self._writer
         count = self._length("tags", "", flexible=True)
         with writer.block(f"if {count} == 0:"):

@@ -1,18 +1,18 @@
-"""Encoders, compiled from the declarations on first use, one per (message type, version).
+"""Encoders, compiled from the declarations on first use, one for each message type and version.
 
-A generated encoder appends pieces of bytes to a list, which one join makes whole:
+A generated encoder appends pieces of bytes to a list, which are joined at the end:
 
     def encode(message, pieces, parts):
         add = pieces.append
         ...
         add(pack_hii(message.acks, message.timeout_ms, count_3))
 
-Neighbouring fixed-width fields and the lengths in front of strings and arrays are one `struct` call (`_Run`). At a
-``records`` field the pieces so far are joined into ``parts``, and the records object follows them as a part of its own:
-it may be a region of a file, and is never touched.
+Neighbouring fixed-width fields and the lengths before strings and arrays are one `struct` call (`_Run`). At a
+``records`` field the pieces so far are joined into ``parts``, and the records object becomes a part of its own. It may
+be a region of a file, and is never read.
 
-A value that the version lacks is dropped when the field is ignorable, and otherwise must be the default, which is
-Kafka's rule; `struct` checks that numbers fit.
+A field that the version lacks is dropped if it is ignorable. Otherwise it must have its default (Kafka's rule).
+`struct` checks that numbers fit.
 """
 
 import struct
@@ -29,7 +29,7 @@ from .wire import UUID16, Message, Records, Struct
 
 Part = bytes | bytearray | memoryview | Records
 Encoder = Callable[[Any, list[bytes], list[Part]], None]
-"""(message, pieces, parts): appends; raises what `_UNFIT` lists."""
+"""(message, pieces, parts): appends to both lists; raises the errors in `_UNFIT`."""
 
 _UNFIT = (EncodeError, struct.error, TypeError, AttributeError, ValueError, OverflowError)
 
@@ -39,7 +39,7 @@ _encoders: dict[type[Message], dict[int, Encoder]] = {}
 
 
 def encode(message: Message, version: int) -> bytes:
-    """The message as bytes; its records, if it has any, must be in memory. Raises EncodeError."""
+    """Return the message as bytes. Its records must be in memory. Raises EncodeError."""
     parts = encode_parts(message, version)
     if len(parts) == 1 and type(parts[0]) is bytes:
         return parts[0]
@@ -50,7 +50,7 @@ def encode(message: Message, version: int) -> bytes:
 
 
 def encode_parts(message: Message, version: int) -> list[Part]:
-    """The message as parts to send one after the other: joined bytes, and the records objects untouched.
+    """Return the message as parts to send in order: joined bytes, and the records objects themselves.
 
     Raises EncodeError.
     """
@@ -73,7 +73,7 @@ def encode_parts(message: Message, version: int) -> list[Part]:
 
 
 def _place(error: Exception) -> str:
-    """The line of generated code that failed: it names the field, which `struct` does not."""
+    """Return the failed line of generated code, which names the field. `struct` does not."""
     if isinstance(error, EncodeError):
         return ""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -83,7 +83,7 @@ def _place(error: Exception) -> str:
 
 
 def encoder(message_type: type[Message], version: int) -> Encoder:
-    """The compiled encoder of one version; EncodeError if the version does not exist."""
+    """Return the compiled encoder of one version. Raises EncodeError if the version does not exist."""
     if version not in message_type.MESSAGE.versions:
         raise EncodeError(f"{message_type.__name__} has no version {version}")
     by_version = _encoders.setdefault(message_type, {})
@@ -93,11 +93,11 @@ def encoder(message_type: type[Message], version: int) -> Encoder:
 
 
 def not_in_version(path: str, version: int) -> FieldNotInVersionError:
-    return FieldNotInVersionError(f"{path} is set, but version {version} cannot carry it")
+    return FieldNotInVersionError(f"{path} is set, but version {version} has no such field")
 
 
 def tags_not_in_version(path: str, version: int) -> FieldNotInVersionError:
-    return FieldNotInVersionError(f"{path} has tagged fields, but version {version} cannot carry any")
+    return FieldNotInVersionError(f"{path} has tagged fields, but version {version} has none")
 
 
 def forbidden_null(path: str) -> EncodeError:
@@ -109,11 +109,11 @@ def too_long(path: str, length: int) -> EncodeError:
 
 
 def known_tag(path: str, tag: int) -> EncodeError:
-    return EncodeError(f"{path}: tag {tag} is a declared field, and may not be among the unknown ones")
+    return EncodeError(f"{path}: tag {tag} is a declared field and must not be among the unknown tags")
 
 
 def records_size(records: Records) -> int:
-    """Bytes of a records object, in memory or not."""
+    """Return the size in bytes of a records object, in memory or not."""
     if isinstance(records, memoryview):
         return records.nbytes
     return len(records) if isinstance(records, (bytes, bytearray)) else records.size_bytes
@@ -121,14 +121,14 @@ def records_size(records: Records) -> int:
 
 @lru_cache(maxsize=256)
 def repeated(code: str, count: int) -> Callable[..., bytes]:
-    """Writes ``count`` numbers of one width."""
+    """Return a function that encodes ``count`` numbers of one width."""
     return struct.Struct(f">{count}{code}").pack
 
 
 def write_unknown_tags(
     path: str, unknown: dict[int, bytes], known: list[tuple[int, bytes]], declared: frozenset[int]
 ) -> bytes:
-    """The whole section of tagged fields, by ascending tag; ``known`` are those of declared fields, already encoded."""
+    """Return the section of tagged fields, by ascending tag. ``known`` are the declared ones, already encoded."""
     for tag in unknown:
         if tag in declared:
             raise known_tag(path, tag)
@@ -139,7 +139,7 @@ def write_unknown_tags(
 
 
 class _Run:
-    """Fixed-width values next to each other that one `struct` call will write."""
+    """Neighbouring fixed-width values that one `struct` call writes."""
 
     def __init__(self, writer: SourceWriter) -> None:
         self._writer = writer
@@ -204,7 +204,7 @@ class _Compiler:
                 self._writer.line(f"raise tags_not_in_version({path or 'message'!r}, {self._version})")
 
     def _differs(self, field: FieldSchema, schema: StructSchema, value: str) -> str:
-        """An expression: is the value another than the default?"""
+        """Return an expression that is true when the value differs from the default."""
         default = field.default_factory()
         if default is None:
             return f"{value} is not None"
@@ -214,7 +214,8 @@ class _Compiler:
             return f"{value} != {default!r}"
         if isinstance(default, Struct) and self._version not in field.nullable:
             values = {inner.name: getattr(default, inner.name) for inner in type(default).SCHEMA.fields}
-            if all(isinstance(inner, _SCALARS) for inner in values.values()):  # without a call for each object
+            # compared field by field, without a call for each object
+            if all(isinstance(inner, _SCALARS) for inner in values.values()):
                 differences = [f"{value}.{name} != {inner!r}" for name, inner in values.items()]
                 return " or ".join([*differences, f"{value}.unknown_tags is not None"])
         return f"{value} != {self._writer.constant(f'default_{schema.name}_{field.name}', default)}"
@@ -236,7 +237,7 @@ class _Compiler:
                 self._nested(field.type, value, path, nullable, in_tag=in_tag)
 
     def _length(self, length: str, code: str, flexible: bool) -> None:
-        """Write a length that is not null."""
+        """Write code for a length that is not null."""
         if not flexible:
             self._run.write(code, length)
             self._run.flush()
@@ -245,7 +246,7 @@ class _Compiler:
         self._writer.line(f"add(ONE_BYTE[{length} + 1] if {length} < 127 else uvarint({length} + 1))")
 
     def _null_branch(self, value: str, path: str, code: str, flexible: bool, nullable: bool) -> None:
-        """The branch for null; the caller's ``else`` follows. What is pending is written before."""
+        """Write the branch for null; the caller writes the ``else``. Pending values are written before."""
         self._run.flush()
         with self._writer.block(f"if {value} is None:"):
             if not nullable:
@@ -269,7 +270,7 @@ class _Compiler:
             self._compact_text(value, path, data, length)
 
     def _int16_text(self, value: str, data: str, length: str, nullable: bool) -> None:
-        # The length joins the fields before it, so null must not branch: it is a length of -1 without bytes.
+        # The length is packed with the fields before it, so null has no branch: it is a length of -1 without bytes.
         if nullable:
             with self._writer.block(f"if {value} is None:"):
                 self._writer.line(f"{data} = b''; {length} = -1")
@@ -356,7 +357,7 @@ class _Compiler:
             self._run.flush()
 
     def _tags(self, schema: StructSchema, variable: str, path: str) -> None:
-        """The tagged fields at the end of a struct: those that are not the default, and the unknown ones."""
+        """Write code for the tagged fields of a struct: those without their default, and the unknown ones."""
         writer = self._writer
         self._run.flush()
         tagged = schema.tagged_fields(self._version)
@@ -380,7 +381,7 @@ class _Compiler:
     def _tagged_field(self, field: FieldSchema, schema: StructSchema, variable: str, path: str, known: str) -> None:
         value = f"{variable}.{field.name}"
         with self._writer.block(f"if {self._differs(field, schema, value)}:"):
-            # The size stands in front, so the field gets pieces of its own.
+            # The size comes first, so the field is encoded into a list of its own.
             outer, inner = self._writer.fresh("outer"), self._writer.fresh("inner")
             self._writer.line(f"{outer} = add; {inner} = []; add = {inner}.append")
             self._field(field, value, path + field.name, flexible=True, in_tag=True)

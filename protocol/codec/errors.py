@@ -1,15 +1,15 @@
-"""What can go wrong between objects and bytes."""
+"""The errors of encoding and decoding."""
 
 from ..errors import UnsupportedVersionError
 
 
 class DecodeError(ValueError):
-    """The bytes are no such message. The only error a decoder raises; the text says which field and why."""
+    """The bytes are not such a message. The only error of a decoder; the text names the field and the reason."""
 
 
 class EncodeError(ValueError):
-    """The object cannot be written: a value out of range, null where null is not allowed, an unknown version."""
+    """The object cannot be encoded: a value out of range, null where null is not allowed, an unknown version."""
 
 
 class FieldNotInVersionError(UnsupportedVersionError, EncodeError):
-    """A field that this version lacks is set to something else than its default, and may not be dropped."""
+    """A field that the version lacks has a value other than its default, and must not be dropped."""

@@ -1,7 +1,7 @@
-"""The slow, obvious codec: it walks a declaration field by field, byte by byte.
+"""A slow and simple codec that walks a declaration field by field, byte by byte. Used by tests and tools only.
 
-It exists to hold the compiled codec to: for any bytes both give the same message or both DecodeError, for any message
-both give the same bytes or both EncodeError. Nothing but tests and tools calls it.
+Why: tests compare the compiled codec with it. For any bytes both must give the same message or DecodeError, and for any
+message the same bytes or EncodeError.
 """
 
 import struct
@@ -28,7 +28,7 @@ def decode(
     offset: int = 0,
     max_elements: int = MAX_ELEMENTS,
 ) -> MessageT:
-    """What `codec.decode` does."""
+    """Do what `codec.decode` does."""
     if version not in message_type.MESSAGE.versions:
         raise DecodeError(f"{message_type.__name__} has no version {version}")
     budget = _Budget(max_elements)
@@ -40,7 +40,7 @@ def decode(
 
 
 def encode(message: Message, version: int) -> bytes:
-    """What `codec.encode` does."""
+    """Do what `codec.encode` does."""
     declared = type(message).MESSAGE
     if version not in declared.versions:
         raise EncodeError(f"{declared.name} has no version {version}")
@@ -50,7 +50,7 @@ def encode(message: Message, version: int) -> bytes:
 
 
 class _Budget:
-    """Elements that a message may still have; one for the message and all that is nested in it."""
+    """The number of elements that a message may still have, nested ones included."""
 
     def __init__(self, max_elements: int) -> None:
         self._left = max_elements

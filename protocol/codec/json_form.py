@@ -1,7 +1,7 @@
-"""Messages as JSON values, in the form that Kafka's own converters print.
+"""Messages as JSON values, in the form of Kafka's own JSON converters.
 
-Field names begin with a small letter; only the fields of the version are there, and tagged ones only when they are not
-the default. Bytes and records are base64, uuids URL-safe base64 without padding. Unknown tagged fields are left out.
+Field names begin with a small letter. Only the fields of the version are there, and tagged ones only without their
+default. Bytes and records are base64, uuids URL-safe base64 without padding. Unknown tagged fields are left out.
 """
 
 import base64
@@ -17,12 +17,12 @@ Json = Any
 
 
 def to_json(message: Message, version: int) -> dict[str, Json]:
-    """The value of ``message`` in this version; records must be in memory."""
+    """Return the JSON value of ``message`` in this version. Records must be in memory."""
     return _struct_to_json(message, version)
 
 
 def from_json(message_type: type[MessageT], value: dict[str, Json], version: int) -> MessageT:
-    """The message that ``to_json`` would print as ``value``. Raises KeyError or ValueError when there is none."""
+    """Return the message whose JSON value is ``value``. Raises KeyError or ValueError when there is none."""
     return _struct_from_json(message_type, value, version)
 
 

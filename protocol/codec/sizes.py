@@ -1,20 +1,20 @@
-"""The fewest bytes that a value can take: what bounds the count of an array before anything is allocated."""
+"""The smallest encoded sizes of values. They bound the count of an array before anything is allocated."""
 
 from .schema import Array, Blob, FieldSchema, Fixed, Nested, RecordSet, StructSchema, Text, WireType
 
 MAX_ELEMENTS = 10_000_000
-"""Elements of all arrays (and unknown tagged fields) of a message together, where the caller says nothing else. A few
-bytes on the wire are an object here, and a handler's time, so whoever decodes what strangers send says less."""
+"""Default limit on the elements of all arrays and unknown tagged fields of a message together. A few bytes on the wire
+become an object and a handler's time, so decoders of clients' requests use a lower limit."""
 
 
 def minimal_struct_size(struct: StructSchema, version: int, message_is_flexible: bool) -> int:
-    """Bytes of the struct with everything empty or null; a flexible one has at least its count of tagged fields."""
+    """Return the bytes of a struct with all fields empty or null; a flexible one has a count of tagged fields."""
     plain = sum(_minimal_field_size(field, version, message_is_flexible) for field in struct.plain_fields(version))
     return plain + (1 if message_is_flexible else 0)
 
 
 def minimal_size(wire_type: WireType, version: int, flexible: bool) -> int:
-    """Bytes of an empty or null value of this type."""
+    """Return the bytes of an empty or null value of this type."""
     match wire_type:
         case Fixed():
             return wire_type.size_bytes

@@ -1,4 +1,4 @@
-"""Writing Python source that is compiled at run time: lines with indentation, fresh names, a namespace."""
+"""A writer of Python source that is compiled at run time: indented lines, new names, a namespace."""
 
 import linecache
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class SourceWriter:
-    """Collects the lines of one function and the objects they refer to by name."""
+    """Collects the lines of one function, and the objects that they refer to by name."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -20,19 +20,19 @@ class SourceWriter:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """``head`` and what is written inside, one level deeper."""
+        """Write ``head``, and the lines inside the `with` block one level deeper."""
         self.line(head)
         self._depth += 1
         yield
         self._depth -= 1
 
     def fresh(self, stem: str) -> str:
-        """A variable name that was not used before."""
+        """Return a variable name that was not used before."""
         self._count += 1
         return f"{stem}_{self._count}"
 
     def constant(self, name: str, value: Any) -> str:
-        """Make ``value`` known to the code under ``name``."""
+        """Make ``value`` available to the code as ``name``; return the name."""
         self.namespace[name] = value
         return name
 
@@ -41,7 +41,7 @@ class SourceWriter:
         return "\n".join(self._lines) + "\n"
 
     def compile(self, function_name: str, file_name: str) -> Any:
-        """Run the source and return its function. ``file_name`` is how tracebacks show it, with its lines."""
+        """Compile the source and return its function. Tracebacks show its lines under ``file_name``."""
         text = self.text
         linecache.cache[file_name] = (len(text), None, text.splitlines(keepends=True), file_name)
         exec(compile(text, file_name, "exec"), self.namespace)

@@ -1,20 +1,20 @@
 """Unsigned varints of flexible versions (KIP-482): seven bits a byte, low bits first, at most five bytes.
 
-The generated code reads and writes the one-byte case itself; these are the rest.
+The generated code handles varints of one byte itself and calls these functions for longer ones.
 """
 
 from .errors import DecodeError, EncodeError
 
 MAX_UVARINT = 0x7FFFFFFF
-"""Kafka reads them into a Java int; what would come out negative there is refused here."""
+"""Kafka reads varints into a Java int. Values that would be negative there are refused."""
 
 ONE_BYTE = tuple(bytes([value]) for value in range(128))
 
 
 def read_uvarint_tail(buffer: memoryview, position: int, first_byte: int) -> tuple[int, int]:
-    """Finish a varint whose first byte, over 127, was read at ``position - 1``.
+    """Finish reading a varint whose first byte, over 127, was read at ``position - 1``.
 
-    Returns the value and the position behind it. Raises IndexError at the end of the buffer, DecodeError when it is
+    Returns the value and the position after it. Raises IndexError at the end of the buffer, DecodeError when it is
     too long.
     """
     value = first_byte & 0x7F
@@ -30,7 +30,7 @@ def read_uvarint_tail(buffer: memoryview, position: int, first_byte: int) -> tup
 
 
 def read_uvarint(buffer: memoryview, position: int) -> tuple[int, int]:
-    """The value at ``position`` and the position behind it; errors as above."""
+    """Return the value at ``position`` and the position after it. Raises as `read_uvarint_tail` does."""
     first_byte = buffer[position]
     if first_byte < 0x80:
         return first_byte, position + 1
@@ -38,7 +38,7 @@ def read_uvarint(buffer: memoryview, position: int) -> tuple[int, int]:
 
 
 def uvarint(value: int) -> bytes:
-    """The bytes of ``value``; EncodeError unless it is in 0..2^31-1."""
+    """Return the bytes of ``value``. Raises EncodeError unless it is in 0..2^31-1."""
     if 0 <= value < 0x80:
         return ONE_BYTE[value]
     if not 0 <= value <= MAX_UVARINT:

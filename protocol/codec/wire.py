@@ -6,8 +6,8 @@
         acks: int = wire.int16("0+", default=0)
         topic_data: list[TopicProduceData] = wire.array(TopicProduceData, "0+", default_factory=list)
 
-What comes out is a plain slotted dataclass with keyword construction, to type checkers as well; the version ranges
-are kept beside it in ``SCHEMA``. The first argument of a field is the range of versions that have it. ``nullable`` is
+The result is a plain slotted dataclass with keyword arguments, also for type checkers. The version ranges are kept in
+``SCHEMA``. The first argument of a field is the range of versions that have it. ``nullable`` is
 the range in which null is allowed, ``tag`` makes it a tagged field (KIP-482), and ``ignorable`` lets the encoder drop a
 value that the version cannot carry instead of refusing the message. Python names are Kafka's in snake_case;
 ``kafka_name`` is given where the snake_case name does not lead back to it.
@@ -81,7 +81,7 @@ def _field(
     kafka_name: str | None = None,
     flexible: str | None = None,
 ) -> Any:
-    # Name and default are filled in once the class is there.
+    # The name is filled in when the class is declared.
     partial = FieldSchema(
         name="",
         kafka_name=kafka_name or "",
@@ -294,7 +294,7 @@ def array(
     tag: int | None = None,
     ignorable: bool = False,
 ) -> Any:
-    """A list of one of the constants above, or of a struct class. Kafka knows no nested arrays and no null elements."""
+    """A list of one of the types above, or of a struct class. Kafka has no nested arrays and no null elements."""
     return _field(
         Array(Nested(element) if isinstance(element, type) else element),
         versions,
@@ -306,7 +306,7 @@ def array(
     )
 
 
-@dataclass_transform(  # type checkers want the tuple written out, here and below
+@dataclass_transform(  # type checkers need the tuple written out, here and below
     kw_only_default=True,
     field_specifiers=(
         boolean,
@@ -326,7 +326,7 @@ def array(
 )
 def struct(declaration: type[StructT]) -> type[StructT]:
     """Turn a declaration into a slotted dataclass with a ``SCHEMA``."""
-    # Without a docstring `dataclasses` makes one of the signature, which takes longer than all the rest.
+    # Without a docstring `dataclasses` builds one from the signature, which takes longer than everything else here.
     declaration.__doc__ = declaration.__doc__ or declaration.__name__
     made = dataclasses.dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)(declaration)
     fields = [
@@ -358,7 +358,7 @@ def struct(declaration: type[StructT]) -> type[StructT]:
     ),
 )
 def message(*, versions: str, flexible: str, api_key: int | None = None) -> Callable[[type[MessageT]], type[MessageT]]:
-    """Like `struct`, for a whole message: the versions that exist, and those with compact lengths and tagged fields."""
+    """Like `struct`, for a whole message. ``flexible`` versions have compact lengths and tagged fields."""
 
     def declare(declaration: type[MessageT]) -> type[MessageT]:
         made = struct(declaration)

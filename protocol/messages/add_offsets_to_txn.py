@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (API 25): a transaction is going to commit offsets of a group (KIP-98).
+"""AddOffsetsToTxn (API 25): add a group to a transaction before it commits the group's offsets (KIP-98).
 
 - v1: throttling happens after the response (KIP-219). v2: PRODUCER_FENCED may be answered (KIP-588). v3: flexible.
 - v4: TRANSACTION_ABORTABLE may be answered (KIP-890).

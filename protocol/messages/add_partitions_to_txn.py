@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn (API 24): the partitions that a transaction is going to write to (KIP-98).
+"""AddPartitionsToTxn (API 24): add partitions to a transaction before it writes to them (KIP-98).
 
 Up to v3 clients send it for one transaction; from v4 on brokers do, for several, also just to verify (KIP-890).
 

@@ -1,6 +1,6 @@
 """ConsumerGroupHeartbeat (API 68): the one request of the new consumer protocol (KIP-848).
 
-Members send what changed and are answered what they shall have; -1 as the member epoch leaves the group.
+A member sends its changes and receives its target assignment. The member epoch -1 leaves the group.
 """
 
 from uuid import UUID

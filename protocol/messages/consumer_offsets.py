@@ -1,4 +1,4 @@
-"""Keys and values of ``__consumer_offsets``. Each is stored behind its version as an int16.
+"""Keys and values of ``__consumer_offsets``. Each is stored after its version, an int16.
 
 A key's version says what the record is about: 0 and 1 an offset, 2 a classic group, 3 to 8 the new consumer protocol
 (KIP-848), 9 to 11 share groups (KIP-932). A null value deletes.

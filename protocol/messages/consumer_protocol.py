@@ -1,4 +1,4 @@
-"""What consumers put into JoinGroup metadata and SyncGroup assignments, opaque to the broker.
+"""The contents of JoinGroup metadata and SyncGroup assignments of consumers, opaque to the broker.
 
 Each begins with its version as an int16. New versions only append fields, so data of a version that is not known yet
 are read as the last one that is (`codec.decode_prefix` leaves the rest).

@@ -1,4 +1,4 @@
-"""CreateDelegationToken (API 38): a token to authenticate with in place of other credentials (KIP-48).
+"""CreateDelegationToken (API 38): create a token to authenticate with instead of other credentials (KIP-48).
 
 - v1: throttling happens after the response (KIP-219). v2: flexible.
 - v3: tokens for another owner, and who asked for it (KIP-373).

@@ -1,4 +1,4 @@
-"""CreatePartitions (API 37): give topics more partitions (KIP-195). The controller does it.
+"""CreatePartitions (API 37): give topics more partitions (KIP-195). Served by the controller.
 
 - v1: throttling happens after the response (KIP-219). v2: flexible.
 - v3: THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599).

@@ -1,4 +1,4 @@
-"""CreateTopics (API 19): create topics, by counts or by a given assignment. The controller does it.
+"""CreateTopics (API 19): create topics, by counts or by a given assignment. Served by the controller.
 
 - v1: validate only; an error message per topic (KIP-4). v2: throttle time.
 - v3: throttling happens after the response (KIP-219).

@@ -1,4 +1,4 @@
-"""A client's principal as a broker passes it on in an Envelope (KIP-590), behind its version as an int16."""
+"""A client's principal as a broker passes it on in an Envelope (KIP-590), after its version, an int16."""
 
 from ..codec import wire
 

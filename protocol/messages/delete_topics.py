@@ -1,4 +1,4 @@
-"""DeleteTopics (API 20): delete topics. The controller does it.
+"""DeleteTopics (API 20): delete topics. Served by the controller.
 
 - v1: throttle time. v2: throttling happens after the response (KIP-219).
 - v3: TOPIC_DELETION_DISABLED may be answered (KIP-322). v4: flexible.

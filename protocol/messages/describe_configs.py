@@ -1,6 +1,6 @@
 """DescribeConfigs (API 32): settings of topics, brokers and loggers (KIP-133). Secrets are answered as null.
 
-- v1: synonyms on request, and the source of a value in place of "is default" (KIP-226).
+- v1: synonyms on request, and the source of a value instead of "is default" (KIP-226).
 - v2: throttling happens after the response (KIP-219). v3: types, and documentation on request (KIP-569).
 - v4: flexible.
 """

@@ -1,4 +1,4 @@
-"""DescribeLogDirs (API 35): what lies in this broker's log directories, and how large it is (KIP-113).
+"""DescribeLogDirs (API 35): the partitions in this broker's log directories, with their sizes (KIP-113).
 
 - v1: throttling happens after the response (KIP-219). v2: flexible.
 - v3: an error code for the whole request. v4: total and free bytes of each directory (KIP-827).

@@ -1,4 +1,4 @@
-"""DescribeProducers (API 61): the producers that a partition's leader has state of (KIP-664)."""
+"""DescribeProducers (API 61): the active producers of a partition, as its leader knows them (KIP-664)."""
 
 from ..codec import wire
 

@@ -1,4 +1,4 @@
-"""ElectLeaders (API 43): elect leaders of partitions; null stands for all (KIP-183). The controller does it.
+"""ElectLeaders (API 43): elect leaders of partitions; null stands for all (KIP-183). Served by the controller.
 
 - v0: preferred leaders. v1: a type of election, preferred or unclean; an error code for all (KIP-460). v2: flexible.
 """

@@ -1,4 +1,4 @@
-"""ExpireDelegationToken (API 40): end a delegation token, now or at a time (KIP-48).
+"""ExpireDelegationToken (API 40): end a delegation token, now or at a given time (KIP-48).
 
 - v1: throttling happens after the response (KIP-219). v2: flexible.
 """

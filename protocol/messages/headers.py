@@ -1,4 +1,4 @@
-"""What stands in front of every request and response body.
+"""The headers before every request and response body.
 
 Request headers: v0 has no client id and belongs to ControlledShutdown v0 alone, v1 has one, v2 is flexible. The client
 id keeps its int16 length even in v2, since any broker must be able to read the header of an ApiVersions request of any

@@ -1,4 +1,4 @@
-"""Heartbeat (API 12): a member says that it is alive, and learns of a rebalance.
+"""Heartbeat (API 12): a member shows that it is alive, and learns of a rebalance.
 
 - v1: throttle time. v2: throttling happens after the response (KIP-219).
 - v3: group instance id (KIP-345). v4: flexible.

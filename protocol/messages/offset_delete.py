@@ -1,4 +1,4 @@
-"""OffsetDelete (API 47): forget a group's offsets of partitions that it is not subscribed to (KIP-496)."""
+"""OffsetDelete (API 47): delete a group's offsets of partitions to which it is not subscribed (KIP-496)."""
 
 from ..codec import wire
 

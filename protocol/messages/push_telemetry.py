@@ -1,4 +1,4 @@
-"""PushTelemetry (API 72): a client hands in its metrics (KIP-714)."""
+"""PushTelemetry (API 72): a client sends its metrics (KIP-714)."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat (API 76): a member of a share group keeps its place and gets its partitions (KIP-932).
+"""ShareGroupHeartbeat (API 76): a member of a share group stays a member and gets its partitions (KIP-932).
 
 Unstable in 3.9, so it is not advertised.
 """

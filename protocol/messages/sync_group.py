@@ -1,4 +1,4 @@
-"""SyncGroup (API 14): the leader hands in the assignment, everyone waits for their part.
+"""SyncGroup (API 14): the leader sends the assignment, and every member waits for its part.
 
 - v1: throttle time. v2: throttling happens after the response (KIP-219).
 - v3: group instance id (KIP-345). v4: flexible.

@@ -1,4 +1,4 @@
-"""Keys and values of ``__transaction_state``. Each is stored behind its version as an int16.
+"""Keys and values of ``__transaction_state``. Each is stored after its version, an int16.
 
 The key is the transactional id; a null value deletes. TransactionLogValue: v1 is flexible (KIP-890).
 """

@@ -1,4 +1,5 @@
-"""WriteTxnMarkers (API 27): a transaction coordinator has the markers of ended transactions written (KIP-98).
+"""WriteTxnMarkers (API 27): a transaction coordinator tells brokers to write the markers of ended transactions
+(KIP-98).
 
 - v1: flexible.
 """

@@ -1,9 +1,9 @@
-"""Headers of record batches (magic 2) and of messages (magic 0 and 1): read, checked, patched in place.
+"""The headers of record batches (magic 2) and messages (magic 0 and 1): read, checked, patched in place.
 
-Everything in a log or in a request's `records` is a run of entries that begin alike:
+A log and a request's `records` are sequences of entries that begin alike:
 
     0  base offset        8   magic 0 and 1: the message's; in a compressed wrapper that of the last one inside
-    8  batch length       4   bytes behind this field
+    8  batch length       4   bytes after this field
     16 magic              1   (12..16 is the leader epoch in magic 2, the CRC in magic 0 and 1)
 
 Magic 2 (KIP-98), 61 bytes, then the records, compressed as one when the attributes say so:
@@ -15,7 +15,7 @@ Magic 2 (KIP-98), 61 bytes, then the records, compressed as one when the attribu
                                  35 max timestamp      8
                                  43 producer id 8, 51 producer epoch 2, 53 base sequence 4, 57 record count 4
 
-Offset and leader epoch lie before what the checksum covers, so that a broker assigns both without touching the rest.
+The checksum does not cover offset and leader epoch, so a broker can assign both without changing the rest.
 """
 
 import struct
@@ -27,10 +27,10 @@ from .compression import Codec, codec_of
 from .crc import Buffer, crc32, crc32c
 
 LOG_OVERHEAD = 12
-"""Bytes of offset and length, which the length does not count."""
+"""Size of offset and length, which the batch length does not include."""
 HEADER_SIZE_V2 = 61
 MIN_SIZE = (26, 34, HEADER_SIZE_V2)
-"""Least bytes of an entry, by magic."""
+"""Smallest size of an entry by magic."""
 MAGIC_POSITION = 16
 CURRENT_MAGIC = 2
 
@@ -60,7 +60,7 @@ _unpack_length = _INT32.unpack_from
 
 
 class TimestampType(IntEnum):
-    """Who set the timestamps. Magic 0 has none."""
+    """Who set the timestamps: the producer or the broker. Magic 0 has none."""
 
     NO_TIMESTAMP = -1
     CREATE_TIME = 0
@@ -68,10 +68,11 @@ class TimestampType(IntEnum):
 
 
 class RecordBatch:
-    """The header of the entry at `position` in `buffer`, as it was when it was read: a later patch does not show here.
+    """The header of the entry at `position` in `buffer`, as it was read; later patches of the buffer do not change it.
 
-    Magic 0 and 1 fit in as batches without producer or leader epoch. Their `base_offset` is the offset on the wire: in
-    a compressed wrapper the *last* one inside (`message_set.first_offset` looks inside), with `record_count` -1.
+    Messages of magic 0 and 1 are represented as batches without producer and leader epoch. Their `base_offset` is the
+    offset on the wire: in a compressed wrapper the *last* one inside (`message_set.first_offset` finds the first), with
+    `record_count` -1.
     """
 
     __slots__ = (
@@ -107,7 +108,7 @@ class RecordBatch:
     record_count: int
 
     def __init__(self, buffer: Buffer, position: int) -> None:
-        """Reads the header alone: the caller knows that it is there and has magic 0, 1 or 2 (see `read_header`)."""
+        """Read the header. The caller knows that it is complete and has magic 0, 1 or 2 (see `read_header`)."""
         self.buffer = buffer
         self.position = position
         if buffer[position + 16] == 2:
@@ -158,7 +159,7 @@ class RecordBatch:
 
     @property
     def size_bytes(self) -> int:
-        """The whole entry, offset and length included."""
+        """Size of the entry, including offset and length."""
         return self.batch_length + LOG_OVERHEAD
 
     @property
@@ -176,14 +177,14 @@ class RecordBatch:
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record; -1 without a producer."""
+        """Sequence of the last record, or -1 without a producer."""
         if self.base_sequence < 0:
             return NO_SEQUENCE
         return increment_sequence(self.base_sequence, self.last_offset_delta)
 
     @property
     def compression(self) -> Codec:
-        """Raises UnsupportedCompressionTypeError for an id that Kafka has not assigned."""
+        """The codec. Raises UnsupportedCompressionTypeError for an unassigned id."""
         return codec_of(self.attributes)
 
     @property
@@ -206,21 +207,21 @@ class RecordBatch:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When the cleaner may drop the batch's tombstones or marker (KIP-534); None when it was not set yet."""
+        """When the cleaner may drop the batch's tombstones or marker (KIP-534); None when not set yet."""
         if self.magic < 2 or not self.attributes & DELETE_HORIZON_FLAG:
             return None
         return self.base_timestamp
 
     def view(self) -> memoryview:
-        """The whole entry, not copied."""
+        """Return the whole entry without copying."""
         return memoryview(self.buffer)[self.position : self.end]
 
     def payload(self) -> memoryview:
-        """Magic 2: what follows the header, compressed as it is, not copied."""
+        """Magic 2: return the (compressed) records after the header without copying."""
         return memoryview(self.buffer)[self.position + HEADER_SIZE_V2 : self.end]
 
     def compute_crc(self) -> int:
-        """The checksum that the bytes have, whatever the header says."""
+        """Compute the checksum of the bytes."""
         if self.magic >= 2:
             position = self.position
             return crc32c(memoryview(self.buffer)[position + 21 : position + self.batch_length + LOG_OVERHEAD])
@@ -230,12 +231,14 @@ class RecordBatch:
         return self.compute_crc() == self.crc
 
     def place(self, buffer: bytearray | memoryview, base_offset: int, leader_epoch: int) -> None:
-        """Magic 2: patches offset and leader epoch, which no checksum covers, into `buffer`, which begins with it."""
+        """Magic 2: write offset and leader epoch, which the checksum does not cover, into `buffer`, which begins with
+        it.
+        """
         _PLACE_V2.pack_into(buffer, 0, base_offset, self.batch_length, leader_epoch)
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """Sequences of a producer go up to 2**31 - 1, then begin again at 0."""
+    """Add to a producer's sequence, which wraps to 0 after 2**31 - 1."""
     return sequence + increment & 0x7FFFFFFF
 
 
@@ -245,32 +248,32 @@ def decrement_sequence(sequence: int, decrement: int) -> int:
 
 
 def read_header(buffer: Buffer, position: int, end: int) -> RecordBatch | None:
-    """The header at `position`, whose body may lie beyond `end`; None when the header itself is cut off there.
+    """Return the header at `position`; None when the header itself is cut off at `end`. The body may be cut off.
 
-    Raises CorruptRecordError when length or magic make no sense.
+    Raises CorruptRecordError for an impossible length or magic.
     """
     remaining = end - position
     if remaining < LOG_OVERHEAD:
         return None
     (length,) = _unpack_length(buffer, position + 8)
     if length < MIN_SIZE[0] - LOG_OVERHEAD:
-        raise CorruptRecordError(f"Record size {length} at {position} is less than any record has")
+        raise CorruptRecordError(f"Record size {length} at {position} is less than any record's")
     if remaining <= MAGIC_POSITION:
         return None
     magic = buffer[position + MAGIC_POSITION]
     if magic > CURRENT_MAGIC:
         raise CorruptRecordError(f"Invalid magic {magic} at {position}")
     if length + LOG_OVERHEAD < MIN_SIZE[magic]:
-        raise CorruptRecordError(f"Record size {length} at {position} is less than a record of magic {magic} has")
+        raise CorruptRecordError(f"Record size {length} at {position} is less than the smallest of magic {magic}")
     if remaining < MIN_SIZE[magic]:
         return None
     return RecordBatch(buffer, position)
 
 
 def iter_batches(buffer: Buffer, position: int = 0, end: int | None = None) -> Iterator[RecordBatch]:
-    """The entries of a record set, of any magic, headers read and not checked further; stops before a torn tail.
+    """Yield the entries of a record set of any magic, with unchecked headers; stop before an incomplete last entry.
 
-    Raises CorruptRecordError when length or magic make no sense.
+    Raises CorruptRecordError for an impossible length or magic.
     """
     if end is None:
         end = len(buffer)
@@ -283,7 +286,7 @@ def iter_batches(buffer: Buffer, position: int = 0, end: int | None = None) -> I
 
 
 def valid_bytes(buffer: Buffer) -> int:
-    """Bytes of whole entries at the start of a record set (Kafka's validBytes); the rest is a torn tail."""
+    """Return the bytes of whole entries at the start of a record set (Kafka's validBytes)."""
     position = 0
     for batch in iter_batches(buffer):
         position = batch.end
@@ -291,15 +294,15 @@ def valid_bytes(buffer: Buffer) -> int:
 
 
 def check_header(buffer: Buffer, position: int, end: int, verify_crc: bool = True) -> RecordBatch:
-    """The batch at `position`, all that can be known without looking at its records checked (Kafka's LogValidator).
+    """Return the batch at `position` after all checks that do not need its records (Kafka's LogValidator).
 
-    Raises CorruptRecordError when it is cut off, its size or magic make no sense, or (with `verify_crc`) its checksum
+    Raises CorruptRecordError when it is cut off, its size or magic is impossible, or (with `verify_crc`) its checksum
     is wrong; InvalidRecordError when count, offsets or sequence contradict each other; UnsupportedCompressionTypeError.
-    A header of magic 0 or 1 has only size, magic, codec and checksum.
+    In magic 0 and 1 only size, magic, codec and checksum are checked.
     """
     batch = read_header(buffer, position, end)
     if batch is None or batch.end > end:
-        raise CorruptRecordError(f"Record batch at {position} is cut off: {end - position} bytes are there")
+        raise CorruptRecordError(f"Record batch at {position} is cut off after {end - position} bytes")
     if verify_crc and not batch.is_valid_crc():
         raise CorruptRecordError(
             f"Record batch at {position} is corrupt (stored crc {batch.crc}, computed {batch.compute_crc()})"
@@ -338,7 +341,7 @@ def write_header_v2(
     record_count: int,
     partition_leader_epoch: int,
 ) -> None:
-    """Fills the first 61 bytes of `buffer`, a whole batch whose records are in place, and puts in the checksum."""
+    """Write the header and checksum into the first 61 bytes of `buffer`, which already has the records after them."""
     _HEADER_V2.pack_into(
         buffer,
         0,
@@ -362,7 +365,7 @@ def write_header_v2(
 def set_max_timestamp(
     buffer: bytearray | memoryview, position: int, timestamp_type: TimestampType, max_timestamp: int
 ) -> None:
-    """Patches timestamp type and max timestamp (magic 1: the timestamp) and, if that changed anything, the checksum.
+    """Patch timestamp type and max timestamp (magic 1: the timestamp) and, if that changes anything, the checksum.
 
     Raises ValueError for magic 0, which has no timestamps.
     """

@@ -1,4 +1,4 @@
-"""Building batches of magic 2 from records."""
+"""The builder of magic 2 batches from records."""
 
 from collections.abc import Iterable
 from typing import TypedDict, Unpack
@@ -22,7 +22,7 @@ from .walk import Headers, Record
 
 
 class BatchFields(TypedDict, total=False):
-    """What a batch says in its header, beside what follows from its records. All may be left out.
+    """The header fields of a batch that do not follow from its records. All are optional.
 
     base_offset: default the first record's offset (0 without records). last_offset: default the last record's; the
     cleaner keeps the old one. log_append_time_ms: makes the timestamp type LogAppendTime, and the max timestamp this.
@@ -45,9 +45,9 @@ class BatchFields(TypedDict, total=False):
 
 
 def build_batch(records: Iterable[Record], **fields: Unpack[BatchFields]) -> bytes:
-    """One batch of the records, in order of their offsets; without records only a header, as the cleaner leaves it.
+    """Build one batch of the records, which are in order of their offsets; without records only a header.
 
-    Raises ValueError when offsets do not rise or lie too far apart for one batch.
+    Raises ValueError when offsets do not rise, or offsets or timestamps are too far apart for one batch.
     """
     builder = BatchBuilder(**fields)
     for record in records:
@@ -56,7 +56,7 @@ def build_batch(records: Iterable[Record], **fields: Unpack[BatchFields]) -> byt
 
 
 class BatchBuilder:
-    """Takes records one by one; `size_bytes` tells how big the batch is by now, before compression."""
+    """Takes records one by one. `size_bytes` is the size of the batch so far, before compression."""
 
     def __init__(self, **fields: Unpack[BatchFields]) -> None:
         self._fields = fields
@@ -73,15 +73,15 @@ class BatchBuilder:
 
     @property
     def size_bytes(self) -> int:
-        """Header and records so far, uncompressed."""
+        """Size of the header and the records so far, uncompressed."""
         return HEADER_SIZE_V2 + len(self._payload)
 
     def append(
         self, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> None:
-        """Adds a record. Raises ValueError when its offset is not behind the last one's, or too far behind the base.
+        """Add a record. Raises ValueError when its offset does not rise or is too far from the base.
 
-        So it does for timestamps that lie over 63 bits apart.
+        Also raises ValueError for timestamps that are over 63 bits apart.
         """
         if self._base_offset is None:
             self._base_offset = offset
@@ -90,9 +90,11 @@ class BatchBuilder:
         offset_delta = offset - self._base_offset
         timestamp_delta = timestamp_ms - self._base_timestamp
         if timestamp_delta > 0x7FFFFFFFFFFFFFFF:
-            raise ValueError(f"Timestamp {timestamp_ms} too far from {self._base_timestamp} for one batch")
+            raise ValueError(f"Timestamp {timestamp_ms} is too far from {self._base_timestamp} for one batch")
         if not 0 <= offset_delta <= 0x7FFFFFFF or (self._record_count and offset <= self._last_offset):
-            raise ValueError(f"Offset {offset} behind {self._last_offset} in a batch from {self._base_offset} on")
+            raise ValueError(
+                f"Offset {offset} cannot follow {self._last_offset} in a batch from {self._base_offset} on"
+            )
         self._payload += encode_record(offset_delta, timestamp_delta, key, value, headers)
         self._last_offset = offset
         self._record_count += 1
@@ -100,7 +102,7 @@ class BatchBuilder:
             self._max_timestamp = timestamp_ms
 
     def build(self) -> bytes:
-        """The batch, with its checksum. The builder can take further records and build again."""
+        """Return the batch with its checksum. The builder can take further records and build again."""
         fields = self._fields
         codec = fields.get("codec", Codec.NONE)
         buffer = bytearray(HEADER_SIZE_V2)

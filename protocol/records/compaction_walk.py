@@ -1,8 +1,8 @@
-"""The walks of compaction over the records of a magic 2 batch, its payload already plain: keys and sizes alone.
+"""The record walks of compaction over a decompressed magic 2 payload: they read only keys and sizes.
 
-Compaction walks every record of a log twice, so nothing is made of a record here but its key: values and headers are
-jumped over by the record's size, and what stays is a span of bytes. The layout, and the walk that these are held to by
-a test, stand in walk.py.
+Compaction walks every record of a log twice, so only the key of a record is read: values and headers are skipped by the
+record's size, and kept records are spans of bytes. walk.py has the layout, explains why the walks repeat their code,
+and is the walk that tests compare these with.
 """
 
 from hashlib import blake2b
@@ -15,8 +15,8 @@ Spans = list[tuple[int, int]]
 """(start, end) of records in a payload, their size varint included."""
 
 LONGEST_PLAIN_KEY: Final = 30
-"""Bytes of the longest key that a map of keys holds as it is: a longer one is held as a digest of one byte more, so
-that no two keys look alike and each takes no more than 64 bytes of memory."""
+"""Longest key in bytes that a map of keys stores as it is. A longer key is stored as a digest of one byte more, so that
+it never equals a short key, and each takes at most 64 bytes of memory."""
 _LONGEST_PLAIN_KEY_RAW: Final = LONGEST_PLAIN_KEY << 1
 
 
@@ -24,7 +24,7 @@ _NULL: Final = 1
 
 
 class KeyOffsets(Protocol):
-    """Offsets by what `map_key` makes of keys: as much of a dict as the walks use."""
+    """Offsets by `map_key` of a key: the part of a dict's interface that the walks use."""
 
     def __len__(self) -> int: ...
 
@@ -34,7 +34,7 @@ class KeyOffsets(Protocol):
 
 
 class Rebased(NamedTuple):
-    """Records for a new batch; `max_timestamp` is the greatest of their timestamps."""
+    """Records for a new batch, with the greatest of their timestamps."""
 
     payload: bytes
     base_timestamp: int
@@ -42,21 +42,21 @@ class Rebased(NamedTuple):
 
 
 def digest_of(key: bytes) -> bytes:
-    """What a map of keys holds in place of a key that is longer than `LONGEST_PLAIN_KEY`."""
+    """Return the digest that a map of keys stores instead of a key longer than `LONGEST_PLAIN_KEY`."""
     return blake2b(key, digest_size=LONGEST_PLAIN_KEY + 1).digest()
 
 
 def map_key(key: bytes) -> bytes:
-    """What a map of keys holds for `key`."""
+    """Return what a map of keys stores for `key`: the key itself or its digest."""
     return key if len(key) <= LONGEST_PLAIN_KEY else digest_of(key)
 
 
 def note_keys(
     data: bytes, record_count: int, base_offset: int, start_offset: int, limit: int, offsets: KeyOffsets
 ) -> int | None:
-    """Put key → offset of each record from `start_offset` on into `offsets`; records without a key are passed over.
+    """Store key → offset of each record from `start_offset` on in `offsets`. Records without a key are skipped.
 
-    None when all were; else the last offset that was put when `offsets` had `limit` keys, -1 for none of this batch.
+    Returns None when all were stored; else, with `limit` keys in `offsets`, the last stored offset (-1: none here).
     Raises InvalidRecordError.
     """
     position = 0
@@ -124,10 +124,10 @@ def spans_to_keep(
     *,
     drop_tombstones: bool,
 ) -> tuple[Spans, bool]:
-    """The records that compaction keeps, and whether a tombstone is among them.
+    """Return the records that compaction keeps, and whether a tombstone is among them.
 
     `offsets` has the last offset of each key up to `latest_offset`: an older record of its key goes, as does a record
-    without a key and, with `drop_tombstones`, one without a value. What lies behind `latest_offset` stays. Raises
+    without a key and, with `drop_tombstones`, one without a value. Records above `latest_offset` stay. Raises
     InvalidRecordError.
     """
     spans: Spans = []
@@ -192,9 +192,9 @@ def spans_to_keep(
 
 
 def rebased(data: bytes, spans: Spans, base_timestamp: int, append_time: int | None, horizon: int | None) -> Rebased:
-    """The records in `spans`, one behind the other, with their timestamps told against a new base.
+    """Return the records in `spans`, joined, with timestamps relative to a new base.
 
-    That is `horizon` if there is one (KIP-534), else the first record's timestamp. `append_time` (LogAppendTime)
+    The base is `horizon` if there is one (KIP-534), else the first record's timestamp. `append_time` (LogAppendTime)
     replaces their own ones. Offsets are not touched: the batch keeps its base offset.
     """
     parts: list[bytes] = []

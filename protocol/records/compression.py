@@ -1,12 +1,10 @@
-"""Codecs of record sets: compress, and decompress within a bound.
+"""The compression codecs of record sets. Decompression is bounded.
 
-A compressed payload is hostile: a few kilobytes can claim gigabytes. Each decoder here is told how much it may produce
-(`max_bytes`), finds an upper bound on the output from the frames' own structure before it allocates, and never holds
-more than the smaller of the two (pages of a buffer that the decoder does not reach are not touched). Whatever is wrong
-with the payload, the outcome is `CorruptRecordError`.
-
-gzip goes through zlib, whose decoder takes an output limit; the others through cramjam, with the framing read here:
-(snappy.py, lz4.py, zstd_frame.py).
+Why: a few kilobytes of a hostile payload can claim gigabytes.
+How: each decoder has a limit (`max_bytes`), finds an upper bound of the output from the frames' structure before it
+allocates, and uses the smaller of the two. Unused pages of the output buffer take no memory. Every fault of a payload
+is a `CorruptRecordError`. gzip uses zlib, whose decoder has an output limit. The others use cramjam, with the framing
+read in snappy.py, lz4.py and zstd_frame.py.
 """
 
 import zlib
@@ -22,7 +20,7 @@ from .snappy import check_snappy_size, compress_snappy, decompress_snappy
 from .zstd_frame import zstd_bounds
 
 DEFAULT_MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
-"""What readers of a batch allow by default (bytes). Kafka itself has no bound."""
+"""Default limit of decompressed bytes of a batch. Kafka has no limit."""
 
 
 class Codec(IntEnum):
@@ -36,14 +34,14 @@ class Codec(IntEnum):
 
 
 CODEC_OF_ID: tuple[Codec | None, ...] = (*Codec, None, None, None)
-"""Codec by the three attribute bits; None where Kafka has not assigned one."""
+"""Codec by the three attribute bits; None for unassigned values."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_SLICE = 16 * 1024
 
 
 def codec_of(attributes: int) -> Codec:
-    """Codec in the low bits of attributes. Raises UnsupportedCompressionTypeError for one that Kafka does not have."""
+    """Return the codec in the low bits of attributes. Raises UnsupportedCompressionTypeError for an unassigned one."""
     codec = CODEC_OF_ID[attributes & 7]
     if codec is None:
         raise UnsupportedCompressionTypeError(f"Unknown compression type {attributes & 7}")
@@ -51,7 +49,7 @@ def codec_of(attributes: int) -> Codec:
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None, magic: int = 2) -> bytes:
-    """Compresses a payload. `level` None is Kafka's default; `magic` 0 has lz4 write Kafka's old wrong checksum."""
+    """Compress a payload. `level` None is Kafka's default; with `magic` 0 lz4 writes Kafka's old wrong checksum."""
     if codec is Codec.NONE:
         return bytes(data)
     if codec is Codec.GZIP:
@@ -64,10 +62,10 @@ def compress(codec: Codec, data: Buffer, level: int | None = None, magic: int = 
 
 
 def decompress(codec: Codec, data: Buffer, max_bytes: int, magic: int = 2) -> bytes | bytearray | memoryview:
-    """Decompresses a payload of records. `magic` 0 has lz4 accept any header checksum, as Kafka does.
+    """Decompress a payload of records. With `magic` 0 lz4 accepts any header checksum, as Kafka does.
 
-    Raises CorruptRecordError when the payload is broken, PayloadTooLargeError (which is one, too) when it holds more
-    than `max_bytes`.
+    Raises CorruptRecordError when the payload is broken, its subclass PayloadTooLargeError when it holds more than
+    `max_bytes`.
     """
     if codec is Codec.NONE:
         if len(data) > max_bytes:
@@ -83,8 +81,11 @@ def decompress(codec: Codec, data: Buffer, max_bytes: int, magic: int = 2) -> by
 
 
 def check_claims(codec: Codec, data: Buffer, max_bytes: int) -> None:
-    """Raises PayloadTooLargeError when the structure of a payload alone says that it holds more than `max_bytes`, and
-    CorruptRecordError when it is broken. Costs little, whatever it holds; that it passes says nothing."""
+    """Check the sizes that a payload claims, which costs little.
+
+    Raises PayloadTooLargeError when it claims more than `max_bytes`, CorruptRecordError when its structure is broken. A
+    payload that passes may still be too large.
+    """
     if codec is Codec.ZSTD:
         zstd_bounds(data, max_bytes)
     elif codec is Codec.SNAPPY:
@@ -92,22 +93,22 @@ def check_claims(codec: Codec, data: Buffer, max_bytes: int) -> None:
 
 
 def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
-    """All members of a gzip stream (RFC 1952). Bytes behind the last are ignored, as by Java's GZIPInputStream."""
+    """Decompress all members of a gzip stream (RFC 1952). Bytes after the last one are ignored, as in Java."""
     view = memoryview(data)
     pieces: list[bytes] = []
-    room = max_bytes
+    left = max_bytes
     position = 0
     decoder = zlib.decompressobj(wbits=31)
     while position < len(view):
-        # In slices, as the decoder copies what it leaves of its input: with many small members that would be quadratic.
+        # In slices, because the decoder copies its unused input, which would be quadratic with many small members.
         fed = view[position : position + _GZIP_SLICE]
         try:
-            # One byte over the limit tells an output that is too big from one that just fits.
-            piece = decoder.decompress(fed, room + 1)
+            # One byte over the limit distinguishes too large an output from one that just fits.
+            piece = decoder.decompress(fed, left + 1)
         except zlib.error as error:
             raise CorruptRecordError(f"Broken gzip payload: {error}") from None
-        room -= len(piece)
-        if room < 0:
+        left -= len(piece)
+        if left < 0:
             raise PayloadTooLargeError(f"gzip payload decompresses to more than {max_bytes} bytes")
         pieces.append(piece)
         position += len(fed)

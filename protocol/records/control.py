@@ -1,9 +1,9 @@
-"""Control batches: a single record whose key says what it marks (KIP-98).
+"""Control batches: a single record whose key has the type of the marker (KIP-98).
 
     key: version int16 | type int16 (0 abort, 1 commit, 2 leader change, …)
     value of an end transaction marker: version int16 | coordinator epoch int32
 
-Versions only grow: what follows the known fields is of a later one and is passed over.
+Later versions only add fields, so bytes after the known fields are ignored.
 """
 
 import struct
@@ -42,7 +42,7 @@ class EndTransactionMarker:
 
 
 def control_type(key: bytes | None) -> ControlType:
-    """Type of a control record by its key; UNKNOWN for one of a later Kafka. Raises InvalidRecordError."""
+    """Return the type in a control record's key, UNKNOWN for one of a later Kafka. Raises InvalidRecordError."""
     if key is None or len(key) < _KEY.size:
         raise InvalidRecordError(f"Control record with a key of {0 if key is None else len(key)} bytes")
     version, number = _KEY.unpack_from(key)
@@ -52,7 +52,7 @@ def control_type(key: bytes | None) -> ControlType:
 
 
 def decode_marker(record: Record) -> EndTransactionMarker | None:
-    """The end transaction marker in a control record; None when it is one of another type."""
+    """Return the end transaction marker in a control record, None for another type."""
     kind = control_type(record.key)
     if kind is not ControlType.ABORT and kind is not ControlType.COMMIT:
         return None
@@ -65,14 +65,14 @@ def decode_marker(record: Record) -> EndTransactionMarker | None:
 
 
 def read_marker(batch: RecordBatch) -> EndTransactionMarker | None:
-    """The end transaction marker of a control batch; None when it is empty (compacted) or of another type."""
+    """Return the end transaction marker of a control batch, None when it is empty (compacted) or of another type."""
     for record in read_records(batch, max_bytes=1 << 20):
         return decode_marker(record)
     return None
 
 
 def encode_marker(marker: EndTransactionMarker) -> tuple[bytes, bytes]:
-    """(key, value) of the control record."""
+    """Return (key, value) of the control record."""
     kind = ControlType.COMMIT if marker.is_commit else ControlType.ABORT
     return _KEY.pack(0, kind), _MARKER.pack(0, marker.coordinator_epoch)
 
@@ -86,7 +86,7 @@ def build_marker_batch(
     base_offset: int = 0,
     partition_leader_epoch: int = -1,
 ) -> bytes:
-    """The control batch that ends the producer's transaction in a partition (WriteTxnMarkers)."""
+    """Build the control batch that ends a producer's transaction in a partition (WriteTxnMarkers)."""
     key, value = encode_marker(marker)
     return build_batch(
         [Record(base_offset, timestamp_ms, key, value)],

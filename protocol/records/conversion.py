@@ -14,14 +14,15 @@ from .record import read_records
 from .walk import Record
 
 RecordReader = Callable[[RecordBatch, int], Iterable[Record]]
-"""`read_records`, or what does the same within bounds of its own."""
+"""`read_records`, or a function that does the same within its own bounds."""
 
 _RECORD_OBJECT_BYTES = 250
-"""What a small record takes as an object, about."""
+"""Approximate memory of a small record as an object."""
 
 OVERFLOW_MESSAGE = b"\xff" * 8 + b"\0\0\0\x3d"
-"""Head of a message that never comes: what Kafka answers when down-conversion left nothing of what was read, so that
-the consumer complains of its fetch size rather than ask for the same bytes for ever."""
+"""Start of a message without an end. Kafka sends it when down-conversion leaves nothing of the batches read, so that
+the consumer reports too small a fetch size instead of requesting the same bytes forever.
+"""
 
 
 def down_convert(
@@ -32,14 +33,12 @@ def down_convert(
     max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     records_of: RecordReader = read_records,
 ) -> bytes:
-    """The batches read for a fetch from `first_offset` on, as a consumer gets them that knows no magic over `to_magic`.
+    """Convert fetched batches for a consumer that knows no magic above `to_magic`.
 
-    Batches of that magic or less stay as they are; of others, headers and control batches are dropped, and of an
-    uncompressed batch what comes before `first_offset` (a compressed one keeps it: consumers skip it themselves).
-    `records_of` reads a batch.
-
-    `max_output_bytes` stops behind the last batch that fits, but not before the first. The result may be empty
-    although there was something to read: see OVERFLOW_MESSAGE.
+    Batches of that magic or less stay unchanged. From others, record headers and control batches are dropped, and from
+    uncompressed ones the records before `first_offset` (consumers skip those of a compressed batch). `records_of` reads
+    a batch. With `max_output_bytes` the result ends with the last batch that fits, but has at least the first. It may
+    be empty although batches were read: see OVERFLOW_MESSAGE.
 
     Raises UnsupportedCompressionTypeError when a zstd batch is the first to convert; a later one ends the result before
     it, so that the consumer meets the error on its next fetch (Kafka's LazyDownConversionRecordsSend). Raises
@@ -68,8 +67,8 @@ def down_convert(
 def _down_convert_batch(
     batch: RecordBatch, to_magic: int, first_offset: int, max_bytes: int, records_of: RecordReader
 ) -> bytes:
-    if batch.record_count * _RECORD_OBJECT_BYTES > max_bytes:  # they have to be in memory all at once
-        raise InvalidRecordError(f"A batch of {batch.record_count} records has too many for a conversion")
+    if batch.record_count * _RECORD_OBJECT_BYTES > max_bytes:  # all records must be in memory at once
+        raise InvalidRecordError(f"A batch of {batch.record_count} records is too large for a conversion")
     records = list(records_of(batch, max_bytes))
     if not batch.is_compressed:
         records = [record for record in records if record.offset >= first_offset]

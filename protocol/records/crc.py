@@ -1,7 +1,7 @@
-"""Checksums of record sets.
+"""The checksums of record sets.
 
-Magic 2 carries a CRC-32C (Castagnoli) over everything from its attributes on, magic 0 and 1 a CRC-32 (the one of zlib)
-over everything behind the checksum. Both take any bytes-like object and never copy it.
+Magic 2 has a CRC-32C (Castagnoli) over everything from its attributes on, magic 0 and 1 a CRC-32 (as in zlib) over
+everything after the checksum. Both functions take any bytes-like object without copying it.
 """
 
 import importlib.machinery
@@ -14,7 +14,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 def crc32c_by_crcmod() -> Callable[[Buffer], int]:
-    """Returns crcmod's CRC-32C: the fallback where the crc32c wheel is missing, and the oracle in tests."""
+    """Return crcmod's CRC-32C: the fallback without the crc32c wheel, and the reference in tests."""
     import crcmod.predefined
 
     checksum: Callable[[Any], int] = crcmod.predefined.mkPredefinedCrcFun("crc-32c")
@@ -27,10 +27,10 @@ def crc32c_by_crcmod() -> Callable[[Buffer], int]:
 
 
 def fastest_crc32c() -> Callable[[Buffer], int]:
-    """The crc32c wheel's function, which uses the processor's instructions, or crcmod's where it is missing."""
+    """Return the function of the crc32c wheel, which uses processor instructions, or crcmod's without the wheel."""
     try:
         return crc32c_by_extension()
-    except ImportError:  # a wheel that is made otherwise than those we know
+    except ImportError:  # a wheel with another structure
         pass
     try:
         import crc32c as wheel
@@ -40,8 +40,11 @@ def fastest_crc32c() -> Callable[[Buffer], int]:
 
 
 def crc32c_by_extension() -> Callable[[Buffer], int]:
-    """The function of the wheel's extension module, without the package around it, which looks up its own version by
-    importlib.metadata: that takes longer than a tenth of a broker's start. Raises ImportError."""
+    """Return the function of the wheel's extension module, loaded without the package around it.
+
+    The package looks up its own version by importlib.metadata, which takes over a tenth of a broker's start. Raises
+    ImportError.
+    """
     package = importlib.util.find_spec("crc32c")
     extension = package and importlib.machinery.PathFinder.find_spec("_crc32c", package.submodule_search_locations)
     if not extension or not extension.loader:

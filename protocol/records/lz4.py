@@ -4,11 +4,11 @@
     block: size: 4, little endian, top bit set when stored plain | bytes | [block checksum: 4]
 
 HC is the second byte of xxHash32 over FLG up to HC. Kafka's clients before KIP-31 hashed the frame's magic as well;
-that wrong byte is part of message format 0, so it is written there, and what is read there is not checked.
+that wrong byte is part of message format 0, so it is written there, and not checked there when reading.
 
-The frame is walked here and only the blocks go to cramjam: its own frame reader takes several times as long, links
-blocks (Kafka refuses such frames) and cannot be told to overlook a wrong HC. Block and content checksums are stepped
-over: the checksum of the batch has covered these bytes.
+The frame is read here and cramjam decodes only the blocks. Its own frame reader takes several times as long, accepts
+linked blocks (Kafka refuses them) and cannot ignore a wrong HC. Block and content checksums are skipped, because the
+checksum of the batch covers these bytes.
 """
 
 import struct
@@ -30,7 +30,7 @@ _size = struct.Struct("<I")
 
 
 def short_xxhash32(data: bytes) -> int:
-    """xxHash32 with seed 0 of fewer than 16 bytes, which is all a frame header has."""
+    """Return xxHash32 with seed 0 of fewer than 16 bytes, which is enough for a frame header."""
     if len(data) >= 16:
         raise ValueError("Only for fewer than 16 bytes")
     mask = 0xFFFFFFFF
@@ -53,14 +53,14 @@ def _header_checksum(descriptor: bytes) -> int:
     return short_xxhash32(descriptor) >> 8 & 0xFF
 
 
-# Version 1, independent blocks, of 64 KiB at most: what Kafka writes.
+# Version 1, independent blocks of at most 64 KiB, as Kafka writes them.
 _DESCRIPTOR = b"\x60\x40"
 _HEADER = _MAGIC + _DESCRIPTOR + bytes((_header_checksum(_DESCRIPTOR),))
 _HEADER_WITH_WRONG_CHECKSUM = _MAGIC + _DESCRIPTOR + bytes((_header_checksum(_MAGIC + _DESCRIPTOR),))
 
 
 def compress_lz4(data: Buffer, level: int | None, wrong_header_checksum: bool) -> bytes:
-    """One frame. `level` None or 9, Kafka's default, takes the fast compressor, as Kafka does; others the slow one."""
+    """Compress into one frame. `level` None or 9 (Kafka's default) uses the fast compressor, as Kafka does."""
     if level is not None and level != _DEFAULT_LEVEL:
         return _compress_slowly(data, level, wrong_header_checksum)
     view = memoryview(data)
@@ -79,8 +79,8 @@ def compress_lz4(data: Buffer, level: int | None, wrong_header_checksum: bool) -
 
 
 def _compress_slowly(data: Buffer, level: int, wrong_header_checksum: bool) -> bytes:
-    """By cramjam's frame writer, as its block function does not heed the level. Its frames carry block checksums."""
-    # The levels of lz4-java go to 17, those of the C library to 12, which is all that both have.
+    """Compress with cramjam's frame writer, because its block function ignores the level."""
+    # The levels of lz4-java go to 17, those of the C library to 12.
     compressor = cramjam.lz4.Compressor(level=min(level, 12), content_checksum=False, block_linked=False)
     compressor.compress(bytes(data))
     frame = bytearray(compressor.finish())
@@ -90,15 +90,15 @@ def _compress_slowly(data: Buffer, level: int, wrong_header_checksum: bool) -> b
 
 
 def decompress_lz4(data: Buffer, max_bytes: int, check_header: bool) -> memoryview:
-    """The plain bytes of the first frame; what follows it is ignored, as Kafka does.
+    """Return the decompressed bytes of the first frame. Bytes after it are ignored, as in Kafka.
 
     Raises CorruptRecordError when the frame is broken or holds more than `max_bytes`.
     """
     view = memoryview(data)
     position, max_block, trailer = _read_header(view, check_header)
     bound = _output_bound(view, position, max_block, trailer)
-    room = min(bound, max_bytes)
-    output = output_buffer(room)
+    capacity = min(bound, max_bytes)
+    output = output_buffer(capacity)
     filled = 0
     while True:
         (raw_size,) = _size.unpack_from(view, position)
@@ -107,7 +107,7 @@ def decompress_lz4(data: Buffer, max_bytes: int, check_header: bool) -> memoryvi
         size = raw_size & ~_STORED_PLAIN
         block = view[position + 4 : position + 4 + size]
         if raw_size & _STORED_PLAIN:
-            if size > room - filled:
+            if size > capacity - filled:
                 raise PayloadTooLargeError(f"lz4 payload decompresses to more than {max_bytes} bytes")
             output[filled : filled + size] = block
             filled += size
@@ -123,15 +123,15 @@ def decompress_lz4(data: Buffer, max_bytes: int, check_header: bool) -> memoryvi
 
 
 def _read_header(view: memoryview, check_header: bool) -> tuple[int, int, int]:
-    """Returns (position of the first block, most bytes a block may hold, bytes behind each block)."""
+    """Return (position of the first block, most bytes of a block, bytes after each block)."""
     if len(view) < 7 or view[:4] != _MAGIC:
         raise CorruptRecordError("lz4 payload does not begin with a frame")
     flags = view[4]
     block_descriptor = view[5]
     max_block = _BLOCK_SIZE_OF_ID.get(block_descriptor >> 4)
-    # Version 1, blocks independent of each other, reserved bits and dictionary bit zero.
+    # Version 1, independent blocks, reserved bits and dictionary bit zero.
     if flags & 0xE3 != 0x60 or block_descriptor & 0x8F or max_block is None:
-        raise CorruptRecordError(f"lz4 frame of a kind Kafka does not read: flags {flags:#x}, {block_descriptor:#x}")
+        raise CorruptRecordError(f"lz4 frame with unsupported flags {flags:#x}, {block_descriptor:#x}")
     end = 14 if flags & 0x08 else 6
     if len(view) <= end:
         raise CorruptRecordError("lz4 frame header is cut off")
@@ -141,7 +141,7 @@ def _read_header(view: memoryview, check_header: bool) -> tuple[int, int, int]:
 
 
 def _output_bound(view: memoryview, position: int, max_block: int, trailer: int) -> int:
-    """Walks the block sizes to the end mark; returns a number of bytes which the output cannot exceed."""
+    """Walk the block sizes to the end mark; return an upper bound of the output bytes."""
     bound = 0
     end = len(view)
     while position + 4 <= end:

@@ -1,10 +1,11 @@
-"""Messages of magic 0 and 1, alone or inside a compressed wrapper: read and written.
+"""Messages of magic 0 and 1, alone or inside a compressed wrapper message: read and written.
 
     offset 8 | size 4 | crc 4 | magic 1 | attributes 1 | timestamp 8 (magic 1) | key size 4, key | value size 4, value
 
-CRC-32 covers everything behind it. Attributes: 0-2 codec (no zstd), 3 log append time (magic 1). A size of -1 is null.
-Compressed, the value of one wrapper message is a whole message set, its offset that of the last message inside. Inner
-offsets are absolute in magic 0 and begin at 0 in magic 1 (KIP-31); a wrapper's LogAppendTime counts for all inside.
+The CRC-32 covers everything after it. Attributes: 0-2 codec (no zstd), 3 log append time (magic 1). A size of -1 is
+null. Compressed, the value of one wrapper message is a whole message set, its offset that of the last message inside.
+Inner offsets are absolute in magic 0 and begin at 0 in magic 1 (KIP-31); a wrapper's LogAppendTime counts for all
+inside.
 """
 
 import struct
@@ -23,10 +24,11 @@ _INT64_MAX = (1 << 63) - 1
 
 
 def read_messages(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:
-    """The record of a plain message, or those inside a wrapper with absolute offsets. Magic 0 has timestamp -1.
+    """Yield the record of a plain message, or the records inside a wrapper with absolute offsets.
 
-    A wrapper is read whole before its first record comes. Checksums are not looked at (see `check_inner_crcs`).
-    Raises InvalidRecordError or CorruptRecordError when the structure is broken or holds more than `max_bytes`.
+    Magic 0 gives timestamp -1. A wrapper is read whole before its first record. Checksums are not checked (see
+    `check_inner_crcs`). Raises InvalidRecordError or CorruptRecordError when the structure is broken or holds more than
+    `max_bytes`.
     """
     data = bytes(batch.view())
     if not batch.is_compressed:
@@ -49,7 +51,7 @@ def read_messages(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_
 
 
 def wrapped_set(batch: RecordBatch, max_bytes: int) -> bytes:
-    """The message set inside a compressed wrapper, decompressed."""
+    """Return the decompressed message set inside a wrapper."""
     codec = batch.compression
     if codec is Codec.ZSTD:
         raise InvalidRecordError(f"Magic {batch.magic} has no zstd")
@@ -61,13 +63,13 @@ def wrapped_set(batch: RecordBatch, max_bytes: int) -> bytes:
 
 
 def message_bounds(inner: bytes, magic: int) -> Iterator[tuple[int, int]]:
-    """(position, end) of each message of an uncompressed set, which must fill `inner` exactly and be of that magic."""
+    """Yield (position, end) of each message of an uncompressed set, which must fill `inner` and have that magic."""
     position = 0
     end = len(inner)
     least = MIN_SIZE[magic]
     while position < end:
         if end - position < least:
-            raise InvalidRecordError(f"{end - position} bytes are left behind the messages in a compressed one")
+            raise InvalidRecordError(f"{end - position} bytes are left after the messages in a compressed one")
         (size,) = _INT32.unpack_from(inner, position + 8)
         message_end = position + LOG_OVERHEAD + size
         if message_end - position < least or message_end > end:
@@ -79,7 +81,7 @@ def message_bounds(inner: bytes, magic: int) -> Iterator[tuple[int, int]]:
 
 
 def first_offset(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> int:
-    """Offset of the first record of a batch of any magic; a compressed wrapper is decompressed for it."""
+    """Return the offset of the first record of a batch of any magic. A wrapper is decompressed for it."""
     if batch.magic >= 2 or not batch.is_compressed:
         return batch.base_offset
     inner = wrapped_set(batch, max_bytes)
@@ -89,7 +91,7 @@ def first_offset(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_B
 
 
 def message_checksums(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Iterator[tuple[int, int]]:
-    """(stored, computed) checksum of each record that `read_messages` yields, in its order."""
+    """Yield the (stored, computed) checksum of each record that `read_messages` yields."""
     if not batch.is_compressed:
         yield batch.crc, batch.compute_crc()
         return
@@ -99,14 +101,14 @@ def message_checksums(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRES
 
 
 def check_inner_crcs(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> None:
-    """Checks each message inside a wrapper against its own checksum, as a produce request needs. CorruptRecordError."""
+    """Check each message inside a wrapper against its own checksum. Raises CorruptRecordError."""
     for stored, computed in message_checksums(batch, max_bytes):
         if stored != computed:
             raise CorruptRecordError(f"A message inside a compressed one is corrupt (stored crc {stored})")
 
 
 def _shift_of_inner_offsets(batch: RecordBatch, inner: bytes) -> int:
-    """What turns inner offsets into absolute ones."""
+    """Return the number to add to inner offsets to make them absolute."""
     last_position = -1
     greatest = 0
     for position, _ in message_bounds(inner, batch.magic):
@@ -114,7 +116,7 @@ def _shift_of_inner_offsets(batch: RecordBatch, inner: bytes) -> int:
         greatest = max(greatest, _INT64.unpack_from(inner, position)[0])
     if last_position < 0:
         raise InvalidRecordError("Compressed message with no messages inside")
-    # Some versions of librdkafka produce wrappers of magic 1 with offset 0: then the inner offsets stand as they are.
+    # Some versions of librdkafka produce wrappers of magic 1 with offset 0: their inner offsets are used unchanged.
     if batch.magic == 0 or batch.base_offset == 0:
         return 0
     last_inner: int = _INT64.unpack_from(inner, last_position)[0]
@@ -127,7 +129,7 @@ def _shift_of_inner_offsets(batch: RecordBatch, inner: bytes) -> int:
 
 
 def _key_and_value(data: bytes, position: int, end: int, magic: int) -> tuple[bytes | None, bytes | None]:
-    """Key and value of the message at `position`, whose size was checked to hold its header."""
+    """Return key and value of the message at `position`, whose size is known to cover its header."""
     key, position = _sized_bytes(data, position + _HEADERS[magic].size, end)
     value, position = _sized_bytes(data, position, end)
     if position != end:
@@ -155,7 +157,7 @@ def encode_message(
     value: bytes | None,
     attributes: int = 0,
 ) -> bytes:
-    """One message with offset and size in front. Magic 0 leaves the timestamp and its type out."""
+    """Encode one message with its offset and size. Magic 0 has no timestamp."""
     body = bytearray(LOG_OVERHEAD)
     body += b"\0\0\0\0"
     body.append(magic)
@@ -183,9 +185,9 @@ def build_message_set(
     level: int | None = None,
     log_append_time_ms: int | None = None,
 ) -> bytes:
-    """A message set of the records (their headers are lost): a message each, or with a codec one wrapper of them all.
+    """Build a message set of the records, without their headers; with a codec it is one wrapper message.
 
-    `log_append_time_ms` is what every message gets as its timestamp, and makes that LogAppendTime.
+    With `log_append_time_ms` every message has that timestamp, of type LogAppendTime.
     """
     if codec is Codec.ZSTD:
         raise ValueError("Magic 0 and 1 have no zstd")

@@ -1,4 +1,4 @@
-"""Where decoders write: a buffer as large as the output may get, of which only what is written takes memory."""
+"""The output buffer of decoders: as large as the output may get, but only written pages take memory."""
 
 import mmap
 
@@ -8,14 +8,14 @@ _SMALL = 1024 * 1024
 
 
 class PayloadTooLargeError(CorruptRecordError):
-    """A payload holds more than its decoder may produce, or (where that can't be told apart) is broken."""
+    """A payload holds more than the limit, or (if the decoder cannot tell) is broken."""
 
 
 def output_buffer(size_bytes: int) -> memoryview:
-    """A writable buffer of zeros.
+    """Return a writable buffer of zeros.
 
-    A bytearray is filled with zeros at once, so that a payload that merely may be large would cost its whole bound.
-    Above 1 MiB the buffer is anonymous mapped memory, whose pages come when they are first written.
+    A bytearray is zeroed at once, so it would take the whole bound of a payload that only may be large. So above 1 MiB
+    the buffer is anonymous mapped memory, whose pages are allocated when they are first written.
     """
     if size_bytes <= _SMALL:
         return memoryview(bytearray(size_bytes))

@@ -1,4 +1,4 @@
-"""The door to records: `Record`, `read_records` for a batch of any magic, `build_batch` for magic 2."""
+"""The public interface to records: `Record`, `read_records` for any magic, `build_batch` for magic 2."""
 
 from collections.abc import Iterator
 
@@ -12,10 +12,10 @@ __all__ = ["BatchBuilder", "BatchFields", "Headers", "Record", "build_batch", "r
 
 
 def read_records(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Iterator[Record]:
-    """The records of a batch, one by one, offsets and timestamps absolute. The checksum is not looked at.
+    """Yield the records of a batch with absolute offsets and timestamps. The checksum is not checked.
 
-    Raises InvalidRecordError or CorruptRecordError when their structure is broken (as late as the walk gets there) or
-    they decompress to more than `max_bytes`; UnsupportedCompressionTypeError.
+    Raises InvalidRecordError or CorruptRecordError when their structure is broken (when the walk gets there) or they
+    decompress to more than `max_bytes`, and UnsupportedCompressionTypeError.
     """
     if batch.magic < 2:
         yield from read_messages(batch, max_bytes)
@@ -33,7 +33,7 @@ def read_records(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_B
 
 
 def plain_payload(batch: RecordBatch, max_bytes: int) -> bytes:
-    """The records' bytes of a magic 2 batch, decompressed."""
+    """Return the decompressed bytes of the records of a magic 2 batch."""
     # The cleaner's empty batches keep their codec bits but have no payload to decompress.
     if batch.record_count == 0 and batch.size_bytes == 61:
         return b""

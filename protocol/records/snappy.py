@@ -4,7 +4,7 @@
     chunk: size: 4, big endian | raw snappy
 
 A payload without that header is one raw snappy block: some old clients produce it, and snappy-java reads it. A second
-header between chunks (streams put one behind the other) is stepped over, as snappy-java does.
+header between chunks (concatenated streams) is skipped, as snappy-java does.
 """
 
 import struct
@@ -20,14 +20,14 @@ _HEADER = _MAGIC + b"\0\0\0\1\0\0\0\1"
 _HEADER_SIZE = len(_HEADER)
 _CHUNK_SIZE = 32 * 1024
 _FIRST_FOUR = int.from_bytes(_MAGIC[:4], "big")
-# Snappy's densest element is a copy: 3 bytes that stand for 64.
+# Snappy's densest element is a copy: 3 bytes for 64.
 _MAX_RATIO = 22
 
 _size = struct.Struct(">I")
 
 
 def compress_snappy(data: Buffer) -> bytes:
-    """Chunks of 32 KiB behind the header, as snappy-java writes them."""
+    """Compress into chunks of 32 KiB after the header, as snappy-java does."""
     view = memoryview(data)
     pieces = [_HEADER]
     for start in range(0, len(view), _CHUNK_SIZE):
@@ -38,12 +38,12 @@ def compress_snappy(data: Buffer) -> bytes:
 
 
 def decompress_snappy(data: Buffer, max_bytes: int) -> memoryview:
-    """The plain bytes. Raises CorruptRecordError when the payload is broken or holds more than `max_bytes`."""
+    """Decompress. Raises CorruptRecordError when the payload is broken or holds more than `max_bytes`."""
     view = memoryview(data)
     if _is_raw(view):
-        room = _plain_size(view)
-        _check_room(room, max_bytes)
-        output = output_buffer(room)
+        size = _plain_size(view)
+        _check_limit(size, max_bytes)
+        output = output_buffer(size)
         _decompress_raw(view, output)
         return output
     output = output_buffer(_total_size(view, max_bytes))
@@ -60,10 +60,10 @@ def decompress_snappy(data: Buffer, max_bytes: int) -> memoryview:
 
 
 def check_snappy_size(data: Buffer, max_bytes: int) -> None:
-    """Raises what `decompress_snappy` raises for a payload that is too large by what its chunks say."""
+    """Raise PayloadTooLargeError when the chunks claim too many bytes, CorruptRecordError when they are broken."""
     view = memoryview(data)
     if _is_raw(view):
-        _check_room(_plain_size(view), max_bytes)
+        _check_limit(_plain_size(view), max_bytes)
     else:
         _total_size(view, max_bytes)
 
@@ -73,7 +73,7 @@ def _is_raw(view: memoryview) -> bool:
 
 
 def _total_size(view: memoryview, max_bytes: int) -> int:
-    """Checks the framing of every chunk; returns how many plain bytes they hold together."""
+    """Check the framing of every chunk; return the sum of their decompressed sizes."""
     total = 0
     end = len(view)
     position = _HEADER_SIZE
@@ -88,13 +88,13 @@ def _total_size(view: memoryview, max_bytes: int) -> int:
         if size > end - position:
             raise CorruptRecordError(f"snappy chunk of {size} bytes, of which {end - position} are there")
         total += _plain_size(view[position : position + size])
-        _check_room(total, max_bytes)
+        _check_limit(total, max_bytes)
         position += size
     return total
 
 
 def _plain_size(raw: memoryview) -> int:
-    """What a raw snappy block says it holds, if it can (bytes)."""
+    """Return the decompressed size that a raw snappy block claims, after a check that it is possible."""
     try:
         size: int = cramjam.snappy.decompress_raw_len(raw)
     except cramjam.DecompressionError as error:
@@ -104,7 +104,7 @@ def _plain_size(raw: memoryview) -> int:
     return size
 
 
-def _check_room(size: int, max_bytes: int) -> None:
+def _check_limit(size: int, max_bytes: int) -> None:
     if size > max_bytes:
         raise PayloadTooLargeError(f"snappy payload decompresses to more than {max_bytes} bytes")
 

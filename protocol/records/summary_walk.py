@@ -1,7 +1,7 @@
-"""The walk of validation over the records of a magic 2 batch: it looks at all that walk.py looks at, and makes nothing.
+"""The record walk of validation: checks everything that walk.py checks, and creates no objects.
 
-What a broker has to know of records that are stored as they came fits into three numbers. The layout, and the walk that
-this one is held to by a test, stand in walk.py.
+For records that are stored unchanged the broker needs only three numbers. walk.py has the layout, explains why the
+walks repeat their code, and is the walk that tests compare this one with.
 """
 
 from collections.abc import Callable
@@ -12,13 +12,16 @@ from .varint import read_size, read_unsigned
 
 _INT64_MAX: Final = (1 << 63) - 1
 _NEAR: Final = 1 << 61
-"""Within this, numbers are compared in compiled code without objects being made of them."""
+"""Numbers within this bound are compared in compiled code without creating objects."""
 _NO_TIMESTAMP: Final = -1
 _RECORDS_BETWEEN_YIELDS: Final = 1024
 
 
 class RecordSummary(NamedTuple):
-    """`max_timestamp` is -1 at least. `min_timestamp` is the least of those that are not -1 (none), or 2**63 - 1."""
+    """`max_timestamp` is at least -1.
+
+    `min_timestamp` ignores timestamps of -1 (none), and is 2**63 - 1 without others.
+    """
 
     max_timestamp: int
     min_timestamp: int
@@ -33,9 +36,9 @@ def summarize_records(
     base_timestamp: int,
     yield_now: Callable[[], None],
 ) -> RecordSummary:
-    """What there is in `data`, which must hold exactly `record_count` records.
+    """Summarize the records in `data`, which must be exactly `record_count`.
 
-    `yield_now` is called every thousand records or so. Raises InvalidRecordError as `walk_records` does.
+    `yield_now` is called about every thousand records. Raises InvalidRecordError as `walk_records` does.
     """
     if record_count < 0 or last_offset_delta < 0 or base_offset + last_offset_delta > _INT64_MAX:
         raise InvalidRecordError(
@@ -142,7 +145,7 @@ def summarize_records(
 
 
 def _skip_headers(data: bytes, position: int, record_end: int) -> int:
-    """Returns where they end."""
+    """Return the position after the headers."""
     count, position = read_size(data, position)
     if count < 0 or count * 2 > record_end - position:
         raise InvalidRecordError(f"Record has an impossible number of headers, {count}")

@@ -1,6 +1,6 @@
 """Zigzag varints of record format v2 (those of Protocol Buffers): 7 bits a byte, low bits first, at most 32 or 64 bits.
 
-The record walk in record.py has these loops unrolled in place for the common single byte; here is the plain form.
+The record walks read varints of one and two bytes in place (see walk.py) and call these functions for longer ones.
 """
 
 from ..errors import InvalidRecordError
@@ -16,7 +16,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def read_size(data: bytes, position: int) -> tuple[int, int]:
-    """`read_varint` for what is nearly always a single byte. IndexError when there is not even that."""
+    """Like `read_varint`, fast for a single byte. Raises IndexError at the end of `data`."""
     raw = data[position]
     if raw < 0x80:
         return (raw >> 1) ^ -(raw & 1), position + 1
@@ -24,7 +24,7 @@ def read_size(data: bytes, position: int) -> tuple[int, int]:
 
 
 def read_unsigned(data: bytes, position: int, bits: int) -> tuple[int, int]:
-    """Returns (bits as they stand, zigzag not undone, end position). Raises InvalidRecordError as the others do."""
+    """Return (raw bits without undoing zigzag, end position). Raises InvalidRecordError as `read_varint` does."""
     raw = 0
     shift = 0
     end = len(data)

@@ -3,9 +3,15 @@
     record: length varint | attributes 1 | timestamp delta varlong | offset delta varint | key | value | headers
     key, value: size varint (-1 null) | bytes        headers: count varint, of each: name size varint | name | value
 
-Deltas are against the batch's base offset and base timestamp. The walk is the cold path (conversion, compaction,
-coordinators loading, full validation): varints of one and two bytes are read in place, longer ones by varint.py. It
-trusts nothing, whatever the header said: a record whose parts do not fill it exactly is an InvalidRecordError.
+Deltas are relative to the batch's base offset and base timestamp. The walk trusts nothing: a record whose parts do not
+fill it exactly is an InvalidRecordError.
+
+Six functions walk records: `walk_records` here, `summarize_records` (summary_walk.py), `note_keys` and `spans_to_keep`
+(compaction_walk.py), and two in pipeline/columns (plain_walk.py, compiled_walk.py). Each needs other parts of a record.
+All repeat the same block that reads a varint of one or two bytes in place, and call varint.py for longer ones. The
+repetition is deliberate: a call for each of the six varints of a record would take longer than everything else, and
+mypyc compiles the blocks to machine integers. Tests compare every walk with `walk_records` on any bytes. Change a block
+in one walk, and change it in all.
 """
 
 from collections.abc import Iterator
@@ -16,16 +22,16 @@ from ..errors import InvalidRecordError
 from .varint import read_size, read_unsigned
 
 Headers = tuple[tuple[str, bytes | None], ...]
-"""Names and values. A name that is no UTF-8 keeps its bytes as surrogates, so that it is written back as it came."""
+"""Names and values. A name that is not UTF-8 keeps its bytes as surrogates, so that it can be written unchanged."""
 
 _INT64_MAX: Final = (1 << 63) - 1
 _NEAR: Final = 1 << 61
-"""Within this, numbers are compared in compiled code without objects being made of them."""
+"""Numbers within this bound are compared in compiled code without creating objects."""
 
 
 @dataclass(slots=True)
 class Record:
-    """One record, offset and timestamp absolute. `sequence` is -1 without a producer; timestamp -1 is none."""
+    """One record with absolute offset and timestamp. `sequence` is -1 without a producer, a timestamp of -1 is none."""
 
     offset: int
     timestamp_ms: int
@@ -44,10 +50,10 @@ def walk_records(
     base_sequence: int,
     append_time: int | None,
 ) -> Iterator[Record]:
-    """The records in `data`, which must hold exactly `record_count` of them.
+    """Yield the records in `data`, which must be exactly `record_count`.
 
-    `append_time` (LogAppendTime) replaces their own timestamps. Raises InvalidRecordError, as late as the record it is
-    about is reached: what was yielded before may stand in a batch that is broken further on.
+    `append_time` (LogAppendTime) replaces their own timestamps. Raises InvalidRecordError when it reaches the broken
+    record, so earlier records of a broken batch are yielded before.
     """
     if record_count < 0 or last_offset_delta < 0 or base_offset + last_offset_delta > _INT64_MAX:
         raise InvalidRecordError(
@@ -155,9 +161,9 @@ def walk_records(
 
 
 def _read_headers(data: bytes, position: int, record_end: int) -> tuple[Headers, int]:
-    """Returns (headers, end position)."""
+    """Return (headers, end position)."""
     count, position = read_size(data, position)
-    # A header has two bytes at least: nothing is allocated for a count that cannot be.
+    # A header has at least two bytes, so nothing is allocated for an impossible count.
     if count < 0 or count * 2 > record_end - position:
         raise InvalidRecordError(f"Record has an impossible number of headers, {count}")
     headers: list[tuple[str, bytes | None]] = []

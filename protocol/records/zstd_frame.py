@@ -1,12 +1,12 @@
-"""How much a zstd payload can decompress to, read from its block headers (RFC 8878 §3.1), before anything is allocated.
+"""Bounds of the decompressed size of a zstd payload, from its block headers (RFC 8878 §3.1), before any allocation.
 
     frame: magic 28b52ffd | descriptor | [window: 1] | [dictionary id] | [content size] | blocks … | [checksum: 4]
     block: 3 bytes, little endian: last block? (1 bit), type (2), size (21) | bytes
     skippable frame: magic 5?2a4d18 | size: 4 | bytes
 
-A stored block holds its size, a run its length, and a compressed one anything up to min(window, 128 KiB): so there is a
-least and a most. They need not be exact, for untouched pages of the output buffer cost nothing; the decoder itself
-checks the rest. A payload that holds too much by its least is refused here, where its first blocks have been looked at.
+A stored block holds its size, a run its length, and a compressed block up to min(window, 128 KiB). This gives a lower
+and an upper bound. They need not be exact, because unused pages of the output buffer cost nothing and the decoder
+checks the rest. A payload whose lower bound exceeds the limit is refused after its first blocks.
 """
 
 from typing import NamedTuple
@@ -22,16 +22,16 @@ _CUT_OFF = "zstd payload is cut off"
 
 
 class Bounds(NamedTuple):
-    """How many bytes a payload, or a frame of it, holds."""
+    """The least and the most decompressed bytes of a payload or of one frame."""
 
     least: int
     most: int
 
 
 def zstd_bounds(data: Buffer, max_bytes: int) -> Bounds:
-    """Of all frames of the payload together.
+    """Return the bounds of all frames of a payload together.
 
-    Raises PayloadTooLargeError when they hold more than `max_bytes` for certain, CorruptRecordError on a broken
+    Raises PayloadTooLargeError when they certainly hold more than `max_bytes`, CorruptRecordError for a broken
     structure.
     """
     view = memoryview(data)
@@ -61,8 +61,10 @@ def _number(view: memoryview, position: int, size: int) -> int:
 
 
 def _frame_bounds(view: memoryview, position: int, max_bytes: int) -> tuple[Bounds, int]:
-    """Returns (what the frame can hold, its end) for the frame whose descriptor is at `position`. What follows a part
-    that holds more than `max_bytes` is not looked at."""
+    """Return (bounds, end position) of the frame whose descriptor is at `position`.
+
+    Stops early at a part that holds more than `max_bytes`.
+    """
     descriptor = _number(view, position, 1)
     position += 1
     is_single_segment = bool(descriptor & 0x20)
@@ -92,7 +94,7 @@ def _content_size(view: memoryview, position: int, code: int, is_single_segment:
     if code == 0 and not is_single_segment:
         return None, position
     size = 1 << code
-    # Two bytes begin at 256, for smaller numbers take one.
+    # The two-byte form begins at 256, because smaller numbers take one byte.
     return _number(view, position, size) + (256 if code == 1 else 0), position + size
 
 

@@ -141,8 +141,8 @@ class TestFraming:
 
 class TestLengths:
     def test_a_string_longer_than_the_rest_is_refused(self) -> None:
-        refuses(HeartbeatRequest, 0, b"\x7f\xffab", "group_id is said to have length 32767, but only 2 bytes are left")
-        refuses(HeartbeatRequest, 4, b"\x7fab", "group_id is said to have length 126, but only 2 bytes are left")
+        refuses(HeartbeatRequest, 0, b"\x7f\xffab", "group_id claims length 32767, but only 2 bytes are left")
+        refuses(HeartbeatRequest, 4, b"\x7fab", "group_id claims length 126, but only 2 bytes are left")
 
     def test_a_string_over_32767_bytes_is_refused_both_ways(self) -> None:
         longest = HeartbeatRequest(group_id="x" * 32767)
@@ -159,7 +159,7 @@ class TestLengths:
     def test_array_count_beyond_the_buffer_is_refused_before_allocation(self) -> None:
         # A topic takes at least 6 bytes (name, count of partitions), so 4 of them cannot be in 23 bytes.
         head = struct.pack(">hih", -1, 0, 0)[:6]
-        refuses(ProduceRequest, 0, head + struct.pack(">i", 4) + bytes(23), "topic_data is said to have length 4")
+        refuses(ProduceRequest, 0, head + struct.pack(">i", 4) + bytes(23), "topic_data claims length 4")
         refuses(ProduceRequest, 0, head + b"\x7f\xff\xff\xff" + bytes(23), "2147483647")
         refuses(ProduceRequest, 9, b"\0" + head + b"\xff\xff\xff\xff\x07" + bytes(23), "2147483646")
 
@@ -196,7 +196,7 @@ class TestLengths:
     def test_bytes_field_longer_than_the_buffer_is_refused(self) -> None:
         frame = encode(JoinGroupRequest(protocols=[JoinGroupRequestProtocol(name="p", metadata=b"abc")]), 0)
         assert frame.endswith(b"\0\0\0\x03abc")
-        refuses(JoinGroupRequest, 0, frame[:-7] + b"\0\0\0\x04abc", "metadata is said to have length 4")
+        refuses(JoinGroupRequest, 0, frame[:-7] + b"\0\0\0\x04abc", "metadata claims length 4")
 
     def test_varint_of_more_than_five_bytes_is_refused(self) -> None:
         refuses(HeartbeatRequest, 4, b"\xff\xff\xff\xff\xff\x01", "varint")
@@ -293,7 +293,7 @@ class TestFieldsOutsideTheirVersions:
     def test_field_missing_in_the_version_that_is_not_ignorable_is_refused(self) -> None:
         message = produce_request()
         message.transactional_id = "tx"
-        refuses_to_encode(message, 2, "transactional_id is set, but version 2 cannot carry it")
+        refuses_to_encode(message, 2, "transactional_id is set, but version 2 has no such field")
         assert decode(ProduceRequest, encode(message, 3), 3) == message
 
     def test_refusal_of_a_field_has_the_code_unsupported_version(self) -> None:
@@ -336,7 +336,7 @@ class TestTaggedFields:
         assert decode(ApiVersionsResponse, frame, 3) == message
 
     def test_unknown_tags_need_a_flexible_version(self) -> None:
-        refuses_to_encode(HeartbeatRequest(unknown_tags={1: b""}), 3, "cannot carry any")
+        refuses_to_encode(HeartbeatRequest(unknown_tags={1: b""}), 3, "version 3 has none")
 
     def test_declared_tag_among_the_unknown_ones_is_refused(self) -> None:
         refuses_to_encode(ApiVersionsResponse(unknown_tags={1: b""}), 3, "tag 1")

@@ -156,8 +156,8 @@ def test_decoding_many_of_the_smallest_elements_stays_within_the_memory_bound(me
 def test_impossible_array_count_allocates_nothing() -> None:
     zeros = bytes(100_000)
     for count in (b"\xff\xff\xff\xff\x07", b"\xa1\x8d\x06"):  # 2^31 - 2, and one that would fit bytes but not topics
-        with pytest.raises(DecodeError, match="topics is said to have length"):
+        with pytest.raises(DecodeError, match="topics claims length"):
             decode(MetadataRequest, count + zeros, 12)
         assert peak_bytes(MetadataRequest, 12, count + zeros) < 20_000
-    with pytest.raises(DecodeError, match="topics is said to have length 100001"):
+    with pytest.raises(DecodeError, match="topics claims length 100001"):
         decode(MetadataRequest, b"\0\x01\x86\xa1" + zeros, 8)
