@@ -1,17 +1,17 @@
-"""The command ``pybroker``, as a console script and as ``python -m pybroker``."""
+"""The command ``pybroker``: the console script, and ``python -m pybroker``."""
 
 import os
 import signal
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130  # what shells say of a process that SIGINT ended
+_INTERRUPTED = 130  # the exit code that shells give to a process ended by SIGINT
 
 
 def main() -> int:
-    """Run the command with the process's arguments; its exit code.
+    """Run the command with the process's arguments; returns the exit code.
 
-    Ctrl-C in the first moment, while the command is still being imported, ends the process as quietly as later on.
+    Ctrl-C during the imports ends the process quietly, as it does later.
     """
     before = signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(_INTERRUPTED))
     from pybroker.broker.commands.command_line import main as run_command

@@ -1,9 +1,8 @@
-"""The optional build: `PYBROKER_COMPILE=1 pip install .` compiles the modules below with mypyc. It takes a C compiler.
+"""Finds the packages and, with `PYBROKER_COMPILE=1 pip install .`, compiles the modules below with mypyc.
 
-They are the loops that look at every record: the walks of validation, of compaction and of whoever reads records, and
-compaction's table of keys. The sources are the same, as are the tests (`scripts/test --compiled`); what is not compiled
-calls them as before. Without the variable, and in an editable install, nothing here does anything: the wheel is pure
-Python.
+The modules are the loops over records (validation, compaction, reading) and compaction's table of keys. Sources and
+tests are the same as without compilation (`scripts/test --compiled`). Compiling needs a C compiler. Without the
+variable, and in an editable install, the result is pure Python.
 """
 
 import os
@@ -22,25 +21,25 @@ COMPILED = (
 )
 ROOT = Path(__file__).resolve().parent
 _NOT_INSTALLED = ("build", "dist", "docs", "scripts", "tests")
-# Types were checked by scripts/test; where a build is isolated, most of what is imported is not even there.
+# scripts/test checks the types; an isolated build lacks most imported packages.
 _MYPY_OPTIONS = ["--ignore-missing-imports", "--config-file=", "--explicit-package-bases"]
 
 
 def packages() -> list[str]:
-    """Every folder that has an ``__init__.py``, by the name it has under the package ``pybroker``."""
+    """Every folder with an ``__init__.py``, by its name in the package ``pybroker``."""
     top = [path for path in ROOT.iterdir() if path.name not in _NOT_INSTALLED and not path.name.startswith(".")]
     folders = [path.parent.relative_to(ROOT) for room in top for path in room.rglob("__init__.py")]
     return ["pybroker", *sorted(".".join(("pybroker", *folder.parts)) for folder in folders)]
 
 
 def compiler_requirement() -> str:
-    """The mypy that the tests use, which brings mypyc."""
+    """The requirement of mypy that the tests use; mypyc is a part of mypy."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     return next(str(requirement) for requirement in extras["test"] if requirement.startswith("mypy"))
 
 
 def extensions() -> list[Extension]:
-    """mypyc finds out a module's name by the folders above it, so the root is seen through a link of the right name."""
+    """The compiled modules. mypyc names a module by its folders, so the root is used through a link called pybroker."""
     from mypyc.build import mypycify
 
     os.chdir(ROOT)
@@ -55,7 +54,7 @@ def extensions() -> list[Extension]:
 asked = os.environ.get("PYBROKER_COMPILE", "0") not in ("", "0")
 setup(
     packages=packages(),
-    script_name="setup.py",  # by which this file is known not to be a module of the package
+    script_name="setup.py",  # so that setuptools does not take this file for a module of the package
     setup_requires=[compiler_requirement()] if asked and "egg_info" in sys.argv else [],
     ext_modules=extensions() if asked and "bdist_wheel" in sys.argv else [],
 )

@@ -1,4 +1,4 @@
-"""What a broker takes from the world: clocks, chance, disk, threads and children, raw descriptors, the metadata store.
+"""The dependencies of a broker on the outside: clocks, randomness, files, threads, child processes, the metadata store.
 
 A simulation passes its own.
 """
@@ -19,23 +19,23 @@ from .network.local_peers import congestion_control_that_paces
 from .network.region_sender import RegionSenderFactory, new_region_sender
 from .network.work_time import work_time_s
 
-if TYPE_CHECKING:  # nothing of it is needed before there is something to compact
+if TYPE_CHECKING:  # imported only when there is something to compact
     from ..storage.compaction.cleaner_child import CompactionWorker
 
 __all__ = ["ClosablePool", "Environment"]
 
 
 class ClosablePool(Pool, Protocol):
-    """Worker threads, or what stands for them."""
+    """Worker threads, or their replacement in a simulation."""
 
     def resize(self, thread_count: int) -> None:
-        """Have that many workers from now on."""
+        """Change the number of workers."""
 
     def close(self) -> None:
-        """Finish what is queued. Blocks."""
+        """Finish the queued work. Blocks."""
 
     def kill(self) -> None:
-        """Drop what is queued, wait for the steps that run just now, post nothing more."""
+        """Drop the queued work, wait for the steps that are running, and post no more results."""
 
 
 def wall_clock_ms() -> int:
@@ -53,7 +53,7 @@ def start_cleaner_child() -> "CompactionWorker":
 
 
 async def open_metadata_store(config: Config, clock_ms: Callable[[], int]) -> MetadataStore:
-    """A session with the store that ``config`` names: ZooKeeper, or a file of this broker's own."""
+    """Open a session with ZooKeeper, or with the embedded store, as ``config`` says."""
     if config.uses_embedded_store:
         from ..controller.tree.embedded_store import EmbeddedStore
 
@@ -67,11 +67,11 @@ async def open_metadata_store(config: Config, clock_ms: Callable[[], int]) -> Me
 
 @dataclass
 class Environment:
-    """The defaults are the real things. The running event loop, with its monotonic clock, is a part of it too."""
+    """The defaults are the real dependencies. The running event loop, with its monotonic clock, is one, too."""
 
     clock_ms: Callable[[], int] = wall_clock_ms
     stopwatch_s: Callable[[], float] = time.perf_counter
-    """Moves on while a step is carried out, which the loop's clock does not: it tells how long the step took."""
+    """Measures how long a step takes; the clock of the loop may stand still during a step."""
     work_time_s: Callable[[], float] = work_time_s
     """What work on the thread that asks costs."""
     random: Random = field(default_factory=SystemRandom)
@@ -83,4 +83,4 @@ class Environment:
     paced_by: Callable[[], bytes | None] = congestion_control_that_paces
     """As `LocalPeers` has it."""
     open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]] = open_metadata_store
-    """Begins a session on the metadata store: at the start, and in ZooKeeper again when one has expired."""
+    """Opens a session with the metadata store: at the start, and with ZooKeeper after an expired session."""

@@ -1,4 +1,4 @@
-"""How a broker's life begins and ends: an end may come at any point of the start, and a kill at any point of a stop."""
+"""Starts and stops a broker: a stop may come at any point of the start, and a kill at any point of a stop."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -11,10 +11,10 @@ __all__ = ["Lifecycle"]
 
 
 class Lifecycle:
-    """Lived once: ``start``, then ``stop`` or ``kill``. Used on the loop.
+    """Used once, on the loop: ``start``, then ``stop`` or ``kill``.
 
-    The start is a task of its own, so that it can be ended from outside at whatever it waits for; so is the closing of
-    the parts, which goes to its end even if those who wait for it are cancelled.
+    The start runs in a task, so that it can be cancelled wherever it waits. The closing of the parts runs in a task, so
+    that it completes even if its callers are cancelled.
     """
 
     def __init__(self, parts: OpenParts) -> None:
@@ -25,12 +25,12 @@ class Lifecycle:
 
     @property
     def is_running(self) -> bool:
-        """The start is over and no end has begun."""
+        """The start is complete and no stop or kill has begun."""
         return self._starting is not None and self._starting.done() and not self.is_ending
 
     @property
     def is_ending(self) -> bool:
-        """It is being closed, or has ended."""
+        """It is stopping, or has ended."""
         return self._end is not None or self._closing is not None
 
     @property
@@ -38,8 +38,10 @@ class Lifecycle:
         return self._end == "killed"
 
     async def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run ``work``. If it fails, or is ended or cancelled meanwhile, what it has opened is closed again when this
-        raises: what ``work`` raised, StartError for a ``stop`` or a ``kill``, CancelledError."""
+        """Run ``work``. If it fails or is interrupted, all parts are closed before this raises.
+
+        Raises the error of ``work``, StartError after a ``stop`` or ``kill``, or CancelledError.
+        """
         self._starting = asyncio.get_running_loop().create_task(work(), name="broker-start")
         try:
             await self._starting
@@ -51,7 +53,7 @@ class Lifecycle:
             raise
 
     async def stop(self) -> None:
-        """Close everything; a start that is under way ends first. Returns when nothing is open any more."""
+        """Cancel a start under way, then close all parts; returns when all are closed."""
         self._end = self._end or "stopped"
         if self._starting is not None and not self._starting.done():
             self._starting.cancel()
@@ -59,7 +61,7 @@ class Lifecycle:
         await self._close()
 
     def kill(self) -> None:
-        """End at once; what was cancelled for it ends in the loop's next turns, see ``gone``."""
+        """End at once; cancelled tasks end in the next iterations of the loop, see ``gone``."""
         self._end = "killed"
         for task in (self._starting, self._closing):
             if task is not None:
@@ -67,7 +69,7 @@ class Lifecycle:
         self._parts.kill()
 
     async def gone(self) -> None:
-        """Wait, after an end has begun, until it is complete."""
+        """Wait until a stop or kill that has begun is complete."""
         for task in (self._starting, self._closing):
             if task is not None:
                 await _outlast(task)
@@ -85,7 +87,7 @@ class Lifecycle:
 
 
 async def _outlast(task: "asyncio.Task[None]") -> None:
-    """Wait for the end of ``task``, whatever it is. Cancelled meanwhile, it is so after that."""
+    """Wait for the end of ``task``; a cancellation of the caller takes effect only after that."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
@@ -97,6 +99,6 @@ async def _outlast(task: "asyncio.Task[None]") -> None:
 
 
 def _is_cancelled() -> bool:
-    """Whether the task that runs just now was asked to end (and not only what it waits for)."""
+    """Whether the running task itself was cancelled, and not only the task that it waits for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,4 +1,4 @@
-"""What a broker has open, each part with how it is closed and how a crash would end it."""
+"""The open parts of a broker, each with the functions that close it and kill it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ class _Part:
 
 
 class OpenParts:
-    """Parts end in the opposite of the order in which they were added.
+    """Parts end in the reverse of the order in which they were added.
 
-    A part is added before it opens anything, so that there is no moment at which it is open and not known here:
-    ``close`` and ``kill`` do no harm to one that is half open, or has ended.
+    A part is added before it opens anything, so that no open part is unknown here. Therefore its ``close`` and ``kill``
+    must be harmless when it is half open or has ended.
     """
 
     def __init__(self) -> None:
         self._parts: list[_Part] = []
 
     def add(self, close: Callable[[], Awaitable[None] | None] = _nothing, kill: Callable[[], None] = _nothing) -> None:
-        """``close``: at once, or awaited. ``kill`` is also for a part whose ``close`` fails or is broken off."""
+        """``close`` may be a coroutine function. ``kill`` is also called when ``close`` fails or is cancelled."""
         self._parts.append(_Part(close, kill))
 
     async def close(self) -> None:
-        """Close all of them, whatever happens to one; the first error is raised at the end."""
+        """Close all parts, even if one fails; raises the first error at the end."""
         errors: list[BaseException] = []
         while self._parts:
             part = self._parts[-1]
@@ -48,6 +48,6 @@ class OpenParts:
             raise errors[0]
 
     def kill(self) -> None:
-        """Kill all of them, also the one that is being closed."""
+        """Kill all parts, including the one that is being closed."""
         while self._parts:
             self._parts.pop().kill()

@@ -1,10 +1,10 @@
-"""The broker: its parts, and the order in which they start and stop.
+"""Builds the parts of a broker, and starts and stops them in order.
 
-start: lock the log directories ► open the metadata store ► who am I? ► load the logs ► bind the listeners
-       ► register, take part in the controller's election ► lead what is led here ► accept connections
-stop:  have others lead ► ask nobody any more ► close the connections ► coordinators ► leave the cluster
-       ► checkpoints, logs ► store ► threads ► locks
-kill:  as a crash would: reset the connections, drop what is under way, write nothing, let go
+start: lock the log directories ► open the metadata store ► find the broker id ► load the logs ► bind the listeners
+       ► register, take part in the controller election ► become leader ► accept connections
+stop:  hand over leadership ► close the links to other brokers ► close the connections ► stop the coordinators
+       ► leave the cluster ► write checkpoints, close the logs ► close the store ► end the threads ► release the locks
+kill:  as a crash would: reset the connections, drop work in progress, write nothing, release the locks
 
 Each part registers how it is closed and how it is killed where it is made; a part that is made later ends earlier.
 `Lifecycle` lets a stop or a kill come at any moment.
@@ -96,14 +96,14 @@ _START_ERRORS = (
 _CLOSE_GRACE_S = 2.0
 _BACKGROUND_THREADS = 2
 _RETRY_SECONDS = 1.0
-_TURNS_TO_CLOSE = 5
+_LOOP_ITERATIONS_TO_CLOSE = 5
 
 
 class BrokerServer:
     """One broker on the running event loop: ``await start()``, then ``await stop()`` or ``kill()``, once each.
 
-    ``failed`` is done, with the reason, when the broker cannot go on; whoever runs it stops it then. ``endpoints`` is
-    where it listens, once started.
+    ``failed`` gets the error when the broker cannot go on; the owner must stop the broker then. ``endpoints``: the
+    addresses it listens on, once started.
     """
 
     endpoints: Sequence[Endpoint]
@@ -137,26 +137,27 @@ class BrokerServer:
     # -- start and stop
 
     async def start(self) -> None:
-        """Raises StartError, in words for the person who starts it, also when it is stopped or killed meanwhile. What
-        was opened is closed again then, and when this is cancelled."""
+        """Start the broker. Raises StartError with a text for the user, also when it is stopped or killed meanwhile.
+
+        After an error or a cancellation nothing stays open.
+        """
         try:
             await self._lifecycle.start(self._start)
         except _START_ERRORS as error:
             raise StartError(str(error)) from error
 
     async def stop(self) -> None:
-        """A clean stop: what is under way is answered, everything is on disk, the next start needs no recovery.
+        """Stop cleanly: requests in progress are answered, everything is on disk, the next start needs no recovery.
 
-        Goes to its end also when it is cancelled. A start under way is given up.
+        Completes even if the caller is cancelled. A start under way is cancelled.
         """
         await self._lifecycle.stop()
 
     def kill(self) -> None:
-        """End the broker as a crash would, from whatever it does: no flush, no checkpoint, no mark of a clean stop, no
-        word to anyone.
+        """End the broker as a crash would, at any time: no flush, no checkpoint, no mark of a clean stop, no notice.
 
-        Blocks for the steps that worker threads are in. When it returns, files and locks are free (in the middle of a
-        start it can take the next turns of the loop); sockets and cancelled tasks end in the loop's next turns.
+        Blocks until the steps of worker threads end. When it returns, files and locks are free (during a start, after a
+        few iterations of the loop). Sockets and cancelled tasks end in the next iterations of the loop.
         """
         self._lifecycle.kill()
 
@@ -171,28 +172,28 @@ class BrokerServer:
 
     @property
     def is_ending(self) -> bool:
-        """A stop or a kill has begun, or the start failed."""
+        """A stop or kill has begun, or the start has failed."""
         return self._lifecycle.is_ending
 
     def reload_settings(self) -> None:
-        """Read the file of settings again, soon, and act on what may change while the broker runs."""
+        """Read the settings file again, in a task, and apply the settings that may change while the broker runs."""
         if self.is_running:
             self._spawn(self._settings.reload())
 
     async def settle(self) -> None:
-        """Wait, after the end has begun, until the loop has closed every socket and ended what was cancelled."""
+        """Wait, after a stop or kill has begun, until every socket is closed and every cancelled task has ended."""
         await self._lifecycle.gone()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._listeners is not None:
             await self._listeners.gone()
-        # What the parts cancelled ends in the loop's next turn; the connections to other brokers that it was about to
-        # make or wait on, a few turns later.
-        for _ in range(_TURNS_TO_CLOSE):
+        # Cancelled tasks end in the next iteration of the loop; connections to other brokers that were being opened or
+        # awaited, a few iterations later.
+        for _ in range(_LOOP_ITERATIONS_TO_CLOSE):
             await asyncio.sleep(0)
 
     async def _start(self) -> None:
         self._take_resources()
-        self._logs.lock_directories()  # before anything is opened: the locks keep others from the metadata store too
+        self._logs.lock_directories()  # first, because the locks also protect the metadata store
         await self._open_metadata()
         await self._load_logs()
         self._build_replication()
@@ -209,10 +210,10 @@ class BrokerServer:
         self._store.start_is_over()
         await listeners.serve()
 
-    # -- the parts, in the order they are made; each says how it is closed
+    # -- the parts, in the order they are made; each registers how it is closed
 
     def _take_resources(self) -> None:
-        """What has to be there to the last: files, locks, threads. Nobody may read or write when a lock is let go."""
+        """Open what must be closed last: files, locks, threads. No file may be used after its lock is released."""
         environment, add = self._environment, self._parts.add
         add(environment.files.close_all, environment.files.close_all)
         self._pool = self._start_pool(self.config.int("num.io.threads"), "pybroker-io")
@@ -277,8 +278,8 @@ class BrokerServer:
     async def _load_logs(self) -> None:
         identity = self._metadata.identity
         self._logs.claim(identity.broker_id, identity.cluster_id)
-        await self._offload(self._logs.load)  # recovery may take long, and a signal is to be heard meanwhile
-        # From here on the logs are known to be sound, and their stop is a clean one, whatever becomes of the start.
+        await self._offload(self._logs.load)  # recovery may take long, and signals must be handled meanwhile
+        # From here on the logs are sound, so their stop is a clean one even if the start fails.
         self._parts.add(lambda: self._offload(self._logs.close))
 
     def _build_replication(self) -> None:
@@ -325,7 +326,7 @@ class BrokerServer:
         )
 
     def _link_with_others(self, config: Config) -> "ClusterLinks":
-        from .apis.between_brokers.table import controller_apis  # a broker without others needs none of it
+        from .apis.between_brokers.table import controller_apis  # not needed without a cluster
         from .inter_broker.cluster_links import ClusterLinks
         from .inter_broker.controller_link import LocalController
 
@@ -394,8 +395,8 @@ class BrokerServer:
             [Endpoint(each.name, each.host or "", each.port, each.security_protocol) for each in config.listeners()]
         )
         if self._links is not None:
-            self._parts.add(self._links.stop_asking)  # while who waits for that can be answered
-            self._parts.add(self._links.leave)  # while others still reach this broker
+            self._parts.add(self._links.stop_asking)  # while waiting clients can still be answered
+            self._parts.add(self._links.leave)  # while others can still reach this broker
         return listeners
 
     def _coordinator_topic(self, topic: str) -> CoordinatorTopic:
@@ -406,7 +407,7 @@ class BrokerServer:
         if self._links is None:
             return None
         from .inter_broker.remote_transaction_coordinators import (
-            coordinators_elsewhere,  # one broker alone has no use for it
+            coordinators_elsewhere,  # not needed without a cluster
         )
 
         return coordinators_elsewhere(
@@ -447,35 +448,37 @@ class BrokerServer:
         for task in self._tasks:
             task.cancel()
 
-    # -- what the parts ask of the broker
+    # -- callbacks of the parts
 
     def _channel_to(self, broker_id: int, registration: Callable[[], BrokerInfo | None]) -> BrokerChannel:
-        """The controller's way to a broker: to this one without a detour."""
+        """The controller's channel to a broker; direct if it is this broker."""
         if broker_id == self._metadata.identity.broker_id:
             return LocalChannel(
                 leader_and_isr=self._orders.leader_and_isr,
                 update_metadata=self._orders.update_metadata,
                 stop_replica=self._orders.stop_replica,
             )
-        from .inter_broker.remote_channel import channel_over_network  # one broker alone has no use for it
+        from .inter_broker.remote_channel import channel_over_network  # not needed without a cluster
 
         return channel_over_network(self._loop, self.config, self._metadata.identity.broker_id, broker_id, registration)
 
     def _registered(self, broker_epoch: int) -> None:
-        """Orders for an earlier registration are over."""
+        """Note the new broker epoch; requests of the controller for an earlier registration are refused."""
         is_again = self._orders.has_been_registered
         self._orders.broker_epoch = broker_epoch
         if is_again:
             self._spawn(forget_missed_deletions(self._cache, self._metadata.tree))
 
     async def _advertise(self, config: Config) -> None:
-        """The addresses that clients are told have changed."""
+        """Apply changed advertised addresses."""
         self._addresses.as_reached = config.advertised_listeners() is None
         await self._metadata.advertise(self._registered_endpoints())
 
     def _registered_endpoints(self) -> list[RegisteredEndpoint]:
-        """What other brokers and the metadata say; clients are told the address by which they reached us if
-        ``advertised.listeners`` is not set."""
+        """The addresses to register in the metadata tree, for other brokers.
+
+        Without ``advertised.listeners`` each client is told the address by which it reached this broker.
+        """
         advertised = self._settings.dynamic.config.advertised_listeners()
         if advertised is not None:
             return [
@@ -491,25 +494,25 @@ class BrokerServer:
         return self._environment.start_pool(self._loop, threads_of(self.config), "pybroker-moves")
 
     def _directory_failed(self, path: str, partitions: Sequence[TopicPartition]) -> None:
-        """Its partitions are offline here; the controller is told, so that it looks for other leaders."""
+        """Take the partitions of a failed log directory offline, and tell the controller to elect other leaders."""
         self._changes.directory_failed(path, partitions)
         if not self._logs.directories.online():
-            return  # this broker ends
+            return  # no directory is left: this broker ends
         if self.config.uses_embedded_store and self.config.metadata_store_path.absolute().is_relative_to(path):
-            logger.error("the metadata of the cluster lie in %s: it is not asked to take note of the failure", path)
+            logger.error("the metadata store is in %s too, so the failure is not written to it", path)
             return
         self._spawn(self._tell_of_failed_directory())
 
     async def _tell_of_failed_directory(self) -> None:
-        """Once too often does no harm: the controller then asks twice."""
+        """Notify the controller, with retries; a second notification is harmless."""
         while True:
             try:
                 await self._metadata.tree.tell_of_failed_log_dir(self._metadata.identity.broker_id)
                 return
             except StoreClosedError:
-                return  # it failed in the broker's stop, which takes all replicas along
+                return  # the broker is stopping, with all its replicas
             except (ConnectionLossError, SessionExpiredError) as error:
-                logger.warning("the controller is told later of the failed log directory: %s", error)
+                logger.warning("the controller was not told about the failed log directory, next try soon: %s", error)
                 await asyncio.sleep(_RETRY_SECONDS)
 
     def _high_watermark_of(self, log: Log) -> int:
@@ -530,7 +533,7 @@ class BrokerServer:
         try:
             await loading
         except KafkaError as error:
-            logger.error("%s: its groups could not be loaded: %s", partition, error)
+            logger.error("%s: the groups of this partition could not be loaded: %s", partition, error)
 
     def _wait_for_nobody_gone(self, update: MetadataUpdate) -> None:
         if update.gone:
@@ -547,7 +550,7 @@ class BrokerServer:
                 self._overrides.forget(topic)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run it beside everything else; an error that nobody expects is the end of the broker."""
+        """Run ``work`` in a task; an unexpected error ends the broker."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._task_done)
@@ -558,17 +561,17 @@ class BrokerServer:
             self._fail(error if isinstance(error, Exception) else RuntimeError(repr(error)))
 
     def _fail(self, error: Exception) -> None:
-        """Rather stop than go on with what may be wrong."""
+        """Report an error after which the broker cannot go on."""
         if self._lifecycle.is_killed:
             return
-        trace = None if isinstance(error, LogDirectoriesError) else error  # a lost disk says all there is to say
+        trace = None if isinstance(error, LogDirectoriesError) else error  # a lost disk needs no traceback
         logger.critical("the broker cannot go on: %s", error, exc_info=trace)
         if not self.failed.done():
             self.failed.set_result(error)
 
 
 def _is_missing(path: Path) -> bool:
-    """Not that it cannot be seen: that is for the store to say."""
+    """Whether ``path`` does not exist. Other errors are left to the store."""
     try:
         path.stat()
     except OSError as error:
@@ -577,9 +580,9 @@ def _is_missing(path: Path) -> bool:
 
 
 def _lost_store(path: Path, what: str, cluster: str, config: Config) -> StartError:
-    """To begin with a new store would hide that the cluster's metadata is gone, and all its topics with it."""
+    """The error for a lost store. A new, empty store would hide that the cluster's metadata and topics are gone."""
     directories = ", ".join(os.path.abspath(directory) for directory in config.log_dirs)
     return StartError(
-        f"{path} is {what}, the metadata of cluster {cluster} was in it: restore it, or remove {directories} to begin"
-        " anew"
+        f"{path} is {what}, but held the metadata of cluster {cluster}: restore it, or remove {directories} to start"
+        " a new cluster"
     )

@@ -1,8 +1,8 @@
-"""Why a broker did not start."""
+"""The error for a broker that cannot start."""
 
 
 class StartError(Exception):
-    """Something outside the settings keeps the broker from starting: a port in use, a locked directory, a damaged file.
+    """The broker cannot start for a reason outside the settings: a port in use, a locked directory, a damaged file.
 
-    The text is one plain line for the person at the terminal: what is wrong, where, and what to do about it.
+    The text is one line for the user: what is wrong, where, and what to do.
     """

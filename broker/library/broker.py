@@ -1,10 +1,10 @@
-"""Brokers inside another program, for its tests and tools: ``from pybroker import Broker``.
+"""A broker inside another program, for its tests and tools: ``from pybroker import Broker``.
 
     async with Broker() as broker: ...    on the running event loop
     with Broker() as broker: ...          on an event loop in a thread of its own
 
-Nothing is shared between brokers, nor with the program around them: no signal handlers, no logging set-up, no limits
-of the process changed.
+A broker shares nothing with other brokers and changes nothing in its process: no signal handlers, no logging setup, no
+process limits.
 """
 
 import asyncio
@@ -35,15 +35,14 @@ _ANY_FREE_PORT = "PLAINTEXT://127.0.0.1:0"
 
 
 class Broker:
-    """A Kafka broker for as long as an ``async with`` or a ``with`` lasts.
+    """A Kafka broker that runs inside an ``async with`` or a ``with``.
 
-    What ``config`` (settings by Kafka's names) leaves out is chosen for a guest: without ``listeners`` the broker
-    listens on a free port of 127.0.0.1, without ``log.dirs`` or ``log.dir`` its data is in a temporary directory that
-    goes when it is closed. Otherwise defaults are those of ``pybroker``. Raises ConfigError, also for a name in a
-    mapping that is no setting's: it is a slip of the program's. (A file that `load_config` read may be meant for
-    Kafka and its plug-ins.) A setting that does not do what it says is a warning in the log.
+    ``config`` has settings by Kafka's names. Without ``listeners`` the broker listens on a free port of 127.0.0.1.
+    Without ``log.dirs`` and ``log.dir`` its data is in a temporary directory, which is removed when it is closed. Other
+    defaults are those of ``pybroker``. Settings without effect log a warning.
 
-    After ``stop`` or ``kill`` it may be started again, with its data and on its port.
+    Raises ConfigError; in a mapping, also for an unknown name. (A file read by `load_config` may contain settings for
+    Kafka's plug-ins.) After ``stop`` or ``kill`` the broker may be started again, with its data and on its port.
     """
 
     def __init__(self, config: Config | SettingsMapping | None = None) -> None:
@@ -55,17 +54,17 @@ class Broker:
         self._needs_directory = not (config.is_given("log.dirs") or config.is_given("log.dir"))
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
-        self._server: BrokerServer | None = None  # starts, runs, or has not ended completely yet
+        self._server: BrokerServer | None = None  # while it starts, runs, or is ending
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
         self.failure: Exception | None = None
-        """Why the broker could not go on, if it could not; it has then been killed."""
+        """The error after which the broker could not go on and was killed; or None."""
 
-    # -- what one asks a broker
+    # -- properties
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` for clients. Known once it was started; it stays over restarts."""
+        """``host:port`` for clients, once started; it stays the same after a restart."""
         if not self._endpoints:
             raise RuntimeError("the broker was not started")
         first = self._endpoints[0]
@@ -77,7 +76,7 @@ class Broker:
 
     @property
     def config(self) -> Config:
-        """The settings it runs with, or would: with the directory and the ports that were chosen."""
+        """The settings of the broker, with the chosen directory and ports."""
         chosen = {}
         if self._directory is not None:
             chosen["log.dirs"] = self._directory.name
@@ -87,20 +86,21 @@ class Broker:
 
     @property
     def data_directory(self) -> Path:
-        """The first of ``log.dirs``: topics' files as Kafka has them. A temporary one is there once it was started."""
+        """The first of ``log.dirs``, with files in Kafka's layout. A temporary one exists once it was started."""
         if self._needs_directory and self._directory is None:
             raise RuntimeError("the broker was not started")
         return Path(self.config.log_dirs[0])
 
-    # -- its life, on the running event loop
+    # -- start and stop, on the running event loop
 
     async def start(self) -> None:
-        """Returns when clients may come. Raises StartError, also when it is stopped or killed meanwhile.
+        """Returns when clients can connect. Raises StartError, also when it is stopped or killed meanwhile.
 
-        Nothing is left behind then, nor when it is cancelled."""
+        After an error or a cancellation nothing stays open.
+        """
         await self._settle()
         if self._server is not None:
-            raise RuntimeError("the broker runs already, or starts")
+            raise RuntimeError("the broker is already running or starting")
         made = self._make_directory() if self._needs_directory and self._directory is None else None
         self._loop = asyncio.get_running_loop()
         self.failure = None
@@ -119,8 +119,10 @@ class Broker:
         server.failed.add_done_callback(self._failed)
 
     async def stop(self) -> None:
-        """A clean stop, as on SIGTERM: what is under way is answered, everything is on disk. A start under way is given
-        up. Harmless when stopped. Goes to its end also when it is cancelled."""
+        """Stop cleanly, as on SIGTERM: requests in progress are answered, everything is on disk.
+
+        Cancels a start under way. Harmless when stopped. Completes even if the caller is cancelled.
+        """
         server = self._server
         if server is not None:
             try:
@@ -129,18 +131,18 @@ class Broker:
                 await self._forget_server(server)
 
     def kill(self) -> Awaitable[None]:
-        """Stop as ``kill -9`` would, whatever it does just now: no flush, no checkpoint, no mark of a clean stop;
-        connections are reset, locks are released. From any thread; harmless when stopped.
+        """End as ``kill -9`` would, at any time: no flush, no checkpoint, no mark of a clean stop.
 
-        The broker is dead when this returns. What it returns may be awaited, on the broker's loop: until the sockets
-        are closed, too, and a start under way has ended.
+        Connections are reset and locks are released. May be called from any thread; harmless when stopped. The broker
+        is dead when this returns. The result may be awaited on the broker's loop, until the sockets are closed and a
+        start under way has ended.
         """
         loop = self._loop
         if loop is None or self._server is None or _running_loop() is loop:
             self._kill()
             return _Settled(self)
         if self._thread is not None:
-            with contextlib.suppress(LoopOverError):  # and with it the broker
+            with contextlib.suppress(LoopOverError):  # and so is the broker
                 self._thread.call(self._kill_and_settle())
         elif loop.is_running():
             asyncio.run_coroutine_threadsafe(self._kill_and_settle(), loop).result()
@@ -149,12 +151,12 @@ class Broker:
         return _Settled(None)
 
     async def restart(self) -> None:
-        """Stop if it runs, then start on the same data and port. Raises as ``start``."""
+        """Stop if it runs, then start with the same data and port. Raises as ``start``."""
         await self.stop()
         await self.start()
 
     async def close(self) -> None:
-        """``stop``, and remove the temporary directory. It may be started again, as new."""
+        """``stop``, and remove the temporary directory. The broker may be started again, without its data."""
         try:
             await self.stop()
         finally:
@@ -169,11 +171,11 @@ class Broker:
     ) -> None:
         await self.close()
 
-    # -- its life, on a loop in a thread
+    # -- start and stop, on a loop in a thread
 
     def __enter__(self) -> "BlockingBroker":
         if self._thread is not None:
-            raise RuntimeError("the broker runs already")
+            raise RuntimeError("the broker is already running")
         self._thread = thread = LoopThread("pybroker")
         try:
             thread.call(self.start())
@@ -196,14 +198,14 @@ class Broker:
         if thread is not None:
             thread.close()
 
-    # -- within
+    # -- internal
 
     def _kill(self) -> None:
         if self._server is not None:
             self._server.kill()
 
     async def _settle(self) -> None:
-        """Wait for the complete end of a broker that is ending."""
+        """Wait until a broker that is ending has ended completely."""
         while self._server is not None and self._server.is_ending:
             await self._forget_server(self._server)
 
@@ -221,7 +223,7 @@ class Broker:
         await self._settle()
 
     def _failed(self, failed: "asyncio.Future[Exception]") -> None:
-        """It cannot go on. To stop it cleanly would be to vouch for what is on disk."""
+        """Kill a broker that cannot go on: a clean stop would mark the files on disk as complete."""
         if self._server is not None and self._server.failed is failed:
             self.failure = failed.result()
             self._kill()
@@ -238,7 +240,7 @@ class Broker:
 
 
 class BlockingBroker:
-    """What ``with Broker()`` gives: the broker, for code without an event loop. Methods return when it is done."""
+    """The result of ``with Broker()``: a broker for code without an event loop. Methods block until they are done."""
 
     def __init__(self, broker: Broker, thread: LoopThread) -> None:
         self._broker = broker
@@ -246,7 +248,7 @@ class BlockingBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` for clients; it stays over restarts."""
+        """``host:port`` for clients; it stays the same after a restart."""
         return self._broker.bootstrap_servers
 
     @property
@@ -255,26 +257,26 @@ class BlockingBroker:
 
     @property
     def config(self) -> Config:
-        """The settings it runs with: with the directory and the ports that were chosen."""
+        """The settings of the broker, with the chosen directory and ports."""
         return self._broker.config
 
     @property
     def data_directory(self) -> Path:
-        """The first of ``log.dirs``: topics' files as Kafka has them."""
+        """The first of ``log.dirs``, with files in Kafka's layout."""
         return self._broker.data_directory
 
     @property
     def failure(self) -> Exception | None:
-        """Why the broker could not go on, if it could not; it has then been killed."""
+        """The error after which the broker could not go on and was killed; or None."""
         return self._broker.failure
 
     def start(self) -> None:
-        """After ``stop`` or ``kill``: run again, on the same data and port. Raises StartError."""
+        """Start again after ``stop`` or ``kill``, with the same data and port. Raises StartError."""
         self._thread.call(self._broker.start())
 
     def stop(self) -> None:
-        """As ``Broker.stop``. From any thread, also while another one starts the broker."""
-        with contextlib.suppress(LoopOverError):  # and with it the broker
+        """As ``Broker.stop``; may be called from any thread, also during a start."""
+        with contextlib.suppress(LoopOverError):  # and so is the broker
             self._thread.call(self._broker.stop())
 
     def kill(self) -> None:
@@ -282,7 +284,7 @@ class BlockingBroker:
         self._broker.kill()
 
     def restart(self) -> None:
-        """Stop if it runs, then start on the same data and port. Raises StartError."""
+        """Stop if it runs, then start with the same data and port. Raises StartError."""
         self._thread.call(self._broker.restart())
 
     def __repr__(self) -> str:
@@ -290,7 +292,7 @@ class BlockingBroker:
 
 
 class _Settled:
-    """Awaited, it waits until nothing is left of a killed broker."""
+    """Awaiting it waits until a killed broker has ended completely."""
 
     def __init__(self, broker: Broker | None) -> None:
         self._broker = broker

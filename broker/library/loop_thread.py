@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for programs that have none: uvloop's where that is installed."""
+"""An event loop in a thread of its own, for programs without one; it is uvloop's if that is installed."""
 
 import asyncio
 import threading
@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 
 
 class LoopOverError(RuntimeError):
-    """The thread was closed: nothing can be run on its loop any more."""
+    """The thread was closed, so nothing can run on its loop any more."""
 
 
 class LoopThread:
-    """Runs from its making to ``close``. The thread is a daemon: a program that forgets it can still end."""
+    """Runs from its creation to ``close``. The thread is a daemon, so a program that does not close it can end."""
 
     def __init__(self, name: str) -> None:
         started: Future[asyncio.AbstractEventLoop] = Future()
@@ -28,9 +28,11 @@ class LoopThread:
         self._loop = started.result()
 
     def call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run ``work`` on the loop and wait for it; raises what it raises, LoopOverError. Interrupted meanwhile, it
-        cancels it. From any thread."""
-        with self._closing:  # what comes before the end is begun, and then cancelled with the rest
+        """Run ``work`` on the loop and return its result; may be called from any thread.
+
+        Raises the error of ``work``, or LoopOverError. An interrupt cancels ``work``.
+        """
+        with self._closing:  # a call before the end is started, and then cancelled with the rest
             if self._is_closed:
                 work.close()
                 raise LoopOverError("the broker's `with` is over")
@@ -42,7 +44,7 @@ class LoopThread:
             raise
 
     def close(self) -> None:
-        """Cancel what still runs, end loop and thread."""
+        """Cancel all tasks, and end the loop and the thread."""
         with self._closing:
             if not self._is_closed:
                 self._is_closed = True

@@ -1,4 +1,4 @@
-"""Settings that a program gives, not a file: there, a name that is no setting's can only be a slip."""
+"""Builds a Config from the mapping that a program passes to `Broker` or `Cluster`."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -14,15 +14,18 @@ SettingsMapping = Mapping[str, str | float | PurePath]
 
 
 def config_from_mapping(settings: SettingsMapping, taker: str) -> Config:
-    """``taker``: what they are given to, as the program calls it. Raises TypeError, ConfigError."""
+    """``taker``: the class that gets the settings, for errors. Raises TypeError and ConfigError.
+
+    Unknown names are errors, because in a program they can only be mistakes.
+    """
     if not isinstance(settings, Mapping):
         raise TypeError(
             f"{taker} takes a Config or a mapping of settings, not {settings!r}; a file is read by load_config(Path(…))"
         )
     texts = {}
     for name, value in settings.items():
-        if not isinstance(value, str | int | float | PurePath):  # str() of anything else is somebody's folder soon
-            raise ConfigError(f"{name} (given to {taker}): {value!r} is no text, number or path")
+        if not isinstance(value, str | int | float | PurePath):  # str() of other types is rarely a meaningful value
+            raise ConfigError(f"{name} (given to {taker}): {value!r} is not a string, number or path")
         texts[name] = str(value)
     config = load_config("", texts, place=f"given to {taker}")
     if config.unknown:

@@ -1,4 +1,4 @@
-"""The C library's memory allocator: have it give big blocks back as soon as they are free."""
+"""Makes the C library's memory allocator return large blocks as soon as they are free."""
 
 import contextlib
 import ctypes
@@ -11,9 +11,12 @@ _BIG_BLOCK_BYTES = 4 * 1024 * 1024
 
 
 def give_big_blocks_back() -> None:
-    """glibc learns from what is freed: once a block of 30 MB was, blocks of that size come from the heap of the thread
-    that asks, and stay there. Each worker that once unpacked a large batch would keep its memory for ever."""
+    """Fix glibc's threshold for separately mapped blocks.
+
+    By default glibc raises the threshold when a large block is freed. Later blocks of that size then come from the heap
+    of their thread and stay there, so every worker that unpacked a large batch would keep that memory for ever.
+    """
     if sys.platform != "linux":
         return
-    with contextlib.suppress(OSError, AttributeError):  # another C library has no such thing
+    with contextlib.suppress(OSError, AttributeError):  # other C libraries do not have it
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _BIG_BLOCK_BYTES)

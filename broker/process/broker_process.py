@@ -1,4 +1,4 @@
-"""A broker that has a process to itself: event loop, signals, the line that says it is ready."""
+"""Runs a broker in a process of its own: event loop, signals, ready line."""
 
 import asyncio
 import gc
@@ -21,15 +21,16 @@ __all__ = ["run"]
 logger = logging.getLogger(__name__)
 
 _SWITCH_INTERVAL_S = 0.0005
-"""So long a worker that computes keeps the interpreter from the loop, each time the loop wants it: several times for a
-request. With Python's 5 ms a good client had 1 to 30 rounds a second beside one such worker; with this, 70 to 100."""
+"""How long a computing worker thread may keep the interpreter from the event loop, each time the loop needs it.
+
+With Python's default of 5 ms a client had 1 to 30 round trips a second beside one such worker; with this 70 to 100."""
 
 
 def run(config: Config, announce: Callable[[int], str] | None = None) -> int:
-    """Run a broker until SIGTERM or SIGINT; the process's exit code. Raises StartError.
+    """Run a broker until SIGTERM or SIGINT; returns the exit code. Raises StartError.
 
-    SIGHUP has the file of settings read again; a broker without one stops, as its terminal has gone. ``announce``: a
-    further line about the started broker with this id.
+    On SIGHUP the broker reads its settings file again; without a file it stops, because its terminal is gone.
+    ``announce``: returns a further log line for the started broker, given its id.
     """
     import uvloop
 
@@ -47,7 +48,7 @@ async def serve_until_told(config: Config, announce: Callable[[int], str] | None
     hang_up = partial(signals.hear, signal.SIGHUP) if config.file is None else broker.reload_settings
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
     await broker.start()
-    # What is there after the start stays: the collector need not look at it again and again.
+    # Objects that exist after the start stay, so exclude them from garbage collections.
     gc.collect()
     gc.freeze()
     gc.callbacks.append(GcTuning().note)

@@ -1,8 +1,9 @@
-"""Collections of garbage take longer the more objects there are, a third of a second with ten thousand partitions, and
-nobody is served meanwhile. So what has survived a long one is left out of those that follow (``gc.freeze``).
+"""Keeps garbage collections short.
 
-In what is left out there may be garbage later on, of topics that were deleted, say. So it is looked at again now and
-then, all at once, for a hundredth of the time at most.
+Why: a full collection takes longer the more objects there are, a third of a second with ten thousand partitions, and
+blocks all requests meanwhile.
+How: objects that survive a long collection are excluded from later ones (``gc.freeze``). They may become garbage later,
+for example when topics are deleted, so now and then one collection covers everything, for at most 1 % of the time.
 """
 
 import gc
@@ -13,12 +14,12 @@ from typing import Any, Protocol
 __all__ = ["GcTuning"]
 
 LONG_S = 0.02
-LOOKS_APART = 100
-"""Times as long as a look at everything took no other one comes."""
+PAUSE_FACTOR = 100
+"""The pause after a collection of everything, as a multiple of its duration."""
 
 
 class Collector(Protocol):
-    """`gc`."""
+    """The module `gc`, or its replacement in a test."""
 
     def freeze(self) -> None: ...
 
@@ -26,16 +27,16 @@ class Collector(Protocol):
 
 
 class GcTuning:
-    """One for a process: ``note`` is for `gc.callbacks`."""
+    """One for each process; ``note`` is a callback for `gc.callbacks`."""
 
     def __init__(self, collector: Collector = gc, now_s: Callable[[], float] = time.perf_counter) -> None:
         self._collector = collector
         self._now_s = now_s
         self._began_s = 0.0
-        self._is_of_all = False
-        self._looked_s = now_s()
-        self._look_took_s = 0.0
-        self._has_left_out = False  # anything since
+        self._covers_all = False
+        self._covered_all_s = now_s()
+        self._cover_took_s = 0.0
+        self._has_frozen = False  # since the last collection of everything
 
     def note(self, phase: str, info: dict[str, Any]) -> None:
         if info["generation"] < 2:
@@ -47,16 +48,16 @@ class GcTuning:
 
     def _begin(self) -> None:
         self._began_s = self._now_s()
-        self._is_of_all = self._has_left_out and self._began_s - self._looked_s >= self._look_took_s * LOOKS_APART
-        if self._is_of_all:
+        self._covers_all = self._has_frozen and self._began_s - self._covered_all_s >= self._cover_took_s * PAUSE_FACTOR
+        if self._covers_all:
             self._collector.unfreeze()
 
     def _end(self, took_s: float) -> None:
-        if self._is_of_all:
-            self._looked_s, self._look_took_s = self._now_s(), took_s
-            self._has_left_out = False
+        if self._covers_all:
+            self._covered_all_s, self._cover_took_s = self._now_s(), took_s
+            self._has_frozen = False
         elif took_s > LONG_S:
-            self._has_left_out = True
+            self._has_frozen = True
         else:
             return
         self._collector.freeze()

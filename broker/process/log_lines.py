@@ -1,4 +1,4 @@
-"""The log: one line an event, to standard error, and never a flood of lines that are alike."""
+"""Sets up the log: one line for each event, on standard error, with a rate limit for repeated lines."""
 
 import logging
 import sys
@@ -10,11 +10,10 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class OneLineFormatter(logging.Formatter):
-    """Keeps an event to its line, and the line to a length, whatever a client put into a name; only tracebacks take
-    more lines."""
+    """Writes each event as one line of limited length, whatever names clients choose; only tracebacks are longer."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
-        """The line without its traceback, control characters written as escapes."""
+        """The line without its traceback, with control characters escaped."""
         line = super().formatMessage(record)
         if len(line) > _LONGEST_LINE:
             line = f"{line[:_LONGEST_LINE]}… ({len(line) - _LONGEST_LINE} more characters)"
@@ -25,8 +24,8 @@ class OneLineFormatter(logging.Formatter):
         )
 
 
-class _Place:
-    """A place in the source, in one period. ``burst`` lines are let through; ``lines`` counts those left out, too."""
+class _Period:
+    """Counts the lines from one place in one period. ``burst`` lines are written; ``lines`` counts all."""
 
     __slots__ = ("began_s", "burst", "lines")
 
@@ -41,31 +40,31 @@ class _Place:
 
 
 class LogRateLimit(logging.Filter):
-    """Lets through ``burst`` lines from one place in the source within ``period_s``, and counts the rest.
+    """Writes at most ``burst`` lines from one place in the source within ``period_s``, and counts the rest.
 
-    Somebody who joins ten thousand groups, or makes a request fail over and over, must not fill the disk with it: as
-    long as there would be more, period after period, a tenth as many are let through each time, down to one. The first
-    line of a period tells how many were left out of the one before. Of refusals (`QUIET`) there is one line in 30 s.
+    Clients that join ten thousand groups, or repeat a failing request, must not fill the disk with log lines. While the
+    flood goes on, each period lets through a tenth of the last, down to one line. The first line of a period tells how
+    many lines the period before left out. Lines marked `QUIET` appear once in 30 s.
     """
 
     def __init__(self, burst: int = 100, period_s: float = 10.0) -> None:
         super().__init__()
         self._burst = burst
         self._period_s = period_s
-        self._places: dict[tuple[str, int], _Place] = {}
+        self._periods: dict[tuple[str, int], _Period] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is written."""
         place = (record.pathname, record.lineno)
         quiet_s: float | None = getattr(record, QUIET_S, None)
         burst, period_s = (self._burst, self._period_s) if quiet_s is None else (1, quiet_s)
-        seen = self._places.get(place)
+        seen = self._periods.get(place)
         if seen is None:
-            seen = self._places[place] = _Place(record.created, burst)
+            seen = self._periods[place] = _Period(record.created, burst)
         elif not 0 <= record.created - seen.began_s < period_s:
             left_out = seen.left_out
             is_flood = seen.lines > burst
-            seen = self._places[place] = _Place(record.created, max(1, seen.burst // 10) if is_flood else burst)
+            seen = self._periods[place] = _Period(record.created, max(1, seen.burst // 10) if is_flood else burst)
             if left_out:
                 record.msg = f"{record.getMessage()} ({left_out} more lines like this were left out before it)"
                 record.args = None
@@ -74,7 +73,7 @@ class LogRateLimit(logging.Filter):
 
 
 def log_to_stderr(level: str) -> None:
-    """Send events of at least this level (``INFO``) to standard error, and nowhere else."""
+    """Log events of at least this level to standard error, and nowhere else."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLineFormatter(_FORMAT))
     handler.addFilter(LogRateLimit())

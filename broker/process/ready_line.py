@@ -1,4 +1,4 @@
-"""The line that ends a start: where clients find the broker, to be copied as it stands."""
+"""The log line at the end of a start, with the addresses for clients."""
 
 from collections.abc import Iterable
 
@@ -13,6 +13,6 @@ def ready_line(endpoints: Iterable[Endpoint]) -> str:
 
 
 def _shown(endpoint: Endpoint) -> str:
-    """One of every address is shown as this machine's own clients reach it."""
+    """The address; for a listener on every address, the one that clients on this machine use."""
     shown = f"{endpoint.listener_name}://{local_address(endpoint.host, endpoint.port)}"
     return f"{shown} (on every address of this machine)" if is_every_address(endpoint.host) else shown

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT (Ctrl-C): what they do to the process of a broker."""
+"""Handles SIGTERM and SIGINT (Ctrl-C) in the process of a broker."""
 
 import asyncio
 import logging
@@ -12,12 +12,15 @@ __all__ = ["StopSignals"]
 
 logger = logging.getLogger(__name__)
 
-_INTERRUPTED = 130  # what shells say of a process that SIGINT ended
+_INTERRUPTED = 130  # the exit code that shells give to a process ended by SIGINT
 
 
 class StopSignals:
-    """The first one asks for a clean stop. During the start, which a recovery can make long, it ends the process at
-    once, and so does Ctrl-C while a stop takes its time: the next start finds everything that was acknowledged."""
+    """The first signal requests a clean stop.
+
+    During the start, which may take long with a recovery, a signal ends the process at once. So does Ctrl-C during a
+    stop. The next start finds everything that was acknowledged.
+    """
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, leave: Callable[[int], NoReturn] | Callable[[int], None] = os._exit
@@ -29,16 +32,16 @@ class StopSignals:
             loop.add_signal_handler(number, partial(self.hear, number))
 
     def ready(self) -> None:
-        """The start is over."""
+        """Note that the start is complete."""
         self._is_ready = True
 
     def hear(self, number: signal.Signals) -> None:
         if not self._is_ready:
-            logger.info("%s during the start: leaving at once", number.name)
+            logger.info("%s during the start: exiting at once", number.name)
             self._leave(_INTERRUPTED if number == signal.SIGINT else 0)
         elif not self.told.is_set():
             logger.info("%s: stopping", number.name)
             self.told.set()
         elif number == signal.SIGINT:
-            logger.warning("SIGINT again: leaving at once, the next start will check the logs")
+            logger.warning("SIGINT again: exiting at once; the next start will check the logs")
             self._leave(_INTERRUPTED)

@@ -1,6 +1,6 @@
-"""What clients wish to be set otherwise: checked, written into the metadata, in force (Kafka's ConfigAdminManager).
+"""Changes settings for clients: checks, writes the metadata, waits for the effect (Kafka's ConfigAdminManager).
 
-Any broker takes wishes for topics and for all brokers; those for one broker, only that broker itself.
+Any broker accepts changes for topics and for all brokers; only the broker itself accepts changes for one broker.
 """
 
 import logging
@@ -36,9 +36,9 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 ALL_BROKERS = "<default>"
-"""Stands for all brokers in the tree; clients send an empty name."""
+"""The name in the tree for all brokers; clients send an empty name."""
 _LONGEST_TEXT = 32_767
-"""Bytes, on the wire: nobody could be told of a topic that has a longer one."""
+"""The longest value in bytes, because a longer one could not be sent in a response."""
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
@@ -53,7 +53,7 @@ class ResourceType(IntEnum):
 
 
 class OperationType(IntEnum):
-    """Kafka's ``AlterConfigOp.OpType``: what IncrementalAlterConfigs may do with a setting."""
+    """Kafka's ``AlterConfigOp.OpType``: the operations of IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1
@@ -62,7 +62,7 @@ class OperationType(IntEnum):
 
 
 class Operation(NamedTuple):
-    """``type`` is a number that may be of no `OperationType`; ``value`` is None or "" for DELETE."""
+    """``type`` is a number, perhaps of no `OperationType`; ``value`` is None or "" for DELETE."""
 
     name: str
     type: int
@@ -76,8 +76,8 @@ Change = Callable[[Mapping[str, str]], Mapping[str, str]]
 class AlteredConfig:
     """Methods return when the change is in force on this broker, and raise `KafkaError`:
 
-    UnknownTopicOrPartitionError; InvalidRequestError for what is no wish at all, and for any fault in brokers'
-    settings; InvalidConfigurationError for faults in topics' and loggers'; PolicyViolationError for want of room.
+    UnknownTopicOrPartitionError; InvalidRequestError for malformed requests and for bad settings of brokers;
+    InvalidConfigurationError for bad settings of topics and loggers; PolicyViolationError for exceeded limits.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class AlteredConfig:
         settings_limit: SettingsLimit,
         caught_up: Callable[[], Awaitable[None]],
     ) -> None:
-        """``caught_up`` waits until what was written into the tree is in force here."""
+        """``caught_up`` waits until settings written into the tree are in force on this broker."""
         self._broker_id = broker_id
         self._tree = tree
         self._dynamic = dynamic
@@ -101,13 +101,13 @@ class AlteredConfig:
         self._caught_up = caught_up
 
     async def replace(self, resource_type: int, name: str, settings: Mapping[str, str], *, validate_only: bool) -> None:
-        """Set these and no others. Loggers' levels cannot be set so."""
+        """Replace all settings of a resource. Levels of loggers cannot be replaced this way."""
         await self._change(resource_type, name, lambda _stored: settings, validate_only=validate_only)
 
     async def alter(
         self, resource_type: int, name: str, operations: Sequence[Operation], *, validate_only: bool
     ) -> None:
-        """Change single settings, one operation after the other."""
+        """Change single settings by operations, in order."""
         for operation in operations:
             if operation.type not in _OPERATION_TYPES:
                 raise InvalidRequestError(f"{operation.name}: there is no operation {operation.type}.")
@@ -147,7 +147,7 @@ class AlteredConfig:
         def checked(stored: Mapping[str, str]) -> Mapping[str, str]:
             settings = self._checked_topic(change(stored))
             self._settings_limit.check(stored, settings)
-            notices[:] = topic_notices(topic, stored, settings)  # again when somebody else wrote meanwhile
+            notices[:] = topic_notices(topic, stored, settings)  # once more after a concurrent write
             return settings
 
         await self._write("topics", topic, checked, validate_only)
@@ -165,7 +165,7 @@ class AlteredConfig:
 
     def _require_topic(self, name: str) -> None:
         if not name:
-            raise InvalidRequestError("A topic must be named: there are no settings of all topics.")
+            raise InvalidRequestError("The name of a topic is missing; there are no settings of all topics.")
         if not self._topic_exists(name):
             raise UnknownTopicOrPartitionError(f"There is no topic '{name}'.")
 
@@ -186,7 +186,7 @@ class AlteredConfig:
         try:
             self._dynamic.check(settings, per_broker=per_broker)
         except ConfigError as error:
-            raise InvalidRequestError(str(error)) from error  # Kafka's code, too
+            raise InvalidRequestError(str(error)) from error  # Kafka's error code
         return settings
 
     # -- loggers
@@ -207,7 +207,7 @@ class AlteredConfig:
 
     def _check_logger(self, operation: Operation) -> None:
         if operation.type not in (OperationType.SET, OperationType.DELETE):
-            raise InvalidRequestError("The level of a logger can be set and deleted, and nothing else.")
+            raise InvalidRequestError("The level of a logger can only be set or deleted.")
         if not self._loggers.exists(operation.name):
             raise InvalidConfigurationError(f"There is no logger {operation.name}.")
         if operation.type == OperationType.DELETE:
@@ -218,9 +218,9 @@ class AlteredConfig:
 
 
 def broker_id_of(name: str) -> int:
-    """The number of the broker that a resource names. InvalidRequestError."""
+    """The broker id that a resource names. Raises InvalidRequestError."""
     if not _WHOLE_NUMBER.fullmatch(name):
-        raise InvalidRequestError(f"A broker must be named by its number, not '{name}'.")
+        raise InvalidRequestError(f"A broker must be named by its id, not '{name}'.")
     return int(name)
 
 
@@ -245,10 +245,10 @@ def _altered(
 
 
 def _altered_list(operation: Operation, stored: str | None, setting_of: Callable[[str], Setting | None]) -> str:
-    """A list with values more or less. What is not set begins with Kafka's default, whatever stands below it."""
+    """A list after APPEND or SUBTRACT. An unset list begins with Kafka's default, not with a lower layer's value."""
     setting = setting_of(operation.name)
     if setting is None:
-        raise InvalidConfigurationError(f"{operation.name}: there is no setting of this name.")
+        raise InvalidConfigurationError(f"{operation.name}: there is no such setting.")
     if setting.type is not ValueType.LIST:
         raise InvalidConfigurationError(f"{operation.name}: only lists can be appended to or subtracted from.")
     assert operation.value is not None
@@ -256,7 +256,7 @@ def _altered_list(operation: Operation, stored: str | None, setting_of: Callable
     change = _longer if operation.type == OperationType.APPEND else _shorter
     text = ",".join(change(values, split_list(operation.value)))
     if len(text.encode()) > _LONGEST_TEXT:
-        raise InvalidConfigurationError(f"{operation.name}: a list of {len(text)} characters could not be shown.")
+        raise InvalidConfigurationError(f"{operation.name}: a list of {len(text)} characters is too long.")
     return text
 
 
@@ -267,7 +267,7 @@ def _longer(values: Iterable[str], more: Iterable[str]) -> list[str]:
 
 
 def _shorter(values: Iterable[str], fewer: Iterable[str]) -> list[str]:
-    """Without the first of each, as often as it is named."""
+    """``values`` without one occurrence of each of ``fewer``."""
     gone, kept = Counter(fewer), []
     for value in values:
         if gone[value]:
@@ -278,7 +278,7 @@ def _shorter(values: Iterable[str], fewer: Iterable[str]) -> list[str]:
 
 
 def _shown(entity_type: str, settings: Mapping[str, str]) -> str:
-    """Settings as the log may show them."""
+    """Settings for the log, with secrets hidden."""
     setting_of = TOPIC_SETTINGS.get if entity_type == "topics" else _broker_setting
     return ", ".join(
         f"{name}={text if (setting := setting_of(name)) is not None and not setting.is_secret else HIDDEN}"

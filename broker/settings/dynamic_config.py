@@ -1,8 +1,8 @@
-"""The broker's settings as they are in force, and who acts when they change (Kafka's DynamicBrokerConfig, KIP-226).
+"""The settings in force, and the reactions to their changes (Kafka's DynamicBrokerConfig, KIP-226).
 
-    set for this broker while it runs > set for all brokers while they run > the file of settings > default
+    dynamic, for this broker > dynamic, for all brokers > settings file > default
 
-The first two come from the metadata tree, at the start and with each change; the file is read again on SIGHUP.
+The dynamic settings come from the metadata tree, at the start and at each change. The file is read again on SIGHUP.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ _MOST_TOLD = 50
 _MOST_UNKNOWN = 5
 
 Reaction = Callable[[Config], Awaitable[None] | None]
-"""Makes a part of the broker go by the new settings. ConfigError: it can't, and goes by its old ones."""
+"""Applies new settings to a part of the broker. Raises ConfigError when it keeps its old ones."""
 
 
 class DynamicConfig:
-    """``config`` is what is in force; it is replaced, never changed. Used on the loop."""
+    """``config``: the settings in force; replaced, never modified. Used on the loop."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -42,11 +42,11 @@ class DynamicConfig:
         self._one_at_a_time = asyncio.Lock()
 
     def when_changed(self, names: Collection[str] | None, reaction: Reaction) -> None:
-        """Have ``reaction`` called after a change of one of ``names``, also for a single listener; None: of any."""
+        """Call ``reaction`` after a change of one of ``names``, also for a single listener; None: of any setting."""
         self._reactions.append((names, reaction))
 
     def load(self, layers: DynamicLayers) -> Config:
-        """Begin with what the tree holds; nobody is told. ConfigError: together with the file it cannot be served."""
+        """Set the dynamic settings at the start, without reactions. Raises ConfigError if they contradict the file."""
         self._layers = DynamicLayers(
             _usable(layers.cluster_wide, per_broker=False), _usable(layers.per_broker, per_broker=True)
         )
@@ -55,12 +55,12 @@ class DynamicConfig:
         return self.config
 
     def check(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
-        """Raise ConfigError when ``settings`` could not take the place of what was set for this broker, or for all."""
+        """Raises ConfigError when ``settings`` could not replace the dynamic settings of this broker, or of all."""
         check_dynamic(settings, per_broker=per_broker)
         check_change(self.config, with_dynamic(self.config, self._layers.replaced(settings, per_broker=per_broker)))
 
     async def take(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
-        """Go by what the tree holds now for this broker, or for all. What cannot be served is said in the log."""
+        """Apply the dynamic settings that the tree now has for this broker, or for all. Errors are logged."""
         async with self._one_at_a_time:
             good = _usable(settings, per_broker=per_broker)
             self._layers = self._layers.replaced(good, per_broker=per_broker)
@@ -68,22 +68,22 @@ class DynamicConfig:
                 config = with_dynamic(self.config, self._layers)
                 check_change(self.config, config)
             except ConfigError as error:
-                logger.error("changed settings cannot be served, the former ones stay in force: %s", error)
+                logger.error("changed settings are invalid, the former ones stay in force: %s", error)
                 return
             await self._put_in_force(config)
 
     async def reload(self, offload: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
-        """Read the file of settings again (with ``offload``, since it blocks) and act on what may change."""
+        """Read the settings file again (with ``offload``, because it blocks) and apply what may change."""
         async with self._one_at_a_time:
             if self.config.file is None:
-                logger.warning("there is no file of settings to read again")
+                logger.warning("there is no settings file to read again")
                 return
             logger.info("reading %s again", self.config.file)
             try:
                 fresh: Config = await offload(partial(reload_config, self.config))
                 config = with_static(self.config, _reloaded(self.config.static, fresh.static))
             except ConfigError as error:
-                logger.error("%s is not taken, the former settings stay in force: %s", self.config.file, error)
+                logger.error("%s is invalid, the former settings stay in force: %s", self.config.file, error)
                 return
             await self._put_in_force(config)
 
@@ -100,7 +100,7 @@ class DynamicConfig:
                 if inspect.isawaitable(done):
                     await done
             except ConfigError as error:
-                logger.error("a changed setting cannot be acted on: %s", error)
+                logger.error("a changed setting cannot be applied: %s", error)
 
 
 def _usable(settings: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
@@ -111,14 +111,14 @@ def _usable(settings: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
 
 
 def _reloaded(old: Mapping[str, Given], fresh: Mapping[str, Given]) -> dict[str, Given]:
-    """``fresh`` as far as it can be acted on without a restart; the rest is said in the log."""
+    """``fresh`` as far as it can be applied without a restart; the rest is logged."""
     merged = dict(old)
     for name in dict.fromkeys([*old, *fresh]):
         before, after = old.get(name), fresh.get(name)
         if _text(before) == _text(after):
             continue
         if not is_reloadable(name):
-            logger.warning("%s has changed: that needs a restart", name)
+            logger.warning("%s has changed in the file; this needs a restart", name)
         elif after is None:
             del merged[name]
         else:

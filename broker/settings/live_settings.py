@@ -1,4 +1,4 @@
-"""Settings that change while the broker runs, put together: where changes come from, and which parts act on them."""
+"""Connects the sources of changed settings with the parts of the broker that apply them."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -47,9 +47,9 @@ _CONNECTION_LIMITS = frozenset(
 
 
 class LiveSettings:
-    """`load` before the parts are made, `follow` when they are, `run` for as long as the broker lives.
+    """Call `load` before the parts are made, `follow` after that; `run` is a task while the broker runs.
 
-    ``offload`` runs what blocks in a worker.
+    ``offload`` runs blocking calls in a worker.
     """
 
     dynamic: DynamicConfig
@@ -65,7 +65,7 @@ class LiveSettings:
         self.loggers = LoggerLevels()
 
     async def load(self, config: Config) -> Config:
-        """``config`` with what the metadata holds for this broker and for all above it. ConfigError."""
+        """``config`` with the dynamic settings of this broker and of all brokers. Raises ConfigError."""
         self.dynamic = DynamicConfig(config)
         cluster_wide = await self._tree.config(_BROKERS, ALL_BROKERS)
         return self.dynamic.load(DynamicLayers(cluster_wide, await self._tree.config(_BROKERS, str(self._broker_id))))
@@ -80,7 +80,7 @@ class LiveSettings:
         workers: ClosablePool,
         clock_ms: Callable[[], int],
     ) -> None:
-        """Have the parts told of changes, once `run` is started."""
+        """Connect the parts; they are told about changes once `run` has started."""
         config = self.dynamic.config
         topics = TopicSettings(config, overrides, logs, partitions, metadata.controller.unclean_election_allowed)
         self.dynamic.when_changed(None, metadata.update_config)
@@ -92,7 +92,7 @@ class LiveSettings:
         self.changes = ConfigChanges(self._tree, takers, clock_ms, is_alone=config.uses_embedded_store)
 
     def network_settings(self) -> NetworkSettings:
-        """ConfigError: the file limits connections from a host that is unknown."""
+        """The settings of the network. Raises ConfigError when the file has a limit for an unknown host."""
         config = self.dynamic.config
         if _OVERRIDES not in config.dynamic:
             return NetworkSettings.from_config(config)
@@ -100,14 +100,14 @@ class LiveSettings:
             return NetworkSettings.from_config(config, hosts.addresses_of)
 
     def limit_connections(self, change_limits: Callable[[LimitSettings], None]) -> None:
-        """Have ``change_limits`` called when other numbers of connections are allowed."""
+        """Call ``change_limits`` when the limits of connections change."""
 
         def limits_of(config: Config) -> LimitSettings:
             with KnownHosts() as hosts:
                 return limit_settings(config, hosts.addresses_of)
 
         async def limit(config: Config) -> None:
-            # It may look up host names, which blocks.
+            # Looking up host names may block.
             change_limits(await self._offload(partial(limits_of, config)))
 
         self.dynamic.when_changed(_CONNECTION_LIMITS, limit)
@@ -127,7 +127,7 @@ class LiveSettings:
         await self.changes.run()
 
     async def reload(self) -> None:
-        """Read the file of settings again."""
+        """Read the settings file again."""
         await self.dynamic.reload(self._offload)
 
     async def _take_brokers(self, name: str, settings: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The levels of the loggers, by log4j's names (KIP-412). What is set lasts until the process ends."""
+"""Sets the levels of loggers, by log4j's names (KIP-412). Changes last until the process ends."""
 
 import logging
 from collections.abc import Mapping
@@ -17,31 +17,31 @@ LEVELS: Mapping[str, int] = MappingProxyType(
         "FATAL": logging.CRITICAL,
     }
 )
-"""Python's levels by the names that clients send; there is none for TRACE in Python."""
+"""Python's levels by the names that clients send; Python has no TRACE."""
 
 
 class LoggerLevels:
-    """Python's loggers of this process, or those of a ``manager`` of a test's own."""
+    """The loggers of this process, or of a test's ``manager``."""
 
     def __init__(self, manager: logging.Manager | None = None) -> None:
         self._manager = manager or logging.Logger.manager
 
     def levels(self) -> dict[str, str]:
-        """The name of the level in force of each logger, the root's first."""
+        """The level in force of each logger, the root first."""
         return {ROOT: _name(self._manager.root.level)} | {
             name: _name(self._manager.getLogger(name).getEffectiveLevel()) for name in sorted(self._manager.loggerDict)
         }
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a logger, or one under it: a part of the broker is named like its folder."""
+        """Whether a logger with this name, or below it, exists; the name may be a folder of the code."""
         return name == ROOT or name in self._manager.loggerDict
 
     def set(self, name: str, level: str) -> None:
-        """``level``: one of `LEVELS`."""
+        """Set the level, one of `LEVELS`."""
         self._logger(name).setLevel(LEVELS[level])
 
     def unset(self, name: str) -> None:
-        """Let the logger go by the level of the one above it."""
+        """Let the logger use its parent's level."""
         self._logger(name).setLevel(logging.NOTSET)
 
     def _logger(self, name: str) -> logging.Logger:
@@ -49,5 +49,5 @@ class LoggerLevels:
 
 
 def _name(level: int) -> str:
-    """The name of the highest level that is not above ``level``."""
+    """The name of the highest level that is at most ``level``."""
     return next((name for name, number in reversed(list(LEVELS.items())) if number <= level), "TRACE")

@@ -1,4 +1,4 @@
-"""Topics' own settings, as the tree has them: read ahead, since logs are made where nothing may be awaited."""
+"""The settings of topics from the metadata tree, in memory because logs are created where nothing can be awaited."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -15,26 +15,26 @@ _ENTITY_TYPE = "topics"
 
 
 class TopicOverrides:
-    """Called with a topic's name, it gives the settings that stand above the broker's: none before `load`.
+    """Calling it with a topic's name returns the topic's own settings; before `load` there are none.
 
-    What is in the tree and cannot be acted on (it was stored by another kind of broker) is left out.
+    Invalid settings in the tree, written by another kind of broker, are left out.
     """
 
     def __init__(self) -> None:
         self._settings: dict[str, Mapping[str, str]] = {}
         self.size_bytes = 0
-        """Of all that is known here, as `settings_bytes` counts it."""
+        """The size of all settings, as `settings_bytes` counts it."""
 
     def __call__(self, topic: str) -> Mapping[str, str]:
         return self._settings.get(topic, {})
 
     async def load(self, tree: ClusterTree) -> None:
-        """Read those of all topics."""
+        """Read the settings of all topics."""
         for topic, settings in (await tree.configs(_ENTITY_TYPE)).items():
             self.put(topic, settings)
 
     async def refresh(self, tree: ClusterTree, topics: Iterable[str]) -> None:
-        """Read those of ``topics`` again."""
+        """Read the settings of ``topics`` again."""
         wanted = list(topics)
         if wanted:
             found = await tree.configs(_ENTITY_TYPE, wanted)
@@ -42,7 +42,7 @@ class TopicOverrides:
                 self.put(topic, found.get(topic, {}))
 
     def put(self, topic: str, settings: Mapping[str, str]) -> None:
-        """What the tree holds for a topic now."""
+        """Store the settings that the tree now has for a topic."""
         good, problems = usable_overrides(settings)
         for problem in problems:
             logger.error("topic %s: a setting in the metadata is ignored: %s", topic, problem)
@@ -52,5 +52,5 @@ class TopicOverrides:
             self.size_bytes += settings_bytes(good)
 
     def forget(self, topic: str) -> None:
-        """It is deleted."""
+        """Forget a deleted topic."""
         self.size_bytes -= settings_bytes(self._settings.pop(topic, {}))

@@ -1,4 +1,4 @@
-"""Topics go by changed settings: their own, and the broker's where they have none (Kafka's TopicConfigHandler)."""
+"""Applies changed settings to topics: their own and the broker's defaults (Kafka's TopicConfigHandler)."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -14,25 +14,25 @@ _UNCLEAN_ELECTION = "unclean.leader.election.enable"
 DEFAULTS_OF_TOPICS = frozenset(name for setting in TOPIC_SETTINGS.values() for name in setting.synonyms) | {
     "producer.id.expiration.ms"
 }
-"""The broker's settings that its logs and partitions go by."""
+"""The broker's settings that are defaults of topics."""
 
 
 class Logs(Protocol):
-    """`LogStore`, as far as it is needed here."""
+    """The part of `LogStore` used here."""
 
     def update_topic_config(self, topic: str) -> None: ...
     def update_config(self, config: Config) -> None: ...
 
 
 class Partitions(Protocol):
-    """`StateChanges`, as far as it is needed here."""
+    """The part of `StateChanges` used here."""
 
     def topic_settings_changed(self, topic: str) -> None: ...
     def default_settings_changed(self) -> None: ...
 
 
 class TopicSettings:
-    """``allow_unclean`` has the controller elect leaders for a topic (None: all) now that unclean ones may lead."""
+    """``allow_unclean`` makes the controller elect missing leaders of a topic (None: all) by unclean election."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class TopicSettings:
         self._unclean_by_default = config.boolean(_UNCLEAN_ELECTION)
 
     async def take(self, topic: str, settings: Mapping[str, str]) -> None:
-        """A topic's own settings have changed."""
+        """Apply changed settings of a topic."""
         self._overrides.put(topic, settings)
         self._logs.update_topic_config(topic)
         self._partitions.topic_settings_changed(topic)
@@ -57,7 +57,7 @@ class TopicSettings:
             self._allow_unclean(topic)
 
     def take_defaults(self, config: Config) -> None:
-        """The broker's settings have changed (`DEFAULTS_OF_TOPICS`)."""
+        """Apply changed defaults (`DEFAULTS_OF_TOPICS`)."""
         self._logs.update_config(config)
         self._partitions.default_settings_changed()
         before, self._unclean_by_default = self._unclean_by_default, config.boolean(_UNCLEAN_ELECTION)

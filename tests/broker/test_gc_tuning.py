@@ -5,7 +5,7 @@ import sys
 import textwrap
 
 import pytest
-from pybroker.broker.process.gc_tuning import LONG_S, LOOKS_APART, GcTuning
+from pybroker.broker.process.gc_tuning import LONG_S, PAUSE_FACTOR, GcTuning
 
 
 class World:
@@ -47,11 +47,11 @@ def test_frozen_objects_are_collected_for_at_most_a_hundredth_of_the_time(world:
     assert world.collect(2) == ["unfreeze", "freeze"]  # it is not known yet how long that takes
     assert world.collect(0.01) == []  # nothing was left out since
     assert world.collect(0.1) == ["freeze"]
-    world.now_s += 2 * LOOKS_APART - 1
+    world.now_s += 2 * PAUSE_FACTOR - 1
     assert world.collect(0.1) == ["freeze"]
     world.now_s += 1
     assert world.collect(3) == ["unfreeze", "freeze"]
-    world.now_s += 2 * LOOKS_APART
+    world.now_s += 2 * PAUSE_FACTOR
     assert world.collect(0.1) == ["freeze"]
     assert world.collect(0.1) == ["freeze"]
 

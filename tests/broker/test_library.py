@@ -379,7 +379,7 @@ def test_bad_settings_are_refused_before_anything_is_opened() -> None:
 
 @pytest.mark.parametrize("value", [None, ["a", "b"], b"a"])
 def test_a_value_that_is_no_text_is_refused(value: Any) -> None:
-    with pytest.raises(ConfigError, match=r"^log\.dirs \(given to Broker\): .* is no text, number or path$"):
+    with pytest.raises(ConfigError, match=r"^log\.dirs \(given to Broker\): .* is not a string, number or path$"):
         Broker({"log.dirs": value})
 
 
@@ -439,7 +439,7 @@ def test_a_directory_in_use_is_a_start_error_and_free_after_a_kill(run: Callable
 def test_a_second_start_is_refused(run: Callable[[Work], None]) -> None:
     async def work() -> None:
         async with Broker() as broker:
-            with pytest.raises(RuntimeError, match="runs already"):
+            with pytest.raises(RuntimeError, match="already running"):
                 await broker.start()
 
     run(work)

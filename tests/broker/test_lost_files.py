@@ -31,7 +31,7 @@ async def test_broker_whose_metadata_store_is_missing_refuses_to_start_and_creat
         file.unlink()
     said = await refusal_of(tmp_path)
     assert said.startswith(f"{tmp_path}/__pybroker_metadata.db is missing, ")
-    assert said.endswith(f"restore it, or remove {tmp_path} to begin anew")
+    assert said.endswith(f"restore it, or remove {tmp_path} to start a new cluster")
     assert "\n" not in said
     assert store_files(tmp_path) == []
 

@@ -173,21 +173,21 @@ def test_invalid_cluster_is_refused_in_one_line(tmp_path: Path, tree: str) -> No
         Cluster(1, {"listeners": "PLAINTEXT://:9092"})
     with pytest.raises(ValueError, match="at least one broker"):
         Cluster(0)
-    with pytest.raises(StartError, match="there is no jar of ZooKeeper in it"), Cluster(1, zookeeper_jars=tmp_path):
+    with pytest.raises(StartError, match="contains no jar of ZooKeeper"), Cluster(1, zookeeper_jars=tmp_path):
         raise AssertionError
     with (
-        pytest.raises(StartError, match=r"broker 1 has ended before it was ready"),
+        pytest.raises(StartError, match=r"broker 1 ended before it was ready"),
         Cluster(1, {"log.dirs": "/proc/{id}/nowhere"}, zookeeper=tree),
     ):
         raise AssertionError
     with Cluster(1, zookeeper=tree) as cluster:
-        with pytest.raises(ValueError, match="the cluster has no broker 2 now"):
+        with pytest.raises(ValueError, match="the cluster has no broker 2"):
             cluster.kill(2)
         with pytest.raises(ValueError, match="has not started a ZooKeeper"):
             cluster.kill("zookeeper")
         with pytest.raises(ValueError, match="no wire from 1 to itself"):
             cluster.cut(1, 1)
-        with pytest.raises(RuntimeError, match="runs already"):
+        with pytest.raises(RuntimeError, match="already running"):
             cluster.start(1)
 
 
@@ -205,7 +205,7 @@ def test_cluster_command_obeys_typed_commands_and_ends_on_ctrl_c(tmp_path: Path,
             ("kill 1", "done"),
             ("start 1", "done"),
             ("cut 1 2", "done"),
-            ("kill 3", "the cluster has no broker 3 now"),
+            ("kill 3", "the cluster has no broker 3"),
             ("jump", first[4].strip()),
             ("kill x", first[4].strip()),
         ):

@@ -1,4 +1,4 @@
-"""A cluster of processes, for code without an event loop: what ``with Cluster(…)`` gives."""
+"""The result of ``with Cluster(…)``: a cluster of processes, for code without an event loop."""
 
 import tempfile
 import time
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 
 class BlockingCluster:
-    """What ``with Cluster()`` gives. Methods return when it is done; they may be called from any thread."""
+    """Methods block until they are done, and may be called from any thread."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class BlockingCluster:
         zookeeper_jars: str | Path | None = None,
     ) -> None:
         if brokers < 1:
-            raise ValueError(f"a cluster has at least one broker, not {brokers}")
+            raise ValueError(f"a cluster needs at least one broker, not {brokers}")
         config_from_mapping(_for_broker(1, settings or {}), "Cluster")
         for name in _OWN:
             if name in (settings or {}):
@@ -73,25 +73,25 @@ class BlockingCluster:
         self._zookeeper: ZooKeeperMember | None = None
         self._client_ports: dict[int, int] = {}
 
-    # -- what one asks it
+    # -- properties
 
     @property
     def broker_ids(self) -> list[int]:
-        """1 and up, whether they run or not."""
+        """The ids of all brokers, from 1, running or not."""
         return list(range(1, self._count + 1))
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of each broker, with commas between them; they stay."""
+        """``host:port`` of each broker, separated by commas; they stay the same."""
         return ",".join(f"{HOST}:{self._client_port(broker)}" for broker in self.broker_ids)
 
     def bootstrap_server(self, broker: int) -> str:
-        """``host:port`` of one."""
+        """``host:port`` of one broker."""
         return f"{HOST}:{self._client_port(broker)}"
 
     @property
     def zookeeper(self) -> str:
-        """What tools take for ``zookeeper.connect``. No wire that can be cut is in between."""
+        """The value of ``zookeeper.connect`` for tools, without a proxy that can be cut."""
         if self._given_zookeeper is not None:
             return self._given_zookeeper
         if self._zookeeper is None:
@@ -99,59 +99,59 @@ class BlockingCluster:
         return f"{HOST}:{self._zookeeper.port}"
 
     def is_running(self, member: MemberName) -> bool:
-        """Also while it is paused."""
+        """Whether it runs; also True while it is paused."""
         return self._member(member).is_running
 
     def pid(self, member: MemberName) -> int | None:
-        """None while it does not run."""
+        """The process id; None while it does not run."""
         return self._member(member).pid
 
     def data_directory(self, broker: int) -> Path:
-        """The first of its ``log.dirs``: topics' files as Kafka has them."""
+        """The first of the broker's ``log.dirs``, with files in Kafka's layout."""
         member = self._broker(broker)
         return member.directory / member.settings["log.dirs"].split(",")[0].strip()
 
     def log_file(self, member: MemberName) -> Path:
-        """What it has said since the cluster's beginning."""
+        """The file with its output since the cluster began."""
         return self._member(member).log_file
 
-    # -- what one does to it
+    # -- operations
 
     def start(self, member: MemberName) -> None:
-        """Returns when it is ready: after ``stop`` or ``kill``, on the same data and port. Raises StartError."""
+        """Start it with the same data and port; returns when it is ready. Raises StartError."""
         starting = self._member(member)
         starting.begin()
         starting.wait_until_ready()
 
     def stop(self, member: MemberName) -> None:
-        """As SIGTERM: a broker hands over what it leads before. Harmless when it does not run."""
+        """SIGTERM: a broker hands over its leaderships first. Harmless when it does not run."""
         self._member(member).stop()
 
     def kill(self, member: MemberName) -> None:
-        """As ``kill -9``. Harmless when it does not run."""
+        """``kill -9``. Harmless when it does not run."""
         self._member(member).kill()
 
     def pause(self, member: MemberName) -> None:
-        """As SIGSTOP: it does nothing, and its connections stay. Raises RuntimeError when it does not run."""
+        """SIGSTOP: it does nothing, but its connections stay. Raises RuntimeError when it does not run."""
         self._member(member).pause()
 
     def resume(self, member: MemberName) -> None:
-        """As SIGCONT. Harmless when it was not paused."""
+        """SIGCONT. Harmless when it was not paused."""
         self._member(member).resume()
 
     def cut(self, one: MemberName, other: MemberName) -> None:
-        """Between two brokers, or a broker and ZooKeeper, nothing arrives any more, and neither is told."""
+        """Stop all traffic between two brokers, or a broker and ZooKeeper; the connections stay open."""
         self._on_wires(self._proxies.cut, *self._ends(one, other))
 
     def heal(self, one: MemberName, other: MemberName) -> None:
-        """What was sent since ``cut`` arrives, and all that follows. Harmless when it was not cut."""
+        """Deliver the data sent since ``cut``, and all further data. Harmless when it was not cut."""
         self._on_wires(self._proxies.heal, *self._ends(one, other))
 
-    # -- its life
+    # -- start and stop
 
     def __enter__(self) -> "BlockingCluster":
         if self._thread is not None:
-            raise RuntimeError("the cluster runs already")
+            raise RuntimeError("the cluster is already running")
         self._thread = LoopThread("pybroker-cluster")
         try:
             self._start()
@@ -216,7 +216,7 @@ class BlockingCluster:
         return ",".join(ways) + slash + root
 
     def _wait_until_it_knows_all(self, broker: int) -> None:
-        """So that a topic with a replica on each can be made. Raises StartError when a broker ends meanwhile."""
+        """Wait until the broker knows all others, so that a topic can have a replica on each. Raises StartError."""
         address = Address(HOST, self._client_port(broker))
         while True:
             for member in self._brokers.values():
@@ -227,7 +227,7 @@ class BlockingCluster:
             time.sleep(_BETWEEN_LOOKS_S)
 
     def _close(self) -> None:
-        """Brokers whose data are kept are stopped cleanly, as long as they can lead each other's partitions."""
+        """Stop all members; brokers whose data is kept are stopped cleanly, while ZooKeeper still runs."""
         thread, self._thread = self._thread, None
         try:
             if thread is not None:
@@ -251,7 +251,7 @@ class BlockingCluster:
                 list(together.map(BrokerMember.stop, running))
 
     def _kill_brokers(self) -> None:
-        """And have the guards of their sessions end, while there is a way to ZooKeeper."""
+        """Kill the brokers, and let their session guards end while ZooKeeper can be reached."""
         running = [broker.pid for broker in self._brokers.values()]
         children = Children(pid for pid in running if pid is not None)
         for broker in self._brokers.values():
@@ -268,18 +268,18 @@ class BlockingCluster:
         self._temporary = tempfile.TemporaryDirectory(prefix="pybroker-cluster-")
         return Path(self._temporary.name)
 
-    # -- within
+    # -- internal
 
     def _broker(self, broker: int) -> BrokerMember:
         if broker not in self._brokers:
-            raise ValueError(f"the cluster has no broker {broker!r} now")
+            raise ValueError(f"the cluster has no broker {broker!r}")
         return self._brokers[broker]
 
     def _member(self, name: MemberName) -> Member:
         if name != ZOOKEEPER:
             return self._broker(name)
         if self._zookeeper is None:
-            raise ValueError("the cluster has not started a ZooKeeper: it is none of its processes")
+            raise ValueError("the cluster has not started ZooKeeper, so it cannot control it")
         return self._zookeeper
 
     def _client_port(self, broker: int) -> int:
@@ -289,7 +289,7 @@ class BlockingCluster:
 
     def _ends(self, one: MemberName, other: MemberName) -> tuple[MemberName, MemberName]:
         if one == other:
-            raise ValueError(f"there is no wire from {one} to itself")
+            raise ValueError(f"{one} has no connection to itself")
         for name in (one, other):
             if name != ZOOKEEPER:
                 self._broker(name)

@@ -1,7 +1,6 @@
-"""What the brokers of a cluster have started: the guards of their sessions, which outlive them for a moment.
+"""Ends the child processes of a cluster's brokers: their session guards, which live a moment longer.
 
-A guard that does not reach its ZooKeeper any more, for that has gone, too, or the wire to it, would look for it for a
-minute.
+Why: a guard that cannot reach ZooKeeper, because it or the proxy to it is gone, would keep trying for a minute.
 """
 
 import os
@@ -16,16 +15,16 @@ __all__ = ["Children"]
 
 
 class Children:
-    """The children that the processes ``parents`` have now, as far as the system tells of them (Linux)."""
+    """The present children of the processes ``parents``; known on Linux only."""
 
     def __init__(self, parents: Iterable[int]) -> None:
         self._descriptors: list[int] = []
         for child in (child for parent in parents for child in _children_of(parent)):
-            with suppress(OSError):  # it has just ended, or this Linux is too old
+            with suppress(OSError):  # it has ended, or this Linux is too old
                 self._descriptors.append(os.pidfd_open(child))
 
     def end(self, within_s: float) -> None:
-        """Returns when they have ended: by themselves within that time, or else killed."""
+        """Wait ``within_s`` for the children to end, then kill the rest."""
         left = set(self._descriptors)
         ends = select.poll()
         for descriptor in left:

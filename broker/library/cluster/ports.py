@@ -1,4 +1,4 @@
-"""Ports that stay free while nobody listens there."""
+"""Finds free ports for brokers that may be down for a while."""
 
 import socket
 from pathlib import Path
@@ -17,10 +17,10 @@ _TRIES = 1000
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ones, on which nobody listens now. Raises StartError.
+    """Different ports on which nothing listens now. Raises StartError.
 
-    They are below those that the system gives to outgoing connections: such a connection could take the port of a
-    broker that is down for a moment, and that broker would not start any more.
+    They are below the range for outgoing connections. Otherwise such a connection could take the port of a broker that
+    is down for a moment, and the broker could not start again.
     """
     end = _end_of_lasting_ports()
     found: set[int] = set()
@@ -31,7 +31,7 @@ def free_ports(count: int) -> list[int]:
             found.add(port)
         if len(found) == count:
             return sorted(found)
-    raise StartError(f"there are no {count} free ports from {_FIRST} to {end - 1}")
+    raise StartError(f"fewer than {count} ports are free from {_FIRST} to {end - 1}")
 
 
 def _end_of_lasting_ports() -> int:

@@ -1,11 +1,11 @@
-"""The proxies of a cluster: connections between its members go through here, so that they can be cut.
+"""TCP proxies between the members of a cluster, so that connections can be cut.
 
-    broker 1 ──► socket of broker 2 here ──► broker 2         who calls, the first request says: its client id
-    broker 1 ──► socket of broker 1's way to ZooKeeper here ──► ZooKeeper
+    broker 1 ──► proxy of broker 2 ──► broker 2         the client id of the first request tells the caller
+    broker 1 ──► proxy of broker 1 to ZooKeeper ──► ZooKeeper
 
-A wire that is cut carries nothing in either direction, and nobody is told: what was on its way, and what is sent from
-then on, arrives when the wire is healed, as after a switch failed for a while. A connection that one side ended
-meanwhile ends for the other side then.
+A cut path carries no data in either direction, and both sides see an open connection, as with a failed switch. Data in
+transit and data sent later arrive when the path is healed. A connection closed by one side meanwhile then closes for
+the other.
 """
 
 import asyncio
@@ -22,17 +22,17 @@ __all__ = ["TcpProxies"]
 Name = int | str
 _End = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _FindPath = Callable[[asyncio.StreamReader], Awaitable[tuple[asyncio.Event, bytes]]]
-"""Which wire a connection goes over (set while it is whole), and what was read of the connection to find out."""
+"""The path of a connection (an event that is set while it is not cut), and the bytes read to find it out."""
 
 _CHUNK_BYTES = 256 * 1024
 _HEAD = struct.Struct(">ihhih")
-"""Size, API, version, correlation id, and the size of the client id that follows: the beginning of each request."""
+"""The start of a request: size, API, version, correlation id, and the size of the client id that follows."""
 _CALLER = re.compile(rb"(?:broker-)?(\d+)")
-"""``broker-1-fetcher-0``, or ``1`` for all but fetchers: the client ids of brokers (Kafka's, too)."""
+"""The client ids of brokers, as in Kafka: ``broker-1-fetcher-0`` for a fetcher, else ``1``."""
 
 
 class TcpProxies:
-    """On one event loop. Names are those of brokers, their ids, and ``zookeeper``."""
+    """Used on one event loop. A name is the id of a broker, or ``zookeeper``."""
 
     def __init__(self) -> None:
         self._servers: list[asyncio.Server] = []
@@ -40,7 +40,7 @@ class TcpProxies:
         self._whole: defaultdict[frozenset[Name], asyncio.Event] = defaultdict(_event_that_is_set)
 
     async def to_broker(self, broker: Name, port: int) -> int:
-        """The port by which other brokers reach this one."""
+        """Open a proxy to ``broker``; returns the port for other brokers."""
 
         async def wire(calling: asyncio.StreamReader) -> tuple[asyncio.Event, bytes]:
             caller, begun = await _caller(calling)
@@ -49,7 +49,7 @@ class TcpProxies:
         return await self._listen(port, wire)
 
     async def from_broker(self, broker: Name, other: Name, host: str, port: int) -> int:
-        """The port by which one broker reaches another server."""
+        """Open a proxy from ``broker`` to another server; returns its port."""
 
         async def wire(_calling: asyncio.StreamReader) -> tuple[asyncio.Event, bytes]:
             return self._path(broker, other), b""
@@ -73,14 +73,14 @@ class TcpProxies:
             writer.transport.abort()
 
     def _path(self, one: Name, other: Name) -> asyncio.Event:
-        """Set while the wire is whole."""
+        """The event that is set while the path is not cut."""
         return self._whole[frozenset((one, other))]
 
     async def _listen(self, port: int, wire: _FindPath, host: str = HOST) -> int:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._writers.add(writer)
             try:
-                with suppress(OSError, EOFError):  # one side is gone, and so is the other then
+                with suppress(OSError, EOFError):  # one side is gone, so the other is closed
                     whole, begun = await wire(reader)
                     await whole.wait()
                     await self._carry((reader, writer), await asyncio.open_connection(host, port), whole, begun)
@@ -94,7 +94,7 @@ class TcpProxies:
         return chosen
 
     async def _carry(self, calling: _End, called: _End, whole: asyncio.Event, begun: bytes) -> None:
-        """One connection, to its end."""
+        """Forward one connection until it ends."""
         self._writers.add(called[1])
         called[1].write(begun)
         pumps = [
@@ -117,17 +117,17 @@ def _event_that_is_set() -> asyncio.Event:
 
 
 async def _caller(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Which broker it is, and what was read to find out. Raises EOFError, ConnectionError."""
+    """The id of the calling broker, and the bytes read to find it out. Raises EOFError, ConnectionError."""
     head = await reader.readexactly(_HEAD.size)
     client_id = await reader.readexactly(max(_HEAD.unpack(head)[-1], 0))
     found = _CALLER.match(client_id)
     if found is None:
-        raise ConnectionError(f"{client_id!r} is no broker")
+        raise ConnectionError(f"{client_id!r} is not the client id of a broker")
     return int(found[1]), head + client_id
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter, whole: asyncio.Event) -> None:
-    """Until the source ends. Both ends of the connection end then: brokers and ZooKeeper never close one half."""
+    """Forward until the source ends. Then both sides end, because brokers and ZooKeeper never close one half only."""
     with suppress(OSError):
         while data := await source.read(_CHUNK_BYTES):
             await whole.wait()

