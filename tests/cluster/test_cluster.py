@@ -12,7 +12,7 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 from pybroker import Cluster
-from pybroker.broker.commands.healthcheck import metadata_of
+from pybroker.broker.library.broker_probe import metadata_of
 from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
 from pybroker.broker.metadata.address import Address
 from pybroker.broker.start_error import StartError

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from ....config.config_error import ConfigError
-from ...commands.healthcheck import UnhealthyError, metadata_of
 from ...metadata.address import Address
+from ..broker_probe import UnhealthyError, metadata_of
 from ..loop_thread import LoopThread
 from ..settings_from_mapping import SettingsMapping, config_from_mapping
 from .children import Children
