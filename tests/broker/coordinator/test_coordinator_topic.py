@@ -1,4 +1,4 @@
-"""Where coordinators are, and how their topic comes to be."""
+"""CoordinatorTopic: coordinators are the leaders of an internal topic, which is created when missing."""
 
 import asyncio
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ async def test_coordinator_is_the_leader_of_its_offsets_partition() -> None:
 
 
 @pytest.mark.parametrize("answer", [ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION])
-async def test_a_missing_topic_is_made_and_its_leaders_waited_for(answer: ErrorCode) -> None:
+async def test_ensure_topic_creates_a_missing_topic_and_waits_for_its_leaders(answer: ErrorCode) -> None:
     """The second of these says that somebody else is making it."""
     cluster = Cluster(answer)
     making = asyncio.create_task(cluster.topic.ensure_topic())
