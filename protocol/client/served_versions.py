@@ -16,7 +16,7 @@ __all__ = ["ServedVersions"]
 @dataclass(frozen=True, slots=True)
 class ServedVersions:
     """Ranges by API key. Any Kafka broker from 2.1 to 4.x has a version in common with `API_SPECS` for each API that
-    both have: Kafka 4.0 dropped old versions (KIP-896) but serves those of 3.9."""
+    both have, except the share group APIs: Kafka 4.0 dropped old versions (KIP-896) but serves those of 3.9."""
 
     ranges: Mapping[int, VersionRange]
 
