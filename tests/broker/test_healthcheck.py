@@ -51,7 +51,7 @@ def free_address() -> str:
         return f"127.0.0.1:{listening.getsockname()[1]}"
 
 
-def test_a_running_broker_is_healthy_and_described(capsys: pytest.CaptureFixture[str]) -> None:
+def test_healthcheck_describes_the_cluster_of_a_running_broker(capsys: pytest.CaptureFixture[str]) -> None:
     with Broker({"broker.id": "7"}) as broker:
         assert main(["healthcheck", "--bootstrap-server", broker.bootstrap_servers]) == 0
         output = capsys.readouterr()
@@ -62,7 +62,9 @@ def test_a_running_broker_is_healthy_and_described(capsys: pytest.CaptureFixture
         assert main(["healthcheck", "--bootstrap-server", broker.bootstrap_servers]) == 1
 
 
-def test_the_brokers_own_settings_say_where_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_healthcheck_finds_the_address_in_the_brokers_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Broker() as broker:
         file = tmp_path / "server.properties"
         file.write_text(f"listeners=PLAINTEXT://{broker.bootstrap_servers}\n")
@@ -79,7 +81,7 @@ def test_the_brokers_own_settings_say_where_it_is(tmp_path: Path, capsys: pytest
         ("INTERNAL://broker-1:9094,PLAINTEXT://:9092", "broker-1:9094"),
     ],
 )
-def test_a_listener_is_reached_from_the_same_machine(listeners: str, address: str) -> None:
+def test_listening_address_is_reachable_from_the_same_machine(listeners: str, address: str) -> None:
     protocols = "INTERNAL:PLAINTEXT,PLAINTEXT:PLAINTEXT"
     config = unchecked_config("", {"listeners": listeners, "listener.security.protocol.map": protocols})
     assert str(listening_address(config)) == address
@@ -128,7 +130,9 @@ def test_healthcheck_fails_when_the_server_is_not_a_broker(answer: bytes, capsys
         (b"\0\0\0\x0a\0\0\0\x01\0\0\0\0\0\0", "cannot be asked for its cluster: it does not serve Metadata"),
     ],
 )
-def test_a_broker_that_refuses(answer: bytes, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_healthcheck_names_a_refused_or_unusable_version(
+    answer: bytes, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with somebody_else(say(answer)) as address:
         assert words in fails_with_one_line(capsys, 1, "--bootstrap-server", address)
 
@@ -154,17 +158,21 @@ def test_healthcheck_fails_when_the_server_does_not_answer_in_time(capsys: pytes
         (["9092"], "see pybroker healthcheck --help"),
     ],
 )
-def test_bad_arguments_are_exit_code_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_end_with_exit_code_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert words in fails_with_one_line(capsys, 2, *arguments)
 
 
-def test_settings_that_do_not_say_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_without_a_fixed_port_ask_for_bootstrap_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "server.properties"
     file.write_text("listeners=PLAINTEXT://127.0.0.1:0\n")
     assert "give --bootstrap-server" in fails_with_one_line(capsys, 2, "--config", str(file))
 
 
-def test_help_is_the_commands_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_describes_the_healthcheck_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["healthcheck", "--help"]) == 0
     text = capsys.readouterr().out
     assert "--bootstrap-server HOST:PORT" in text

@@ -35,7 +35,7 @@ NOW_MS = 1_700_000_000_000
 
 
 @pytest.fixture
-def apart() -> Iterator[BigBatchProcess]:
+def process() -> Iterator[BigBatchProcess]:
     one = BigBatchProcess()
     yield one
     one.close()
@@ -101,47 +101,47 @@ def test_record_in_a_big_batch_is_found_by_its_timestamp() -> None:
     assert first_between(batch, NOW_MS + 4, NOW_MS + 9, 0, 1 << 28, InlineLimits()) is None
 
 
-def test_big_batch_is_converted_down_for_an_old_client(apart: BigBatchProcess) -> None:
+def test_big_batch_is_converted_down_for_an_old_client(process: BigBatchProcess) -> None:
     arguments = (big_batch(), 1, 0, None, 1 << 28, unpack_records)
     with pytest.raises(BigBatchError):
         down_convert(*arguments)
-    assert apart.run(down_convert, *arguments) == down_convert(*arguments[:-1])
+    assert process.run(down_convert, *arguments) == down_convert(*arguments[:-1])
 
 
 def test_job_is_refused_with_a_retriable_error_while_too_many_wait() -> None:
-    apart = BigBatchProcess(max_waiting=0)
-    with apart.reserved(), pytest.raises(RequestTimedOutError):
-        apart.run(len, b"12345")
-    assert apart.run(len, b"12345") == 5
-    apart.close()
+    process = BigBatchProcess(max_waiting=0)
+    with process.reserved(), pytest.raises(RequestTimedOutError):
+        process.run(len, b"12345")
+    assert process.run(len, b"12345") == 5
+    process.close()
 
 
-def test_process_is_reused_for_the_next_batch(apart: BigBatchProcess) -> None:
+def test_process_is_reused_for_the_next_batch(process: BigBatchProcess) -> None:
     # It ends when there was none for ten seconds, which can happen between two steps of a busy machine, but not always.
-    assert any(apart.run(os.getpid) == apart.run(os.getpid) != os.getpid() for _ in range(20))
+    assert any(process.run(os.getpid) == process.run(os.getpid) != os.getpid() for _ in range(20))
 
 
-def test_new_process_is_started_after_one_has_ended(apart: BigBatchProcess) -> None:
-    first = apart.run(os.getpid)
+def test_new_process_is_started_after_one_has_ended(process: BigBatchProcess) -> None:
+    first = process.run(os.getpid)
     with suppress(ProcessLookupError):
         os.kill(first, signal.SIGKILL)
-    assert apart.run(os.getpid) != first
+    assert process.run(os.getpid) != first
 
 
-def test_job_that_ends_the_process_fails_with_a_retriable_error(apart: BigBatchProcess) -> None:
+def test_job_that_ends_the_process_fails_with_a_retriable_error(process: BigBatchProcess) -> None:
     with pytest.raises(RequestTimedOutError):
-        apart.run(os._exit, 1)
-    assert apart.run(len, b"12345") == 5
+        process.run(os._exit, 1)
+    assert process.run(len, b"12345") == 5
 
 
-def test_process_runs_with_a_lower_priority(apart: BigBatchProcess) -> None:
+def test_process_runs_with_a_lower_priority(process: BigBatchProcess) -> None:
     own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert apart.run(os.getpriority, os.PRIO_PROCESS, 0) == min(own + 5, 19)
+    assert process.run(os.getpriority, os.PRIO_PROCESS, 0) == min(own + 5, 19)
 
 
-def test_process_ends_with_the_broker_that_started_it(apart: BigBatchProcess) -> None:
-    while (child := apart.child) is None:
-        apart.run(len, b"")
+def test_process_ends_with_the_broker_that_started_it(process: BigBatchProcess) -> None:
+    while (child := process.child) is None:
+        process.run(len, b"")
     stdin = child._process.stdin
     assert stdin is not None
     stdin.close()  # as the end of this process does
@@ -149,15 +149,15 @@ def test_process_ends_with_the_broker_that_started_it(apart: BigBatchProcess) ->
 
 
 def test_threads_that_use_the_process_at_once_get_their_own_results() -> None:
-    apart = BigBatchProcess(max_waiting=8)
+    process = BigBatchProcess(max_waiting=8)
     found: dict[int, int] = {}
-    threads = [threading.Thread(target=lambda n=n: found.update({n: apart.run(len, bytes(n))})) for n in range(8)]
+    threads = [threading.Thread(target=lambda n=n: found.update({n: process.run(len, bytes(n))})) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert found == {number: number for number in range(8)}
-    apart.close()
+    process.close()
 
 
 def test_big_batch_without_valid_records_is_refused() -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.inter_broker import alter_partition_sender as isr_changes
+from pybroker.broker.inter_broker import alter_partition_sender
 from pybroker.broker.inter_broker.alter_partition_sender import AlterPartitionSender
 from pybroker.protocol.codec import Message, decode, encode
 from pybroker.protocol.errors import ErrorCode
@@ -29,7 +29,7 @@ TURNS = 1000
 
 @pytest.fixture(autouse=True)
 def retries_wait_for_a_turn_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isr_changes, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(alter_partition_sender, "RETRY_SECONDS", 0)
 
 
 class Controller:
@@ -142,7 +142,9 @@ def is_settled(partition: Partition) -> bool:
     return partition.leader is not None and isinstance(partition.leader.isr, CommittedIsr)
 
 
-async def test_a_change_is_written_as_the_controller_says(controller: Controller, new_changes: NewChanges) -> None:
+async def test_accepted_change_is_applied_as_the_controller_answered(
+    controller: Controller, new_changes: NewChanges
+) -> None:
     partition = led(0)
     new_changes().propose(partition, shrink(partition))
     await until_asked(controller)
@@ -175,7 +177,7 @@ async def test_proposals_made_during_a_request_are_sent_together_in_the_next(
 
 
 @pytest.mark.parametrize("error", [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED])
-async def test_a_change_that_was_certainly_not_made_is_taken_back(
+async def test_change_that_the_controller_refused_is_taken_back(
     controller: Controller, new_changes: NewChanges, error: ErrorCode
 ) -> None:
     partition = led(0)
@@ -186,7 +188,9 @@ async def test_a_change_that_was_certainly_not_made_is_taken_back(
     assert len(controller.asked) == 1
 
 
-async def test_a_leader_of_an_old_epoch_waits_for_the_news(controller: Controller, new_changes: NewChanges) -> None:
+async def test_change_fenced_by_its_leader_epoch_is_not_sent_again(
+    controller: Controller, new_changes: NewChanges
+) -> None:
     partition, other = led(0), led(1)
     changes = new_changes()
     changes.propose(partition, shrink(partition))
@@ -200,7 +204,9 @@ async def test_a_leader_of_an_old_epoch_waits_for_the_news(controller: Controlle
     changes.kill()
 
 
-async def test_an_error_that_says_nothing_has_it_sent_again(controller: Controller, new_changes: NewChanges) -> None:
+async def test_change_is_sent_again_after_an_inconclusive_error(
+    controller: Controller, new_changes: NewChanges
+) -> None:
     partition = led(0)
     new_changes().propose(partition, shrink(partition))
     controller.answer(refused(0, ErrorCode.UNKNOWN_SERVER_ERROR))
@@ -212,10 +218,10 @@ async def test_an_error_that_says_nothing_has_it_sent_again(controller: Controll
     assert members(partition) == {1, 2}
 
 
-def test_a_controller_that_refuses_everything_is_asked_now_and_then(
+def test_refused_request_is_retried_after_a_pause(
     monkeypatch: pytest.MonkeyPatch, controller: Controller, new_changes: NewChanges
 ) -> None:
-    monkeypatch.setattr(isr_changes, "RETRY_SECONDS", 7)
+    monkeypatch.setattr(alter_partition_sender, "RETRY_SECONDS", 7)
 
     async def asked_in_time() -> list[int]:
         """How often within each of 15 seconds."""

@@ -79,7 +79,7 @@ async def serving(serve: Callable[[Peer], Awaitable[None]]) -> AsyncIterator[Add
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_a_real_broker_is_asked_over_one_connection() -> None:
+async def test_requests_to_a_real_broker_share_one_connection() -> None:
     async with Broker() as broker:
         host, port = broker.bootstrap_servers.rsplit(":", 1)
         link = link_to((host, int(port)))
@@ -92,7 +92,7 @@ async def test_a_real_broker_is_asked_over_one_connection() -> None:
         await link.close()
 
 
-async def test_requests_that_are_sent_together_get_their_own_answers() -> None:
+async def test_concurrent_requests_get_their_own_responses() -> None:
     async def echo(peer: Peer) -> None:
         first, second = await peer.receive(), await peer.receive()
         peer.answer(first, f"to {first}")
@@ -106,7 +106,7 @@ async def test_requests_that_are_sent_together_get_their_own_answers() -> None:
         await link.close()
 
 
-async def test_an_answer_that_comes_byte_by_byte_is_an_answer() -> None:
+async def test_response_that_arrives_byte_by_byte_is_received() -> None:
     async def trickle(peer: Peer) -> None:
         body = encode(MetadataResponse(cluster_id="slow"), VERSION)
         frame = encode(ResponseHeader(correlation_id=await peer.receive()), 1) + body
@@ -122,7 +122,7 @@ async def test_an_answer_that_comes_byte_by_byte_is_an_answer() -> None:
         await link.close()
 
 
-async def test_a_connection_that_breaks_fails_all_that_waits_and_is_made_anew() -> None:
+async def test_broken_connection_fails_all_waiting_requests_and_is_reopened() -> None:
     connections = []
 
     async def hang_up_once(peer: Peer) -> None:
@@ -189,7 +189,7 @@ async def test_malformed_response_closes_the_connection(junk: bytes) -> None:
         await link.close()
 
 
-async def test_an_answer_to_no_request_ends_the_connection() -> None:
+async def test_response_to_no_request_closes_the_connection() -> None:
     async def answer_twice(peer: Peer) -> None:
         correlation_id = await peer.receive()
         peer.answer(correlation_id)
@@ -206,7 +206,7 @@ async def test_an_answer_to_no_request_ends_the_connection() -> None:
         await link.close()
 
 
-async def test_a_broker_that_is_not_there_is_a_connection_error() -> None:
+async def test_unreachable_broker_raises_connection_error() -> None:
     async with serving(lambda peer: asyncio.sleep(0)) as address:
         pass
     for link in (link_to(address), link_to(None), link_to(("no-such-host.invalid", 1))):
@@ -215,7 +215,7 @@ async def test_a_broker_that_is_not_there_is_a_connection_error() -> None:
         await link.close()
 
 
-async def test_the_address_is_asked_for_at_each_connection() -> None:
+async def test_address_is_looked_up_for_each_connection() -> None:
     async def answer_one(peer: Peer) -> None:
         peer.answer(await peer.receive(), "here")
 
@@ -249,7 +249,7 @@ async def test_killed_link_fails_waiting_requests_and_stays_closed() -> None:
         await link.close()
 
 
-async def test_a_link_that_is_killed_while_it_connects_connects_no_more() -> None:
+async def test_link_killed_while_connecting_stays_closed() -> None:
     accepted = []
 
     async def accept(peer: Peer) -> None:

@@ -72,7 +72,7 @@ def answer(error: ErrorCode = ErrorCode.NONE) -> ControlledShutdownResponse:
     return ControlledShutdownResponse(error_code=error)
 
 
-async def test_a_request_finds_the_controller_wherever_it_goes(cluster: Cluster) -> None:
+async def test_request_follows_the_controller_to_another_broker(cluster: Cluster) -> None:
     cluster.controller_id = 2
     cluster.answers[2] = [answer(ErrorCode.NOT_CONTROLLER), ConnectionError("gone"), TimeoutError("silent"), answer()]
     assert (await cluster.link.ask(REQUEST, 3)).error_code == ErrorCode.NONE
@@ -83,7 +83,7 @@ async def test_a_request_finds_the_controller_wherever_it_goes(cluster: Cluster)
     assert cluster.killed == [2]  # the link to who was controller is of no more use
 
 
-async def test_this_broker_asks_itself_when_it_is_controller(cluster: Cluster) -> None:
+async def test_controller_calls_its_own_handler(cluster: Cluster) -> None:
     cluster.is_active = True
     cluster.answers[1] = [NotControllerError(), StaleBrokerEpochError()]
     assert (await cluster.link.ask(REQUEST, 3)).error_code == ErrorCode.STALE_BROKER_EPOCH

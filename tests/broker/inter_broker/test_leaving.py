@@ -75,7 +75,7 @@ async def leaving() -> Leaving:
     return Leaving()
 
 
-async def test_the_controller_is_asked_until_nothing_is_led_here_any_more(leaving: Leaving) -> None:
+async def test_controlled_shutdown_is_retried_until_this_broker_leads_nothing(leaving: Leaving) -> None:
     leaving.answers = [answer(0, 1), ConnectionError("gone"), answer()]
     assert await leaving.leave(tries=3)
     assert leaving.asked == 3
@@ -118,7 +118,7 @@ async def test_controlled_shutdown_stops_waiting_when_the_replicas_broker_leaves
     assert leaving.asked == 1
 
 
-async def test_another_controller_is_asked_at_once(leaving: Leaving) -> None:
+async def test_new_controller_is_asked_without_waiting_for_the_backoff(leaving: Leaving) -> None:
     leaving.answers = [ConnectionError("gone")]
     left = asyncio.create_task(leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS))
     await leaving.is_waiting()
@@ -135,7 +135,7 @@ class Overtaken(Leaving):
         return await super().ask_once(request, version)
 
 
-async def test_another_controller_that_came_while_the_first_was_asked_is_asked_at_once() -> None:
+async def test_controller_elected_during_a_request_is_asked_without_waiting() -> None:
     leaving = Overtaken()
     leaving.answers = [ConnectionRefusedError(111, "Connection refused"), answer()]
     assert await leaving.leave(backoff_ms=LONGER_THAN_ANY_TEST_MS)

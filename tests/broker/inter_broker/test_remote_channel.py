@@ -53,7 +53,7 @@ def channel(link: FakeLink, protocol_version: str = "3.9") -> RemoteChannel:
 
 
 @pytest.mark.parametrize(("protocol_version", "wanted"), [("3.0", (5, 7, 3)), ("3.2", (6, 7, 3)), ("3.9", (7, 8, 4))])
-async def test_requests_go_in_the_versions_of_the_protocol_version(
+async def test_request_versions_follow_the_inter_broker_protocol_version(
     protocol_version: str, wanted: tuple[int, ...]
 ) -> None:
     link = FakeLink()
@@ -73,14 +73,14 @@ async def test_leader_recovery_state_is_sent_to_brokers_whose_version_has_it(pro
     assert state.leader_recovery_state == 1  # other brokers' copies are the same objects
 
 
-async def test_a_request_is_sent_until_it_is_answered() -> None:
+async def test_request_is_retried_until_it_is_answered() -> None:
     link = FakeLink(ConnectionRefusedError(), TimeoutError(), ConnectionResetError())
     request = UpdateMetadataRequest(controller_epoch=7)
     assert await channel(link).send(request) is ANSWERS[UpdateMetadataRequest]
     assert [asked.controller_epoch for asked, _ in link.asked] == [7, 7, 7, 7]
 
 
-async def test_a_broken_link_is_named_once_a_request(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_link_is_logged_once_for_each_request(caplog: pytest.LogCaptureFixture) -> None:
     link = FakeLink(*(ConnectionRefusedError("no") for _ in range(3)))
     await channel(link).send(UpdateMetadataRequest())
     assert [record.message for record in caplog.records] == [
@@ -88,14 +88,14 @@ async def test_a_broken_link_is_named_once_a_request(caplog: pytest.LogCaptureFi
     ]
 
 
-async def test_an_error_of_ours_is_not_tried_again() -> None:
+async def test_unexpected_exception_is_not_retried() -> None:
     link = FakeLink(ValueError("a bug"))
     with pytest.raises(ValueError, match="a bug"):
         await channel(link).send(UpdateMetadataRequest())
     assert len(link.asked) == 1
 
 
-async def test_a_queue_that_is_closed_gives_up_and_lets_go_of_the_link() -> None:
+async def test_closed_queue_cancels_the_request_and_closes_the_link() -> None:
     link = FakeLink(*(ConnectionRefusedError() for _ in range(1000)))
     queue = BrokerQueue(2, channel(link), lambda *_: None)
     queue.put(UpdateMetadataRequest())

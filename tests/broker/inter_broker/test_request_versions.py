@@ -50,7 +50,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize(("text", "version"), SPELLINGS)
-def test_each_protocol_version_has_kafkas_requests(text: str, version: str) -> None:
+def test_each_protocol_version_uses_the_request_versions_of_kafka(text: str, version: str) -> None:
     spoken = RequestVersions.of(text)
     assert (
         spoken.leader_and_isr,
@@ -79,7 +79,7 @@ def config_of(protocol_version: str) -> Config:
     return load_config("", settings)
 
 
-def test_no_version_falls_from_one_release_to_the_next() -> None:
+def test_request_versions_never_decrease_from_release_to_release() -> None:
     earlier = asdict(RequestVersions.of(SPOKEN[0]))
     for protocol_version in SPOKEN[1:]:
         later = asdict(RequestVersions.of(protocol_version))
@@ -87,6 +87,6 @@ def test_no_version_falls_from_one_release_to_the_next() -> None:
         earlier = later
 
 
-def test_the_newest_are_the_newest_that_there_are() -> None:
+def test_newest_protocol_version_uses_the_newest_request_versions() -> None:
     for name, version in asdict(RequestVersions.of(SPOKEN[-1])).items():
         assert version == API_SPECS[ApiKey[name.upper()]].max_version

@@ -157,7 +157,7 @@ async def test_only_one_request_is_in_flight_to_each_broker(leader: Leader) -> N
     assert asked(link) == {"t": {"a": [1]}, "u": {"b": [0]}}
 
 
-async def test_an_older_epoch_is_fenced_by_a_newer_one(leader: Leader) -> None:
+async def test_question_with_an_older_producer_epoch_is_fenced(leader: Leader) -> None:
     leader.ask(A0, epoch=1)
     leader.ask(A0, epoch=0)
     leader.ask(A0, epoch=2)
@@ -183,7 +183,9 @@ async def test_unreachable_coordinator_gives_network_exception(leader: Leader, e
         (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-async def test_an_error_of_the_whole_request_is_that_of_all(leader: Leader, said: ErrorCode, told: ErrorCode) -> None:
+async def test_error_of_the_whole_response_applies_to_all_questions(
+    leader: Leader, said: ErrorCode, told: ErrorCode
+) -> None:
     leader.ask(A0)
     leader.ask(B0, "u")
     await leader.links[2].answer({}, said)
@@ -196,7 +198,7 @@ async def test_missing_coordinator_gives_coordinator_not_available(leader: Leade
     assert leader.told == [("t", 0, A0, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
 
 
-async def test_a_broker_that_is_too_old_to_be_asked_is_not(leader: Leader) -> None:
+async def test_coordinator_too_old_to_verify_is_not_asked(leader: Leader) -> None:
     """Kafka before 3.5; on another connection there may be a newer one."""
     link = leader.links[2]
     link.newest_version = 3
@@ -210,7 +212,7 @@ async def test_a_broker_that_is_too_old_to_be_asked_is_not(leader: Leader) -> No
     assert link.versions == [4]
 
 
-async def test_a_partition_that_is_missing_from_the_answer_is_not_taken_for_verified(leader: Leader) -> None:
+async def test_partition_missing_from_the_response_is_not_verified(leader: Leader) -> None:
     leader.ask(A0)
     leader.ask(A1)
     await leader.links[2].answer({("t", A0): ErrorCode.NONE})
