@@ -57,7 +57,7 @@ class Lifecycle:
         self._end = self._end or "stopped"
         if self._starting is not None and not self._starting.done():
             self._starting.cancel()
-            await _outlast(self._starting)
+            await _wait_for_end(self._starting)
         await self._close()
 
     def kill(self) -> None:
@@ -72,12 +72,12 @@ class Lifecycle:
         """Wait until a stop or kill that has begun is complete."""
         for task in (self._starting, self._closing):
             if task is not None:
-                await _outlast(task)
+                await _wait_for_end(task)
 
     async def _close(self) -> None:
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._parts.close(), name="broker-stop")
-        await _outlast(self._closing)
+        await _wait_for_end(self._closing)
         if not self._closing.cancelled():
             self._closing.result()
 
@@ -86,7 +86,7 @@ class Lifecycle:
             raise StartError(f"the broker was {self._end} while it was starting")
 
 
-async def _outlast(task: "asyncio.Task[None]") -> None:
+async def _wait_for_end(task: "asyncio.Task[None]") -> None:
     """Wait for the end of ``task``; a cancellation of the caller takes effect only after that."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -312,7 +312,7 @@ class BrokerServer:
             fetchers=self._links.fetchers if self._links is not None else None,
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
-        cache.on_update(self._wait_for_nobody_gone)
+        cache.on_update(self._stop_waiting_for_gone_brokers)
         self._logs.directories.on_failure = self._directory_failed
         self._logs.directories.on_last_failure = self._fail
         self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
@@ -501,13 +501,13 @@ class BrokerServer:
         if self.config.uses_embedded_store and self.config.metadata_store_path.absolute().is_relative_to(path):
             logger.error("the metadata store is in %s too, so the failure is not written to it", path)
             return
-        self._spawn(self._tell_of_failed_directory())
+        self._spawn(self._notify_of_failed_directory())
 
-    async def _tell_of_failed_directory(self) -> None:
+    async def _notify_of_failed_directory(self) -> None:
         """Notify the controller, with retries; a second notification is harmless."""
         while True:
             try:
-                await self._metadata.tree.tell_of_failed_log_dir(self._metadata.identity.broker_id)
+                await self._metadata.tree.notify_of_failed_log_dir(self._metadata.identity.broker_id)
                 return
             except StoreClosedError:
                 return  # the broker is stopping, with all its replicas
@@ -535,7 +535,7 @@ class BrokerServer:
         except KafkaError as error:
             logger.error("%s: the groups of this partition could not be loaded: %s", partition, error)
 
-    def _wait_for_nobody_gone(self, update: MetadataUpdate) -> None:
+    def _stop_waiting_for_gone_brokers(self, update: MetadataUpdate) -> None:
         if update.gone:
             self._partitions.brokers_gone()
 

@@ -50,7 +50,7 @@ class AlterPartitionEvents:
                 if state is not None:
                     wanted[partition] = state
         refused.update(await self._write(wanted))
-        self._requests.tell_everyone(changes)
+        self._requests.tell_all_brokers(changes)
         self._on_changed([partition for partition in changes if partition not in refused])
         return {partition: refused.get(partition) or self._state_of(partition) for partition in changes}
 

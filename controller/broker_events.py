@@ -118,7 +118,7 @@ class BrokerEvents:
         await self._replicas.move_offline(kept)
         await self._deletion.fail(replicas)
         if not kept and not elected:
-            self._requests.tell_everyone(())
+            self._requests.tell_all_brokers(())
 
     def _add_broker(self, info: BrokerInfo, broker_epoch: int) -> None:
         self._context.put_broker(info, broker_epoch)
@@ -153,7 +153,7 @@ class BrokerEvents:
         if known is None or known == info or not self._context.is_of_broker_epoch(broker_id, broker_epoch):
             return  # the watch on all brokers reports a restart
         self._context.put_broker(info, broker_epoch)
-        self._requests.tell_everyone(())
+        self._requests.tell_all_brokers(())
 
     async def controlled_shutdown(self, broker_id: int) -> list[TopicPartition]:
         logger.info("broker %d is shutting down", broker_id)

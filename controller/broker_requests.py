@@ -49,7 +49,7 @@ class BrokerRequests:
         for broker_id, request in self._batch.take():
             self._queues[broker_id].put(request, partial(self._on_answer, broker_id, request))
 
-    def tell_everyone(self, partitions: Iterable[TopicPartition]) -> None:
+    def tell_all_brokers(self, partitions: Iterable[TopicPartition]) -> None:
         """Send UpdateMetadata with all brokers and ``partitions`` to all brokers."""
         self._batch.add_update_metadata(self._context.live_or_shutting_down_ids, partitions)
         self.flush()

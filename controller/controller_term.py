@@ -98,14 +98,14 @@ class ControllerTerm:
         await self.brokers.load()
         await self._topics.load()
         # Brokers must know each other before they are told which leader to follow.
-        self.requests.tell_everyone(())
+        self.requests.tell_all_brokers(())
         # Partitions with a live replica are announced together with its role.
         leaderless = [p for p in self.context.partitions_with_leaders if self._has_no_live_replica(p)]
         if leaderless:
             self._batch.add_update_metadata(self.context.live_or_shutting_down_ids, leaderless)
         self._machines.replicas.start()
         await self.partitions.start()
-        await self._machines.replicas.take_the_gone_offline()
+        await self._machines.replicas.take_dead_replicas_offline()
         await self._inbox.resume()
         await self._machines.deletion.resume()
         await self._inbox.resume_elections()

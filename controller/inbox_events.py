@@ -110,6 +110,6 @@ class InboxEvents:
         for partition, leadership in (await self._tree.partition_states(known)).items():
             self._context.put_leadership(partition, leadership)
         if known:
-            self._requests.tell_everyone(known)
+            self._requests.tell_all_brokers(known)
         await self._reassignments.complete_where_in_sync(known)
         await self._inbox.forget(ISR_CHANGE_PATH, list(changes), self._context.epoch_version)

@@ -212,7 +212,7 @@ class ReassignmentSteps:
         await self._forget_requests(lambda wished, target: wished == partition and target == completed.replicas)
         self._context.partitions_being_reassigned.pop(partition, None)
         logger.info("partition %s has moved to %s", partition, list(completed.replicas))
-        self._requests.tell_everyone([partition])
+        self._requests.tell_all_brokers([partition])
         if not any(other.topic == partition.topic for other in self._context.partitions_being_reassigned):
             await self._deletion.resume_for([partition.topic])
 

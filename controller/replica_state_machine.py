@@ -42,7 +42,7 @@ class ReplicaStateMachine:
             if leadership is not None:
                 self._batch.add_leader_and_isr([replica.broker_id], replica.partition, leadership, is_new=False)
 
-    async def take_the_gone_offline(self) -> None:
+    async def take_dead_replicas_offline(self) -> None:
         """Remove dead replicas from ISRs that have another live member, after the elections at the start of a term.
 
         They may have failed while there was no controller, and a leader without new records does not notice that. If

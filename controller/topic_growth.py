@@ -50,7 +50,7 @@ class TopicGrowth:
         self._live_brokers = live_brokers
         self._partition_limit = partition_limit
 
-    async def grow(self, wish: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> int:
+    async def grow(self, request: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> int:
         """Write new partitions into the tree; returns how many. They get leaders a little later.
 
         The limit on partitions counts ``beside`` further partitions, of other topics in the same request. Raises
@@ -59,21 +59,21 @@ class TopicGrowth:
         """
         while True:
             try:
-                return await self._grow(wish, validate_only, beside)
+                return await self._grow(request, validate_only, beside)
             except (BadVersionError, NoNodeError) as error:
                 if error.operation_index == 0:
                     raise NotControllerError("The controller has changed.") from error
                 # The topic was changed concurrently, perhaps by another growth: repeat the checks.
 
-    async def _grow(self, wish: MorePartitions, validate_only: bool, beside: int) -> int:
-        info, version = await self._read(wish.topic)
-        _check_count(info, wish.count)
-        added = wish.count - len(info.partitions)
+    async def _grow(self, request: MorePartitions, validate_only: bool, beside: int) -> int:
+        info, version = await self._read(request.topic)
+        _check_count(info, request.count)
+        added = request.count - len(info.partitions)
         self._partition_limit.check_at_once(added)
-        check_directory_names(wish.topic, wish.count)
-        if not is_internal_topic(wish.topic):
+        check_directory_names(request.topic, request.count)
+        if not is_internal_topic(request.topic):
             self._partition_limit.check(beside + added)
-        new = self._new_assignment(info, wish)
+        new = self._new_assignment(info, request)
         if validate_only:
             return added
         controller = await self._tree.controller()
@@ -85,7 +85,7 @@ class TopicGrowth:
             SetData(info.path, grown.encode(), version),
         ]
         await self._tree.store.multi(operations)
-        logger.info("topic %s: from %d to %d partitions", info.topic, len(info.partitions), wish.count)
+        logger.info("topic %s: from %d to %d partitions", info.topic, len(info.partitions), request.count)
         return added
 
     async def _read(self, topic: str) -> tuple[TopicInfo, int]:
@@ -101,22 +101,22 @@ class TopicGrowth:
             raise ReassignmentInProgressError(f"A partition reassignment is in progress for the topic '{topic}'.")
         return info, stat.version
 
-    def _new_assignment(self, info: TopicInfo, wish: MorePartitions) -> dict[int, ReplicaAssignment]:
+    def _new_assignment(self, info: TopicInfo, request: MorePartitions) -> dict[int, ReplicaAssignment]:
         """The replicas of the new partitions only."""
         first_index = len(info.partitions)
         first = info.partitions.get(0)
         if first is None:
             raise UnknownServerError(f"Topic '{info.topic}' has no partition 0.")
         brokers = self._live_brokers()
-        if wish.assignments is not None:
-            _check_assignments(wish, first_index, len(first.replicas), {broker.broker_id for broker in brokers})
-            return {first_index + i: ReplicaAssignment(replicas) for i, replicas in enumerate(wish.assignments)}
+        if request.assignments is not None:
+            _check_assignments(request, first_index, len(first.replicas), {broker.broker_id for broker in brokers})
+            return {first_index + i: ReplicaAssignment(replicas) for i, replicas in enumerate(request.assignments)}
         # Continue the pattern of the first partitions.
         behind = [i for i, broker in enumerate(brokers) if broker.broker_id >= first.replicas[0]]
         try:
             assigned = assign_replicas(
                 brokers,
-                wish.count - first_index,
+                request.count - first_index,
                 len(first.replicas),
                 _nothing_random,
                 start_index=behind[0] if behind else 0,
@@ -137,17 +137,17 @@ def _check_count(info: TopicInfo, count: int) -> None:
         raise InvalidPartitionsError(f"Topic already has {present} partitions.")
 
 
-def _check_assignments(wish: MorePartitions, first_index: int, replication_factor: int, live: set[int]) -> None:
-    assert wish.assignments is not None
-    unknown = sorted({broker for replicas in wish.assignments for broker in replicas} - live)
+def _check_assignments(request: MorePartitions, first_index: int, replication_factor: int, live: set[int]) -> None:
+    assert request.assignments is not None
+    unknown = sorted({broker for replicas in request.assignments for broker in replicas} - live)
     if unknown:
         raise InvalidReplicaAssignmentError(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
-    added = wish.count - first_index
-    if len(wish.assignments) != added:
+    added = request.count - first_index
+    if len(request.assignments) != added:
         raise InvalidReplicaAssignmentError(
-            f"Increasing the number of partitions by {added} but {len(wish.assignments)} assignments provided."
+            f"Increasing the number of partitions by {added} but {len(request.assignments)} assignments provided."
         )
-    for index, replicas in enumerate(wish.assignments, first_index):
+    for index, replicas in enumerate(request.assignments, first_index):
         if not replicas:
             raise InvalidReplicaAssignmentError(f"Cannot have replication factor of 0 for partition id {index}.")
         if len(set(replicas)) != len(replicas):
@@ -155,7 +155,9 @@ def _check_assignments(wish: MorePartitions, first_index: int, replication_facto
                 f"Duplicate brokers not allowed in replica assignment: {', '.join(map(str, replicas))}"
                 f" for partition id {index}."
             )
-    odd = [index for index, replicas in enumerate(wish.assignments, first_index) if len(replicas) != replication_factor]
+    odd = [
+        index for index, replicas in enumerate(request.assignments, first_index) if len(replicas) != replication_factor
+    ]
     if odd:
         raise InvalidReplicaAssignmentError(
             f"Inconsistent replication factor between partitions: partition 0 has {replication_factor},"

@@ -28,7 +28,7 @@ async def forget_missed_deletions(cache: MetadataCache, tree: ClusterTree) -> No
     while True:
         known = {topic: cache.topic_id(topic) for topic in cache.topics}
         try:
-            existing = frozenset(await tree.topics_by_now())
+            existing = frozenset(await tree.current_topics())
         except (SessionExpiredError, StoreClosedError):
             return
         except ConnectionLossError:

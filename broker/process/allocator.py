@@ -4,13 +4,13 @@ import contextlib
 import ctypes
 import sys
 
-__all__ = ["give_big_blocks_back"]
+__all__ = ["return_large_blocks"]
 
 _M_MMAP_THRESHOLD = -3
 _BIG_BLOCK_BYTES = 4 * 1024 * 1024
 
 
-def give_big_blocks_back() -> None:
+def return_large_blocks() -> None:
     """Fix glibc's threshold for separately mapped blocks.
 
     By default glibc raises the threshold when a large block is freed. Later blocks of that size then come from the heap

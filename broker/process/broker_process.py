@@ -38,10 +38,10 @@ def run(config: Config, announce: Callable[[int], str] | None = None) -> int:
     raise_descriptor_limit()
     logger.info("starting, data in %s", ", ".join(os.path.abspath(directory) for directory in config.log_dirs))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve_until_told(config, announce))
+        return runner.run(serve_until_stopped(config, announce))
 
 
-async def serve_until_told(config: Config, announce: Callable[[int], str] | None = None) -> int:
+async def serve_until_stopped(config: Config, announce: Callable[[int], str] | None = None) -> int:
     signals = StopSignals(asyncio.get_running_loop())
     broker = BrokerServer(config)
     broker.failed.add_done_callback(lambda _failed: signals.told.set())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...config.config import Config
 from ...config.notices import notices
-from .allocator import give_big_blocks_back
+from .allocator import return_large_blocks
 from .log_lines import log_to_stderr
 
 __all__ = ["LOG_LEVELS", "Serve", "import_broker", "run_broker"]
@@ -25,7 +25,7 @@ def run_broker(config: Config, log_level: str = "info", serve: Serve | None = No
     ``log_level`` is one of `LOG_LEVELS`. ``serve`` takes the place of `broker_process.run`.
     """
     log_to_stderr(log_level)
-    give_big_blocks_back()
+    return_large_blocks()
     for line in notices(config):
         logger.warning("%s", line)
     return (serve or import_broker())(config)

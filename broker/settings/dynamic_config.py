@@ -25,7 +25,7 @@ __all__ = ["DynamicConfig", "Reaction"]
 
 logger = logging.getLogger(__name__)
 
-_MOST_TOLD = 50
+_MOST_LOGGED = 50
 _MOST_UNKNOWN = 5
 
 Reaction = Callable[[Config], Awaitable[None] | None]
@@ -51,7 +51,7 @@ class DynamicConfig:
             _usable(layers.cluster_wide, per_broker=False), _usable(layers.per_broker, per_broker=True)
         )
         self.config = with_dynamic(self.config, self._layers)
-        _tell_of(self.config, list(self._layers))
+        _log_changes(self.config, list(self._layers))
         return self.config
 
     def check(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
@@ -90,7 +90,7 @@ class DynamicConfig:
     async def _put_in_force(self, config: Config) -> None:
         old, self.config = self.config, config
         changed = changed_settings(old, config)
-        _tell_of(config, changed)
+        _log_changes(config, changed)
         bases = frozenset([*changed, *(base.name for name in changed if (base := base_setting(name)) is not None)])
         for names, reaction in self._reactions:
             if not bases or (names is not None and bases.isdisjoint(names)):
@@ -130,7 +130,7 @@ def _text(given: Given | None) -> str | None:
     return None if given is None else trim(given.text)
 
 
-def _tell_of(config: Config, changed: Sequence[str]) -> None:
+def _log_changes(config: Config, changed: Sequence[str]) -> None:
     """Log each change. Settings with unknown names share one line, because a client may set thousands of them."""
     unknown = [name for name in changed if config.is_unknown_dynamic(name)]
     if len(unknown) > _MOST_UNKNOWN:
@@ -140,13 +140,13 @@ def _tell_of(config: Config, changed: Sequence[str]) -> None:
         )
         gone = frozenset(unknown)
         changed = [name for name in changed if name not in gone]
-    for name in changed[:_MOST_TOLD]:
-        _tell_of_one(config, name)
-    if len(changed) > _MOST_TOLD:
-        logger.info("%d more settings have changed", len(changed) - _MOST_TOLD)
+    for name in changed[:_MOST_LOGGED]:
+        _log_change(config, name)
+    if len(changed) > _MOST_LOGGED:
+        logger.info("%d more settings have changed", len(changed) - _MOST_LOGGED)
 
 
-def _tell_of_one(config: Config, name: str) -> None:
+def _log_change(config: Config, name: str) -> None:
     given = config.given.get(name)
     if given is None:
         logger.info("%s is not set any more%s", name, f": {config.text(name)}" if name in BROKER_SETTINGS else "")

@@ -158,7 +158,7 @@ class ClusterTree(ConfigTree):
             raise NoNodeError(znodes.TOPICS_PATH)
         return stat.cversion
 
-    async def topics_by_now(self) -> list[str]:
+    async def current_topics(self) -> list[str]:
         """`topics`, up to date. A ZooKeeper server may answer reads with old data, but not after a write through it;
         here a write that changes nothing."""
         await self.store.multi([Check(znodes.TOPICS_PATH, ANY_VERSION)])
@@ -356,7 +356,7 @@ class ClusterTree(ConfigTree):
 
     # -- notifications, controller's writes
 
-    async def tell_of_failed_log_dir(self, broker_id: int) -> None:
+    async def notify_of_failed_log_dir(self, broker_id: int) -> None:
         """Notify the controller, which then asks the broker which of its replicas are lost."""
         await self.store.create(znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(broker_id), sequential=True)
 

@@ -559,7 +559,7 @@ async def test_a_broker_that_loses_a_directory_is_asked_which_replicas_went_with
     await plane.create_topic("t", {0: (2, 3), 1: (2, 3)})
     await plane.settled()
     plane.brokers[2].errors[TopicPartition("t", 0)] = ErrorCode.KAFKA_STORAGE_ERROR
-    await plane.tree.tell_of_failed_log_dir(2)
+    await plane.tree.notify_of_failed_log_dir(2)
     await plane.settled()
     lost, kept = await plane.state("t", 0), await plane.state("t", 1)
     assert (lost.leader, lost.isr, kept.leader, set(kept.isr)) == (3, (3,), 2, {2, 3})
@@ -577,7 +577,7 @@ async def test_replica_is_there_again_when_its_broker_was_started_with_a_directo
     await plane.create_topic("t", {0: (2,)})
     await plane.settled()
     plane.brokers[2].errors[partition] = ErrorCode.KAFKA_STORAGE_ERROR
-    await plane.tree.tell_of_failed_log_dir(2)
+    await plane.tree.notify_of_failed_log_dir(2)
     await plane.settled()
     assert (await plane.state("t")).leader == -1
     plane.brokers[2].errors.clear()

@@ -26,7 +26,7 @@ def tell_roles(batch: RequestBatch) -> None:
     batch.add_leader_and_isr(BROKERS, KEPT, LEADERSHIP, is_new=False)
 
 
-def tell_everyone(batch: RequestBatch) -> None:
+def tell_all_brokers(batch: RequestBatch) -> None:
     batch.add_update_metadata(BROKERS, [KEPT])
 
 
@@ -47,7 +47,7 @@ def batch() -> RequestBatch:
     return RequestBatch(context, 1, "PLAINTEXT")
 
 
-@pytest.mark.parametrize("additions", list(permutations((tell_roles, tell_everyone, stop))))
+@pytest.mark.parametrize("additions", list(permutations((tell_roles, tell_all_brokers, stop))))
 def test_broker_receives_leader_and_isr_then_update_metadata_then_stop_replica(
     batch: RequestBatch, additions: tuple[Addition, ...]
 ) -> None:

@@ -60,20 +60,20 @@ def metadata_command(arguments: Sequence[str]) -> int:
 
 async def _copy(source: str, target: str, config: Config, *, is_dry: bool) -> int:
     with ExitStack() as stack:
-        begin = store_location(source, config)
-        stack.callback(begin.release)
-        end = store_location(target, config)
-        stack.callback(end.release)
-        tree = await begin.read()
-        await end.refuse_unless_it_takes(tree)
+        source_location = store_location(source, config)
+        stack.callback(source_location.release)
+        target_location = store_location(target, config)
+        stack.callback(target_location.release)
+        tree = await source_location.read()
+        await target_location.check_can_take(tree)
         for line in _summary(tree):
             sys.stdout.write(f"{line}\n")
         if is_dry:
-            sys.stdout.write(f"would be copied from {begin} to {end}\n")
+            sys.stdout.write(f"would be copied from {source_location} to {target_location}\n")
             return 0
-        await end.write(tree)
-        sys.stdout.write(f"copied from {begin} to {end}\n")
-        for line in [*begin.left(), *end.taken(tree)]:
+        await target_location.write(tree)
+        sys.stdout.write(f"copied from {source_location} to {target_location}\n")
+        for line in [*source_location.after_copy_from(), *target_location.after_copy_to(tree)]:
             sys.stdout.write(f"{line}\n")
     return 0
 

@@ -35,15 +35,15 @@ class StoreLocation(Protocol):
     async def read(self) -> TreeCopy:
         """The tree. Raises CommandError when a broker of it is up."""
 
-    async def refuse_unless_it_takes(self, tree: TreeCopy) -> None:
+    async def check_can_take(self, tree: TreeCopy) -> None:
         """Raises CommandError when a tree is here already, or the brokers of ``tree`` could not go on from here."""
 
     async def write(self, tree: TreeCopy) -> None: ...
 
-    def left(self) -> list[str]:
+    def after_copy_from(self) -> list[str]:
         """After the copy from here: deal with the old tree; returns lines for the operator."""
 
-    def taken(self, tree: TreeCopy) -> list[str]:
+    def after_copy_to(self, tree: TreeCopy) -> list[str]:
         """After the copy to here: lines that tell the operator how to go on."""
 
     def release(self) -> None: ...
@@ -77,7 +77,7 @@ class DataDirectory:
         self._refuse_other_cluster(tree)
         return tree
 
-    async def refuse_unless_it_takes(self, tree: TreeCopy) -> None:
+    async def check_can_take(self, tree: TreeCopy) -> None:
         if self._store.exists():
             async with self._open() as store:
                 if await store.children("/"):
@@ -100,7 +100,7 @@ class DataDirectory:
         async with self._open() as store:
             await write_tree(store, tree.nodes, at_once=True)
 
-    def left(self) -> list[str]:
+    def after_copy_from(self) -> list[str]:
         """Rename the store: a broker that found it would go on with outdated metadata."""
         name = f"{self._store}.copied"
         number = 1
@@ -117,7 +117,7 @@ class DataDirectory:
             ) from error
         return [f"{self._store} was renamed to {name}; it is not needed any more"]
 
-    def taken(self, tree: TreeCopy) -> list[str]:
+    def after_copy_to(self, tree: TreeCopy) -> list[str]:
         return [f"next: start the broker of {self._directory} without zookeeper.connect"]
 
     def release(self) -> None:
@@ -164,7 +164,7 @@ class ZooKeeperTree:
             await self._refuse_live_brokers(store)
             return tree
 
-    async def refuse_unless_it_takes(self, tree: TreeCopy) -> None:
+    async def check_can_take(self, tree: TreeCopy) -> None:
         present = await self._roots_present()
         if present:
             raise CommandError(f"{self} is not empty, {', '.join(present)} exist: give another path")
@@ -173,10 +173,10 @@ class ZooKeeperTree:
         async with self._open(self._settings) as store:
             await write_tree(store, tree.nodes, at_once=False)
 
-    def left(self) -> list[str]:
+    def after_copy_from(self) -> list[str]:
         return [f"{self} is unchanged: remove it, or at least start no broker on it any more"]
 
-    def taken(self, tree: TreeCopy) -> list[str]:
+    def after_copy_to(self, tree: TreeCopy) -> list[str]:
         return [f"next: start the broker with zookeeper.connect={self._connect}, then start the others"]
 
     def release(self) -> None:
