@@ -159,7 +159,6 @@ def _prepare_in_place(
     update = producer_update(batch, next_offset) if batch.producer_id >= 0 else None
     return PreparedAppend(
         records,
-        size,
         next_offset,
         last_offset,
         max_timestamp,
@@ -441,7 +440,6 @@ class _Conversion:
         last_offset = batch.last_offset
         return PreparedAppend(
             data,
-            len(data),
             self._next_offset,
             last_offset,
             batch.max_timestamp,

@@ -56,4 +56,4 @@ def prepare_replica_append(records: Buffer, topic_partition: TopicPartition, nex
         )
     data = records if end == len(records) else memoryview(records)[:end]
     first_offset = first.base_offset if first.magic >= 2 else NO_FIRST_OFFSET
-    return PreparedAppend(data, end, first_offset, last_offset, max_timestamp, offset_of_max, batches, producers)
+    return PreparedAppend(data, first_offset, last_offset, max_timestamp, offset_of_max, batches, producers)

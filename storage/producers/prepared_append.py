@@ -31,7 +31,6 @@ class PreparedAppend:
     def __init__(
         self,
         data: Buffer,
-        size_bytes: int,
         first_offset: int,
         last_offset: int,
         max_timestamp: int,
@@ -41,7 +40,7 @@ class PreparedAppend:
         log_append_time_ms: int = NO_TIMESTAMP,
     ) -> None:
         self.data = data
-        self.size_bytes = size_bytes
+        self.size_bytes = len(data)
         self.first_offset = first_offset
         self.last_offset = last_offset
         self.max_timestamp = max_timestamp

@@ -24,10 +24,7 @@ from ..errors import NoSpaceError
 from ..files.files import is_transient
 from ..log.log import Log
 from ..log.strand import Strand
-from ..workers.worker_pool import Pool
-from .checkpoints import Checkpoints
-from .log_directories import LogDirectories
-from .log_table import LogTable
+from .store_parts import StoreParts
 
 if TYPE_CHECKING:  # imported only when there is something to compact
     from ..compaction.cleaner_child import CompactionWorker
@@ -55,11 +52,7 @@ class LogCleaner:
     def __init__(
         self,
         config: Callable[[], Config],
-        pool: Pool,
-        clock: Callable[[], int],
-        table: LogTable,
-        directories: LogDirectories,
-        checkpoints: Checkpoints,
+        parts: StoreParts,
         *,
         in_background: Callable[[Callable[[], None]], None],
         call_later: Callable[[float, Callable[[], None]], CancelHandle],
@@ -67,11 +60,7 @@ class LogCleaner:
         start_worker: Callable[[], CompactionWorker] | None = None,
     ) -> None:
         self._config = config
-        self._pool = pool
-        self._clock = clock
-        self._table = table
-        self._directories = directories
-        self._checkpoints = checkpoints
+        self._pool, self._clock, self._table, self._directories, self._checkpoints = parts
         self._in_background = in_background
         self._call_later = call_later
         self._high_watermark_of = high_watermark_of

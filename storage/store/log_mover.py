@@ -25,15 +25,12 @@ from ..errors import NoSpaceError
 from ..files.files import is_transient
 from ..log.log import Log
 from ..recovery.log_recovery import ProgressCallback, StartingPoint
-from ..workers.worker_pool import Pool
-from .checkpoints import Checkpoints
 from .log_deletion import LogDeletion
-from .log_directories import LogDirectories
 from .log_directory import LogDirectory
 from .log_move import LogMove
-from .log_table import LogTable
 from .move_throttle import MoveThrottle
 from .recovery_plan import FoundCopy
+from .store_parts import StoreParts
 
 logger = logging.getLogger(__name__)
 
@@ -70,20 +67,12 @@ class LogMover:
     def __init__(
         self,
         config: Config,
-        pool: Pool,
-        clock: Callable[[], int],
-        table: LogTable,
-        directories: LogDirectories,
-        checkpoints: Checkpoints,
+        parts: StoreParts,
         deletion: LogDeletion,
         open_copy: OpenCopy,
         new_uuid: Callable[[], uuid.UUID],
     ) -> None:
-        self._pool = pool
-        self._clock = clock
-        self._table = table
-        self._directories = directories
-        self._checkpoints = checkpoints
+        self._pool, self._clock, self._table, self._directories, self._checkpoints = parts
         self._deletion = deletion
         self._open_copy = open_copy
         self._new_uuid = new_uuid

@@ -43,6 +43,7 @@ from .log_opening import LogOpening
 from .log_table import LogTable
 from .log_upkeep import LogUpkeep
 from .recovery_plan import FoundCopy, FoundLogs, Unflushed, find_unflushed, recover_ahead
+from .store_parts import StoreParts
 from .unfinished_move import settle_unfinished_moves
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class LogStore:
         self._table = LogTable()
         self.directories = LogDirectories(files, pool, self._table, stopwatch_s)
         self.checkpoints = Checkpoints(self.directories, self._table)
+        self._parts = StoreParts(pool, clock, self._table, self.directories, self.checkpoints)
         self.deletion = LogDeletion(files, pool, self._table, self.directories, self.checkpoints, randomness)
         self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories)
         self._randomness = randomness
@@ -84,11 +86,7 @@ class LogStore:
         """Set by `start_cleaner`."""
         self.moves = LogMover(
             config,
-            pool,
-            clock,
-            self._table,
-            self.directories,
-            self.checkpoints,
+            self._parts,
             self.deletion,
             self._opening.open,
             self.deletion.new_uuid,
@@ -350,11 +348,7 @@ class LogStore:
         """Start compaction. On the event loop; arguments as for `LogCleaner`."""
         cleaner = LogCleaner(
             lambda: self.config,
-            self._pool,
-            self._clock,
-            self._table,
-            self.directories,
-            self.checkpoints,
+            self._parts,
             in_background=in_background,
             call_later=call_later,
             high_watermark_of=high_watermark_of,
