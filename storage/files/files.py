@@ -151,10 +151,6 @@ class FileRegion:
         """The bytes; fewer than `size_bytes` if the file was truncated meanwhile."""
         return self.file.read_at(self.position, self.size_bytes)
 
-    def read_cached(self) -> bytes | bytearray:
-        """`read` without waiting for the disk. Raises NotCachedError."""
-        return self.file.read_cached_at(self.position, self.size_bytes)
-
     def __len__(self) -> int:
         return self.size_bytes
 

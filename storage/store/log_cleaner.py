@@ -87,12 +87,6 @@ class LogCleaner:
         self._forget_what_is_gone()
         return len(self._uncleanable)
 
-    @property
-    def uncleanable_partitions(self) -> list[TopicPartition]:
-        """The partitions whose compaction failed. They are skipped until they are recreated or the broker restarts."""
-        self._forget_what_is_gone()
-        return list(self._uncleanable)
-
     def is_compacting(self, tp: TopicPartition) -> bool:
         return tp in self._runs
 

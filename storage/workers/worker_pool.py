@@ -67,10 +67,6 @@ class WorkerPool:
         self._killed = False
         self.resize(thread_count)
 
-    @property
-    def thread_count(self) -> int:
-        return len(self._threads)
-
     def submit(self, step: Callable[[], None]) -> None:
         if self._takes_steps():
             self._steps.put(step)

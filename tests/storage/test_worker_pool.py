@@ -113,7 +113,7 @@ async def test_long_work_submitted_while_the_pool_closes_is_refused_and_never_ru
     gate.await_entered(1)
     closing = threading.Thread(target=pool.close)
     closing.start()
-    await_that(lambda: not pool.thread_count, "the pool takes nothing")
+    await_that(lambda: not pool._threads, "the pool takes nothing")
     with pytest.raises(PoolClosedError):
         pool.submit_long(ran.set, LongWorkSource())
     gate.opened.set()
@@ -143,7 +143,7 @@ async def test_killing_a_pool_drops_queued_long_work() -> None:
     pool.submit_long(ran.set, LongWorkSource())
     killing = threading.Thread(target=pool.kill)  # it waits for the step that runs
     killing.start()
-    await_that(lambda: not pool.thread_count, "what waits is dropped")
+    await_that(lambda: not pool._threads, "what waits is dropped")
     gate.opened.set()
     await_thread(killing, "killing the pool")
     assert not ran.is_set()
@@ -164,7 +164,7 @@ async def test_pool_runs_with_as_many_threads_as_the_system_gives(
     monkeypatch.setattr(threading.Thread, "start", start_if_there_is_room)
     pool = WorkerPool(asyncio.get_running_loop(), 2)
     pool.resize(100)
-    assert pool.thread_count == 3
+    assert len(pool._threads) == 3
     assert "only 3 of 100 threads" in caplog.text
     done = threading.Event()
     pool.submit(done.set)
