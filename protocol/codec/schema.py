@@ -151,7 +151,7 @@ class StructSchema:
 
 @dataclass(frozen=True, slots=True)
 class MessageSchema:
-    """What a whole message has beside its fields; ``api_key`` is None for what is no request or response."""
+    """The properties of a whole message. ``api_key`` is None when it is neither a request nor a response."""
 
     name: str
     api_key: int | None

@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 class LogContents(NamedTuple):
-    """What a log consists of when it is opened: its segments, the last of which is active, and what is known of them.
+    """The contents of a log when it is opened: its segments, of which the last is active, and their state.
 
     `topic_id` is None when the directory has no `partition.metadata`.
     """

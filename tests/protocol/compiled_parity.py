@@ -19,7 +19,7 @@ INT64_MAX = (1 << 63) - 1
 
 
 def uncompiled() -> dict[str, ModuleType]:
-    """The hot modules from their `.py` files, each importing the other uncompiled ones."""
+    """Load the compiled modules from their `.py` files, each importing the other uncompiled ones."""
     found: dict[str, ModuleType] = {}
     kept = {name: sys.modules[f"{PACKAGE}.{name}"] for name in NAMES}
     try:
@@ -76,7 +76,7 @@ def summarized(walks: ModuleType, *arguments: object) -> object:
 
 
 def kept(walks: ModuleType, *arguments: object) -> object:
-    """The spans alone where there are some: an error is a tuple."""
+    """Return the spans of a result; an error is a tuple and stays."""
     *most, drop_tombstones = arguments
     return outcome_of(lambda: list(walks.spans_to_keep(*most, drop_tombstones=drop_tombstones)))
 
@@ -86,7 +86,7 @@ def rebased(walks: ModuleType, *arguments: object) -> object:
 
 
 def agree_on(data: bytes, count: int, last_delta: int, offsets: dict[bytes, int], chance: random.Random) -> None:
-    """All walks over `data`, with numbers as far out as a header can have them."""
+    """Check that all walks over `data` agree, with extreme header fields."""
     base = chance.choice((0, 1000, INT64_MAX - 5, INT64_MAX))
     timestamp = chance.choice((0, 1_700_000_000_000, INT64_MAX, -INT64_MAX - 1))
     sequence = chance.choice((-1, 0, 0x7FFFFFFF))
@@ -121,7 +121,7 @@ Drawn = list[tuple[int, int, bytes | None, bytes | None, tuple[tuple[str, bytes 
 
 
 def batch_of(drawn: Drawn) -> tuple[bytes, int, int]:
-    """Payload, count, last offset delta."""
+    """Return (payload, record count, last offset delta) of a batch."""
     payload, delta = b"", 0
     for step, timestamp_delta, key, value, headers in drawn:
         payload += encode_record(delta, timestamp_delta, key, value, headers)
@@ -171,6 +171,6 @@ def test_varints_are_written_the_same_compiled_and_uncompiled(value: int) -> Non
 
 
 def test_many_records_give_the_same_result_compiled_and_uncompiled() -> None:
-    """Counts, offsets and positions beyond what two bytes hold."""
+    """The counts, offsets and positions need more than two bytes."""
     data = b"".join(encode_record(number, number, b"%d" % number, b"") for number in range(80_000))
     agree_on(data, 80_000, 79_999, {}, random.Random(1))

@@ -36,7 +36,7 @@ def produce_request(records: bytes | None = b"batch") -> ProduceRequest:
 
 
 def refuses(message_type: type[Message], version: int, data: bytes, match: str | None = None) -> None:
-    """Both codecs refuse the bytes, and the compiled one says why."""
+    """Check that both codecs refuse the bytes, and that the compiled one gives this reason."""
     with pytest.raises(DecodeError, match=match):
         decode(message_type, data, version)
     with pytest.raises(DecodeError):

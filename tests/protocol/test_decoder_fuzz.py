@@ -43,7 +43,7 @@ def frames(path: Path) -> Iterator[Frame]:
 
 
 def decode_counting(message_type: type[Message], data: bytes, version: int) -> Message:
-    """As what has more bytes than it may have elements is decoded."""
+    """Decode with the counting decoder, as for a message with more bytes than the element limit."""
     message, end = decode_prefix(message_type, data, version, max_elements=len(data) - 1)
     if end != len(data):
         raise DecodeError("bytes are left over")
@@ -51,7 +51,7 @@ def decode_counting(message_type: type[Message], data: bytes, version: int) -> M
 
 
 def outcome(message_type: type[Message], version: int, data: bytes) -> Message | None:
-    """The decoded message, None when it was refused; checks what must hold in either case."""
+    """Return the decoded message, None when it was refused; check what must hold in both cases."""
     try:
         message = decode(message_type, data, version)
     except DecodeError:
@@ -95,7 +95,7 @@ BYTES_PER_BYTE = 80
 
 
 def peak_bytes(message_type: type[Message], version: int, data: bytes) -> int:
-    """The most memory that decoding had allocated at a time."""
+    """Return the peak of memory allocated while decoding."""
     decode(message_type, encode(message_type(), version), version)  # so that compiling is not counted
     tracemalloc.start()
     try:

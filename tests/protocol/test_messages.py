@@ -90,7 +90,7 @@ ALIASES = {"SubscriptionTopicPartition", "AssignmentTopicPartition", "LeaderChan
 
 
 class StructName(str):
-    """Equal to the name of a declared struct, which may say which of two structs of one name it is."""
+    """Equal to the name of a declared struct, which may distinguish two structs of one Kafka name."""
 
     __slots__ = ()
 
@@ -106,7 +106,7 @@ class StructName(str):
 
 
 class AnyStruct:
-    """Equal to a struct in which every field is the default."""
+    """Equal to a struct in which every field has its default."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Struct) and other == type(other)()

@@ -168,7 +168,7 @@ def test_log_append_time_set_by_a_producer_is_refused_or_reset_to_create_time(tm
         log = open_log(tmp_path / kind, LogConfig(message_timestamp_type=kind))
         with pytest.raises(InvalidTimestampsError):
             append_as_leader(log, batch_of("a", log_append_time_ms=NOW_MS), 0, NOW_MS)
-    log = open_log(tmp_path / "create")  # with CreateTime Kafka takes the timestamps and sets the type back
+    log = open_log(tmp_path / "create")  # with CreateTime Kafka keeps the timestamps and resets the type
     append_as_leader(log, batch_of("a", log_append_time_ms=NOW_MS), 0, NOW_MS)
     assert stored(log).timestamp_type is TimestampType.CREATE_TIME
     assert stored(log).is_valid_crc()
@@ -254,7 +254,7 @@ def test_message_of_an_old_format_with_a_wrong_checksum_is_refused(tmp_path: Pat
 def test_batch_with_more_offsets_than_its_bytes_can_hold_records_is_refused(
     codec: Codec, count: int, tmp_path: Path
 ) -> None:
-    """Its records are not walked, so nothing else would keep one batch from using up all offsets."""
+    """The records are not walked, so without this check one batch could use up all offsets."""
     batch = batch_of("a", "b", codec=codec)
     batch[23:27] = (count - 1).to_bytes(4, "big")
     batch[57:61] = count.to_bytes(4, "big")
@@ -356,5 +356,5 @@ class TestFollower:
 
 def test_compressed_batch_may_have_more_records_than_its_bytes_could_hold_uncompressed(tmp_path: Path) -> None:
     records = batch_of(*["x"] * 3000, codec=Codec.GZIP)
-    assert len(records) < 3000 * 7  # the least that a plain record takes
+    assert len(records) < 3000 * 7  # the smallest size of an uncompressed record
     assert append_as_leader(open_log(tmp_path), records, 0, NOW_MS).last_offset == 2999

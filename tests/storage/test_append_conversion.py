@@ -16,7 +16,7 @@ PLAIN = LogConfig(compression_type="uncompressed")
 
 
 def at(offset: int, records: list[Record], *, with_timestamps: bool = True) -> list[Record]:
-    """The records as they are once stored from that offset on."""
+    """Return the records as they are stored from that offset on."""
     return [
         Record(offset + number, record.timestamp_ms if with_timestamps else -1, record.key, record.value)
         for number, record in enumerate(records)

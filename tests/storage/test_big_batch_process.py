@@ -84,7 +84,7 @@ def test_messages_that_cannot_fit_into_one_batch_are_refused_without_being_read(
     broken = b"\0" * 16 + b"\1" + messages(2000)[17:]
     with pytest.raises(RecordTooLargeError):
         prepare(messages(1) + broken[: least * 1000], config)
-    with pytest.raises(RecordTooLargeError):  # these are converted, and are too large then
+    with pytest.raises(RecordTooLargeError):  # too large after their conversion
         prepare(messages(900), config)
     assert len(prepare(messages(4), config)) < 7 * 1000
 
@@ -144,7 +144,7 @@ def test_process_ends_with_the_broker_that_started_it(process: BigBatchProcess) 
         process.run(len, b"")
     stdin = child._process.stdin
     assert stdin is not None
-    stdin.close()  # as the end of this process does
+    stdin.close()  # as when this process ends
     assert child.wait() == 0
 
 

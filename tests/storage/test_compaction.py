@@ -40,7 +40,7 @@ CONFIG = LogConfig(segment_bytes=1200, index_interval_bytes=200, cleanup_policy=
 
 
 class LaterHost(StandaloneHost):
-    """Deletes nothing yet, as in the minute of `file.delete.delay.ms`."""
+    """A host that deletes nothing, as during `file.delete.delay.ms`."""
 
     def delete_later(self, paths: list[str], delay_ms: int) -> None:
         assert paths
@@ -95,7 +95,7 @@ def survivors(
 )
 @given(STEPS, st.sampled_from(list(Codec)), st.sampled_from([3 * SLOT_BYTES, 2 * ENTRY_BYTES, 1000 * ENTRY_BYTES]))
 def test_compacted_log_holds_the_last_value_of_each_key(steps: list[object], codec: Codec, map_bytes: int) -> None:
-    """With a map that is full of two keys, one that has to begin again for want of room, and a large one."""
+    """With a map that two keys fill, one that must restart as a table, and a large one."""
     with TemporaryDirectory() as name:
         log = open_log(Path(name), CONFIG)
         model: list[Record] = []
@@ -118,7 +118,7 @@ def test_compacted_log_holds_the_last_value_of_each_key(steps: list[object], cod
                 log = open_log(Path(name), CONFIG, CRASHED)
             elif step == "truncate":
                 truncate_to(log, (log.log_start_offset + 2 * log.log_end_offset) // 3, NOW_MS)
-                kept = records_of(log)  # whole batches go
+                kept = records_of(log)  # whole batches are removed
                 assert kept == model[: len(kept)]
                 model = kept
                 checkpoint = min(checkpoint, log.log_end_offset)
@@ -244,7 +244,7 @@ def test_compacted_segments_are_not_swapped_into_a_log_that_has_changed(tmp_path
     def truncate(plan: CompactionPlan) -> None:
         truncate_to(log, plan.job.segments[1].base_offset + 1, NOW_MS)
 
-    with pytest.raises(AssertionError):  # of the helper: the swap was refused
+    with pytest.raises(AssertionError):  # raised by the helper: the swap was refused
         compact_log(log, between=truncate)
     assert len(contents(log)) == log.log_end_offset
     discard(log)
@@ -252,7 +252,7 @@ def test_compacted_segments_are_not_swapped_into_a_log_that_has_changed(tmp_path
 
 
 class FewDescriptors(Files):
-    """`sync_directory` finds no descriptor at the calls of some numbers (counted from when they are set)."""
+    """Files whose `sync_directory` finds no descriptor at some calls, counted from when they are set."""
 
     calls = 0
     failing: Sequence[int] = ()
@@ -277,7 +277,7 @@ def test_segment_with_swap_names_can_be_read_truncated_and_reopened(number: int,
         compact_log(log)
     discard(log)
     assert {key: value for _, key, value in contents(log)} == expected
-    with pytest.raises(NoDescriptorsError):  # what it makes would have them taken for half done
+    with pytest.raises(NoDescriptorsError):  # its files would make a start take the swap files for half done
         plan_compaction(log, assessed(log), CompactionSettings(), NOW_MS)
     files.failing = ()
     swapped, following = log.segments[:2]
@@ -297,7 +297,7 @@ def test_segment_with_swap_names_can_be_read_truncated_and_reopened(number: int,
 
 
 def test_no_segment_is_swapped_in_while_another_swap_is_unfinished(tmp_path: Path) -> None:
-    """A start would delete what lies between the two."""
+    """A start would delete the segments between the two."""
     files = FewDescriptors()
     log = open_log(tmp_path, CONFIG, files=files)
     for each in range(60):
@@ -334,7 +334,7 @@ def test_swap_that_fails_on_a_full_disk_leaves_no_files_for_the_next_start(tmp_p
 
 
 class RenamedMeanwhile(Files):
-    """The next file to be opened has just got another name."""
+    """Files of which the next one to be opened has just been renamed."""
 
     is_renaming = False
 

@@ -30,7 +30,7 @@ KEYS = [b"a", b"b", b"c"]
 
 
 class Append(NamedTuple):
-    """A batch; of a producer, it is one of its transaction."""
+    """A batch to append; with a producer it is part of that producer's transaction."""
 
     producer_id: int | None
     records: list[tuple[bytes, bytes | None]]
@@ -57,7 +57,7 @@ STEPS = st.lists(
 
 @dataclass
 class Transaction:
-    """Of one producer; `marker` is the offset of what ended it."""
+    """A transaction of one producer; `marker` is the offset of its marker."""
 
     producer_id: int
     offsets: list[int] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Transaction:
 
 @dataclass
 class Model:
-    """Every record ever appended, by offset, and which of them are in the log still; markers have no record."""
+    """Every record ever appended, by offset, and the offsets that are still in the log. Markers have no record."""
 
     records: dict[int, Record] = field(default_factory=dict)
     transactions: list[Transaction] = field(default_factory=list)
@@ -110,14 +110,14 @@ class Model:
 
     @property
     def stable_end(self) -> int:
-        """The last stable offset, when all is replicated."""
+        """Return the last stable offset when everything is replicated."""
         return min((each.offsets[0] for each in self.transactions if each.marker is None), default=self.end)
 
     def aborted(self) -> set[int]:
         return {offset for each in self.transactions if each.is_aborted for offset in each.offsets}
 
     def seen_committed(self) -> list[Record]:
-        """What a read_committed consumer is to see."""
+        """Return what a read_committed consumer must see."""
         aborted = self.aborted()
         offsets = sorted(offset for offset in self.present if offset in self.records and offset < self.stable_end)
         return [self.records[offset] for offset in offsets if offset not in aborted]
@@ -128,8 +128,8 @@ class Model:
         return {self.records[offset].key: offset for offset in data if offset not in aborted}
 
     def cut(self, end: int, floor: int) -> bool:
-        """Truncate to `end`. False, and nothing is done, where a transaction would be open again of which compaction,
-        which has been up to `floor`, may have left nothing that tells so."""
+        """Truncate to `end`. Return False without a change when this would reopen a transaction of which compaction,
+        which has reached `floor`, may have left no trace."""
         torn = [each for each in self.transactions if each.marker is not None and each.marker >= end > 0]
         if end < floor or any(offset < min(floor, end) for each in torn for offset in each.offsets):
             return False
@@ -146,7 +146,7 @@ class Model:
 
 
 def read_committed(log: Log) -> list[Record]:
-    """What a consumer makes of the batches and the aborted transactions that a fetch gives it (KIP-98)."""
+    """Return what a consumer reads from the batches and aborted transactions of a fetch (KIP-98)."""
     found: list[Record] = []
     offset, stable_end = log.log_start_offset, log.last_stable_offset(log.log_end_offset)
     while offset < stable_end:
@@ -177,7 +177,7 @@ def check_same(log: Log, model: Model) -> None:
 
 
 def check_compacted(model: Model, before: Model, first_dirty: int, end: int, whole_end: int, now_ms: int) -> None:
-    """`before` became `model` by a compaction of [first_dirty, end), in segments that reach to `whole_end`."""
+    """Check that a compaction of [first_dirty, end) may turn `before` into `model`; segments reach to `whole_end`."""
     last, aborted = before.last_of_keys(first_dirty, end), before.aborted()
     for offset in before.present & before.records.keys():
         record = before.records[offset]
@@ -201,7 +201,7 @@ def note_bare_markers(model: Model, end: int, now_ms: int) -> None:
 
 
 def append(log: Log, producer_id: int | None, records: list[tuple[bytes, bytes | None]], codec: Codec) -> int:
-    """Gives the base sequence."""
+    """Append the batch and return its base sequence."""
     made = [Record(number, NOW_MS, key, value) for number, (key, value) in enumerate(records)]
     known = None if producer_id is None else log.producer_state.producers.get(producer_id)
     sequence = -1 if producer_id is None else 0 if known is None else known.last_sequence + 1
@@ -228,7 +228,9 @@ def finish(log: Log, producer_id: int, *, commit: bool) -> None:
 def test_read_committed_consumer_of_a_compacted_log_sees_exactly_the_committed_records(
     steps: list[object], codec: Codec, map_bytes: int
 ) -> None:
-    """Open transactions are left alone, aborted ones go, markers go when nothing of theirs is left, in time."""
+    """Open transactions stay, aborted ones are removed, and markers are removed later, when no record of theirs is
+    left.
+    """
     with TemporaryDirectory() as name:
         log = open_log(Path(name), CONFIG)
         model = Model()

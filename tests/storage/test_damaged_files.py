@@ -52,7 +52,7 @@ def zeros(path: Path) -> None:
 
 
 def newer_version(path: Path) -> None:
-    """Where the format has a version: in the first bytes, or the first line."""
+    """Raise the format version, which is in the first bytes or the first line."""
     data = path.read_bytes()
     path.write_bytes(b"7" + data[1:] if data.startswith(b"0\n") else b"\0\x07" + data[2:])
 
@@ -62,12 +62,12 @@ def random_bytes(path: Path) -> None:
 
 
 def longer(path: Path) -> None:
-    """By less than an entry."""
+    """Add less than an entry."""
     path.write_bytes(path.read_bytes() + b"\x5a" * 7)
 
 
 def longer_by_entries(path: Path) -> None:
-    """Of noise, and by whole entries of any index."""
+    """Add noise of the length of whole entries of any index."""
     path.write_bytes(path.read_bytes() + Random(2).randbytes(8 * 3 * 17))
 
 
@@ -75,7 +75,7 @@ DAMAGES = (missing, emptied, cut_short, garbage, random_bytes, zeros, longer, lo
 
 
 def busy_log(directory: Path) -> Log:
-    """Several segments with producers, aborted transactions and leader epochs in each."""
+    """Make a log of several segments, each with producers, aborted transactions and leader epochs."""
     log = open_log(directory, CONFIG)
     for number in range(30):
         epoch = number // 4
@@ -110,7 +110,7 @@ def region_at(log: Log, offset: int) -> FileRegion:
 
 
 def what_is_known(log: Log) -> dict[str, object]:
-    """All that a reader or a producer may come to see."""
+    """Return everything that a reader or a producer can observe."""
     producers = {
         producer_id: (entry.producer_epoch, entry.last_sequence, entry.current_txn_first_offset, entry.last_timestamp)
         for producer_id, entry in log.producer_state.producers.items()
@@ -130,7 +130,7 @@ def what_is_known(log: Log) -> dict[str, object]:
 
 
 class Example(NamedTuple):
-    """A stopped log that each test gets a copy of."""
+    """A stopped log, of which each test gets a copy."""
 
     directory: Path
     segments: list[int]
@@ -169,7 +169,7 @@ def test_start_rebuilds_a_lost_or_damaged_index_file(
         assert (suffix, number) == (".snapshot", 0) or suffix == ".txnindex"
         return
     if suffix == ".txnindex" and damage is missing and not example.is_recovered(number, stop):
-        return  # most segments have no such file, and nothing but a walk through the records tells that this had one
+        return  # most segments have no such file, and only the records show that this segment had one
     damage(path)
     again = open_log(tmp_path, CONFIG, example.start_after(stop))
     assert what_is_known(again) == example.known
@@ -215,7 +215,7 @@ def test_start_rebuilds_producers_when_all_snapshots_are_lost_or_damaged(
 def test_start_without_snapshots_goes_on_past_a_damaged_batch_below_the_recovery_point(
     example: Example, tmp_path: Path
 ) -> None:
-    """What lies before the batch is known, and the log is served."""
+    """The producers before the batch are known, and the log is served."""
     directory = example.copy_to(tmp_path)
     for path in directory.glob("*.snapshot"):
         path.unlink()
@@ -230,7 +230,7 @@ def test_start_without_snapshots_goes_on_past_a_damaged_batch_below_the_recovery
 
 
 def test_start_rebuilds_a_time_index_that_was_not_synced_after_the_roll(example: Example, tmp_path: Path) -> None:
-    """The recovery point is where the next segment begins: the records were flushed, the closing entry came later."""
+    """The recovery point is the next segment's base: the records were flushed before the closing entry was written."""
     path = example.copy_to(tmp_path) / file_name(example.segments[1], ".timeindex")
     whole = path.read_bytes()
     os.truncate(path, len(whole) - TimeIndex.layout.size)
@@ -240,7 +240,7 @@ def test_start_rebuilds_a_time_index_that_was_not_synced_after_the_roll(example:
 
 
 def damaged_entries(path: Path, layout: struct.Struct) -> Iterator[tuple[int, bytes]]:
-    """Each entry but the last, which a start looks at, with single bits of it turned over: (where, bytes)."""
+    """Yield (position, bytes) of each entry but the last, which a start checks, with single bits flipped."""
     data = path.read_bytes()
     for start in range(0, len(data) - layout.size, layout.size):
         for bit in range(0, 8 * layout.size, 5):
@@ -256,9 +256,9 @@ def damaged_entries(path: Path, layout: struct.Struct) -> Iterator[tuple[int, by
 def test_read_works_with_a_wrong_entry_in_the_middle_of_an_index(
     suffix: str, layout: struct.Struct, number: int, example: Example, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It hides no record from a fetch, no time from a search, and the next start mends it once it misled one.
+    """It hides no record and no timestamp, and the start after a search has found it rebuilds the index.
 
-    (An entry that names a later batch of the same time is not told from a right one.)
+    (An entry for a later batch with the same timestamp cannot be distinguished from a right one.)
     """
 
     def told(known: dict[str, object]) -> dict[str, object]:
@@ -302,7 +302,7 @@ def test_recovery_changes_no_byte_of_undamaged_files(example: Example, tmp_path:
 
 
 def cut_by_a_digit(path: Path) -> None:
-    """Of the last line's number: it reads as another one."""
+    """Cut a digit off the number in the last line, so that it reads as another number."""
     os.truncate(path, path.stat().st_size - 2)
 
 
@@ -316,7 +316,7 @@ def open_store(directory: Path) -> LogStore:
 def stopped_store(
     request: pytest.FixtureRequest, example: Example, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, dict[str, object]]:
-    """A log directory with the example in it, all of whose checkpoints say something; and what is known of it."""
+    """Return a log directory with the example, whose checkpoints are all filled, and what is known of its log."""
     root = tmp_path_factory.mktemp("store")
     example.copy_to(root)
     store = open_store(root)
@@ -364,7 +364,7 @@ def test_start_goes_on_without_a_lost_or_damaged_topic_id(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It is written anew by whoever opens the topic, and the log is served."""
+    """The file is written again when the topic is opened, and the log is served."""
     root, known = stopped_store
     copy = Path(shutil.copytree(root, tmp_path / "copy"))
     path = copy / str(TP) / "partition.metadata"

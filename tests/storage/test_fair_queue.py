@@ -13,7 +13,9 @@ def nothing() -> None:
 
 @given(st.lists(st.lists(st.floats(0.001, 1.0), min_size=30, max_size=30), min_size=2, max_size=5))
 def test_sources_with_queued_steps_get_equal_time(costs: list[list[float]]) -> None:
-    """But for three of the longest steps: of each of the two one that is under way, and one longer than expected."""
+    """The difference is at most three of the longest steps: a running one of each source, and one longer than
+    estimated.
+    """
     queue = FairQueue()
     sources = {LongWorkSource(): iter(each) for each in costs}
     longest_s = max(map(max, costs))

@@ -68,7 +68,7 @@ def test_index_entries_that_a_full_disk_refused_are_written_later(log: Log, file
         try:
             append_as_leader(log, batch_of(f"more {number}"), 0, NOW_MS + number)
         except KafkaStorageError:
-            break  # it was time to roll
+            break  # the segment was due to roll
     files.fault = None
     append_as_leader(log, batch_of("at last"), 0, NOW_MS)
     assert len(log.segments) == 2
@@ -79,7 +79,7 @@ def test_index_entries_that_a_full_disk_refused_are_written_later(log: Log, file
 def test_segment_that_cannot_be_created_on_a_full_disk_leaves_no_files(
     tmp_path: Path, log: Log, files: FaultyFiles
 ) -> None:
-    """Here one that is to begin far behind the log's end: what is known of the producers ends where the log does."""
+    """The segment would begin far above the log's end, but the producer state ends with the log."""
     far = batch_of("far")
     far[:8] = (1 << 33).to_bytes(8, "big")
     files.fault, files.operations = errno.ENOSPC, ("create",)
@@ -101,7 +101,7 @@ def test_group_of_appends_on_a_full_disk_fails_as_a_whole_and_the_next_succeeds(
 
 
 class FullOnce(FaultyFiles):
-    """There is space again as soon as it was found that there is none."""
+    """Files whose disk is full once, and has space afterwards."""
 
     def check(self, operation: str, path: str) -> None:
         try:
@@ -214,7 +214,7 @@ def test_retention_frees_space_on_a_full_disk_also_when_every_segment_is_too_old
     log.update_config(LogConfig(retention_ms=1))
     files.fault, files.operations = errno.ENOSPC, ("write", "create")
     assert apply_retention(log, NOW_MS + 60_000, log.log_end_offset) == [0, 7, 9]
-    with pytest.raises(NoSpaceError):  # the last one goes only when there can be another
+    with pytest.raises(NoSpaceError):  # the last segment is deleted only when another can be created
         apply_retention(log, NOW_MS + 60_000, log.log_end_offset)
     assert records_from(log) == [(11, b"last")]
     files.fault = None

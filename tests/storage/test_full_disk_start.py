@@ -22,7 +22,7 @@ INDEXES = (".index", ".timeindex", ".txnindex")
 
 
 def fill(directory: Path) -> Log:
-    """Some segments with aborted transactions in them, and more index entries than are written at once."""
+    """Fill some segments with aborted transactions and more index entries than are written at once."""
     log = open_log(directory, SMALL)
     for number in range(160):
         fields: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def test_log_opens_on_a_full_disk_and_writes_its_indexes_when_there_is_space(
     assert known(log)[0] == expected[0]  # type: ignore[index]
     assert not log.is_offline
     shutil.copytree(tmp_path / "live", tmp_path / "died")
-    assert known(open_log(tmp_path / "died", SMALL, start)) == expected  # killed, and started with room again
+    assert known(open_log(tmp_path / "died", SMALL, start)) == expected  # killed, and started with free space
 
     files.fault = None
     for each in (roomy, log):
@@ -106,7 +106,7 @@ def test_log_opens_on_a_full_disk_and_writes_its_indexes_when_there_is_space(
 
 
 def test_unwritten_index_is_forgotten_when_its_segment_is_removed(tmp_path: Path) -> None:
-    """Nothing is written later under the names of a segment that is gone."""
+    """Nothing is written later under the names of a removed segment."""
     close_cleanly(fill(tmp_path))
     without_indexes(tmp_path)
     files = FaultyFiles()

@@ -23,7 +23,7 @@ HUGE = LARGE_APPEND_BYTES + 1
 
 
 def batch(value_size: int, codec: Codec = Codec.NONE, timestamp_ms: int = NOW_MS) -> bytearray:
-    """The value does not get smaller by compressing it a lot: its size is about that of the batch."""
+    """Return a batch of about `size` bytes. Its value does not compress well."""
     value = b"".join(number.to_bytes(4, "big") for number in range(value_size // 4 + 1))
     return bytearray(build_batch([Record(0, timestamp_ms, b"k", value)], base_offset=0, codec=codec))
 

@@ -52,7 +52,7 @@ class Timer:
 
 
 class InlineWorker:
-    """Works at once, in this thread."""
+    """A worker that does its jobs at once, in this thread."""
 
     def __init__(self) -> None:
         self.jobs: list[CompactionJob] = []
@@ -70,7 +70,7 @@ class InlineWorker:
 
 
 class HeldWorker(InlineWorker):
-    """Has all done at once, but tells of it only when asked to."""
+    """A worker that does its jobs at once, but reports only on request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class FailingWorker(InlineWorker):
 
 @dataclass
 class Bench:
-    """A store with its cleaner, on one thread; `look` is what the timer does."""
+    """A store with its cleaner on one thread. `look` does what the timer does."""
 
     store: LogStore
     make_worker: Callable[[], InlineWorker] = InlineWorker
@@ -403,7 +403,7 @@ def test_changed_backoff_counts_from_the_change(tmp_path: Path) -> None:
 
 
 class Reports:
-    """What a child reports, waited for."""
+    """Collects the reports of a child process and waits for them."""
 
     def __init__(self) -> None:
         self.found: list[CompactionReport] = []

@@ -21,7 +21,7 @@ VALUES = st.lists(st.integers(0, 300).map(lambda size: b"v" * size), min_size=1,
 
 
 class LogMachine(RuleBasedStateMachine):
-    """The model: a list of batches, each a list of (offset, value), and where the log starts."""
+    """The model: a list of batches, each a list of (offset, value), and the log start offset."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class LogMachine(RuleBasedStateMachine):
         return open_log(self.root, self.config, start, now_ms=self.now_ms)
 
     def start_again(self, start: StartingPoint) -> None:
-        """No record is lost. An end that was behind the last record (a truncation into a batch) is not remembered."""
+        """No record is lost. A log end above the last record (after a truncation into a batch) is forgotten."""
         self.log = self.open(start)
         last_end = self.batches[-1][-1][0] + 1 if self.batches else 0
         assert max(last_end, self.start) <= self.log.log_end_offset <= self.end
@@ -72,7 +72,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(values=VALUES, gap=st.integers(0, 3))
     def replicate(self, values: list[bytes], gap: int) -> None:
-        """From a leader whose log has gaps, as a compacted one has."""
+        """Replicate from a leader whose log has gaps, as after compaction."""
         self.end += gap
         batch = batch_of(*values, base_offset=None, partition_leader_epoch=self.epoch)
         moved = bytearray(batch)
@@ -97,7 +97,7 @@ class LogMachine(RuleBasedStateMachine):
         assert changed == (offset < self.end)
         if changed:
             self.batches = [batch for batch in self.batches if batch[-1][0] < offset]
-            # Inside a batch, the log ends before it. Offsets that the log has no batches for stay behind the others.
+            # A truncation into a batch removes the whole batch. Offsets without batches stay after the others.
             least = self.batches[-1][-1][0] + 1 if self.batches else 0
             assert least <= self.log.log_end_offset <= offset
             self.end = self.log.log_end_offset
@@ -130,7 +130,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def crash_and_start(self) -> None:
-        """The process dies: the files are as they are, the checkpoints may be old."""
+        """Kill the process: the files stay as they are, the checkpoints may be old."""
         start = StartingPoint(self.start, self.checkpoint, clean_stop=False)
         self.log.close_files()
         self.start_again(start)

@@ -104,7 +104,7 @@ def test_moved_log_keeps_producers_leader_epochs_and_transactions(disks: Disks) 
     append_as_leader(
         log, batch_of("c", producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True), 4, NOW_MS
     )
-    log.increment_log_start_offset(1)  # the copy never sees producer 1
+    log.increment_log_start_offset(1)  # the copy has no batch of producer 1
     aborted, epochs = log.aborted_transactions(0, 10), log.leader_epochs.entries
     known = dict(log.producer_state.producers)
     assert (len(aborted), set(known)) == (1, {1, 2, 3})
@@ -152,13 +152,13 @@ def test_move_is_resumed_at_the_next_start(steps: int, stop: Callable[[Disks], N
 
 
 def copy_of(disks: Disks) -> Path:
-    """The directory of the one copy."""
+    """Return the directory of the only copy."""
     (path,) = Path(disks.paths[1]).glob("topic-0.*-future")
     return path
 
 
 def killed_while_moving(tmp_path: Path, policy: str = "delete") -> Disks:
-    """Several segments are copied, and nothing of them is known to be flushed."""
+    """Return disks on which several segments were copied and none is known to be flushed."""
     disks = Disks(tmp_path, log_segment_bytes="200", log_cleanup_policy=policy)
     disks.make(9)
     disks.store.moves.begin(TP, disks.paths[1])
@@ -201,7 +201,7 @@ def moved_after_a_start(tmp_path: Path, policy: str = "delete") -> list[tuple[in
 
 @pytest.mark.parametrize("policy", ["delete", "compact"])
 def test_records_that_a_power_failure_took_from_a_copy_are_copied_again(policy: str, tmp_path: Path) -> None:
-    """Between segments of a compacted log, missing offsets say nothing: only what was flushed is believed."""
+    """Missing offsets between segments of a compacted log prove nothing, so only flushed segments are kept."""
     copy = copy_of(killed_while_moving(tmp_path, policy))
     second = sorted(copy.glob("*.log"))[1]
     data = second.read_bytes()
@@ -218,7 +218,7 @@ def test_copy_that_lost_its_first_segment_is_restarted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", [lambda disks: disks.store.moves.begin(TP, disks.paths[0]), Disks.delete])
 def test_copy_of_a_cancelled_move_is_renamed_before_it_is_deleted(end: Callable[[Disks], None], tmp_path: Path) -> None:
-    """Half deleted, it would be taken for a copy at the next start."""
+    """The next start would resume a half-deleted copy."""
     files = UndeletingFiles()
     disks = Disks(tmp_path, files)
     disks.make(5)
@@ -235,18 +235,18 @@ def test_copy_of_a_cancelled_move_is_renamed_before_it_is_deleted(end: Callable[
 
 
 class UndeletingFiles(Files):
-    """The process dies before a directory is deleted."""
+    """Files of a process that dies before a directory is deleted."""
 
     def delete_tree(self, path: str) -> None:
         pass
 
 
 class CrashError(BaseException):
-    """The process is gone."""
+    """The process has died."""
 
 
 class CrashingFiles(Files):
-    """Dies before the rename number `crash_at` of a partition's directory."""
+    """Files of a process that dies before rename number `crash_at` of a partition directory."""
 
     crash_at = -1
 
@@ -336,7 +336,7 @@ class TestEnds:
         disks.store.moves.begin(TP, disks.paths[1])
         disks.runner.run_one()
         disks.store.moves.begin(TP, disks.paths[2])
-        disks.store.moves.begin(TP, disks.paths[2])  # it is on its way there
+        disks.store.moves.begin(TP, disks.paths[2])  # the move is in progress
         disks.runner.run()
         assert (disks.directories(), records_from(log)) == ({"a": [], "b": [], "c": ["0"]}, values(5))
         disks.kill()
@@ -499,7 +499,7 @@ def test_moved_log_does_not_reassign_offsets_whose_records_are_gone(disks: Disks
 
 
 class UnsyncedFiles(Files):
-    """What is promised to survive a power cut is not what is looked at: syncs take most of the time."""
+    """Files without syncs, which take most of the time and do not matter for this test."""
 
     def write_bytes(self, path: str, data: Buffer, *, sync: bool = True) -> None:
         super().write_bytes(path, data, sync=False)
@@ -530,7 +530,7 @@ def test_copy_equals_the_log_after_any_changes_during_the_move(
             disks.runner.run_one()
         elif act == "roll":
             log.roll(NOW_MS)
-        elif act == "truncate":  # by an election: what comes next has another leader epoch
+        elif act == "truncate":  # after an election the next records have another leader epoch
             truncate_to(log, max(log.log_start_offset, log.log_end_offset - 3), NOW_MS)
             epoch += 1
             log.assign_epoch_start(epoch)
@@ -558,7 +558,7 @@ def test_log_is_created_in_the_directory_that_was_requested_before(disks: Disks)
     disks.make(1)
     assert disks.directories() == {"a": [], "b": [], "c": ["0"]}
     disks.store.deletion.delete_log(TP)
-    disks.make(1)  # it was asked for once
+    disks.make(1)  # it was requested once
     assert disks.directories() == ALL_AT_A
     disks.kill()
 

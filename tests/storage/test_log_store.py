@@ -289,7 +289,10 @@ class TestDeletion:
     def test_checkpoint_without_a_deleted_log_is_not_overwritten_by_an_older_one(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As the timer and a worker may do. A later log of the same name would find them."""
+        """The timer and a worker may write at the same time.
+
+        A later log of the partition would find the old offsets.
+        """
         store = open_store(tmp_path)
         partitions = [TopicPartition("topic", number) for number in range(3)]
         for each in partitions:
@@ -392,7 +395,7 @@ class TestDeletion:
 
 class TestCheckpoints:
     def test_each_checkpoint_is_written_at_the_interval_of_its_setting(self, tmp_path: Path) -> None:
-        """Nothing but the clock has them written; the first time comes after log.initial.task.delay.ms."""
+        """Only the timers write them, first after log.initial.task.delay.ms."""
         settings: dict[str, Any] = {
             "log_initial_task_delay_ms": 1000,
             "log_flush_offset_checkpoint_interval_ms": 5000,

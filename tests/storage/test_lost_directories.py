@@ -72,7 +72,7 @@ def test_directory_goes_offline_when_a_recovery_cannot_be_written(tmp_path: Path
     log = store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
     log.append(LeaderAppend(batch_of("value"), 0, NOW_MS))
     store.release()  # not closed: the next start recovers the log
-    (tmp_path / "a" / str(TP) / "leader-epoch-checkpoint").unlink()  # it is written anew
+    (tmp_path / "a" / str(TP) / "leader-epoch-checkpoint").unlink()  # the file is written again
     files = FaultyFiles()
     files.suffixes = ("leader-epoch-checkpoint.tmp",)
     files.fault = errno.EIO

@@ -25,7 +25,7 @@ EPOCHS = "leader-epoch-checkpoint"
 
 
 class WatchedFiles(Files):
-    """Notes what is replaced atomically, and calls ``on_write`` first."""
+    """Files that record atomic replacements and call ``on_write`` before each."""
 
     def __init__(self, on_write: Callable[[str], None] = lambda path: None) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ def log_of(store: LogStore, tp: TopicPartition = TP) -> Log:
 
 
 def led_and_stopped(directory: Path) -> None:
-    """A log with a record of epoch 3 whose last leader, of epoch 5, took no record."""
+    """Make a stopped log with a record of epoch 3, whose last leader (epoch 5) appended nothing."""
     store = open_store(directory)
     log = store.get_or_create(TP, is_new=True)
     log.assign_epoch_start(3)
@@ -64,7 +64,7 @@ def led_and_stopped(directory: Path) -> None:
 
 
 def replicated(value: str, offset: int) -> bytearray:
-    """A batch as its leader of epoch 3 sends it."""
+    """Return a batch as its leader of epoch 3 sends it."""
     batch = batch_of(value, partition_leader_epoch=3)
     batch[:8] = offset.to_bytes(8, "big")
     return batch

@@ -28,7 +28,7 @@ def log(tmp_path: Path) -> Log:
 
 @pytest.fixture
 def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Batches of which records were read."""
+    """The batches whose records were read."""
     found: list[object] = []
     search = record_search.first_between
 
@@ -53,7 +53,7 @@ def test_search_finds_real_records_before_a_false_header_timestamp_and_after_one
 
 
 def test_search_skips_a_batch_with_a_false_timestamp_that_the_log_starts_inside(log: Log) -> None:
-    log.increment_log_start_offset(2)  # offsets 1 to 3 are a batch's
+    log.increment_log_start_offset(2)  # offsets 1 to 3 are one batch
     assert log.offset_for_timestamp(PROMISED_MS) == (PROMISED_MS, 6, 0)
 
 

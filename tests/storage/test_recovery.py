@@ -86,7 +86,7 @@ def test_flipped_bit_truncates_the_log_there_and_drops_later_segments(tmp_path: 
 
 
 def spoil(log: Log, number: int) -> None:
-    """A segment loses its index and its snapshot, and has noise from its second batch on."""
+    """Delete a segment's index and snapshot, and write noise from its second batch on."""
     segment = log.segments[number]
     second_batch = segment.position_of(segment.base_offset + 1, segment.size_bytes)
     os.remove(segment.offset_index.path)
@@ -333,7 +333,7 @@ def test_batch_with_a_changed_value_is_found_by_its_checksum_and_cut_off(tmp_pat
 
 
 def lay_segments_together(directory: Path, config: LogConfig) -> None:
-    """One file with the batches of offsets 0.., then far ones, as old cleaners left it."""
+    """Make one file with batches from offset 0 on and then distant ones, as old cleaners left it."""
     log = open_log(directory, config)
     for number in range(3):
         append_as_leader(log, batch_of(f"near {number}"), 0, NOW_MS)
@@ -392,7 +392,7 @@ def test_offsets_removed_by_compaction_do_not_drop_later_segments(
 
 
 def test_producer_snapshot_after_the_recovery_point_is_not_used(tmp_path: Path) -> None:
-    """It may be an old one: a power cut may undo that it was deleted."""
+    """It may be an old one whose deletion a power failure has undone."""
     log = open_log(tmp_path, SMALL)
     for number in range(40):
         append_as_leader(log, batch_of("x" * 50, producer_id=7, producer_epoch=0, base_sequence=number), 0, NOW_MS)

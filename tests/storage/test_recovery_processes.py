@@ -42,7 +42,7 @@ def open_store(directory: Path, files: Files | None = None) -> LogStore:
 
 @pytest.fixture
 def crashed(tmp_path: Path) -> Path:
-    """Logs that were not stopped, one of them torn in its middle."""
+    """Make logs that were not stopped, one of them damaged in its middle."""
     store = open_store(tmp_path / "crashed")
     for tp in PARTITIONS:
         log = store.get_or_create(tp, is_new=True)
@@ -109,7 +109,7 @@ def test_logs_that_a_dead_child_process_left_are_recovered_inline(
 
 
 def crash_while_moving(directory: Path, other: Path) -> None:
-    """The first log is half copied into the other directory."""
+    """Make a crash with the first log half copied to the other directory."""
     config = load_config(f"log.dirs={directory},{other}\n", {"log.segment.bytes": "3000"})
     slow = with_dynamic(config, DynamicLayers({"replica.alter.log.dirs.io.max.bytes.per.second": "2000"}))
     store = LogStore.open(slow, Files(), InlinePool(), lambda: NOW_MS)
@@ -148,7 +148,7 @@ def test_copies_of_unfinished_moves_are_recovered_by_child_processes_too(
 
 
 class OtherFiles(Files):
-    """As a simulation's would be, no child has them."""
+    """Files like a simulation's, which a child process would not have."""
 
 
 def test_cancelled_loading_leaves_all_logs_to_the_next_start(

@@ -27,7 +27,7 @@ DIRECTORIES = ("kafka-3.9", "ibp-2.8")
 
 
 def dumped_batches(name: str) -> dict[str, list[dict[str, Any]]]:
-    """The dumped batches by partition directory, in order."""
+    """Return the dumped batches by partition directory, in order."""
     batches = defaultdict(list)
     with gzip.open(REFERENCE / name / "batches.jsonl.gz", "rt") as lines:
         for line in lines:
@@ -50,10 +50,10 @@ def open_store(target: Path) -> LogStore:
 
 
 def read_all(log: Log) -> list[tuple[str, int, RecordBatch]]:
-    """Every batch, from one fetch after the other, with the file it is in and its position there."""
+    """Read every batch by successive fetches; return each with its file and position."""
     found = []
     offset = log.segments[0].base_offset
-    log.view = log.view._replace(log_start_offset=offset)  # also what DeleteRecords has put out of sight
+    log.view = log.view._replace(log_start_offset=offset)  # including records hidden by DeleteRecords
     while offset < log.log_end_offset:
         result = log.read(offset, 700, log.log_end_offset, min_one_batch=True)
         if result.region is None:
@@ -89,7 +89,7 @@ def test_every_batch_reads_as_in_kafkas_dump(name: str, after_crash: bool, tmp_p
 
 
 def is_stray_snapshot(path: Path) -> bool:
-    """A producer snapshot at no segment's base, and not the last one."""
+    """Whether a producer snapshot is not at a segment's base and not the last one."""
     last = max(path.parent.glob("*.snapshot"), default=path)
     return path.suffix == ".snapshot" and path != last and not path.with_suffix(".log").exists()
 
@@ -114,7 +114,7 @@ def test_clean_open_and_close_changes_no_file_of_kafka(name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", DIRECTORIES)
 def test_indexes_rebuilt_from_the_log_equal_kafkas(name: str, tmp_path: Path) -> None:
-    """Of the segments that one append at a time filled: a follower's indexes have other entries."""
+    """Only for segments filled by single appends: a follower's indexes have other entries."""
     store = open_copy(name, tmp_path, after_crash=True)
     store.close()
     compared = 0
@@ -137,7 +137,7 @@ def test_log_opens_when_all_indexes_are_missing(tmp_path: Path) -> None:
 
 
 class TestTransactions:
-    """`golden1-txn`: commits, aborts, one transaction still open."""
+    """The directory `golden1-txn` has commits, aborts and one open transaction."""
 
     @pytest.fixture(params=[False, True], ids=["clean", "crashed"])
     def log(self, request: pytest.FixtureRequest, tmp_path: Path) -> Log:
@@ -147,7 +147,7 @@ class TestTransactions:
         return log
 
     def transactions(self) -> tuple[list[tuple[int, int, int]], int]:
-        """Aborted transactions (producer, first offset, marker) and the first offset of the open one, by the dump."""
+        """Return the dump's aborted transactions (producer, first offset, marker) and the open one's first offset."""
         started: dict[int, int] = {}
         aborted = []
         for batch in dumped_batches("kafka-3.9")["golden1-txn-0"]:
@@ -195,7 +195,7 @@ def test_leader_epochs_equal_kafkas(tmp_path: Path) -> None:
     assert log is not None
     lines = (REFERENCE / "kafka-3.9/data/golden1-epochs-0/leader-epoch-checkpoint").read_text().splitlines()[2:]
     written = [EpochEntry(*map(int, line.split())) for line in lines]
-    # One under which nothing was appended goes when a log is opened, in Kafka too.
+    # An epoch without records is dropped when a log is opened, in Kafka too.
     expected = tuple(entry for entry in written if entry.start_offset < log.log_end_offset)
     assert len(expected) == len(written) - 1
     assert log.leader_epochs.entries == expected
@@ -216,12 +216,12 @@ def test_producers_rebuilt_from_the_log_equal_kafkas_snapshot(tmp_path: Path) ->
     compared = 0
     for log in clean.all_logs():
         if log.topic_partition.topic == "golden1-compacted":
-            continue  # the cleaner took the batches of some
+            continue  # the cleaner has removed the batches of some producers
         other = crashed.get(log.topic_partition)
         assert other is not None
         for producer_id, entry in log.producer_state.producers.items():
             rebuilt = other.producer_state.producers[producer_id]
-            # A snapshot has the time of the last sign of life, which may be a marker, in the place of the batch's.
+            # A snapshot has the time of the producer's last activity, which may be a marker.
             last, rebuilt_last = ([batch[:3] for batch in known.batches][-1:] for known in (entry, rebuilt))
             assert last == rebuilt_last, f"{log} producer {producer_id}"
             assert entry.last_timestamp == rebuilt.last_timestamp

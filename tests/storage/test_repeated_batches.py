@@ -14,7 +14,7 @@ SEQUENCES = range(5)
 
 
 def append(log: Log, sequence: int, *, producer_epoch: int = 0) -> int:
-    """The offset that the producer is told."""
+    """Append and return the offset that the producer gets."""
     batch = batch_of(b"v%d" % sequence, producer_id=7, producer_epoch=producer_epoch, base_sequence=sequence)
     return append_as_leader(log, batch, 0, NOW_MS).first_offset
 
@@ -45,7 +45,7 @@ def test_repeated_batches_are_duplicates_after_a_clean_stop_and_further_batches(
 
 
 def test_repeated_batches_are_duplicates_after_a_roll_and_a_truncation(tmp_path: Path) -> None:
-    """The snapshot that a segment begins with is what a truncation goes back to."""
+    """The truncation restores the producers from the snapshot at the segment's base."""
     log = open_log(tmp_path, LogConfig(segment_bytes=400))
     for each in range(9):
         append(log, each)

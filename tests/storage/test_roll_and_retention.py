@@ -126,7 +126,7 @@ def test_flush_messages_syncs_after_that_many_messages(tmp_path: Path) -> None:
 
 
 def test_last_index_entries_of_a_rolled_segment_are_synced_by_the_next_flush(tmp_path: Path) -> None:
-    """Though all of its records were synced before, so that the recovery point is behind it."""
+    """Although its records were synced before, so that the recovery point is after it."""
     log = open_log(tmp_path)
     append(log)
     log.flush(NOW_MS)
@@ -145,7 +145,7 @@ def test_last_index_entries_of_a_rolled_segment_are_synced_by_the_next_flush(tmp
 
 class TestRetention:
     def segments(self, log: Log) -> None:
-        """Five segments of one record, a day apart, the last one active."""
+        """Return a log of five segments with one record each, a day apart; the last one is active."""
         for day in range(5):
             append(log, timestamp_ms=NOW_MS + day * DAY_MS)
             if day < 4:
@@ -159,7 +159,7 @@ class TestRetention:
         assert records_from(log)[0][0] == 2
 
     def test_retention_by_time_confirms_a_damaged_time_index_by_the_batches(self, tmp_path: Path) -> None:
-        """A Kafka that closed the segment may not have synced the last entry of its time index before a crash."""
+        """Kafka may have crashed before it synced the last time index entry of a closed segment."""
         log = open_log(tmp_path, LogConfig(retention_ms=2 * DAY_MS))
         self.segments(log)
         start = close_cleanly(log)
@@ -257,7 +257,7 @@ def test_truncation_forgets_epochs_and_producers_after_its_offset(share: int, tm
 
 
 class TestFuture:
-    """A timestamp from the future keeps a segment, and says so."""
+    """A timestamp in the future keeps a segment, and retention logs it."""
 
     def test_timestamp_in_the_future_is_logged_once_with_partition_and_date(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -17,7 +17,7 @@ from support.logs.storage_logs import open_log
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The bytes of a segment with batches of many sizes."""
+    """Return the bytes of a segment with batches of many sizes."""
     log = open_log(tmp_path_factory.mktemp("data"))
     fill_log(log, 40)
     log.close()
@@ -44,7 +44,7 @@ def test_segment_reader_yields_all_whole_batches_and_the_rest_as_tail(
         told = reader.tail
         headers = [(at, header.base_offset, header.size_bytes) for at, header in reader.headers()]
         assert reader.tail == told
-    if end == size or not tail:  # else the tail continues a batch that was cut off
+    if end == size or not tail:  # otherwise the tail continues a batch that was cut off
         assert batches == [(at, whole[at : at + length]) for at, _, length in expected]
         assert headers == expected
         left = size - end + len(tail)
@@ -77,7 +77,7 @@ def test_records_appended_during_the_read_are_left_out(whole: bytes, tmp_path: P
 
 
 def test_read_only_file_can_be_read(whole: bytes, tmp_path: Path) -> None:
-    """Root may write anything, so it is asked with which flags the file was opened."""
+    """Root can write any file, so the test checks the flags with which the file is opened."""
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(whole)
     file = Files().open_to_read(str(path))

@@ -70,7 +70,7 @@ def test_append_that_needs_a_new_segment_goes_to_the_pool(tmp_path: Path, pool: 
     for _ in range(2):
         strand.append(append("a"), results.append)
     assert not pool.steps
-    strand.append(append("a"), results.append)  # behind two there is no room
+    strand.append(append("a"), results.append)  # there is no space for a third one
     assert pool.steps
     pool.run()
     later = batch_of("a", timestamp_ms=NOW_MS + 2000)
@@ -82,7 +82,7 @@ def test_append_that_needs_a_new_segment_goes_to_the_pool(tmp_path: Path, pool: 
 
 
 def full_log(tmp_path: Path) -> Log:
-    """The next append begins a segment."""
+    """Return a log whose next append needs a new segment."""
     log = open_log(tmp_path, LogConfig(segment_bytes=len(append("a").records)))
     log.append(append("a"))
     return log
@@ -160,7 +160,7 @@ def test_refused_append_does_not_affect_others(log: Log, pool: ManualPool) -> No
 
 
 async def test_failing_callback_does_not_keep_later_callbacks_waiting(log: Log, pool: ManualPool) -> None:
-    """They are written together."""
+    """The appends are written together."""
     errors = loop_errors()
     results: list[Any] = []
     strand = Strand(log, pool)
@@ -171,7 +171,7 @@ async def test_failing_callback_does_not_keep_later_callbacks_waiting(log: Log, 
 
 
 def packed(size: int) -> LeaderAppend:
-    """What a topic that wants another codec packs anew."""
+    """Return a batch that a topic with another codec recompresses."""
     return LeaderAppend(batch_of("x" * size, codec=Codec.GZIP), 0, NOW_MS)
 
 
@@ -194,7 +194,7 @@ def test_appends_that_are_recompressed_are_long_work_one_group_at_a_time(tmp_pat
 
 
 def test_appends_of_the_broker_itself_are_never_long_work(tmp_path: Path, pool: ManualPool) -> None:
-    """Whole groups wait for it."""
+    """Whole consumer groups wait for them."""
     log = open_log(tmp_path, LogConfig(compression_type="lz4"))
     results: list[Any] = []
     Strand(log, pool).append(packed(1 << 16)._replace(origin=AppendOrigin.COORDINATOR), results.append)
@@ -216,7 +216,7 @@ def test_queued_steps_fail_when_log_and_pool_are_closed_meanwhile(log: Log) -> N
     results: list[Any] = []
     strand = Strand(log, pool)
     strand.submit(lambda log: log.close())
-    pool.steps.pop()()  # done, and the strand is not handed back yet
+    pool.steps.pop()()  # done, but the strand is not handed back yet
     strand.append(append("a"), results.append)
     pool.is_closed = True
     pool.run()
@@ -224,7 +224,7 @@ def test_queued_steps_fail_when_log_and_pool_are_closed_meanwhile(log: Log) -> N
 
 
 def test_steps_submitted_after_log_and_pool_are_closed_fail(log: Log) -> None:
-    """As what was synced in the background, when the stop did not wait for that."""
+    """For example the result of a background sync that the stop did not wait for."""
     pool = Ending()
     results: list[Any] = []
     strand = Strand(log, pool)
@@ -269,7 +269,7 @@ def be_slow(budget: InlineBudget, clock: Clock) -> None:
 
 
 def pause_of(budget: InlineBudget, clock: Clock) -> float:
-    """How long appends are kept off the loop from now on, to the ms."""
+    """Return how long appends do not run on the loop from now on, in ms."""
     return next(ms for ms in range(100_000) if clock.now + ms / 1000 >= budget.paused_until) / 1000
 
 
@@ -338,7 +338,7 @@ class TestWithThreads:
             assert [offset for offset, _ in records_from(log)] == list(range(200))
 
     async def test_reads_work_while_the_log_changes(self, pool: WorkerPool, log: Log) -> None:
-        """Every answer is whole batches with the offsets that were asked for, whatever the strand does meanwhile."""
+        """Every read returns whole batches with the requested offsets, whatever the strand does meanwhile."""
         strand = Strand(log, pool)
         done = asyncio.get_running_loop().create_future()
         strand.append(append(BIG), lambda result: None)

@@ -73,7 +73,7 @@ class Topic:
 
 
 def rolls(topic: Topic, *, after_ms: int = 0) -> bool:
-    """Whether an append that comes so much later begins a segment."""
+    """Return whether an append after that delay begins a segment."""
     topic.append()
     before = len(topic.log.segments)
     topic.append(timestamp_ms=NOW_MS + after_ms, now_ms=NOW_MS + after_ms)
@@ -147,7 +147,7 @@ def is_due_for_a_flush(topic: Topic) -> bool:
 
 
 CASES: list[tuple[str, str, Callable[[Topic], object], object, object]] = [
-    # setting, new value, what is looked at, what it is before, what it is then
+    # setting, new value, what is observed, its value before, its value afterwards
     ("segment.bytes", "200", rolls, False, True),
     ("segment.ms", "1000", lambda topic: rolls(topic, after_ms=2000), False, True),
     ("segment.index.bytes", "24", full_index_rolls, False, True),

@@ -15,7 +15,7 @@ EXPECTED = [*((number, str(number).encode()) for number in range(5)), (5, b"afte
 
 
 class LosingFiles(Files):
-    """The log directory `b` breaks when a copy in it has got its log's name."""
+    """Files whose log directory `b` fails when a copy in it has got its log's name."""
 
     has_failed = False
 
@@ -30,7 +30,7 @@ class LosingFiles(Files):
 
 
 class WithoutAFiles(Files):
-    """The log directory `a` cannot be read."""
+    """Files whose log directory `a` cannot be read."""
 
     def list_directory(self, path: str) -> list[Entry]:
         if path.endswith("/a"):
@@ -40,7 +40,7 @@ class WithoutAFiles(Files):
 
 @pytest.fixture
 def both(tmp_path: Path) -> Path:
-    """The partition is in two log directories, and has grown in the first since."""
+    """Make a partition that is in two log directories and has grown in the first since."""
     disks = Disks(tmp_path, LosingFiles())
     log = disks.make(5)
     disks.store.moves.begin(TP, disks.paths[1])
@@ -74,11 +74,11 @@ def test_copy_is_not_opened_while_an_offline_disk_may_have_the_log(both: Path) -
 
 
 class CrashError(BaseException):
-    """The process is gone."""
+    """The process has died."""
 
 
 class CrashingFiles(Files):
-    """Dies before a mark is deleted."""
+    """Files of a process that dies before a mark is deleted."""
 
     def delete(self, path: str) -> bool:
         if path.endswith(MARK_FILE):

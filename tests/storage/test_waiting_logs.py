@@ -34,7 +34,7 @@ def full_files() -> FaultyFiles:
 
 
 def fill(store: LogStore) -> None:
-    """Records 0 to 4 in both logs, the first two of `ONE` deleted, and all of it flushed."""
+    """Append records 0 to 4 to both logs, delete the first two of `ONE`, and flush."""
     for tp in (ONE, OTHER):
         log = store.get_or_create(tp, is_new=True)
         for number in range(5):
@@ -57,7 +57,7 @@ def without_segments(directory: Path) -> None:
 
 
 def with_a_segment_to_split(directory: Path) -> None:
-    """What an old cleaner may have left: a batch whose offset is too far from the segment's base (KAFKA-6264)."""
+    """Make a segment as old cleaners left it: with an offset too far from its base (KAFKA-6264)."""
     path = directory / str(ONE) / f"{0:020d}.log"
     batch = batch_of("far")
     batch[:8] = FAR.to_bytes(8, "big")
@@ -71,7 +71,7 @@ def lines(path: Path) -> list[str]:
 
 @pytest.fixture
 def stopped(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """Killed, and in need of room to be opened."""
+    """Return a killed store with a log that needs disk space to be opened."""
     directory = tmp_path / "data"
     store = open_store(directory)
     fill(store)

@@ -11,7 +11,7 @@ from support.time.patience import HANGS_AFTER_S, await_that, await_thread
 
 
 class Gate:
-    """Steps that stay where they are until they are let through."""
+    """A gate at which steps wait until they are let through."""
 
     def __init__(self) -> None:
         self.entered = threading.Semaphore(0)
@@ -66,7 +66,7 @@ async def test_long_work_alternates_with_other_steps_on_a_single_thread() -> Non
 
 
 async def test_source_with_little_work_does_not_wait_for_one_with_much() -> None:
-    """Three logs have records to be packed anew without end, and a fourth one now and then."""
+    """Three logs always have records to recompress, and a fourth one sometimes."""
     clock_s = [0.0]
     pool = WorkerPool(asyncio.get_running_loop(), 1, now_s=lambda: clock_s[0])
     order: list[str] = []

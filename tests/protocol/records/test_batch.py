@@ -29,7 +29,7 @@ def batch_bytes(fields: BatchFields | None = None) -> bytearray:
 
 
 def patched(offset: int, layout: str, value: int) -> bytearray:
-    """A batch with one number of its header changed, and its checksum right."""
+    """Return a batch with one header field changed and a valid checksum."""
     data = batch_bytes()
     struct.pack_into(layout, data, offset, value)
     struct.pack_into(">I", data, 17, crc32c(data[21:]))

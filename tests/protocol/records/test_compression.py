@@ -278,7 +278,7 @@ def test_broken_lz4_block_is_corrupt(content: bytes) -> None:
 
 
 def zstd_run_frame(blocks: int, window: int = 0x58) -> bytes:
-    """A frame of blocks that each say "128 KiB of zeros" in four bytes."""
+    """Return a frame of blocks that each encode 128 KiB of zeros in four bytes."""
     block = 131072 << 3 | 1 << 1
     last = struct.pack("<I", block | 1)[:3] + b"\0"
     return b"\x28\xb5\x2f\xfd\x00" + bytes((window,)) + (struct.pack("<I", block)[:3] + b"\0") * (blocks - 1) + last
@@ -308,7 +308,7 @@ def test_zstd_content_size_is_within_its_bounds(data: bytes, repeat: int) -> Non
 
 
 def test_zstd_runs_certainly_over_the_limit_are_refused_early() -> None:
-    torn = zstd_run_frame(100)[:-200]  # had it been looked at to its end, it would be broken
+    torn = zstd_run_frame(100)[:-200]  # read to its end it would be broken
     with pytest.raises(PayloadTooLargeError):
         zstd_bounds(torn, 10 * 131072)
     with pytest.raises(CorruptRecordError, match="cut off"):
@@ -352,7 +352,7 @@ def test_broken_zstd_frame_is_corrupt(data: bytes) -> None:
 
 
 def bombs() -> list[tuple[int, bytes]]:
-    """(codec, payload) of payloads of a few MiB at most that would become tens or thousands of MiB."""
+    """Return (codec, payload) pairs of at most a few MiB that would decompress to tens or thousands of MiB."""
     packer = zlib.compressobj(9, wbits=31)
     gzip_bomb = b"".join(packer.compress(bytes(MIB)) for _ in range(500)) + packer.flush()
     lz4_chunk = compress(Codec.LZ4, bytes(65536))[7:-4]
@@ -403,7 +403,7 @@ needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="re
 
 @needs_proc
 def test_decompression_bombs_are_refused_without_taking_their_memory() -> None:
-    """In a process of its own, so that the growth (MiB) is theirs: room for the limit and for a decoder's window."""
+    """Runs in its own process to measure the growth (MiB), which may be the limit plus a decoder's window."""
     payloads = pickle.dumps([(int(codec), payload) for codec, payload in bombs()])
     result = subprocess.run([sys.executable, "-c", PEAK_MIB + DEFUSE], input=payloads, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr.decode()

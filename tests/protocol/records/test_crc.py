@@ -40,7 +40,7 @@ def test_crcmod_is_used_where_the_crc32c_wheel_is_missing(monkeypatch: pytest.Mo
 
 
 def test_extension_of_the_crc32c_wheel_is_loaded_without_its_package() -> None:
-    """The package takes importlib.metadata with it, and a broker's start that much longer."""
+    """The package imports importlib.metadata, which makes a broker's start longer."""
     program = (
         "import sys; from pybroker.protocol.records import crc; "
         "sys.exit('crc32c' in sys.modules or crc.crc32c(b'123456789') != 0xE3069283)"

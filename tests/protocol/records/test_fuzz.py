@@ -35,7 +35,7 @@ TO_GZIP = replace(TO_PLAIN, compression_type="gzip", message_timestamp_type="Log
 def golden_sets() -> list[bytes]:
     with gzip.open(GOLDEN / "record-batches.jsonl.gz", "rt") as file:
         sets = [bytes.fromhex(json.loads(line)["hex"]) for line in file]
-    # The long ones say nothing that the short ones do not.
+    # The long ones add no other cases.
     return [data for data in sets if len(data) < 1500]
 
 
@@ -43,7 +43,7 @@ SETS = golden_sets()
 
 
 def read_everything(data: bytes) -> None:
-    """All that a broker may do with a record set from outside; only KafkaErrors are allowed to come of it."""
+    """Do everything that a broker may do with a record set from outside; only KafkaErrors are allowed."""
     try:
         for batch in iter_batches(data):
             for step in (
@@ -73,7 +73,7 @@ def read_everything(data: bytes) -> None:
 
 
 def with_good_checksums(data: bytearray) -> bytes:
-    """Checksums put right, so that the damage gets past them."""
+    """Return the data with valid checksums, so that the damage is not found by them."""
     try:
         for batch in list(iter_batches(data)):
             if batch.magic == 2:

@@ -25,7 +25,7 @@ def records_from(offset: int, headers: Headers) -> list[Record]:
 
 
 def segment() -> tuple[bytes, int]:
-    """A segment of everything that can be written, and how many records it has."""
+    """Return a segment of every kind of batch, and its number of records."""
     pieces: list[bytes] = []
     offset = 0
     for magic in (0, 1):

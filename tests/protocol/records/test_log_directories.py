@@ -14,7 +14,7 @@ LOG_DIRECTORIES = sorted((Path(__file__).parents[2] / "reference" / "logdirs").i
 
 
 def dumped_batches(directory: Path) -> dict[str, list[dict[str, Any]]]:
-    """Batches by segment file, in order."""
+    """Return the dumped batches by segment file, in order."""
     batches: dict[str, list[dict[str, Any]]] = defaultdict(list)
     with gzip.open(directory / "batches.jsonl.gz", "rt") as file:
         for line in file:

@@ -90,7 +90,7 @@ GOOD = encode_message(1, 0, 1, b"k", b"v")
 
 
 def with_size(offset: int, size: int) -> bytes:
-    """GOOD with one of its sizes changed: at 8 its own, at 26 the key's, at 31 the value's."""
+    """Return GOOD with one size changed: at 8 the message's, at 26 the key's, at 31 the value's."""
     data = bytearray(GOOD)
     struct.pack_into(">i", data, offset, size)
     return bytes(data)

@@ -100,7 +100,7 @@ def test_broken_record_is_invalid(data: bytes) -> None:
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
 def test_broken_record_followed_by_other_bytes_is_invalid_too(data: bytes) -> None:
-    # What lies behind a broken record must not be taken for its missing part.
+    # The bytes after a broken record must not be taken for its missing part.
     with pytest.raises(InvalidRecordError):
         walk(data + b"\0" * 200)
 
@@ -135,7 +135,7 @@ def test_record_count_beyond_the_records_is_invalid_and_costs_nothing() -> None:
 
 
 def with_payload(payload: bytes, codec: Codec, count: int) -> RecordBatch:
-    """A batch whose payload may be anything, with a good checksum."""
+    """Return a batch with any payload and a valid checksum."""
     buffer = bytearray(HEADER_SIZE_V2) + payload
     write_header_v2(
         buffer,
