@@ -12,12 +12,9 @@ Each part registers how it is closed and how it is killed where it is made; a pa
 
 import asyncio
 import logging
-import os
-import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.topic_partition import TopicPartition
 from ..config.config import Config
@@ -25,27 +22,23 @@ from ..config.config_error import ConfigError
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
 from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
+from ..controller.failed_log_dir import notify_of_failed_log_dir
 from ..controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
 from ..controller.settings_limit import SettingsLimit
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..controller.tree.cluster_tree import ClusterTree
 from ..controller.tree.metadata_store import (
-    ConnectionLossError,
     MetadataStore,
     MetadataStoreError,
-    SessionExpiredError,
-    StoreClosedError,
 )
 from ..controller.tree.renewing_store import RenewingStore
 from ..controller.tree.znodes import BrokerInfo, ZnodeDecodeError
-from ..controller.tree.znodes import Endpoint as RegisteredEndpoint
-from ..protocol.errors import KafkaError
 from ..replication.partition.isr import PendingIsr
 from ..replication.partition.partition import Partition
 from ..replication.partition_set import PartitionSet
 from ..replication.run_in_pool import Offload
 from ..replication.schedule import ReplicationSchedule
-from ..replication.state_changes import EPOCH_DURING_DELETE, Leadership, StateChanges
+from ..replication.state_changes import StateChanges
 from ..storage.files.files import DirectoryLockedError
 from ..storage.files.meta_properties import MetaPropertiesError
 from ..storage.log.log import Log
@@ -55,9 +48,11 @@ from ..storage.store.log_store import LogStore
 from ..storage.store.store_schedule import StoreSchedule
 from .apis.broker_parts import BrokerParts
 from .apis.handler_table import handlers
+from .background_tasks import BackgroundTasks
 from .coordinator.coordinator_directory import CoordinatorDirectory
 from .coordinator.coordinator_topic import CoordinatorTopic
 from .coordinator.group.coordinator import GroupCoordinator
+from .coordinator.group.leadership_moves import GroupLeadershipMoves
 from .coordinator.group.settings import GroupSettings
 from .coordinator.offsets_topic import OffsetsTopic
 from .environment import ClosablePool, Environment
@@ -65,7 +60,9 @@ from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.missed_deletions import forget_missed_deletions
 from .lifecycle import Lifecycle
 from .metadata.advertised_address import AdvertisedAddresses
+from .metadata.lost_store import is_missing, lost_store
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
+from .metadata.registered_endpoints import registered_endpoints
 from .metadata.topic_waiters import TopicWaiters
 from .network.bound_sockets import BindError
 from .network.listener import Listeners
@@ -95,7 +92,6 @@ _START_ERRORS = (
 )
 _CLOSE_GRACE_S = 2.0
 _BACKGROUND_THREADS = 2
-_RETRY_SECONDS = 1.0
 _LOOP_ITERATIONS_TO_CLOSE = 5
 
 
@@ -120,6 +116,7 @@ class BrokerServer:
     _changes: StateChanges
     _orders: ControllerOrders
     _groups: GroupCoordinator
+    _group_moves: GroupLeadershipMoves
     _addresses: AdvertisedAddresses
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
@@ -132,7 +129,7 @@ class BrokerServer:
         self._lifecycle = Lifecycle(self._parts)
         self._listeners: Listeners | None = None
         self._links: ClusterLinks | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks(self._loop, self._fail)
 
     # -- start and stop
 
@@ -178,12 +175,12 @@ class BrokerServer:
     def reload_settings(self) -> None:
         """Read the settings file again, in a task, and apply the settings that may change while the broker runs."""
         if self.is_running:
-            self._spawn(self._settings.reload())
+            self._tasks.spawn(self._settings.reload())
 
     async def settle(self) -> None:
         """Wait, after a stop or kill has begun, until every socket is closed and every cancelled task has ended."""
         await self._lifecycle.gone()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.ended()
         if self._listeners is not None:
             await self._listeners.gone()
         # Cancelled tasks end in the next iteration of the loop; connections to other brokers that were being opened or
@@ -201,11 +198,11 @@ class BrokerServer:
         await self._changes.load_high_watermarks()
         self._build_coordinator()
         listeners = await self._bind_listeners()
-        await self._metadata.start(self._registered_endpoints())
+        await self._metadata.start(registered_endpoints(self._settings.dynamic.config, self.endpoints))
         self._store_schedule.start()
         self._replication_schedule.start()
         self._groups.start()
-        self._spawn(self._settings.run())
+        self._tasks.spawn(self._settings.run())
         await self._settings.changes.caught_up()
         self._store.start_is_over()
         await listeners.serve()
@@ -241,8 +238,8 @@ class BrokerServer:
         stored = peek_meta_properties(environment.files, config)
         path = config.metadata_store_path
         cluster = stored.cluster_id if stored is not None and config.uses_embedded_store else None
-        if cluster is not None and _is_missing(path):
-            raise _lost_store(path, "missing", cluster, config)
+        if cluster is not None and is_missing(path):
+            raise lost_store(path, "missing", cluster, config)
         begin_session = partial(environment.open_store, config, environment.clock_ms)
         if config.uses_embedded_store:
             self._store = await begin_session()
@@ -250,7 +247,7 @@ class BrokerServer:
             self._store = await RenewingStore.open(begin_session, broken=self._fail)
         self._parts.add(self._store.close, self._store.kill)
         if cluster is not None and not await has_cluster_id(ClusterTree(self._store)):
-            raise _lost_store(path, "empty", cluster, config)
+            raise lost_store(path, "empty", cluster, config)
         stored_id = stored.broker_id if stored is not None else None
         identity = await resolve_identity(self._store, config, stored_id, environment.random)
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._offload)
@@ -353,7 +350,8 @@ class BrokerServer:
         settings = GroupSettings.from_config(config)
         self._groups = GroupCoordinator(settings, offsets, self._loop, environment.clock_ms, environment.new_uuid)
         self._parts.add(self._groups.close, self._groups.kill)
-        self._changes.on_leadership(self._move_groups)
+        self._group_moves = GroupLeadershipMoves(self._groups, self._tasks.spawn)
+        self._changes.on_leadership(self._group_moves.leadership_changed)
         self._cache.on_update(self._forget_deleted)
 
     async def _bind_listeners(self) -> Listeners:
@@ -436,17 +434,9 @@ class BrokerServer:
         self._parts.add(self._replication_schedule.stop, self._replication_schedule.kill)
         if self._links is not None:
             self._parts.add(self._links.close, self._links.kill)
-        self._parts.add(self._end_tasks, self._cancel_tasks)
+        self._parts.add(self._tasks.end, self._tasks.cancel)
         self._parts.add(self._store_schedule.stop, self._store_schedule.stop)
         self._parts.add(self._metadata.stop, self._metadata.kill)
-
-    async def _end_tasks(self) -> None:
-        self._cancel_tasks()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _cancel_tasks(self) -> None:
-        for task in self._tasks:
-            task.cancel()
 
     # -- callbacks of the parts
 
@@ -467,28 +457,12 @@ class BrokerServer:
         is_again = self._orders.has_been_registered
         self._orders.broker_epoch = broker_epoch
         if is_again:
-            self._spawn(forget_missed_deletions(self._cache, self._metadata.tree))
+            self._tasks.spawn(forget_missed_deletions(self._cache, self._metadata.tree))
 
     async def _advertise(self, config: Config) -> None:
         """Apply changed advertised addresses."""
         self._addresses.as_reached = config.advertised_listeners() is None
-        await self._metadata.advertise(self._registered_endpoints())
-
-    def _registered_endpoints(self) -> list[RegisteredEndpoint]:
-        """The addresses to register in the metadata tree, for other brokers.
-
-        Without ``advertised.listeners`` each client is told the address by which it reached this broker.
-        """
-        advertised = self._settings.dynamic.config.advertised_listeners()
-        if advertised is not None:
-            return [
-                RegisteredEndpoint(each.name, each.security_protocol, each.host or socket.gethostname(), each.port)
-                for each in advertised
-            ]
-        return [
-            RegisteredEndpoint(each.listener_name, each.security_protocol, each.host or socket.gethostname(), each.port)
-            for each in self.endpoints
-        ]
+        await self._metadata.advertise(registered_endpoints(self._settings.dynamic.config, self.endpoints))
 
     def _start_movers(self) -> ClosablePool:
         return self._environment.start_pool(self._loop, threads_of(self.config), "pybroker-moves")
@@ -501,64 +475,21 @@ class BrokerServer:
         if self.config.uses_embedded_store and self.config.metadata_store_path.absolute().is_relative_to(path):
             logger.error("the metadata store is in %s too, so the failure is not written to it", path)
             return
-        self._spawn(self._notify_of_failed_directory())
-
-    async def _notify_of_failed_directory(self) -> None:
-        """Notify the controller, with retries; a second notification is harmless."""
-        while True:
-            try:
-                await self._metadata.tree.notify_of_failed_log_dir(self._metadata.identity.broker_id)
-                return
-            except StoreClosedError:
-                return  # the broker is stopping, with all its replicas
-            except (ConnectionLossError, SessionExpiredError) as error:
-                logger.warning("the controller was not told about the failed log directory, next try soon: %s", error)
-                await asyncio.sleep(_RETRY_SECONDS)
+        self._tasks.spawn(notify_of_failed_log_dir(self._metadata.tree, self._metadata.identity.broker_id))
 
     def _high_watermark_of(self, log: Log) -> int:
         hosted = self._partitions.get(log.topic_partition)
         return log.log_start_offset if hosted is None else hosted.partition.high_watermark
-
-    def _move_groups(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
-        for partition, epoch in resigned:
-            if partition.topic == CONSUMER_OFFSETS_TOPIC:
-                is_deleted = epoch == EPOCH_DURING_DELETE
-                self._groups.unload_partition(partition.partition, None if is_deleted else epoch)
-        for partition, epoch in elected:
-            if partition.topic == CONSUMER_OFFSETS_TOPIC:
-                loading = self._groups.load_partition(partition.partition, epoch)
-                self._spawn(self._load_groups(partition, loading))
-
-    async def _load_groups(self, partition: TopicPartition, loading: Coroutine[Any, Any, None]) -> None:
-        try:
-            await loading
-        except KafkaError as error:
-            logger.error("%s: the groups of this partition could not be loaded: %s", partition, error)
 
     def _stop_waiting_for_gone_brokers(self, update: MetadataUpdate) -> None:
         if update.gone:
             self._partitions.brokers_gone()
 
     def _forget_deleted(self, update: MetadataUpdate) -> None:
-        for partition in update.deleted:
-            if partition.topic == CONSUMER_OFFSETS_TOPIC:
-                self._groups.unload_partition(partition.partition)
-        if update.deleted:
-            self._groups.administration.forget_partitions(update.deleted)
+        self._group_moves.partitions_deleted(update.deleted)
         for topic in dict.fromkeys(partition.topic for partition in update.deleted):
             if not self._cache.has_topic(topic):
                 self._overrides.forget(topic)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run ``work`` in a task; an unexpected error ends the broker."""
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._task_done)
-
-    def _task_done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._fail(error if isinstance(error, Exception) else RuntimeError(repr(error)))
 
     def _fail(self, error: Exception) -> None:
         """Report an error after which the broker cannot go on."""
@@ -568,21 +499,3 @@ class BrokerServer:
         logger.critical("the broker cannot go on: %s", error, exc_info=trace)
         if not self.failed.done():
             self.failed.set_result(error)
-
-
-def _is_missing(path: Path) -> bool:
-    """Whether ``path`` does not exist. Other errors are left to the store."""
-    try:
-        path.stat()
-    except OSError as error:
-        return isinstance(error, FileNotFoundError)
-    return False
-
-
-def _lost_store(path: Path, what: str, cluster: str, config: Config) -> StartError:
-    """The error for a lost store. A new, empty store would hide that the cluster's metadata and topics are gone."""
-    directories = ", ".join(os.path.abspath(directory) for directory in config.log_dirs)
-    return StartError(
-        f"{path} is {what}, but held the metadata of cluster {cluster}: restore it, or remove {directories} to start"
-        " a new cluster"
-    )

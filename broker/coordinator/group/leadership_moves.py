@@ -1,0 +1,48 @@
+"""Loads and unloads groups when the leadership of partitions of ``__consumer_offsets`` moves."""
+
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from ....base.topic_partition import TopicPartition
+from ....controller.topic_names import CONSUMER_OFFSETS_TOPIC
+from ....protocol.errors import KafkaError
+from ....replication.state_changes import EPOCH_DURING_DELETE, Leadership
+from .coordinator import GroupCoordinator
+
+__all__ = ["GroupLeadershipMoves"]
+
+logger = logging.getLogger(__name__)
+
+
+class GroupLeadershipMoves:
+    """``spawn`` runs a coroutine in a task."""
+
+    def __init__(self, groups: GroupCoordinator, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+        self._groups = groups
+        self._spawn = spawn
+
+    def leadership_changed(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
+        """Unload the groups of resigned partitions, and load those of elected ones."""
+        for partition, epoch in resigned:
+            if partition.topic == CONSUMER_OFFSETS_TOPIC:
+                is_deleted = epoch == EPOCH_DURING_DELETE
+                self._groups.unload_partition(partition.partition, None if is_deleted else epoch)
+        for partition, epoch in elected:
+            if partition.topic == CONSUMER_OFFSETS_TOPIC:
+                loading = self._groups.load_partition(partition.partition, epoch)
+                self._spawn(self._load(partition, loading))
+
+    def partitions_deleted(self, deleted: Sequence[TopicPartition]) -> None:
+        """Unload the groups of deleted partitions, and drop the offsets committed for deleted partitions."""
+        for partition in deleted:
+            if partition.topic == CONSUMER_OFFSETS_TOPIC:
+                self._groups.unload_partition(partition.partition)
+        if deleted:
+            self._groups.administration.forget_partitions(deleted)
+
+    async def _load(self, partition: TopicPartition, loading: Coroutine[Any, Any, None]) -> None:
+        try:
+            await loading
+        except KafkaError as error:
+            logger.error("%s: the groups of this partition could not be loaded: %s", partition, error)
