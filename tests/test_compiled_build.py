@@ -20,8 +20,8 @@ RUN_AGAIN = (
     "tests/protocol/test_compaction_walk.py",
     "tests/protocol/test_summary_walk.py",
     "tests/storage/test_append.py",
-    "tests/storage/test_compaction.py",
-    "tests/storage/test_key_table.py",
+    "tests/storage/compaction/test_compaction.py",
+    "tests/storage/compaction/test_key_table.py",
 )
 """The tests that examine records closely; `scripts/test --compiled` runs every test."""
 
