@@ -8,7 +8,7 @@ hide the builtin. ``retriable`` says whether a client may repeat the request.
 from enum import IntEnum
 from typing import ClassVar
 
-_MOST_CHARACTERS = 4_000
+_MAX_CHARACTERS = 4_000
 
 
 class ErrorCode(IntEnum):
@@ -147,7 +147,7 @@ class ErrorCode(IntEnum):
 
 def fitting(message: str) -> str:
     """Return ``message``, shortened to 4,000 characters: it may quote a client, and the wire allows 32,767 bytes."""
-    return message if len(message) <= _MOST_CHARACTERS else f"{message[:_MOST_CHARACTERS]} ..."
+    return message if len(message) <= _MAX_CHARACTERS else f"{message[:_MAX_CHARACTERS]} ..."
 
 
 class KafkaError(Exception):

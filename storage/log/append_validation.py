@@ -50,8 +50,8 @@ from ..workers.unpacking import (
 )
 
 _UNBOUNDED = (1 << 63) - 1
-_LEAST_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
-_LEAST_MESSAGE_BYTES = 34  # of magic 1: offset, size, crc, magic, attributes, timestamp, no key, no value; 0 has less
+_MIN_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
+_MIN_MESSAGE_BYTES = 34  # of magic 1: offset, size, crc, magic, attributes, timestamp, no key, no value; 0 has less
 _TARGET_CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
 _SHOWN_ERRORS = 3
 
@@ -200,7 +200,7 @@ def _check_client_header(
         )
     # Offsets are assigned by the record count, so the count must not exceed what the bytes can hold.
     most_bytes = config.max_decompressed_bytes if batch.attributes & CODEC_MASK else batch.batch_length
-    if count * _LEAST_RECORD_BYTES > most_bytes:
+    if count * _MIN_RECORD_BYTES > most_bytes:
         raise InvalidRecordError(
             f"{topic_partition}: {count} records cannot fit in a batch of {batch.size_bytes} bytes"
         )
@@ -387,7 +387,7 @@ class _Conversion:
         config = self._config
         if (
             _target_codec(config, Codec.NONE) is Codec.NONE
-            and size_bytes * _LEAST_RECORD_BYTES > config.max_message_bytes * _LEAST_MESSAGE_BYTES
+            and size_bytes * _MIN_RECORD_BYTES > config.max_message_bytes * _MIN_MESSAGE_BYTES
         ):
             raise RecordTooLargeError(
                 f"{self._topic_partition}: {size_bytes} bytes of messages do not fit into one batch of at most "

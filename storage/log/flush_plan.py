@@ -9,7 +9,7 @@ from ..files.files import File, Files
 from ..producers.producer_snapshots import ProducerSnapshots
 from .log_view import LogView
 
-_MOST_CLOSED = 8
+_MAX_CLOSED = 8
 """Most closed segments in one plan. A plan keeps its files open, and timestamps can force a segment for every batch."""
 
 
@@ -53,7 +53,7 @@ def plan_flush(
     first = max(view.slot_of(recovery_point), 0)
     if first and view.base_offsets[first] == recovery_point:
         first -= 1  # its records are synced, but not the index entries that the roll wrote
-    segments = view.segments[first:] if with_active else view.segments[first:-1][:_MOST_CLOSED]
+    segments = view.segments[first:] if with_active else view.segments[first:-1][:_MAX_CLOSED]
     is_partial = not with_active and first + len(segments) < len(view.segments) - 1
     if is_partial:
         end_offset = view.base_offsets[first + len(segments)]

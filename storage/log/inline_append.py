@@ -35,7 +35,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 _NEVER = (1 << 63) - 1
 _LENGTH = Struct(">i")
 _LENGTH_POSITION = 8
-_LEAST_BATCH_BYTES = 12
+_MIN_BATCH_BYTES = 12
 _CODEC_POSITION = 22  # of magic 2
 _CODEC_MASK = 0x07
 
@@ -79,13 +79,13 @@ def _has_few_batches(records: Buffer) -> bool:
     size = len(records)
     position = 0
     for _ in range(FEW_BATCHES):
-        if size - position < _LEAST_BATCH_BYTES:
+        if size - position < _MIN_BATCH_BYTES:
             return True
         (length,) = _LENGTH.unpack_from(records, position + _LENGTH_POSITION)
         if length < 0:
             return True
         position += _LENGTH_POSITION + _LENGTH.size + length
-    return size - position < _LEAST_BATCH_BYTES
+    return size - position < _MIN_BATCH_BYTES
 
 
 def _is_stored_unchanged(append: LeaderAppend, config: LogConfig) -> bool:

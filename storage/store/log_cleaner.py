@@ -140,14 +140,14 @@ class LogCleaner:
         if len(self._runs) >= self._config().int("log.cleaner.threads"):
             return  # the end of a compaction calls `look` again
         now_ms = self._clock()
-        age_ms, apart_ms = now_ms - self._looked_ms, self._look_took_ms * _MIN_IDLE_TO_LOOK
-        if not 0 <= age_ms < apart_ms:
+        age_ms, pause_ms = now_ms - self._looked_ms, self._look_took_ms * _MIN_IDLE_TO_LOOK
+        if not 0 <= age_ms < pause_ms:
             self._look_at_all(now_ms)
         elif (log := self._next_due()) is not None:
             self._is_looking = True
             self._in_background(partial(self._choose, [(log, self._high_watermark_of(log))], self._looked_at_one))
         else:
-            self._timer = self._call_later((apart_ms - age_ms) / 1000, self.look)
+            self._timer = self._call_later((pause_ms - age_ms) / 1000, self.look)
 
     def _look_at_all(self, now_ms: int) -> None:
         found = [
@@ -339,7 +339,7 @@ class LogCleaner:
         self._failed(run, f"{error}", errno_codes.ENOSPC if isinstance(error, NoSpaceError) else errno)
 
     def _done(self, run: _Run, done: CompactionDone) -> None:
-        _tell(run.tp, run.plan, done)
+        _log_result(run.tp, run.plan, done)
         self._crashes.pop(run.tp, None)
         tp, log = run.tp, run.strand.log
 
@@ -434,7 +434,7 @@ def _start_child() -> CompactionWorker:
     return CleanerChild()
 
 
-def _tell(tp: TopicPartition, plan: CompactionPlan | None, done: CompactionDone) -> None:
+def _log_result(tp: TopicPartition, plan: CompactionPlan | None, done: CompactionDone) -> None:
     found = done.statistics
     logger.info(
         "%s: compacted up to offset %d in %.1f s (%.1f s for the map of keys, which is %.1f %% full): "

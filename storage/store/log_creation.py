@@ -24,7 +24,7 @@ from .log_table import LogTable, WaitingLog
 logger = logging.getLogger(__name__)
 
 _MAKING_LOCKS = 64
-_MOST_PREFERRED = 10_000
+_MAX_PREFERRED = 10_000
 
 
 class LogCreation:
@@ -108,7 +108,7 @@ class LogCreation:
         """
         self._preferred.pop(tp, None)
         self._preferred[tp] = path
-        while len(self._preferred) > _MOST_PREFERRED:
+        while len(self._preferred) > _MAX_PREFERRED:
             self._preferred.pop(next(iter(self._preferred)), None)
 
     def _choose_directory(self, tp: TopicPartition, full: Sequence[LogDirectory]) -> LogDirectory | None:

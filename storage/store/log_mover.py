@@ -79,7 +79,7 @@ class LogMover:
         self._throttle = MoveThrottle(_rate_of(config))
         self._throttle_lock = threading.Lock()
         self._begins = threading.Lock()  # one at a time, so that the second move of a partition finds the first
-        self._most = threads_of(config)
+        self._max_working = threads_of(config)
         self._working = 0
         self._waiting: deque[LogMove] = deque()
         self._stopped = False
@@ -228,7 +228,7 @@ class LogMover:
         self._start_waiting()
 
     def _start_waiting(self) -> None:
-        while self._waiting and self._working < self._most and not self._stopped:
+        while self._waiting and self._working < self._max_working and not self._stopped:
             self._working += 1
             self._go_on(self._waiting.popleft())
 

@@ -54,29 +54,29 @@ class LogStatistics:
         self.magics += other.magics
         for timestamp in (other.oldest_ms, other.newest_ms):
             if timestamp is not None:
-                self._see_time(timestamp)
+                self._add_time(timestamp)
 
-    def see(self, batch: RecordBatch) -> None:
+    def count_batch(self, batch: RecordBatch) -> None:
         """Count a batch of magic 2 by its header."""
-        self._see_batch(batch, batch.record_count)
+        self._add_batch(batch, batch.record_count)
         if batch.record_count:
             # A delete horizon replaces the first timestamp in the header (KIP-534).
             if batch.timestamp_type is TimestampType.CREATE_TIME and batch.delete_horizon_ms is None:
-                self._see_time(batch.base_timestamp)
-            self._see_time(batch.max_timestamp)
+                self._add_time(batch.base_timestamp)
+            self._add_time(batch.max_timestamp)
 
-    def see_messages(self, batch: RecordBatch) -> None:
+    def count_messages(self, batch: RecordBatch) -> None:
         """Count a message of an old format, or the messages inside it."""
         timestamps = []
         try:
             timestamps = [record.timestamp_ms for record in read_records(batch)]
         except KafkaError:  # damaged; `pybroker log verify` reports it
             timestamps = [batch.max_timestamp]
-        self._see_batch(batch, len(timestamps))
+        self._add_batch(batch, len(timestamps))
         for timestamp in timestamps:
-            self._see_time(timestamp)
+            self._add_time(timestamp)
 
-    def _see_batch(self, batch: RecordBatch, records: int) -> None:
+    def _add_batch(self, batch: RecordBatch, records: int) -> None:
         codec = CODEC_OF_ID[batch.attributes & 7]
         self.batches += 1
         self.records += records
@@ -84,7 +84,7 @@ class LogStatistics:
         self.codecs["unknown" if codec is None else codec.name.lower()] += 1
         self.magics[batch.magic] += 1
 
-    def _see_time(self, timestamp: int) -> None:
+    def _add_time(self, timestamp: int) -> None:
         if timestamp >= 0:
             self.oldest_ms = timestamp if self.oldest_ms is None else min(self.oldest_ms, timestamp)
             self.newest_ms = timestamp if self.newest_ms is None else max(self.newest_ms, timestamp)
@@ -110,8 +110,8 @@ def _add_segment(files: Files, segment: SegmentFiles, found: LogStatistics) -> N
         found.end_offset = max(found.end_offset, segment.base_offset)
         for position, header in reader.headers():
             if header.magic >= 2:
-                found.see(header)
+                found.count_batch(header)
             else:
-                found.see_messages(RecordBatch(reader.read(position, header.size_bytes), 0))
+                found.count_messages(RecordBatch(reader.read(position, header.size_bytes), 0))
         if reader.tail is not None:
             found.trailing_bytes += reader.tail.size_bytes

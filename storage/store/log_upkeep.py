@@ -18,7 +18,7 @@ from .log_table import LogTable
 
 logger = logging.getLogger(__name__)
 
-_MOST_PLANS = 8
+_MAX_PLANS = 8
 """Most flush plans in progress over all logs. Each keeps its files open, within the spare part of the descriptor
 limit."""
 
@@ -83,7 +83,7 @@ class LogUpkeep:
         self._begin_flushes()
 
     def _begin_flushes(self) -> None:
-        while len(self._flushing) < _MOST_PLANS:
+        while len(self._flushing) < _MAX_PLANS:
             log = next((log for log in self._to_flush if log not in self._flushing), None)
             if log is None:
                 return

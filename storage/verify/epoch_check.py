@@ -25,7 +25,7 @@ class EpochCheck:
         self._found = found
         self._runs: list[_Run] = []
 
-    def see(self, path: str, position: int, epoch: int, first_offset: int, last_offset: int) -> None:
+    def add_batch(self, path: str, position: int, epoch: int, first_offset: int, last_offset: int) -> None:
         """Take the next batch of magic 2."""
         if epoch < 0:
             return

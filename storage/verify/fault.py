@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-_MOST_PER_FILE = 10
+_MAX_PER_FILE = 10
 
 
 class Fault(NamedTuple):
@@ -29,14 +29,14 @@ class Findings:
 
     def add(self, path: str, what: str, position: int | None = None) -> None:
         self._found[path] += 1
-        if self._found[path] <= _MOST_PER_FILE:
+        if self._found[path] <= _MAX_PER_FILE:
             self._report(Fault(path, what, position))
 
     def close(self) -> None:
         """Report for each file how many faults were left out."""
         for path, count in self._found.items():
-            if count > _MOST_PER_FILE:
-                self._report(Fault(path, f"and {count - _MOST_PER_FILE} more faults"))
+            if count > _MAX_PER_FILE:
+                self._report(Fault(path, f"and {count - _MAX_PER_FILE} more faults"))
 
     @property
     def count(self) -> int:

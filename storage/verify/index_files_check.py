@@ -29,7 +29,7 @@ class OffsetIndexCheck:
         self._begun: deque[OffsetPosition] = deque()
         """Entries with a right position, until a batch ends with their offset."""
 
-    def see(self, position: int, first_offset: int, last_offset: int) -> None:
+    def add_batch(self, position: int, first_offset: int, last_offset: int) -> None:
         """Take the next batch. For magic 0 and 1 `first_offset` may be too low."""
         while self._next is not None and self._next.position <= position:
             entry = self._next
@@ -86,7 +86,7 @@ class TimeIndexCheck:
         self._next = next(self._entries, None)
         self._greatest = -1
 
-    def see(self, first_offset: int, last_offset: int, max_timestamp: int) -> None:
+    def add_batch(self, first_offset: int, last_offset: int, max_timestamp: int) -> None:
         """Take the next batch. For magic 0 and 1 `first_offset` may be too low."""
         self._greatest = max(self._greatest, max_timestamp)
         while self._next is not None and self._next.offset <= last_offset:

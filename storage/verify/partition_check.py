@@ -108,7 +108,7 @@ class PartitionCheck:
         is_active = following is None
         may_be_unfinished = is_active and not self._was_stopped_cleanly
         if segment.base_offset > self._next_offset:
-            producers.see_gap()
+            producers.note_gap()
         last_allowed = segment.base_offset + MAX_RELATIVE_OFFSET
         if following is not None:
             last_allowed = min(last_allowed, following.base_offset - 1)
@@ -156,15 +156,15 @@ class PartitionCheck:
                 path, f"offset {last} is beyond {last_allowed}, the last offset that the segment can have", position
             )
         if first > expected:
-            producers.see_gap()
+            producers.note_gap()
         if not faults:
-            producers.see(batch)
+            producers.add_batch(batch)
         if batch.magic >= 2:
-            self._epochs.see(path, position, batch.partition_leader_epoch, first, last)
+            self._epochs.add_batch(path, position, batch.partition_leader_epoch, first, last)
         if offset_index is not None:
-            offset_index.see(position, first, last)
+            offset_index.add_batch(position, first, last)
         if time_index is not None:
-            time_index.see(first, last, batch.max_timestamp)
+            time_index.add_batch(first, last, batch.max_timestamp)
         self._next_offset = last + 1
 
     def _check_tail(self, segment: SegmentFiles, tail: Tail, is_active: bool, may_be_unfinished: bool) -> None:
@@ -206,21 +206,21 @@ class PartitionCheck:
             if self._files.exists(segment.log_path):
                 producers.end_segment(path, None, may_be_unfinished=may_be_unfinished)
             else:  # a running broker deleted both files
-                producers.pass_over_index()
+                producers.skip_index()
             return
         try:
             entries: Iterable[AbortedTransaction] = TransactionIndex(self._files, path, exists=True).entries()
         except CorruptIndexError as error:
             self._found.add(path, str(error).removeprefix(f"{path} "))
-            producers.pass_over_index()
+            producers.skip_index()
             return
         except FileNotFoundError:  # a running broker deleted it
-            producers.pass_over_index()
+            producers.skip_index()
             return
         for entry in entries:
             if not segment.base_offset <= entry.last_offset <= last_allowed:
                 self._found.add(path, f"offset {entry.last_offset} is not in the segment")
-                producers.pass_over_index()
+                producers.skip_index()
                 return
         producers.end_segment(path, list(entries), may_be_unfinished=may_be_unfinished)
 

@@ -21,7 +21,7 @@ from .fault import Findings
 
 
 @dataclass(slots=True)
-class _Seen:
+class _ProducerInLog:
     """A producer as the batches so far show it: its last batch in its epoch, and its open transaction."""
 
     epoch: int
@@ -38,7 +38,7 @@ class ProducerCheck:
         self._files = files
         self._snapshots = dict(snapshots)
         self._found = found
-        self._producers: dict[int, _Seen] = {}
+        self._producers: dict[int, _ProducerInLog] = {}
         self._has_gaps = False
         self._aborted: list[AbortedTransaction] = []
         """Aborted transactions with a marker in the current segment and records in the log."""
@@ -48,13 +48,13 @@ class ProducerCheck:
         Compaction removes the records before the marker.
         """
 
-    def see_gap(self) -> None:
+    def note_gap(self) -> None:
         """Note that offsets are missing, possibly with markers: by compaction, or deleted by a running broker."""
         self._has_gaps = True
         for seen in self._producers.values():
             seen.open_since = NO_OFFSET
 
-    def see(self, batch: RecordBatch) -> None:
+    def add_batch(self, batch: RecordBatch) -> None:
         """Take the next batch, which has a valid checksum."""
         self._compare_snapshots(batch.base_offset)
         if batch.producer_id < 0:
@@ -68,7 +68,7 @@ class ProducerCheck:
         seen = self._producers.get(batch.producer_id)
         if seen is None or seen.epoch != update.producer_epoch:
             open_since = NO_OFFSET if seen is None else seen.open_since
-            seen = self._producers[batch.producer_id] = _Seen(update.producer_epoch, open_since=open_since)
+            seen = self._producers[batch.producer_id] = _ProducerInLog(update.producer_epoch, open_since=open_since)
         if isinstance(update, EndMarker):
             if update.is_abort:
                 self._abort_markers[update.offset] = update.producer_id
@@ -110,7 +110,7 @@ class ProducerCheck:
             if markers.get(known.last_offset) != known.producer_id:
                 self._found.add(path, f"has the {_text(known)}, which is not in the log")
 
-    def pass_over_index(self) -> None:
+    def skip_index(self) -> None:
         """Skip the segment's transaction index, which cannot be compared. The reason was reported already."""
         self._aborted.clear()
         self._abort_markers.clear()
