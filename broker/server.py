@@ -183,8 +183,7 @@ class BrokerServer:
         await self._tasks.ended()
         if self._listeners is not None:
             await self._listeners.gone()
-        # Cancelled tasks end in the next iteration of the loop; connections to other brokers that were being opened or
-        # awaited, a few iterations later.
+        # Cancelled tasks and half-open connections end in the next few iterations of the loop.
         for _ in range(_LOOP_ITERATIONS_TO_CLOSE):
             await asyncio.sleep(0)
 

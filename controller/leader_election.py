@@ -54,8 +54,11 @@ def elect_when_offline(
     unclean_allowed: bool,
     marks_recovery: bool = True,
 ) -> Election:
-    """For a partition without live leader: the first live replica in the ISR, else, where that is allowed, the first
-    live one at all; then records may be lost and the partition is RECOVERING, if that is to be marked."""
+    """For a partition without a live leader: the first live replica in the ISR.
+
+    If there is none and ``unclean_allowed``, the first live replica leads. Then records may be lost, and the partition
+    is RECOVERING if ``marks_recovery``.
+    """
     live = tuple(filter(is_online, assignment.replicas))
     in_sync = [replica for replica in live if replica in current.isr]
     if in_sync:

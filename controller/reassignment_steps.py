@@ -9,8 +9,7 @@ and which of them are being added and removed. The steps for a partition on 1, 2
     4,5,6,1,2,3      4,5,6    1,2,3     1       1,2,3,4,5,6   the last one has caught up: phase B
     4,5,6,1,2,3      4,5,6    1,2,3     4       1,2,3,4,5,6
     4,5,6,1,2,3      4,5,6    1,2,3     4       4,5,6         the old replicas are stopped and deleted
-    4,5,6                               4       4,5,6         the node is written last, because only it lists the old
-    ones
+    4,5,6                               4       4,5,6         the node is written last
 
 Cancelling a move means moving back. The topic cannot be deleted during a move.
 """

@@ -1,13 +1,10 @@
 """The metadata tree in ZooKeeper, through kazoo: one object is one session.
 
-kazoo's thread posts everything (results, watches, session states) to the event loop, in order, where it is handled.
-kazoo differs from the guarantees of `MetadataStore`; this store corrects that:
-
-- kazoo forgets watches with each connection. `session_watches.py` keeps them. After a reconnection each is set again by
-  a read that reveals missed changes, before any waiting operation is sent.
-- kazoo repeats operations of a lost connection on the next one, and opens a new session after an expiry. Here the first
-  sign of a lost connection fails all pending writes, and an expired session is not connected again.
-- Operations beyond ``zookeeper.max.in.flight.requests`` wait here.
+kazoo's thread posts results, watches and session states to the event loop. Where kazoo differs from `MetadataStore`:
+it forgets watches with each connection, so `session_watches.py` keeps them, and a read sets each again and reveals
+missed changes, before waiting operations are sent. It repeats operations of a lost connection and replaces an expired
+session; here a lost connection fails all pending writes, and an expired session ends. Operations beyond
+``zookeeper.max.in.flight.requests`` wait here.
 """
 
 import asyncio
@@ -16,7 +13,7 @@ import threading
 from asyncio import Future
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,6 +22,7 @@ from kazoo.client import KazooState
 from kazoo.protocol.states import KeeperState, WatchedEvent, ZnodeStat
 
 from .guard_supervisor import GuardSupervisor
+from .loop_calls import LoopCalls
 from .metadata_store import (
     ANY_VERSION,
     ConnectionLossError,
@@ -50,6 +48,7 @@ from .session_guard import SessionGuard
 from .session_watches import SessionWatches
 from .zookeeper_connection import KazooHandler, new_client
 from .zookeeper_operations import EVENT_TYPES, KazooOperations, error_of, stat_of
+from .zookeeper_request import PENDING, ZooKeeperRequest
 from .zookeeper_settings import ZooKeeperSettings
 
 __all__ = ["ZooKeeperStore"]
@@ -58,23 +57,7 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-_PENDING = object()
 _KILL_GRACE_S = 1.0
-
-
-@dataclass(slots=True, eq=False)
-class _Request:
-    """``ask`` starts the request in kazoo. A request refused here has an outcome at once."""
-
-    path: str | None
-    ask: Callable[[], Any]
-    result_of: Callable[[Any], Any]
-    future: "Future[Any] | None"
-    outcome: Any = _PENDING
-    is_read: bool = False
-    """Whether it is repeated when its connection breaks."""
-    takes_missing: bool = False
-    """Whether ``result_of`` is called with None when the node does not exist."""
 
 
 class ZooKeeperStore(MetadataStore):
@@ -84,6 +67,7 @@ class ZooKeeperStore(MetadataStore):
         self._settings = settings
         self._words = KazooOperations(settings)
         self._loop = asyncio.get_running_loop()
+        self._post = LoopCalls(self._loop).post
         self._handler = KazooHandler(settings, on_mistrust=lambda: self._post(self._server_mistrusted))
         self._client = new_client(settings, self._handler)
         self._session_id = 0
@@ -92,15 +76,13 @@ class ZooKeeperStore(MetadataStore):
         self._opened: Future[None] = self._loop.create_future()
         self._is_connected = False
         self._end: MetadataStoreError | None = None
-        self._waiting: deque[_Request] = deque()
-        self._asked: deque[_Request] = deque()
+        self._waiting: deque[ZooKeeperRequest] = deque()
+        self._asked: deque[ZooKeeperRequest] = deque()
         self._all_answered: Future[None] | None = None
         self._watches = SessionWatches()
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._guard: GuardSupervisor | None = None
         # Between kazoo's thread and the loop
-        self._inbox: list[Callable[[], None]] = []
-        self._inbox_lock = threading.Lock()
         self._asking_lock = threading.Lock()
         """Locked until kazoo knows the callback of a request. A result may arrive before that, from the loop's thread;
         meanwhile no watch may report a later change, because its owner would not be known yet."""
@@ -322,14 +304,14 @@ class ZooKeeperStore(MetadataStore):
         *,
         sequential: bool = False,
         check: Callable[[], None] | None = None,
-        outcome: Any = _PENDING,
+        outcome: Any = PENDING,
         is_read: bool = False,
     ) -> "Future[Result]":
         future: Future[Result] = self._loop.create_future()
         if self._end is not None:
             future.set_exception(self._end)
             return future
-        request = _Request(path, ask, result_of, future, outcome, is_read)
+        request = ZooKeeperRequest(path, ask, result_of, future, outcome, is_read)
         try:
             if path is not None:
                 check_path(path, sequential=sequential)
@@ -346,7 +328,7 @@ class ZooKeeperStore(MetadataStore):
         while self._is_connected and self._waiting and len(self._asked) < self._settings.max_in_flight:
             request = self._waiting.popleft()
             self._asked.append(request)
-            if request.outcome is _PENDING:
+            if request.outcome is PENDING:
                 with self._asking_lock:
                     request.ask().rawlink(partial(self._on_kazoo_result, request))
             else:
@@ -355,8 +337,8 @@ class ZooKeeperStore(MetadataStore):
         if is_idle and self._all_answered is not None:
             _settle(self._all_answered)
 
-    def _answered(self, request: _Request, outcome: Any) -> None:
-        if request.outcome is not _PENDING:
+    def _answered(self, request: ZooKeeperRequest, outcome: Any) -> None:
+        if request.outcome is not PENDING:
             return  # it already failed with its connection
         if isinstance(outcome, kazoo_errors.ConnectionLoss | kazoo_errors.ConnectionClosedError):
             self._is_connected = False  # kazoo's event follows, and settles all pending requests
@@ -366,10 +348,10 @@ class ZooKeeperStore(MetadataStore):
         self._pump()
 
     def _complete_answered(self) -> None:
-        while self._asked and self._asked[0].outcome is not _PENDING:
+        while self._asked and self._asked[0].outcome is not PENDING:
             self._complete(self._asked.popleft())
 
-    def _complete(self, request: _Request) -> None:
+    def _complete(self, request: ZooKeeperRequest) -> None:
         try:
             outcome = request.outcome
             if request.takes_missing and isinstance(outcome, kazoo_errors.NoNodeError):
@@ -386,14 +368,14 @@ class ZooKeeperStore(MetadataStore):
 
     def _settle_asked(self) -> None:
         """After a lost connection: fail pending writes, and queue pending reads before the other requests."""
-        again: list[_Request] = []
+        again: list[ZooKeeperRequest] = []
         while self._asked:
             request = self._asked.popleft()
-            if request.is_read and request.outcome is _PENDING:
+            if request.is_read and request.outcome is PENDING:
                 again.append(replace(request))  # a new object: results of the old one are ignored
                 request.outcome = None
                 continue
-            if request.outcome is _PENDING:
+            if request.outcome is PENDING:
                 request.outcome = ConnectionLossError(request.path, "the connection broke before the response")
             self._complete(request)
         self._waiting.extendleft(reversed(again))
@@ -402,16 +384,16 @@ class ZooKeeperStore(MetadataStore):
         self._fail(self._asked, error)
         self._fail(self._waiting, error)
 
-    def _fail(self, requests: deque[_Request], error: MetadataStoreError) -> None:
+    def _fail(self, requests: deque[ZooKeeperRequest], error: MetadataStoreError) -> None:
         while requests:
             request = requests.popleft()
-            if request.outcome is _PENDING:
+            if request.outcome is PENDING:
                 request.outcome = error
             self._complete(request)
 
     # -- on kazoo's thread: everything is posted to the loop
 
-    def _on_kazoo_result(self, request: _Request, result: Any) -> None:
+    def _on_kazoo_result(self, request: ZooKeeperRequest, result: Any) -> None:
         outcome = result.value if result.successful() else result.exception
         self._post(partial(self._answered, request, outcome))
 
@@ -430,23 +412,7 @@ class ZooKeeperStore(MetadataStore):
             is_refused = self._client.client_state == KeeperState.AUTH_FAILED
             self._post(partial(self._lost, is_refused))
 
-    def _post(self, call: Callable[[], object]) -> None:
-        with self._inbox_lock:
-            is_first = not self._inbox
-            self._inbox.append(call)  # type: ignore[arg-type]
-        if is_first:
-            try:
-                self._loop.call_soon_threadsafe(self._take_inbox)
-            except RuntimeError:
-                return  # the loop is closed
-
     # -- on the loop
-
-    def _take_inbox(self) -> None:
-        with self._inbox_lock:
-            calls, self._inbox = self._inbox, []
-        for call in calls:
-            call()
 
     def _connected(self) -> None:
         if self._end is not None:
@@ -517,16 +483,16 @@ class ZooKeeperStore(MetadataStore):
         for watch in self._watches.take(event):
             tell(self._loop, watch, event)
 
-    def _arming_again(self) -> list[_Request]:
+    def _arming_again(self) -> list[ZooKeeperRequest]:
         requests = []
         for path in self._watches.data_paths:
             ask = partial(self._client.exists_async, self._words.real(path), watch=self._on_kazoo_watch)
-            requests.append(_Request(path, ask, partial(self._armed_data, path), None))
+            requests.append(ZooKeeperRequest(path, ask, partial(self._armed_data, path), None))
         for path in self._watches.children_paths:
             ask = partial(
                 self._client.get_children_async, self._words.real(path), self._on_kazoo_watch, include_data=True
             )
-            requests.append(_Request(path, ask, partial(self._armed_children, path), None, takes_missing=True))
+            requests.append(ZooKeeperRequest(path, ask, partial(self._armed_children, path), None, takes_missing=True))
         return requests
 
     def _armed_data(self, path: str, answer: ZnodeStat | None) -> None:
