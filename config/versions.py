@@ -1,8 +1,8 @@
-"""The protocol versions between brokers that Kafka 3.9 knows (``MetadataVersion``, "IBP")."""
+"""The versions of the inter-broker protocol that Kafka 3.9 knows (``MetadataVersion``, IBP)."""
 
 from .values import BadValueError, Value
 
-# Release, and how many intermediate versions (IV0 …) it had; 0: the release's name alone.
+# Each release with the number of its intermediate versions (IV0 …); 0: only the name of the release.
 _RELEASES = (
     *(("0.8.0", 0), ("0.8.1", 0), ("0.8.2", 0), ("0.9.0", 0), ("0.10.0", 2), ("0.10.1", 3), ("0.10.2", 1)),
     *(("0.11.0", 3), ("1.0", 1), ("1.1", 1), ("2.0", 2), ("2.1", 3), ("2.2", 2), ("2.3", 2), ("2.4", 2), ("2.5", 1)),
@@ -34,7 +34,7 @@ def metadata_version(text: str) -> str:
 
 
 def is_at_least(version: str, other: str) -> bool:
-    """Whether a version, in any of its spellings, is the other or a later one."""
+    """Whether ``version`` is ``other`` or a later version, in any spelling."""
     return METADATA_VERSIONS.index(metadata_version(version)) >= METADATA_VERSIONS.index(metadata_version(other))
 
 

@@ -65,7 +65,7 @@ class ZooKeeperStore(MetadataStore):
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         self._settings = settings
-        self._words = KazooOperations(settings)
+        self._kazoo = KazooOperations(settings)
         self._loop = asyncio.get_running_loop()
         self._post = LoopCalls(self._loop).post
         self._handler = KazooHandler(settings, on_mistrust=lambda: self._post(self._server_mistrusted))
@@ -122,12 +122,12 @@ class ZooKeeperStore(MetadataStore):
         return store
 
     async def _ensure_root(self) -> None:
-        if not self._words.root:
+        if not self._kazoo.root:
             return
-        root, self._words.root = self._words.root, ""
+        root, self._kazoo.root = self._kazoo.root, ""
         if await self.exists(root) is None:
             await ensure(self, root)
-        self._words.root = root
+        self._kazoo.root = root
 
     @property
     def session_id(self) -> int:
@@ -143,12 +143,12 @@ class ZooKeeperStore(MetadataStore):
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
     ) -> "Future[str]":
-        real = self._words.real(path)
-        acl = self._words.acl_of(path)
+        real = self._kazoo.real(path)
+        acl = self._kazoo.acl_of(path)
         return self._start(
             path,
             lambda: self._client.create_async(real, bytes(data), acl, ephemeral=ephemeral, sequence=sequential),
-            self._words.path_of,
+            self._kazoo.path_of,
             sequential=sequential,
         )
 
@@ -159,7 +159,7 @@ class ZooKeeperStore(MetadataStore):
                 self._watches.watch_data(path, watch, stat)
             return answer[0] or b"", stat
 
-        real, told = self._words.real(path), self._told_if(watch)
+        real, told = self._kazoo.real(path), self._told_if(watch)
         return self._start(path, lambda: self._client.get_async(real, watch=told), result_of, is_read=True)
 
     def exists(self, path: str, watch: Watch | None = None) -> "Future[Stat | None]":
@@ -169,7 +169,7 @@ class ZooKeeperStore(MetadataStore):
                 self._watches.watch_data(path, watch, stat)
             return stat
 
-        real, told = self._words.real(path), self._told_if(watch)
+        real, told = self._kazoo.real(path), self._told_if(watch)
         return self._start(path, lambda: self._client.exists_async(real, watch=told), result_of, is_read=True)
 
     def children(self, path: str, watch: Watch | None = None) -> "Future[list[str]]":
@@ -178,7 +178,7 @@ class ZooKeeperStore(MetadataStore):
                 self._watches.watch_children(path, watch, stat_of(answer[1]))
             return sorted(answer[0])
 
-        real, told = self._words.real(path), self._told_if(watch)
+        real, told = self._kazoo.real(path), self._told_if(watch)
         return self._start(
             path,
             lambda: self._client.get_children_async(real, watch=told, include_data=True),
@@ -187,11 +187,11 @@ class ZooKeeperStore(MetadataStore):
         )
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> "Future[Stat]":
-        real = self._words.real(path)
+        real = self._kazoo.real(path)
         return self._start(path, lambda: self._client.set_async(real, bytes(data), version), stat_of)
 
     def delete(self, path: str, version: int = ANY_VERSION) -> "Future[None]":
-        real = self._words.real(path)
+        real = self._kazoo.real(path)
 
         def refuse_root() -> None:
             if path == "/":
@@ -206,7 +206,7 @@ class ZooKeeperStore(MetadataStore):
 
         def ask() -> Any:
             transaction = self._client.transaction()
-            transaction.operations += [self._words.as_kazoo(operation) for operation in operations]
+            transaction.operations += [self._kazoo.as_kazoo(operation) for operation in operations]
             return transaction.commit_async()
 
         def check() -> None:
@@ -217,7 +217,7 @@ class ZooKeeperStore(MetadataStore):
                     error.operation_index = index
                     raise
 
-        return self._start(None, ask, lambda answer: self._words.multi_result(operations, answer), check=check)
+        return self._start(None, ask, lambda answer: self._kazoo.multi_result(operations, answer), check=check)
 
     def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
         self._listeners.append(listener)
@@ -477,7 +477,7 @@ class ZooKeeperStore(MetadataStore):
         return None if watch is None else self._on_kazoo_watch
 
     def _on_watch_event(self, kazoo_type: str, real: str) -> None:
-        self._deliver(WatchEvent(EVENT_TYPES[kazoo_type], self._words.path_of(real)))
+        self._deliver(WatchEvent(EVENT_TYPES[kazoo_type], self._kazoo.path_of(real)))
 
     def _deliver(self, event: WatchEvent) -> None:
         for watch in self._watches.take(event):
@@ -486,11 +486,11 @@ class ZooKeeperStore(MetadataStore):
     def _arming_again(self) -> list[ZooKeeperRequest]:
         requests = []
         for path in self._watches.data_paths:
-            ask = partial(self._client.exists_async, self._words.real(path), watch=self._on_kazoo_watch)
+            ask = partial(self._client.exists_async, self._kazoo.real(path), watch=self._on_kazoo_watch)
             requests.append(ZooKeeperRequest(path, ask, partial(self._armed_data, path), None))
         for path in self._watches.children_paths:
             ask = partial(
-                self._client.get_children_async, self._words.real(path), self._on_kazoo_watch, include_data=True
+                self._client.get_children_async, self._kazoo.real(path), self._on_kazoo_watch, include_data=True
             )
             requests.append(ZooKeeperRequest(path, ask, partial(self._armed_children, path), None, takes_missing=True))
         return requests

@@ -1,1 +1,1 @@
-"""`pybroker container`: a broker in a container, configured by KAFKA_* variables."""
+"""`pybroker container`: runs a broker in a container, with settings from KAFKA_* variables."""

@@ -1,1 +1,1 @@
-"""`pybroker log`: prints, checks and sums up log directories."""
+"""`pybroker log`: prints, checks and summarises log directories."""

@@ -1,7 +1,7 @@
-"""How what stands in the files of a log is printed: a line for each fact.
+"""The text format of ``pybroker log dump``: one line for each batch, record or entry.
 
-`TextFormat` prints what Kafka's DumpLogSegments 3.9 prints, to the blank, since scripts take those lines apart;
-for files that Kafka's tool does not know, lines of the same kind. `json_lines.py` is the other format.
+`TextFormat` prints exactly what Kafka's DumpLogSegments 3.9 prints, because scripts parse those lines. Files that
+Kafka's tool does not read are printed in the same style. `json_lines.py` is the other format.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _TIMESTAMP_TYPES = {
 }
 
 Checksum = tuple[int, int]
-"""(stored, computed), of a record in magic 0 or 1."""
+"""The stored and the computed checksum of a record in magic 0 or 1."""
 
 
 class DumpFormat(Protocol):
-    """Each method returns a line, or None where this format has none."""
+    """A format. Each method returns a line, or None when the format has none."""
 
     def file_begin(self, path: str) -> str | None: ...
     def log_begin(self, base_offset: int) -> str | None: ...
@@ -56,11 +56,11 @@ class DumpFormat(Protocol):
 
 
 class TextFormat:
-    """Kafka's lines.
+    """The format of Kafka's tool.
 
     Args:
-        with_metadata: print of a record its offset, time, sizes and so on.
-        with_data: print of a record its key and value.
+        with_metadata: print the offset, time, sizes and so on of each record.
+        with_data: print the key and value of each record.
     """
 
     def __init__(self, *, with_metadata: bool = True, with_data: bool = True) -> None:
@@ -102,7 +102,7 @@ class TextFormat:
             key, value = _shown(record, decoded)
             if key is not None:
                 line += f"{mark}key: {key}"
-            if value is not None:  # without metadata and key, Kafka leaves its mark out
+            if value is not None:  # without metadata and key, Kafka leaves out the mark
                 line += f" payload: {value}"
         return line
 
@@ -115,7 +115,7 @@ class TextFormat:
             text += f" sequence: {record.sequence} headerKeys: [{','.join(name for name, _ in record.headers)}]"
         if checksum is not None:
             stored, computed = checksum
-            text += f" isValid: {_bool(stored == computed)} crc: {stored}}}"  # the brace is Kafka's
+            text += f" isValid: {_bool(stored == computed)} crc: {stored}}}"  # Kafka prints this brace
         if batch.is_control:
             text += "".join(f" {name}: {value}" for name, value in control_facts(record).items())
         return text
@@ -164,18 +164,18 @@ class TextFormat:
 
 
 def timestamp_type_name(batch: RecordBatch) -> str:
-    """Kafka's name for who set the timestamps."""
+    """Kafka's name of the timestamp type."""
     return _TIMESTAMP_TYPES[batch.timestamp_type]
 
 
 def codec_name(batch: RecordBatch) -> str:
-    """Kafka's name of the codec; for one that Kafka does not have, its number."""
+    """Kafka's name of the codec, or its number if Kafka does not know it."""
     codec = CODEC_OF_ID[batch.attributes & 7]
     return f"unknown({batch.attributes & 7})" if codec is None else codec.name.lower()
 
 
 def control_facts(record: Record) -> dict[str, str | int]:
-    """What a control record says, by Kafka's names. Raises InvalidRecordError."""
+    """The fields of a control record, by Kafka's names. Raises InvalidRecordError."""
     marker = decode_marker(record)
     if marker is not None:
         return {
@@ -200,7 +200,7 @@ def _decoded_text(data: bytes | None) -> str | None:
 
 
 def _replace_as_java_does(error: UnicodeError) -> tuple[str, int]:
-    """One sign for what is no UTF-8; the bytes of a surrogate are one such thing in Java, each its own in Python."""
+    """One U+FFFD for each sequence that is not UTF-8; Java counts the bytes of a surrogate as one, Python each byte."""
     assert isinstance(error, UnicodeDecodeError)
     first, *following = error.object[error.start : error.start + 3]
     if first == 0xED and following and 0xA0 <= following[0] <= 0xBF:

@@ -1,1 +1,1 @@
-"""Clusters of broker processes on this machine, for trials and tests."""
+"""Clusters of broker processes on one machine, for tests and experiments."""
