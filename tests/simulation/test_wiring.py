@@ -124,7 +124,7 @@ IN_A_SIMULATED_BROKER = {
     "broker/network/local_peers.py": {"socket.socket"},  # of `congestion_control_that_paces`, a default
     "broker/network/known_hosts.py": {"time.monotonic"},  # a default, for look-ups of limits by host name
     "broker/network/settings.py": {"socket.getaddrinfo"},  # for limits by address, of which a simulation has none
-    "broker/server.py": {"socket.gethostname"},  # of a listener without a host
+    "broker/metadata/registered_endpoints.py": {"socket.gethostname"},  # of a listener without a host
     "storage/log/inline_append.py": {"time.perf_counter"},  # a default
     "storage/store/log_store.py": {"time.perf_counter"},  # a default
     "storage/log/retention_rules.py": {"datetime.UTC", "datetime.datetime"},  # how a time is written
