@@ -190,27 +190,26 @@ class Dispatcher:
     def _encode(
         self, route: Route, request: Request, message: Any, response: Message | EncodedResponse
     ) -> list[ReplyPart]:
+        """Header and body. Every response is encoded here, and says here for how long its client is throttled."""
+        if route.header is PLAIN_RESPONSE_HEADER:
+            header = PLAIN_RESPONSE_HEADER.pack(request.correlation_id)
+        else:
+            header = FLEXIBLE_RESPONSE_HEADER.pack(request.correlation_id, 0)
+        if isinstance(response, EncodedResponse):
+            return [header, response.encode_body(request.throttle_time_ms)]
         if route.codec is not None and isinstance(message, route.request_type):
             route.codec.learn(request, message, response)
         try:
-            return encode_response(route, request, response)
+            return [header, *encode_message(route, request.throttle_time_ms, response)]
         except EncodeError as error:
             failed = self._failure(route, request, message, error)
-            return encode_response(route, request, failed)
+            return [header, *encode_message(route, request.throttle_time_ms, failed)]
 
 
-def encode_response(route: Route, request: Request, response: Message | EncodedResponse) -> list[ReplyPart]:
-    """Header and body. Every response is encoded here, and is told here for how long its client is throttled."""
-    if route.header is PLAIN_RESPONSE_HEADER:
-        header = PLAIN_RESPONSE_HEADER.pack(request.correlation_id)
-    else:
-        header = FLEXIBLE_RESPONSE_HEADER.pack(request.correlation_id, 0)
-    throttle_time_ms = request.throttle_time_ms
-    if isinstance(response, EncodedResponse):
-        return [header, response.encode_body(throttle_time_ms)]
+def encode_message(route: Route, throttle_time_ms: int, response: Any) -> list[ReplyPart]:
     if throttle_time_ms and route.has_throttle_time:
-        response.throttle_time_ms = throttle_time_ms  # type: ignore[attr-defined]
-    return [header, *encode_parts(response, route.version)]  # type: ignore[list-item]
+        response.throttle_time_ms = throttle_time_ms
+    return encode_parts(response, route.version)  # type: ignore[return-value]
 
 
 def too_new_api_versions(request: Request) -> list[ReplyPart]:

@@ -109,7 +109,10 @@ class Produce:
             ),
             single.settle,
         )
-        return single.response()
+        result = single.result
+        if result is None:
+            return single.later()
+        return single.response(result) if result.error else single
 
     def _append_all(
         self, context: RequestContext, request: ProduceRequest | SingleBatchRequest
@@ -168,36 +171,35 @@ class Produce:
 class _SingleAppend(EncodedResponse):
     """The append of a request with one batch, and the response to it if there is no error."""
 
-    __slots__ = ("_context", "_future", "_handler", "_request", "_result")
+    __slots__ = ("_context", "_future", "_handler", "_request", "result")
 
     def __init__(self, handler: Produce, context: RequestContext, request: SingleBatchRequest) -> None:
         self._handler = handler
         self._context = context
         self._request = request
-        self._result: AppendResult | None = None
         self._future: asyncio.Future[ProduceResponse | EncodedResponse] | None = None
+        self.result: AppendResult | None = None
 
     def settle(self, result: AppendResult) -> None:
         """The append is done."""
-        self._result = result
+        self.result = result
         if self._future is not None and not self._future.done():
-            self._future.set_result(self._message(result) if result.error else self)
+            self._future.set_result(self.response(result))
 
-    def response(self) -> ProduceResponse | EncodedResponse | Awaitable[ProduceResponse | EncodedResponse]:
-        """The response when the append is done, else a future of it."""
-        result = self._result
-        if result is not None:
-            return self._message(result) if result.error else self
+    def later(self) -> "asyncio.Future[ProduceResponse | EncodedResponse]":
+        """A future of the response to an append that is not done yet."""
         self._future = asyncio.get_running_loop().create_future()
         return self._future
 
-    def encode_body(self, throttle_time_ms: int) -> bytes:
-        assert self._result is not None
-        template, partition, _ = self._request
-        return template.response(partition, self._result, throttle_time_ms)
+    def response(self, result: AppendResult) -> ProduceResponse | EncodedResponse:
+        if result.error:
+            return _Response(self._handler, self._context, self._request.acks).of_single(self._request, result)
+        return self
 
-    def _message(self, result: AppendResult) -> ProduceResponse:
-        return _Response(self._handler, self._context, self._request.acks).of_single(self._request, result)
+    def encode_body(self, throttle_time_ms: int) -> bytes:
+        assert self.result is not None
+        template, partition, _ = self._request
+        return template.response(partition, self.result, throttle_time_ms)
 
 
 class _Response:
