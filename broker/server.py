@@ -1,13 +1,11 @@
 """Builds the parts of a broker, and starts and stops them in order.
 
-start: lock the log directories ► open the metadata store ► find the broker id ► load the logs ► bind the listeners
+start: lock the directories ► open the metadata store ► find the broker id ► load the logs ► bind the listeners
        ► register, take part in the controller election ► become leader ► accept connections
-stop:  hand over leadership ► close the links to other brokers ► close the connections ► stop the coordinators
-       ► leave the cluster ► write checkpoints, close the logs ► close the store ► end the threads ► release the locks
+stop:  hand over leadership ► close the links ► close the connections ► stop the coordinators ► leave the cluster
+       ► write checkpoints, close the logs ► close the store ► end the threads ► release the locks
 kill:  as a crash would: reset the connections, drop work in progress, write nothing, release the locks
-
-Each part registers how it is closed and how it is killed where it is made; a part that is made later ends earlier.
-`Lifecycle` lets a stop or a kill come at any moment.
+Each part registers how it is closed and killed where it is made; parts made later end earlier (see `Lifecycle`).
 """
 
 import asyncio

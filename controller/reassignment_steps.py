@@ -1,18 +1,4 @@
-"""Moves partitions to other replicas (KIP-455, Kafka's onPartitionReassignment).
-
-The topic's node records the move, so that the next controller can continue: all replicas, those of the target first,
-and which of them are being added and removed. The steps for a partition on 1, 2, 3 that moves to 4, 5, 6:
-
-    replicas         adding   removing  leader  ISR
-    1,2,3                               1       1,2,3
-    4,5,6,1,2,3      4,5,6    1,2,3     1       1,2,3         the new replicas fetch: phase A
-    4,5,6,1,2,3      4,5,6    1,2,3     1       1,2,3,4,5,6   the last one has caught up: phase B
-    4,5,6,1,2,3      4,5,6    1,2,3     4       1,2,3,4,5,6
-    4,5,6,1,2,3      4,5,6    1,2,3     4       4,5,6         the old replicas are stopped and deleted
-    4,5,6                               4       4,5,6         the node is written last
-
-Cancelling a move means moving back. The topic cannot be deleted during a move.
-"""
+"""Moves partitions to other replicas (KIP-455, Kafka's onPartitionReassignment)."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +23,21 @@ logger = logging.getLogger(__name__)
 
 
 class ReassignmentSteps:
-    """Called within the controller's events only."""
+    """Called within the controller's events only.
+
+    The topic's node records the move, so that the next controller can continue: all replicas, those of the target
+    first, and which of them are being added and removed. The steps for a partition on 1, 2, 3 that moves to 4, 5, 6:
+
+        replicas         adding   removing  leader  ISR
+        1,2,3                               1       1,2,3
+        4,5,6,1,2,3      4,5,6    1,2,3     1       1,2,3         the new replicas fetch: phase A
+        4,5,6,1,2,3      4,5,6    1,2,3     1       1,2,3,4,5,6   the last one has caught up: phase B
+        4,5,6,1,2,3      4,5,6    1,2,3     4       1,2,3,4,5,6
+        4,5,6,1,2,3      4,5,6    1,2,3     4       4,5,6         the old replicas are stopped and deleted
+        4,5,6                               4       4,5,6         the node is written last
+
+    Cancelling a move means moving back. The topic cannot be deleted during a move.
+    """
 
     def __init__(
         self,

@@ -1,15 +1,7 @@
 """The interface of the metadata tree, with ZooKeeper's semantics.
 
 `embedded_store.py` stores the tree in SQLite for one broker, `zookeeper_store.py` in ZooKeeper for many; simulations
-use a model in memory. All pass the same tests (`tests/support/in_process/metadata_store_suite.py`). Guarantees:
-
-- Operations run, and return their results, in the order in which they were started. To save round trips and commits,
-  start several before awaiting the first.
-- The result of a write comes when it is durable. (On a full disk the embedded store accepts writes of a broker's start
-  until `start_is_over`; the next start would write the same.)
-- A watch fires once, as a plain call on the event loop, before the results of the operation that caused it and of later
-  operations. So a caller that has read new data has been told about the change.
-- Versions, zxids and sequence numbers have the meaning they have in ZooKeeper (`Stat`).
+use a model in memory. All pass the same tests (`tests/support/in_process/metadata_store_suite.py`).
 """
 
 import abc
@@ -247,6 +239,16 @@ class MetadataStore(abc.ABC):
 
     Methods are called on the event loop only. Each starts an operation and returns a future of its result at once; the
     future fails with a `MetadataStoreError`.
+
+    Guarantees:
+
+    - Operations run, and return their results, in the order in which they were started. To save round trips and
+      commits, start several before awaiting the first.
+    - The result of a write comes when it is durable. (On a full disk the embedded store accepts writes of a broker's
+      start until `start_is_over`; the next start would write the same.)
+    - A watch fires once, as a plain call on the event loop, before the results of the operation that caused it and of
+      later operations. So a caller that has read new data has been told about the change.
+    - Versions, zxids and sequence numbers have the meaning they have in ZooKeeper (`Stat`).
     """
 
     @property
