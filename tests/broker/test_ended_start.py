@@ -38,7 +38,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def settings(written: Path, tmp_path: Path) -> dict[str, str | float]:
-    """Of a broker that has something to come back to, on a port that nobody else is given meanwhile."""
+    """Settings of a broker with existing data, on a port reserved for it."""
     directory = shutil.copytree(written, tmp_path / "data")
     return {
         "listeners": f"PLAINTEXT://127.0.0.1:{free_port()}",
@@ -175,7 +175,7 @@ def test_a_start_may_end_wherever_it_waits(
 
 
 def test_a_kill_leaves_no_timers(settings: dict[str, str | float]) -> None:
-    """Of what the broker does again and again."""
+    """The broker's periodic tasks."""
     intervals = (
         "log.initial.task.delay.ms",
         "log.retention.check.interval.ms",

@@ -40,7 +40,7 @@ def client_of(server: BrokerServer) -> WireClient:
 
 
 async def produced(client: WireClient, topic: str) -> ErrorCode:
-    """What comes of a record, once somebody leads."""
+    """The error code of a produce, once the partition has a leader."""
     code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     while code == ErrorCode.NOT_LEADER_OR_FOLLOWER:  # as a producer does
         answer = await asyncio.to_thread(client.ask, record_for(topic), 9)

@@ -1,4 +1,4 @@
-"""What a broker makes of a data directory from which a file is gone."""
+"""Starts of a broker whose data directory lacks a file."""
 
 from pathlib import Path
 

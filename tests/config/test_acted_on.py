@@ -1,4 +1,5 @@
-"""What the table calls acted on is read somewhere: by its own name, by its topic's, or through what Config derives."""
+"""Every setting marked as acted on is read by the code: by its own name, its topic's name, or a value Config
+derives."""
 
 from pathlib import Path
 

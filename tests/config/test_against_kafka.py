@@ -25,7 +25,7 @@ DIFFERENT = {
 
 @pytest.fixture(scope="module")
 def kafka() -> dict[str, str]:
-    """What Kafka says of each case."""
+    """Kafka's verdict on each case."""
     cases = [*CASES, *DIFFERENT]
     given = "".join(base64.b64encode(text.replace(";", "\n").encode("latin-1")).decode() + "\n" for text in cases)
     command = java_command(str(FOLDER / "KafkaSettingsProbe.java"))

@@ -1,4 +1,4 @@
-"""What is set while brokers run: layers, what is refused, what a reading of the file again gives."""
+"""Dynamic settings: their layers, refused changes, and reloading the settings file."""
 
 from collections.abc import Iterator
 from pathlib import Path

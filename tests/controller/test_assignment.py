@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pybroker.controller.assignment import BrokerRack, IncompleteRacksError, assign_replicas, rack_alternated
 from pybroker.protocol.errors import InvalidPartitionsError, InvalidReplicationFactorError
 
-# What Kafka 3.9.1's AdminUtils.assignReplicasToBrokers answered: brokers 0…, partitions, factor, start, first, racks.
+# Results of Kafka 3.9.1's AdminUtils.assignReplicasToBrokers: brokers 0…, partitions, factor, start, first, racks.
 KAFKAS = [
     (5, 10, 3, 0, 0, "", {0: (0, 1, 2), 1: (1, 2, 3), 2: (2, 3, 4), 3: (3, 4, 0), 4: (4, 0, 1),
                           5: (0, 2, 3), 6: (1, 3, 4), 7: (2, 4, 0), 8: (3, 0, 1), 9: (4, 1, 2)}),

@@ -1,4 +1,4 @@
-"""What brokers answer, when they were restarted or went between the request and the answer's turn."""
+"""Responses of brokers that restarted or left before the controller handles the response."""
 
 from pathlib import Path
 

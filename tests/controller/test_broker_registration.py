@@ -117,7 +117,8 @@ async def test_skeleton_is_completed_where_a_part_is_there(tmp_path: Path) -> No
 async def test_skeleton_is_made_though_connections_break(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_carried_out: bool
 ) -> None:
-    """As they do while the servers of ZooKeeper elect one. Whether what was asked was carried out, nobody hears."""
+    """Connections break so while ZooKeeper's servers elect a leader. The client does not learn whether its operation
+    was carried out."""
     store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
     lost: list[object] = []
 

@@ -129,7 +129,7 @@ async def test_stopped_controller_frees_its_node(tmp_path: Path) -> None:
 
 
 async def test_start_waits_for_no_other_broker(plane: ControlPlane) -> None:
-    """One that is gone or out of reach, and is registered yet, would keep this one from serving."""
+    """A registered broker that cannot be reached would otherwise delay this broker's start."""
     await plane.create_topic("t", {0: (1, 3)})
     await plane.settled()
     await plane.controller.stop()

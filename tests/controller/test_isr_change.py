@@ -1,4 +1,4 @@
-"""What a leader may change of its partition, and what it is told when it may not."""
+"""Changes of a partition's ISR that a leader may make, and the errors for all others."""
 
 from collections.abc import Mapping
 from dataclasses import replace

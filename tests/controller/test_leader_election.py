@@ -1,4 +1,4 @@
-"""Who leads next."""
+"""The choice of the next leader."""
 
 from collections.abc import Callable
 

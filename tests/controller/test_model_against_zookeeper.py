@@ -49,7 +49,7 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperPro
 
 
 class Run:
-    """What one store made of the steps. zxids are compared by their order, sessions by being one's own."""
+    """One store's results of the steps. zxids are compared by order, sessions by whether they are the store's own."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store

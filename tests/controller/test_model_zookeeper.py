@@ -202,7 +202,7 @@ def test_silent_cut_is_noticed_after_two_thirds_of_the_timeout() -> None:
 
 
 async def create_three_and_lose_the_answers(zookeeper: ModelZooKeeper) -> list[str]:
-    """What the server made of three creates that were under way when the connection broke."""
+    """The outcome at the server of three creates in flight when the connection broke."""
     store = await zookeeper.open("a")
     creates = [store.create(f"/{name}") for name in "abc"]
     zookeeper.drop_connection("a")

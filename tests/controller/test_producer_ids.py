@@ -54,7 +54,7 @@ async def test_ids_are_handed_out_one_by_one_over_blocks() -> None:
 
     ids = ProducerIds(next_block)
     assert await asyncio.gather(*(ids.next() for _ in range(4))) == [5, 6, 20, 21]
-    assert len(fetched) == 2  # shared by those who waited
+    assert len(fetched) == 2  # shared by the waiting callers
 
 
 async def test_failed_fetch_of_a_block_is_reported_and_retried() -> None:

@@ -173,7 +173,7 @@ class Walk:
                 await self.start_broker(broker_id)
         await self.plane.settled()
         for _ in range(3):  # a move ends, then the ISR of its target is full
-            # Of topics that are to be deleted, too, for those wait until their partitions have moved.
+            # Includes topics marked for deletion, because they wait until their reassignments end.
             for partition in self.plane.controller.context.all_partitions:
                 await self.alter(partition, list(self.plane.controller.context.assignment(partition).replicas))
             await self.plane.settled()

@@ -51,8 +51,8 @@ def batch() -> RequestBatch:
 def test_broker_receives_leader_and_isr_then_update_metadata_then_stop_replica(
     batch: RequestBatch, additions: tuple[Addition, ...]
 ) -> None:
-    """However it was gathered. Kafka's order: who asks whom it finds in the metadata finds a leader, and who finds a
-    replica stopped is told by the same broker where the leader is."""
+    """The order does not depend on how the batch was gathered. It is Kafka's: a client finds a leader where the
+    metadata says, and a stopped replica's broker knows the new leader."""
     for add in additions:
         add(batch)
     requests = batch.take()

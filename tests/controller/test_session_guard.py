@@ -101,7 +101,7 @@ asyncio.run(main())
 
 
 def guards() -> list[psutil.Process]:
-    """Those of this process."""
+    """The guard processes of this process."""
     return [child for child in psutil.Process().children() if _is_guard(child)]
 
 

@@ -42,7 +42,7 @@ LASTING = {
 
 
 async def fill(store: MetadataStore) -> None:
-    """What lasts, what does not, what is of others."""
+    """Fill a tree with lasting, ephemeral and foreign nodes."""
     for path, data in LASTING.items():
         await store.create(path, data)
     for _ in range(3):

@@ -90,7 +90,7 @@ class TestZooKeeperStore(MetadataStoreSuite):
 
 @pytest.fixture
 async def gate(zookeeper: ZooKeeperProcess) -> AsyncIterator[TcpGate]:
-    """What lies between a store and ZooKeeper."""
+    """A TCP gate between a store and ZooKeeper."""
     gate = await TcpGate.open("127.0.0.1", zookeeper.port)
     yield gate
     await gate.close()

@@ -60,7 +60,7 @@ def compacting_run(tmp_path: Path) -> tuple[DiskHistory, int, list[Record]]:
             append_as_leader(log, batch_of(f"v{number}", key=key, **fields), 0, NOW_MS)
         log.flush(NOW_MS)
         original, synced = records_of(log), len(history)
-        # So small a map that the passes end inside segments, and a last one that compacts all there is again.
+        # The offset map is so small that passes end inside segments; a last pass compacts everything again.
         checkpoint = compact_log(log, settings=CompactionSettings(2 * SLOT_BYTES, 1.0))
         checkpoint = compact_log(log, checkpoint, settings=CompactionSettings(3 * SLOT_BYTES, 1.0))
         compact_log(log, checkpoint)

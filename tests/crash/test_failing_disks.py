@@ -125,7 +125,7 @@ def check_after_restart(root: Path, busy: BusyStore) -> None:
 
 
 def check_with_room_again(root: Path, busy: BusyStore, history: DiskHistory, fault: FullDisk, work: Work) -> None:
-    """What was full takes everything again, without a restart; and a crash after that costs nothing."""
+    """The formerly full disk takes writes again without a restart, and a later crash loses nothing."""
     fault.is_lifted = True
     refused = len(busy.refused)
     work(busy)

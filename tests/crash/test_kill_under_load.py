@@ -120,7 +120,7 @@ def retentions(client: WireClient, topics: list[str]) -> dict[str, Any]:
 
 
 class Promises:
-    """What was acknowledged before a kill. Later changes by clients may only add to it."""
+    """The operations acknowledged before a kill. Later operations may only add to them."""
 
     def __init__(self, clients: Clients) -> None:
         self.commits = {each.partition: offset for each, offset in clients.committing.committed.items()}

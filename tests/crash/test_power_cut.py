@@ -246,7 +246,7 @@ def digest(tree: Tree, promises: object) -> bytes:
 
 
 def check_state(tree: Tree, busy: BusyStore, promises: dict[TopicPartition, Promise], root: Path, note: str) -> None:
-    """What fails is left there to be looked at."""
+    """The files of a failed run stay for inspection."""
     root.mkdir()
     lay_out(tree, str(root))
     with nothing_synced():

@@ -1,4 +1,4 @@
-"""What the fuzzers' judge complains of, and what it lets pass."""
+"""Behaviour that the fuzzers' oracle reports, and behaviour that it accepts."""
 
 import pytest
 from pybroker.protocol.apis import ApiKey

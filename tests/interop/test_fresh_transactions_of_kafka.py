@@ -52,7 +52,7 @@ Seen = dict[str, tuple[int, list[Record]]]
 
 @dataclass
 class Written:
-    """What Kafka wrote and served: as written, and compacted up to an offset."""
+    """A log that Kafka wrote and served: as written, and compacted up to an offset."""
 
     data: Path
     tree: dict[str, bytes]

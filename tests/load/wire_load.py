@@ -69,7 +69,7 @@ async def produce(
         due_ns = start_ns + int((request + producer / WORKING * 2) / REQUESTS_A_SECOND * 1e9)
         await asyncio.sleep(max(0, due_ns - time.monotonic_ns()) / 1e9)
         first = request * MESSAGES_A_REQUEST
-        now_ms = int(time.time() * 1000)  # retention, which comes by after half a minute, goes by it
+        now_ms = int(time.time() * 1000)  # retention, which runs after half a minute, uses it
         batch = build_batch(
             Record(offset=index, timestamp_ms=now_ms, key=None, value=MESSAGE.pack(producer, first + index, due_ns))
             for index in range(MESSAGES_A_REQUEST)

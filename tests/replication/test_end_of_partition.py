@@ -1,4 +1,4 @@
-"""What fetchers at the end are told is one shared result, and always what reading the partition would have told."""
+"""Fetchers at the end of a partition share one result, equal to the result of reading the partition."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import product

@@ -245,7 +245,8 @@ def test_the_cache_keeps_no_trace_of_closed_sessions() -> None:
     assert len(cache._by_all) == len(cache._by_privileged) == 3
 
 
-# -- the model: who follows a session knows just what full fetches would have told -----------------------------------
+# -- the model: a session's client knows exactly what full fetches would have returned
+# -----------------------------------
 
 TOPICS = "abcd"
 Change = tuple[str, str, int]

@@ -1,4 +1,4 @@
-"""Whom a leader sends a consumer on to."""
+"""The replica that a leader recommends to a consumer."""
 
 import pytest
 from pybroker.replication.partition.nearest_replica import nearest_replica

@@ -1,4 +1,4 @@
-"""What a parked fetch is told of a partition while it waits."""
+"""The state of a partition as a parked fetch sees it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What replication that is not urgent may take, and which replicas that concerns."""
+"""The throttle of replication, and the replicas it applies to."""
 
 from pathlib import Path
 

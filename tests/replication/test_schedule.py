@@ -17,7 +17,7 @@ class DoneTask:
 
 
 class Loop(VirtualTimers):
-    """Whose tasks wait for nothing: they are done when they are made."""
+    """A pool whose tasks are done as soon as they are created."""
 
     def create_task(self, work: Coroutine[Any, Any, None]) -> DoneTask:
         with pytest.raises(StopIteration):

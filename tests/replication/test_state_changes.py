@@ -339,7 +339,7 @@ async def test_a_failed_directory_takes_its_partitions_with_it(tmp_path: Path) -
     assert await replicas.order(leader_epoch=2) is ErrorCode.KAFKA_STORAGE_ERROR
     assert await stop(replicas, 2, delete=True) is ErrorCode.KAFKA_STORAGE_ERROR
     assert replicas.append(topic_partition=OTHER)[0].error is ErrorCode.NONE
-    # What is not new may lie in the failed directory: never a fresh empty log for it.
+    # A replica that is not new may lie in the failed directory, so it never gets a fresh empty log.
     third = TopicPartition("third", 0)
     assert await replicas.order(third, is_new=False, topic_id=None) is ErrorCode.KAFKA_STORAGE_ERROR
     assert await replicas.order(third, is_new=True, topic_id=None) is ErrorCode.NONE

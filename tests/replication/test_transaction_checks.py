@@ -63,7 +63,7 @@ class Leader:
 
     @property
     def values(self) -> list[bytes | None]:
-        """What is in the log, but for markers."""
+        """The records of the log without transaction markers."""
         log = self.replicas.hosted().log
         region = log.read(0, 1 << 20, log.log_end_offset, True).region
         return [value for value in values_in(region) if value is not None and not value.startswith(b"\0")]

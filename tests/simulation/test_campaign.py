@@ -1,4 +1,4 @@
-"""What is said of many seeds: each that failed by its number, whatever made it fail; and how they are asked for."""
+"""Campaigns of many seeds: how seeds are selected, and how failures are reported by number."""
 
 import os
 import time

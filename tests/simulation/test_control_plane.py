@@ -35,7 +35,7 @@ def has(broker: SimulatedBroker, topic: str) -> bool:
 
 
 def connected_to_control_plane(cluster: SimulatedCluster) -> dict[str, set[str]]:
-    """Who is connected to that listener, by machine."""
+    """The machines connected to that listener."""
     return {
         broker.name: {
             transport.peer_host.name

@@ -27,7 +27,7 @@ def test_a_fault_is_met_and_changes_something(name: str) -> None:
 
 @pytest.mark.parametrize("seed", range(10, 90, 10))
 def test_run_with_the_empty_fault_changes_nothing(seed: int) -> None:
-    """So whatever another fault changes alone, it has changed."""
+    """Therefore every change in a run with a single fault is that fault's effect."""
     result = run_seed(seed, Plan.of_seed(seed).with_one_fault("nothing"))
     assert result.violation is None
     assert (result.fired["nothing"], result.met["nothing"], result.changed["nothing"]) == (1, 1, 0)

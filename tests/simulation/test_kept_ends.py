@@ -20,7 +20,7 @@ def disk() -> Disk:
 
 @pytest.fixture
 def files(disk: Disk) -> SimulatedFiles:
-    """A segment with offsets 5 and 6, of which the first is synced, and one that begins at 7, of which nothing is."""
+    """One segment with offsets 5 (synced) and 6, and a second one that begins at 7 and is not synced."""
     files = SimulatedFiles(disk)
     files.make_directory(DIRECTORY)
     first, second, third = (build_batch([Record(offset, 0, None, b"value")]) for offset in (5, 6, 7))

@@ -1,4 +1,4 @@
-"""What the replicas of a partition must never be, and that it is seen when they are."""
+"""The replica checker notices every broken invariant of a partition's replicas."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -173,7 +173,7 @@ print(*(module.__file__ for name, module in sys.modules.items() if name.startswi
 
 
 def test_a_broker_takes_no_more_from_the_world_than_its_environment() -> None:
-    """What is used there and is not in a simulation would be a difference between the two."""
+    """A use that a simulation does not replace would make the two differ."""
     root = Path(pybroker.__path__[0]).resolve()
     python_path = os.pathsep.join([str(HERE.parent), *sys.path])
     modules = subprocess.run(
@@ -194,7 +194,7 @@ def test_a_broker_takes_no_more_from_the_world_than_its_environment() -> None:
 
 
 def used_of_the_world(tree: ast.AST) -> set[str]:
-    """Such as ``time.sleep``, however it was imported."""
+    """Names such as ``time.sleep``, however they were imported."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -349,7 +349,7 @@ def test_a_part_that_was_put_into_a_broker_is_seen() -> None:
 
 
 def names_of_production() -> dict[str, int]:
-    """What each name in the broker's modules and classes stands for, by where it is."""
+    """The object behind each name in the broker's modules and classes, by its place."""
     names = {}
     for module_name, module in list(sys.modules.items()):
         if module_name.startswith("pybroker.") and "." in module_name:

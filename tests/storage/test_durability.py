@@ -1,4 +1,4 @@
-"""What is reported as durable has been synced before, in the right order."""
+"""Data reported as durable was synced before, in the right order."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -15,7 +15,7 @@ _NOT_FOR_A_WHEEL = shutil.ignore_patterns(".*", "tests", "scripts", "docs", "*.e
 
 
 def missing_for_compiling() -> str | None:
-    """What keeps this machine from compiling, in words; None when it can."""
+    """The reason why this machine cannot compile; None when it can."""
     compiler = str(sysconfig.get_config_var("CC") or "cc").split()[0]
     if shutil.which(compiler) is None:
         return f"no C compiler ({compiler}) on PATH"

@@ -106,7 +106,7 @@ def batch_fields(batch: RecordBatch) -> Line:
 
 
 def derived_fields(batch: RecordBatch) -> Line:
-    """What follows from the header, and the records, under the golden files' names."""
+    """Values derived from the header, and the records, under the golden files' names."""
     kinds = {kind: name for name, kind in TIMESTAMP_TYPES.items()}
     fields: Line = {
         "firstOffset": first_offset(batch, MAX_BYTES),
@@ -189,7 +189,7 @@ def check_rewriting(where: str, batch: RecordBatch) -> list[str]:
 
 
 def _plain(batch: RecordBatch) -> bytes:
-    """What the batch holds, decompressed."""
+    """The decompressed records of the batch."""
     if batch.magic >= 2:
         return bytes(decompress(batch.compression, batch.payload(), MAX_BYTES)) if batch.record_count else b""
     header = 18 if batch.magic == 0 else 26

@@ -9,7 +9,7 @@ _PLAIN = (str, bytes, int, float, type(None))
 
 
 class _Told:
-    """What an object says of itself."""
+    """An object's text, taken at once so that the object can be freed."""
 
     def __init__(self, told: object) -> None:
         self._text = str(told)

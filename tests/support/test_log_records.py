@@ -1,4 +1,4 @@
-"""What a test logs keeps nothing open until the test is over."""
+"""Log records of a test keep no objects open until its end."""
 
 import gc
 import logging

@@ -87,7 +87,7 @@ class Producer:
         client_id: str = "client",
         transactional_id: str | None = None,
     ) -> PartitionProduceResponse:
-        """What is answered at once, as it arrives at a client of that version."""
+        """The immediate response, as a client of that version decodes it."""
         answer = self.send(
             records, topic_partition, version=version, acks=acks, client_id=client_id, transactional_id=transactional_id
         )

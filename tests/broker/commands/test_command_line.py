@@ -241,7 +241,7 @@ def test_ctrl_c_during_the_imports_is_quiet(module: str) -> None:
         "    def find_spec(self, name, path=None, target=None):\n"
         f"        if name == {module!r}:\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell ignores it for what is in the background
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell ignores SIGINT in background jobs
         "sys.meta_path.insert(0, Interrupting())\n"
         "sys.argv[1:] = []\n"
         "assert not {'argparse', 'asyncio'} & set(sys.modules)\n"

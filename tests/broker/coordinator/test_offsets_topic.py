@@ -1,4 +1,4 @@
-"""What the group coordinator asks of the partitions of ``__consumer_offsets``."""
+"""Tests of the group coordinator's access to the partitions of ``__consumer_offsets``."""
 
 import asyncio
 from collections.abc import AsyncIterator

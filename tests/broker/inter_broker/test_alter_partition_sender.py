@@ -49,7 +49,7 @@ class Controller:
         self._answers.put_nowait(AlterPartitionResponse(error_code=error, topics=[topic]))
 
     def isrs(self, number: int = -1) -> dict[int, list[int]]:
-        """What the request wants, by partition."""
+        """The ISR that the request proposes, by partition."""
         request, version = self.asked[number]
         return {
             partition.partition_index: [each.broker_id for each in partition.new_isr_with_epochs]
@@ -61,7 +61,7 @@ class Controller:
 
 
 class Settlement:
-    """What `PartitionSet` does, without partitions being hosted anywhere."""
+    """Stands in for `PartitionSet`, without hosted partitions."""
 
     def isr_change_accepted(
         self, partition: Partition, change: PendingIsr, isr: Any, leader_epoch: int, partition_epoch: int

@@ -1,4 +1,4 @@
-"""Who is asked when the controller is asked, while it changes."""
+"""Requests to the controller reach the right broker while the controller changes."""
 
 import asyncio
 from collections.abc import Callable

@@ -74,7 +74,7 @@ def test_unknown_protocol_versions_are_refused() -> None:
 
 
 def config_of(protocol_version: str) -> Config:
-    """Of a broker that speaks it."""
+    """The config of a broker with that protocol version."""
     settings = {"zookeeper.connect": "localhost:2181", "inter.broker.protocol.version": protocol_version}
     return load_config("", settings)
 

@@ -1,4 +1,4 @@
-"""What survives long collections of garbage is left out of later ones, and looked at again now and then."""
+"""Objects that survive long garbage collections are frozen, and collected again from time to time."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ class World:
         self.calls.append("unfreeze")
 
     def collect(self, took_s: float, generation: int = 2) -> list[str]:
-        """What was asked of the collector at it."""
+        """Returns the calls made to the collector after a collection of that length."""
         self.calls.clear()
         self.collections.note("start", {"generation": generation})
         self.now_s += took_s

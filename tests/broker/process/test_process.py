@@ -1,4 +1,4 @@
-"""What a process is set to that a broker has to itself."""
+"""Settings of a process that runs nothing but a broker."""
 
 import subprocess
 import sys

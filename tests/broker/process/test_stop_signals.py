@@ -1,4 +1,4 @@
-"""What SIGTERM and Ctrl-C do to the process of a broker, and the line that ends its start."""
+"""SIGTERM and Ctrl-C stop a broker's process; the ready line ends its start."""
 
 import asyncio
 import os

@@ -21,7 +21,7 @@ SET, DELETE, APPEND, SUBTRACT = OperationType
 
 
 class House:
-    """What is altered, and the tree it stands in. ``in_force`` counts how often it was waited for."""
+    """A config admin over a tree. ``in_force`` counts how often it waited for a change to take effect."""
 
     def __init__(self, tree: ClusterTree) -> None:
         self.tree = tree

@@ -53,7 +53,7 @@ GOLDEN = Path(__file__).parents[2] / "reference" / "golden"
 
 
 def frame_of(response: Message, correlation_id: int, version: int = VERSION) -> bytes:
-    """What a broker sends."""
+    """Bytes as a broker sends them."""
     key = type(response).MESSAGE.api_key
     assert key is not None
     header_version = API_SPECS[ApiKey(key)].response_header_version(version)
@@ -228,7 +228,7 @@ def test_abandoned_connection_returns_its_tokens_and_ignores_bytes() -> None:
 
 
 def allocated_bytes(connection: ClientConnection) -> int:
-    """Of the response that is arriving."""
+    """The size of the response that is arriving."""
     frame = connection._frames._frame
     return 0 if frame is None else len(frame)
 

@@ -1,4 +1,4 @@
-"""What is known to be committed of a partition, by its batches; and which batches a log has."""
+"""The committed batches of a partition, as far as they are known, and the batches in a log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class CommittedBatches:
         return end_offset if end_offset < self.end_offset else None
 
     def forget_from(self, offset: int) -> None:
-        """What is there is not committed any more."""
+        """Records from there on no longer count as committed."""
         self.batches = {base: fingerprint for base, fingerprint in self.batches.items() if base < offset}
         self.end_offset = min(self.end_offset, offset)
 

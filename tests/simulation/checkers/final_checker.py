@@ -22,7 +22,7 @@ EXCUSED_AND_LOST = "excused partitions that lost something"
 
 @dataclass(frozen=True)
 class Replica:
-    """What one broker has of a partition: values by offset."""
+    """One broker's replica of a partition: values by offset."""
 
     log_start_offset: int
     records: Mapping[int, bytes]
@@ -84,7 +84,7 @@ class FinalChecker:
         self.counts[EXCUSED_AND_LOST] += any(each.has_lost for each in excuses)
 
     def _check_topics(self) -> Iterator[str]:
-        """Those that were made are there, and those that were deleted are not."""
+        """Created topics exist, and deleted topics do not."""
         there = dict.fromkeys(topic for topic, _ in self._tree.partitions)
         for topic, is_wanted in self._history.topics.items():
             self.counts[f"topics: {'deleted' if is_wanted is False else 'kept' if is_wanted else 'not known'}"] += 1
@@ -194,7 +194,7 @@ class FinalChecker:
 
 
 def replica_of(log: Log) -> Replica:
-    """What is in a log, but for markers of transactions."""
+    """The records of a log without transaction markers."""
     return Replica(log.view.log_start_offset, _records_of(log))
 
 

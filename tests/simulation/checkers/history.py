@@ -1,4 +1,4 @@
-"""What clients did and saw, and what went wrong: all that the checkers at the end have to go by."""
+"""A record of client operations, their results and the faults of a run; the final checkers judge by it."""
 
 from collections import Counter, deque
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ Place = tuple[str, int]
 
 
 class ViolationError(Exception):
-    """Something that must not be. The message says what, and where."""
+    """An invariant is broken. The message names the invariant and the place."""
 
 
 class Outcome(Enum):
@@ -42,7 +42,7 @@ class Outcome(Enum):
 
 
 class Guarantee(Enum):
-    """What a producer was promised about its records."""
+    """The delivery guarantee a producer asked for."""
 
     NONE = "acks=0"
     LEADER = "acks=1"
@@ -93,7 +93,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a consumer read at an offset, under which leader epoch, and when."""
+    """A record that a consumer read: its offset, the leader epoch and the time."""
 
     value: bytes
     known_epoch: int
@@ -101,8 +101,8 @@ class Read:
 
 
 class Acknowledged(NamedTuple):
-    """What a leader took that knew of an epoch when it was asked, at that time. ``last_offset``: it is there at the
-    latest; where exactly nobody has said."""
+    """An append acknowledged by a leader, with the leader epoch it knew and the time of the request. ``last_offset``:
+    it is there at the latest; where exactly nobody has said."""
 
     known_epoch: int = -1
     last_offset: int = -1
@@ -118,7 +118,7 @@ class Commit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What must not be, unless what was there, at that offset, under that leader epoch, may have been lost since."""
+    """A violation unless the records at that offset and leader epoch may have been lost since."""
 
     place: Place
     what: str
@@ -129,7 +129,7 @@ class Suspicion:
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """What a producer sent, to be taken whole or not at all. `is_committed`: it was decided that it counts."""
+    """Records that a producer sent atomically. `is_committed`: the coordinator decided to commit."""
 
     producer_id: int
     sent: list[Sent] = field(default_factory=list)

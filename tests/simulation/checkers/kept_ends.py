@@ -1,4 +1,4 @@
-"""What a crash left of logs: up to which offset all records are on the disk that had been there before."""
+"""Finds, after a crash, the offset up to which each log still has all its records."""
 
 from collections.abc import Mapping
 
@@ -40,7 +40,7 @@ def _end_of_batches(disk: Disk, path: str, kept_bytes: int) -> int:
 
 
 def _place_of(path: str) -> Place | None:
-    """Of a file that holds records, whose partition they belong to."""
+    """The partition to which a segment file belongs."""
     parts = path.split("/")
     if not path.endswith(".log") or len(parts) < 2:
         return None

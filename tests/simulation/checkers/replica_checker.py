@@ -71,7 +71,7 @@ class ReplicaChecker:
         return self._epochs.get((broker_id, place), -1)
 
     def note_high_watermarks(self, broker: "SimulatedBroker", place: Place | None = None) -> None:
-        """Of one partition, or of all."""
+        """Record the high watermarks of one partition, or of all."""
         for hosted in broker.partitions():
             if place is None or hosted.topic_partition == place:
                 self._note_high_watermark(hosted)
@@ -91,7 +91,7 @@ class ReplicaChecker:
             self._not_lost_ends[place] = high_watermark
 
     def note_logs(self, broker: "SimulatedBroker") -> None:
-        """What is committed in the logs of a broker that is about to be no more."""
+        """Record the committed batches of a broker that is about to crash."""
         try:
             for hosted in broker.partitions():
                 self._trimming.saw(broker, hosted)

@@ -31,14 +31,13 @@ for ZooKeeper and nothing else; who does not hear from ZooKeeper for the 4 s of 
 
 
 class Reason(Enum):
-    """Why somebody leads who need not have all that was committed, and nobody could know better.
+    """Why a replica that may lack committed records was elected although no part of the cluster could know that. A
+    cluster cannot avoid the first two. In the next two a member of the ISR had everything, and did not lead: Kafka's
+    controller takes any member of an ISR for one that has all (KIP-966 is about that, with KRaft only). With brokers 1
+    and 2, both in the ISR: power fails for both, 1 loses what it had not synced, 2 nothing.
 
-    The first two are what a cluster cannot do anything about. In the next two a member of the ISR had everything, and
-    did not lead: Kafka's controller takes any member of an ISR for one that has all (KIP-966 is about that, with KRaft
-    only). With brokers 1 and 2, both in the ISR: power fails for both, 1 loses what it had not synced, 2 nothing.
-
-    - `OTHERS_DOWN`: 1 is back first. It is elected, for it is in the ISR and up; 2 cuts its log when it comes. The same
-      when 2 has been up all the time, and was cut off from ZooKeeper until its session was over.
+    - `OTHERS_DOWN`: 1 is back first. It is elected because it is live and in the ISR; 2 cuts its log when it comes. The
+    same when 2 has been up all the time, and was cut off from ZooKeeper until its session was over.
     - `OTHERS_UP`: both are back before there is a controller again, 1 before 2. No registration says who lost
       something; as 2 may have been down when 1 still took records, 1 leads, which was back first. Or 2 was back first,
       and leads; 1 stays in the ISR, and leads when 2 goes before 1 has fetched anything (a third one has it all).
@@ -91,7 +90,7 @@ class Excuse:
 
 @dataclass
 class PartitionRecord:
-    """What the tree said about a partition so far. `excuses`: why some of its records may be lost, or be others."""
+    """A partition's history as the tree showed it. `excuses`: why some of its records may be lost, or be others."""
 
     leader: int
     leader_epoch: int
@@ -108,7 +107,8 @@ class PartitionRecord:
     """When its state was."""
 
     def may_have_gone_with(self, leader: int, since_s: float) -> bool:
-        """What `leader` alone had, since then: another led, it followed another, or it lost unsynced bytes."""
+        """Whether records that only `leader` had may be lost since then: another replica led, it followed another, or
+        it lost unsynced bytes."""
         if max(self.lost_s.get(leader, -1.0), self.followed_s.get(leader, -1.0)) >= since_s:
             return True
         led_then = [each for each in self.led if each[0] <= since_s][-1:]
@@ -240,7 +240,7 @@ class TreeChecker:
         return [each for each in self.excuses(place) if each.from_offset is None and each.epoch <= leader_epoch]
 
     def settled(self, place: Place, lost_from: int) -> None:
-        """Of what is behind that offset somebody leads now without it: whoever had kept it gives it up."""
+        """The new leader lacks the records beyond that offset, so other replicas truncate them."""
         forgetful = self.partitions[place].forgetful
         for broker_id, each in forgetful.items():
             forgetful[broker_id] = each._replace(kept_end=min(each.kept_end, lost_from))
@@ -377,6 +377,6 @@ class TreeChecker:
 
 
 def _check_condition(operations: Sequence[Operation], path: str) -> None:
-    """What is for the controller to write is written only as long as nobody else is controller."""
+    """The controller's nodes are written only by the current controller."""
     if not any(isinstance(each, Check) and each.path == _CONTROLLER_EPOCH and each.version >= 0 for each in operations):
         raise ViolationError(f"{path} is written by somebody who may not be controller any more")

@@ -1,6 +1,6 @@
-"""Checks which old records go: a log begins where somebody had records deleted, or as its topic's settings have it.
+"""Checks which old records go: a log may begin where a client deleted records, or where its topic's settings allow.
 
-By size, whole segments go as long as `retention.bytes` are left; by time, those of which all records are older than
+By size, whole segments go as long as `retention.bytes` are left; by time, segments whose records are all older than
 `retention.ms` by that broker's clock. A replica may begin where another one does by right; a new one, nowhere else. Of
 what a broker has deleted before a crash some may be there again; no more may have gone.
 """

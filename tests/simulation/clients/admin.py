@@ -104,7 +104,7 @@ class Admin:
         self._tell(f"delete {topic}", code)
 
     def _note_topic(self, topic: str, code: ErrorCode | None, *, is_there: bool) -> None:
-        """A request of which nobody knows what it did, or what it will do yet, leaves all open for ever."""
+        """A request with an unknown outcome makes the topic's state unknown for the rest of the run."""
         topics = self.client.history.topics
         if code not in _DECIDED:
             topics[topic] = None
@@ -127,7 +127,7 @@ class Admin:
         self._tell(f"grow {topic}", None if answer is None else answer.results[0].error_code)
 
     async def delete_records(self, place: Place, offset: int) -> None:
-        """Those before `offset`; its leader does that."""
+        """Delete the records before `offset`, by a request to the leader."""
         history = self.client.history
         history.deletions[place] = max(offset, history.deletions.get(place, 0))
         request = DeleteRecordsRequest(

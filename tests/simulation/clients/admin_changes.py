@@ -1,4 +1,4 @@
-"""What administrators do while a cluster works: partitions move, leaders are elected, topics and records go."""
+"""Administrative changes during a run: reassignments, elections, deletions of topics and records."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What every client needs: which broker leads what, a link to each, and asking again when it was the wrong one."""
+"""The base of every simulated client: leaders from metadata, one link to each broker, and retries."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ class ClusterClient:
         return Acknowledged(known_epoch, self._acknowledged_end(broker_id, place) - 1, asked_s)
 
     def next_number(self, place: Place) -> int:
-        """Of what this client sends to a partition."""
+        """The number of this client's next batch to a partition."""
         number = self._numbers[place] = self._numbers.get(place, 0) + 1
         return number
 
@@ -109,7 +109,7 @@ class ClusterClient:
         return link
 
     async def refresh(self, *topics: str) -> None:
-        """Learn who leads; what cannot be learnt now stays as it was."""
+        """Fetch the leaders; a failed request leaves them as they were."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=topic) for topic in topics], allow_auto_topic_creation=False
         )

@@ -207,7 +207,7 @@ class Consumer:
             history.suspect(place, told, transaction.ends.get(place))
 
     async def _begin_anew(self, place: Place, leader: int) -> None:
-        """What was to be read next is not there: because it was deleted, or the log does not reach so far."""
+        """Reset the position: its records were deleted, or the log ends before it."""
         request = ListOffsetsRequest(
             replica_id=-1,
             topics=[
@@ -232,7 +232,7 @@ class Consumer:
 
 
 class _Aborted:
-    """What an answer says of aborted transactions, along its batches."""
+    """The aborted transactions of a fetch response, followed batch by batch."""
 
     def __init__(self, data: PartitionData) -> None:
         self._coming = sorted((each.first_offset, each.producer_id) for each in data.aborted_transactions or ())

@@ -78,9 +78,8 @@ class Moves:
 
 
 class OffsetKeeper:
-    """Of one group, one partition: what is committed is to rise.
-
-    `acknowledged` is what a coordinator has said to be committed.
+    """Commits rising offsets of one partition for one group. `acknowledged` is the last offset a coordinator
+    acknowledged.
     """
 
     def __init__(self, client: ClusterClient, group: str) -> None:
@@ -109,8 +108,8 @@ class OffsetKeeper:
         return self._coordinator
 
     async def _commit_next(self, coordinator: tuple[str, int]) -> None:
-        """What a broker shows that has lost its place, and has not heard of that yet, proves nothing; what it commits,
-        it commits with the consent of all replicas."""
+        """A fetch from a coordinator that was moved without knowing it proves nothing; a commit it acknowledges was
+        written to all in-sync replicas."""
         before = await self._committed(coordinator)
         if before is None:
             return

@@ -78,7 +78,7 @@ class GroupMember:
             self._coordinator = None
 
     async def _join(self) -> list[Place] | None:
-        """What is this member's, in the generation that it has joined."""
+        """Returns the partitions assigned to this member in the generation it joined."""
         request = JoinGroupRequest(
             group_id=GROUP,
             session_timeout_ms=_SESSION_TIMEOUT_MS,

@@ -87,7 +87,7 @@ class ProducerIds:
         return True
 
     def forget(self) -> None:
-        """What became of its sequence numbers is not known."""
+        """Forget the producer id because the fate of its sequence numbers is unknown."""
         self.producer_id = -1
 
     def bump(self) -> None:
@@ -287,7 +287,8 @@ class PipelinedLane(Lane):
 
     def _span(self) -> int:
         """How many there are from the first one on its way to the last that was sent. A broker knows the last five, so
-        what was acknowledged meanwhile counts, too: by another leader than the one who does not answer."""
+        what was acknowledged meanwhile counts, too: another leader may have acknowledged it than the one that does not
+        answer."""
         return self._count - self._under_way[0].number + 1 if self._under_way else 0
 
     def _window(self) -> int:

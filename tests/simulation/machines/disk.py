@@ -190,8 +190,8 @@ class Disk:
     # --- crashes
 
     def crash(self, loss: Loss) -> dict[str, int]:
-        """What is in memory goes. Returns the paths of files that lost bytes or, as a whole, their name; and how many
-        of their first bytes are as they were."""
+        """Drop everything that is only in memory. Returns the paths of files that lost bytes or, as a whole, their
+        name; and how many of their first bytes are as they were."""
         before = dict(self._files(self.root, ""))
         if loss is not Loss.NOTHING:
             self._lose_names(loss)
@@ -252,7 +252,7 @@ class Disk:
         return data[:end] + bytes(len(data) - end) if self.random.random() < 0.5 else data[:end]
 
     def _restart(self, node: Node) -> None:
-        """What is safe is what is there."""
+        """Restart with the synced bytes and names only."""
         if node.names is None:
             node.data = bytearray(node.durable)
             return

@@ -1,7 +1,4 @@
-"""What an object holds, followed through all that production code has made, down to what is of somebody else.
-
-It sees whatever way they came in, a constructor, an assignment, or `setattr`.
-"""
+"""Walks the objects a broker holds, through all objects of our own code, down to foreign ones."""
 
 import types
 from collections import deque
@@ -24,7 +21,7 @@ def foreign_parts(root: object, ours: str = "pybroker") -> dict[str, str]:
 
 
 def shadowed_methods(root: object, ours: str = "pybroker") -> list[str]:
-    """Of objects of `ours`: attributes of their own in the place of what their class does."""
+    """Methods of our classes that an attribute of an object replaces."""
     return [
         f"{path}.{name}"
         for held, path in _walk(root, ours)

@@ -40,7 +40,7 @@ _FIRST_SESSION_ID = 0x0100_0000_0000_0000
 
 @dataclass
 class Session:
-    """What the server knows of a session."""
+    """The server's state of one session."""
 
     session_id: int
     client: str

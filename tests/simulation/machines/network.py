@@ -50,7 +50,7 @@ class Host:
 
 
 class VirtualServer:
-    """What `create_server` returns: it listens at one address."""
+    """The server that `create_server` returns: it listens at one address."""
 
     def __init__(self, host: Host, port: int, factory: Callable[[], asyncio.BaseProtocol]) -> None:
         self._host = host
@@ -128,7 +128,7 @@ class Network:
         self._cuts[source, destination] = None
 
     def heal(self, source: str, destination: str) -> None:
-        """What has waited goes on."""
+        """Deliver the bytes that waited."""
         self._cuts.pop((source, destination), None)
         self._go_on()
 
@@ -169,7 +169,7 @@ class Network:
         host.servers.clear()
 
     def switch_on(self, name: str) -> None:
-        """It knows nothing of its connections: those who think that they have one learn so."""
+        """The machine has forgotten its connections; peers learn that when they send."""
         host = self.hosts[name]
         host.is_off = False
         for other in self.hosts.values():

@@ -98,7 +98,7 @@ class SimulatedBroker:
         return self.server is not None and self.server.is_running
 
     def partitions(self) -> list[HostedPartition]:
-        """Those that it has just now, with their logs."""
+        """The partitions the broker hosts now, with their logs."""
         partitions = getattr(self.server, "_partitions", None)  # not there before the logs are loaded
         return [] if partitions is None else list(partitions)
 
@@ -128,7 +128,7 @@ class SimulatedBroker:
         self.clock_ahead_ms = ahead_ms
 
     def environment(self, files: SimulatedFiles) -> Environment:
-        """What one run of it is given."""
+        """The environment of one run of the broker."""
         random = Random(self._random.random())
         disk, loop = self.disk, self._loop
 

@@ -179,7 +179,7 @@ class SimulatedCluster:
         return committed_end if end is None else end
 
     def assignments(self) -> dict[str, dict[int, list[int]]]:
-        """Of all topics, as the tree has them."""
+        """The partition states of all topics in the tree."""
         tree = self.zookeeper.tree
         if not tree.contains(_TOPICS):
             return {}

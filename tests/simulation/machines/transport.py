@@ -52,7 +52,7 @@ class Pipe:
             self._schedule(arrival_s)
 
     def close(self) -> None:
-        """What is on its way is lost."""
+        """Drop the bytes in flight."""
         self._is_closed = True
         self._on_the_way.clear()
         if self._timer is not None:

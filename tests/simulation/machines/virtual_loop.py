@@ -25,7 +25,7 @@ class DeadlockError(Exception):
 
 
 class LoopNetwork(Protocol):
-    """What makes connections and servers for a loop."""
+    """The network that makes connections and servers for a loop."""
 
     async def create_server(
         self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, start_serving: bool
@@ -135,7 +135,7 @@ def _note_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
 
 
 class _Ready(deque[asyncio.Handle]):
-    """What a loop runs next: it tells on which machine that is."""
+    """A callback of the loop that knows on which machine it runs."""
 
     def __init__(self, hosts_run: dict[str | None, None]) -> None:
         super().__init__()

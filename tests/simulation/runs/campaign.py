@@ -38,7 +38,7 @@ _Run = tuple[Result, float]
 
 @dataclass
 class Summary:
-    """Of all seeds that were run, here and in the runs that were added. `cpu_s` is that of their own runs only.
+    """Totals over all seeds, of this run and of added runs. `cpu_s` is that of their own runs only.
 
     `alone`: under "fired", "met" and "changed", what faults came to by themselves.
     """
@@ -86,7 +86,7 @@ class Summary:
             self.slowest_alone = max(self.slowest_alone, (cpu_s, seed))
 
     def add_saved(self, path: Path) -> None:
-        """What `save` wrote, if it has."""
+        """Read what `save` wrote; empty without a file."""
         if not path.exists():
             return
         saved = json.loads(path.read_text())
@@ -157,7 +157,7 @@ def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> 
 
 
 def _run_in_processes(left: Iterator[int], jobs: int, until_s: float | None) -> Generator[_Run, None, bool]:
-    """Whether a process died, and others are needed for what is left."""
+    """Whether a process died and the remaining seeds need new ones."""
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_process) as executor:
         running: dict[Future[list[_Run]], int] = {}
         is_broken = False
@@ -177,7 +177,8 @@ def _run_in_processes(left: Iterator[int], jobs: int, until_s: float | None) -> 
 
 
 def _begin_process() -> None:
-    """What is imported stays, and a run holds on to most of what it makes: to look for garbage often costs a tenth."""
+    """Imported objects stay, and a run keeps most objects it makes: frequent garbage collection costs a tenth of the
+    time."""
     os.nice(5)
     gc.freeze()
     gc.set_threshold(_GARBAGE_IS_SOUGHT_EVERY)
@@ -224,5 +225,5 @@ def _timed(seed: int, plan: Plan | None) -> _Run:
 
 
 def _broken_off(seed: int, error: BaseException) -> Result:
-    """Of a seed that could not even tell what happened."""
+    """The report of a seed whose process died."""
     return Result(seed, "".join(("the run broke off\n", *traceback.format_exception(error))))

@@ -1,4 +1,4 @@
-"""What became otherwise for each machine: what a fault has to bring about to be more than a nuisance.
+"""Counts the effects of faults on each machine; a fault without an effect proves nothing.
 
 Counted by machine: a leadership or a place in an ISR that is lost, a leader epoch of what it leads, a session that
 expires, a request that is not answered or is answered with an error (for who asked and who was asked), bytes that are

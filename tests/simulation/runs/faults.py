@@ -1,4 +1,4 @@
-"""What goes wrong in a run: which faults, when, where, and for how long, all from one seed.
+"""The faults of a run: which, when, where and for how long, all from one seed.
 
 Each is undone after a while; at the end everything is. Per fault it is counted how often it was brought about
 ("fired"), how often somebody ran into it ("met": a message that could not go that way, a write that found no room), and
@@ -92,7 +92,7 @@ class Faults:
 
 
 class _Fault:
-    """What can go wrong: each of these brings it about, or gives None when there is nobody to whom it could be done.
+    """All faults. Each function causes its fault, or returns None when no machine qualifies.
 
     Chance is each fault's own: one that is left out changes nothing about the others.
     """

@@ -1,4 +1,4 @@
-"""What a log can do wrong with its producers, its old records and its end, as switches like those of `mistakes.py`."""
+"""Deliberate mistakes of a log with producers, old records and its end; switches as in `mistakes.py`."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

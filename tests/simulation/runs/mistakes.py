@@ -183,7 +183,7 @@ _append_to_set = PartitionSet.append
 
 
 def _unseen(hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool) -> tuple[int, Done]:
-    """Who wants to hear from the leader alone hears at once, whatever becomes of it."""
+    """A produce with acks=1 is acknowledged at once, before the append."""
     if required_acks == 1 and hosted.partition.is_leader:
         end = hosted.log.log_end_offset
         done(AppendResult(base_offset=end, last_offset=end))
@@ -226,7 +226,7 @@ _append_by_bridge = AppendBridge.append
 
 
 async def _keep_log(changes: StateChanges, topic_partition: TopicPartition) -> None:
-    """Of a topic that is deleted."""
+    """Applies to a deleted topic."""
 
 
 def _all_committed(hosted: HostedPartition, offset: int) -> int:

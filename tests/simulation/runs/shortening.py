@@ -11,7 +11,7 @@ _LINES = 120
 
 
 def retold(failed: Result) -> Iterator[str]:
-    """What to read of it."""
+    """The lines of a failed run that a reader needs."""
     if not failed.lines:  # it could not even tell what happened: whoever ran it may have died of it
         yield f"seed {failed.seed} broke off, and is not run again here"
         return

@@ -45,7 +45,7 @@ _SHORT_OF_ROOM = (
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is made of, before chance decides the rest. `faults` are names; None: all there are."""
+    """The parameters of a run; the seed decides the rest. `faults` are names; None: all there are."""
 
     broker_count: int = 1
     duration_s: float = 20.0
@@ -181,7 +181,7 @@ class _Run:
         self._check_all()
 
     def _fail(self, what: str) -> None:
-        """What the checkers saw before is more to the point."""
+        """A violation the checkers found before is the better explanation."""
         raise self._cluster.violation or ViolationError(what)
 
     # --- clients
@@ -292,7 +292,7 @@ class _Run:
         return sum(member.commits for member in self._members)
 
     def _ailment(self) -> str | None:
-        """What is not as it should be yet."""
+        """The reason why the cluster has not settled yet; None when it has."""
         cluster = self._cluster
         for broker in cluster.brokers.values():
             if not broker.is_running:
@@ -336,7 +336,7 @@ class _Run:
         return {place: log.view.log_end_offset for place, log in self._some_logs().items()}
 
     def _stable_ends(self) -> dict[Place, int]:
-        """The same, for who reads committed records: all transactions are over, but their ends may be lost."""
+        """The readable end for read_committed: all transactions are over, but their markers may be lost."""
         ends = self._ends()
         for place, log in self._some_logs().items():
             if self._has_lost_a_marker(place):
@@ -351,7 +351,7 @@ class _Run:
         return any(tree.may_be_lost(place, each.ends[place]) for each in ended if place in each.ends)
 
     def _some_logs(self) -> dict[Place, Log]:
-        """Of each partition that of a replica."""
+        """The log of one replica of each partition."""
         return {place: next(iter(self._logs_of(place, replicas).values())) for place, replicas in self._assignments()}
 
     def _assignments(self) -> list[tuple[Place, list[int]]]:
@@ -393,7 +393,7 @@ class _Run:
 
 @contextmanager
 def _told_lines(cluster: SimulatedCluster) -> Iterator[None]:
-    """What brokers log is a part of the history; a traceback among it is a bug."""
+    """The brokers' log lines belong to the history; a traceback in them is a bug."""
     logger = logging.getLogger("pybroker")
     handler = _HistoryHandler(cluster)
     level, propagates = logger.level, logger.propagate

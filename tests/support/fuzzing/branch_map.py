@@ -1,4 +1,4 @@
-"""What a traced broker tells the fuzzer beside it: how many branches were reached so far, and by which requests.
+"""Shared memory from a traced broker to the fuzzer: the number of branches reached, and the requests that reached them.
 
 A file that both map. The broker alone writes it.
 

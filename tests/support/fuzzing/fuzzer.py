@@ -309,7 +309,7 @@ def _plain(mutant: Mutant) -> dict[str, object]:
 
 
 def _innermost(lines: list[str]) -> str:
-    """What was raised, and the last place of ours that a traceback names."""
+    """The exception, and the last place in our code that its traceback names."""
     place = ""
     for line in lines:
         if line.startswith("  File "):

@@ -27,7 +27,7 @@ class Seed(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """What is sent.
+    """A mutated frame.
 
     Attributes:
         frame: without its size in front.
@@ -208,7 +208,7 @@ class Mutator:
         return ReadFrame.read(header_bytes(seed.key, seed.version, correlation_id) + body)
 
 
-# What has much behind it is asked for more often.
+# APIs with more fields are drawn more often.
 _WEIGHTS: Mapping[ApiKey, int] = {
     ApiKey.PRODUCE: 8,
     ApiKey.FETCH: 8,

@@ -1,4 +1,4 @@
-"""What a broker may do with a frame: answer it as declared, or close the connection where it says nothing servable."""
+"""Judges a broker's reaction to a frame: a response as declared, or a closed connection for an unservable frame."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -42,7 +42,7 @@ LineTracer = Callable[[FrameType, str, Any], Any]
 
 
 class Function:
-    """What was seen of one function."""
+    """The branches seen in one function."""
 
     __slots__ = ("branches", "calls_without_new", "code", "folder")
 

@@ -16,7 +16,7 @@ _START = (
     " from support.fuzzing.traced_broker import run; raise SystemExit(run(sys.argv[1:]))"
 )
 SETTINGS = {
-    # Members that say nothing more are soon gone, and so are the groups that others wait for.
+    # Silent members expire soon, and with them the groups that other requests wait for.
     "group.min.session.timeout.ms": "10",
     "group.max.session.timeout.ms": "1000",
     "offsets.topic.num.partitions": "4",

@@ -1,4 +1,4 @@
-"""What a fuzzer knows of the broker it talks to: names that exist there, and values that its answers told."""
+"""The fuzzer's knowledge of its broker: existing names, and values from its responses."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -83,7 +83,7 @@ class World:
             values[self._random.randrange(len(values))] = value
 
     def state(self) -> dict[str, Sequence[Any]]:
-        """What was learnt, for a failure's report."""
+        """The knowledge as text, for a failure's report."""
         return {name: list(values) for name, values in self.learnt.items() if values}
 
 

@@ -44,7 +44,7 @@ SETTINGS = {
 
 
 async def until(condition: Callable[[], object], what: str) -> None:
-    """Look until it holds, so many times: on a busy machine looks take longer, and so does what is waited for."""
+    """Check a condition a fixed number of times: on a busy machine both the checks and the condition take longer."""
     for _ in range(LOOKS):
         if condition():
             return
@@ -115,7 +115,7 @@ class BrokerCluster:
         if client is not None:
             client.close()
 
-    # -- what is asked
+    # -- queries
 
     async def ask(self, broker_id: int, request: Message, version: int) -> Any:
         client = self._clients.get(broker_id)
@@ -180,7 +180,7 @@ class BrokerCluster:
         return links is not None and partition in links.fetchers
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Who acts as leader now."""
+        """The broker that acts as leader now."""
         for broker_id, server in self.servers.items():
             if server._partitions.is_leader(partition):
                 return broker_id

@@ -154,7 +154,7 @@ class ControlPlane:
         delete_topic_enable: bool = True,
         leader_balance: LeaderBalance | None = None,
     ) -> "ControlPlane":
-        """A controller on the first of ``broker_ids``, all of which are up."""
+        """A controller on the first of ``broker_ids``; all of these brokers are live."""
         store = await EmbeddedStore.open(path, clock_ms)
         plane = cls(store, broker_ids[0], delete_topic_enable=delete_topic_enable, leader_balance=leader_balance)
         await plane.tree.create_persistent_paths()

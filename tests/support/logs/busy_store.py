@@ -78,7 +78,8 @@ def topic_overrides(topic: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Promise:
-    """What must be there of one log, and what may be: `records` are the values by offset, of that `generation`.
+    """The records that one log must hold, and those that it may hold: `records` are the values by offset, of that
+    `generation`.
 
     Records in [start, synced_end) must be there; nothing before `least_start` may be (but for a log that is being
     deleted: its checkpoints go before its name). `may_be_missing`: the log is being made or deleted.
@@ -112,7 +113,7 @@ NOTHING = Promise()
 
 @dataclass
 class Told:
-    """What was ever appended to a log: value → offset, and which records stood behind which."""
+    """All records ever appended to a log: value → offset, and which records stood behind which."""
 
     offsets: dict[bytes, int] = field(default_factory=dict)
     behind: set[tuple[bytes, bytes]] = field(default_factory=set)
@@ -142,7 +143,7 @@ class BusyStore:
     # --- promises -----------------------------------------------------------------------------------------------
 
     def promises_at(self, operations: int) -> dict[TopicPartition, Promise]:
-        """What holds when the power goes after so many operations."""
+        """The promise that holds after a power cut behind that many operations."""
         slot = bisect_right(self.notes, operations, key=lambda note: note[0]) - 1
         count, promises = self.notes[slot]
         if count == operations or slot + 1 == len(self.notes):
@@ -174,7 +175,7 @@ class BusyStore:
         self.notes.append((len(self.history), dict(self._now)))
 
     def acknowledged(self) -> dict[TopicPartition, Promise]:
-        """What must be there when the machine goes on and only the process dies: all that was not refused."""
+        """The promise when only the process dies: every record that was not refused."""
         return {
             tp: replace(promise, synced_end=max(promise.records, default=-1) + 1) for tp, promise in self._now.items()
         }
@@ -218,13 +219,13 @@ class BusyStore:
         self._background.clear()
 
     def run_background(self) -> None:
-        """What was to be synced in the background."""
+        """Run the syncs planned for the background."""
         while self._background:
             with self._step():
                 self._background.pop(0)()
 
     def run_later(self) -> None:
-        """What was to be deleted after a while."""
+        """Run the delayed deletions."""
         while self._later:
             with self._step():
                 self._later.pop(0)()
@@ -242,7 +243,7 @@ class BusyStore:
             self.open_store.moves.begin(tp, str(self.root / other))
 
     def go_on_moving(self, steps: int = 1 << 30) -> None:
-        """So many steps of moves, or until nothing is left to move."""
+        """Run up to that many steps of log moves."""
         while steps and self._moves.steps:
             steps -= 1
             with self._step():

@@ -26,7 +26,7 @@ class _StoppedError(Exception):
 
 
 class Worker:
-    """What the child process does, here and now."""
+    """Does the child process's work in this process, synchronously."""
 
     def __init__(self, files: Files) -> None:
         self._files = files

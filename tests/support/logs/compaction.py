@@ -38,7 +38,7 @@ class StoredBatch(NamedTuple):
 def assessed(
     log: Log, checkpoint: int | None = None, *, high_watermark: int | None = None, now_ms: int = NOW_MS
 ) -> Candidate:
-    """What there is to compact in the log."""
+    """The segments of the log that can be compacted."""
     facts = [
         DirtySegment(segment.base_offset, segment.size_bytes, segment.first_timestamp, segment.largest_timestamp())
         for segment in log.segments

@@ -1,4 +1,4 @@
-"""What a run asks of the file system, written down call by call, with all the bytes; and calls made to fail.
+"""Records each call of a run to the file system, with its bytes, and can make calls fail.
 
 Files and directories are numbered nodes, so that a name may be given and taken while the node goes on: the root is 0.
 The calls are noted where they leave Python, so that nothing `Files` does can pass by.
@@ -35,7 +35,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Of a file: its bytes and its size. Of a directory: the names in it."""
+    """A file's bytes and size, or a directory's names."""
 
     node: int
 

@@ -1,4 +1,4 @@
-"""What whoever stores something may expect of `storage.files`: the same for the system's and for simulated ones."""
+"""The tests that real and simulated file systems (`storage.files`) must pass."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What Kafka brokers left in their data directories, as Kafka's own classes dumped it, and a broker on a copy of it."""
+"""Data directories written by Kafka brokers, with dumps by Kafka's classes, and a broker on a copy of them."""
 
 import asyncio
 import base64
@@ -78,7 +78,7 @@ def values(batch: dict[str, Any]) -> Found:
 
 
 def committed(name: str, topic: str) -> tuple[Found, int]:
-    """What read_committed sees, and the last stable offset."""
+    """The records a read_committed consumer sees, and the last stable offset."""
     found: Found = []
     pending: dict[int, Found] = {}
     end = 0

@@ -63,7 +63,7 @@ def finish_moves(store: LogStore) -> None:
 
 
 def _all_of(log: Log) -> object:
-    """What a log holds and knows."""
+    """The contents and the state of a log."""
     producers = {
         producer_id: (entry.producer_epoch, entry.batches[-1].last_sequence, entry.current_txn_first_offset)
         for producer_id, entry in log.producer_state.producers.items()
@@ -135,7 +135,7 @@ def _check_indexes(segment: Segment) -> None:
     previous = -1
     for slot in range(len(index)):
         relative, position = index.entry(slot)
-        # Of several batches that came in one write (a copy's), Kafka's entry is the last offset and the first position.
+        # For several batches of one write (in a copy) Kafka's index entry has the last offset and the first position.
         batch_position = positions.get(segment.base_offset + relative)
         assert batch_position is not None, f"{segment}: index entry {relative}"
         assert position in starts, f"{segment}: index entry {relative}"

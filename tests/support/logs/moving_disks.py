@@ -55,7 +55,7 @@ class Disks:
         return log
 
     def directories(self) -> dict[str, list[str]]:
-        """What kinds of partition directories there are in each log directory."""
+        """The kinds of partition directories in each log directory."""
         return {
             path[-1]: sorted(name.rpartition("-")[2] for name in os.listdir(path) if name.startswith("topic-0"))
             for path in self.paths

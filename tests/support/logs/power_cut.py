@@ -1,4 +1,4 @@
-"""What a power cut may leave of a history of file operations.
+"""Models what a power cut may leave of a history of file operations.
 
 The model is what ext4 and XFS promise. Bytes and sizes of a file are durable when the file was synced, names when their
 directory was; what was not synced may be there or not, a write in part. A rename is there or not, never half.
@@ -35,7 +35,7 @@ def is_of_names(operation: Operation) -> bool:
 
 
 class Disk:
-    """What is durable, and what is pending, at a point of a history."""
+    """The durable and the pending state at a point of a history."""
 
     def __init__(self, directories: set[int]) -> None:
         self._directories = directories
@@ -111,7 +111,7 @@ def _walk(
 
 
 def torn(write: Write) -> Iterator[Write]:
-    """What a write may leave when the power goes in its middle."""
+    """The bytes a write may leave when power is cut during it."""
     size = len(write.data)
     for end in sorted({1, size // 2, size - 1} | set(range(PAGE_BYTES, size, PAGE_BYTES))):
         if 0 < end < size:
@@ -122,7 +122,7 @@ def torn(write: Write) -> Iterator[Write]:
 
 
 def _disks_of(operations: Sequence[Operation]) -> dict[int, int]:
-    """Of each node, the node below the root in which it was made."""
+    """For each node, its ancestor directly below the root at creation."""
     disks = {ROOT: ROOT}
     for operation in operations:
         if isinstance(operation, Create):

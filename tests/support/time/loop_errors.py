@@ -1,4 +1,4 @@
-"""What callbacks raised that the running loop was told of."""
+"""Collects exceptions of callbacks that reached the running loop's handler."""
 
 import asyncio
 from typing import Any

@@ -1,6 +1,5 @@
-"""Waiting for what another process does and nothing announces: so many looks, then a failure that says for what.
-
-Looks are counted and not seconds: on a busy machine they take longer, and so does what is waited for.
+"""Waits, by polling, for an effect of another process that sends no event, and fails with its name. Attempts are
+counted, not seconds: on a busy machine both attempts and the effect take longer.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""What is waited for comes at the last look, or its absence is told."""
+"""Polling succeeds at the last attempt, or fails with the name of the missing effect."""
 
 import pytest
 from support.time.patience import await_answer, await_that

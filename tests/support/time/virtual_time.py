@@ -8,7 +8,7 @@ WALL_CLOCK_START_MS = 1_700_000_000_000
 
 
 class VirtualTimer:
-    """What `call_later` returns."""
+    """The handle that `call_later` returns."""
 
     def __init__(self, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self._callback = callback

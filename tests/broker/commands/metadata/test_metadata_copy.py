@@ -14,7 +14,7 @@ from pybroker.storage.files.files import Files
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Of broker 3, which is down."""
+    """The port of broker 3, which is down."""
     directory = tmp_path / "data"
     with Broker({"log.dirs": directory, "broker.id": "3"}):
         pass
