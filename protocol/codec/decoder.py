@@ -1,30 +1,29 @@
-"""Decoders, compiled from the declarations on first use: a plain and a counting one for each message type and version.
+"""Decoders, compiled from the declarations on first use: a plain and a counting one for each message version."""
 
-The generated function is straight-line code for exactly one version. For ProduceRequest 9 it begins like this:
-
-    def decode(buffer, position, limit, budget):
-        message_1 = new(ProduceRequest)
-        message_1.unknown_tags = None
-        length_2 = buffer[position]                     # most lengths are one byte; the rest is a call
-        position += 1
-        if length_2 > 127: length_2, position = read_uvarint_tail(buffer, position, length_2)
-        ...
-        message_1.acks, message_1.timeout_ms, count_5 = unpack_hiB(buffer, position)
-        position += 7
-        if (count_5 - 1) * 3 > limit - position: raise DecodeError(...)
-        budget -= count_5
-        if budget < 0: raise DecodeError(...)
-
-- Neighbouring fixed-width fields, the length in front of a string and the first byte of a varint are read by one
-  `struct` call, straight into the attributes (`_Run`).
-- Objects are made with `object.__new__`, since the generated code sets every slot itself.
-- Reads of fixed widths past the end raise errors of `struct` or IndexError, which `decode` turns into DecodeError.
-  Slices would silently shorten, so every length is compared with ``limit`` first. A count is refused when that many
-  elements of the smallest size cannot follow. So memory stays within a constant factor of the input.
-- That factor is large, and so is the time that handlers take per element. So the counting decoder also limits the
-  number of elements of all arrays together (``budget``). Each element takes at least one byte, so a message with no
-  more bytes than the limit, as nearly all, uses the plain decoder.
-"""
+# The generated function is straight-line code for exactly one version. For ProduceRequest 9 it begins like this:
+#
+#     def decode(buffer, position, limit, budget):
+#         message_1 = new(ProduceRequest)
+#         message_1.unknown_tags = None
+#         length_2 = buffer[position]                     # most lengths are one byte; the rest is a call
+#         position += 1
+#         if length_2 > 127: length_2, position = read_uvarint_tail(buffer, position, length_2)
+#         ...
+#         message_1.acks, message_1.timeout_ms, count_5 = unpack_hiB(buffer, position)
+#         position += 7
+#         if (count_5 - 1) * 3 > limit - position: raise DecodeError(...)
+#         budget -= count_5
+#         if budget < 0: raise DecodeError(...)
+#
+# - Neighbouring fixed-width fields, the length in front of a string and the first byte of a varint are read by one
+#   `struct` call, straight into the attributes (`_Run`).
+# - Objects are made with `object.__new__`, since the generated code sets every slot itself.
+# - Reads of fixed widths past the end raise errors of `struct` or IndexError, which `decode` turns into DecodeError.
+#   Slices would silently shorten, so every length is compared with ``limit`` first. A count is refused when that many
+#   elements of the smallest size cannot follow. So memory stays within a constant factor of the input.
+# - That factor is large, and so is the time that handlers take per element. So the counting decoder also limits the
+#   number of elements of all arrays together (``budget``). Each element takes at least one byte, so a message with no
+#   more bytes than the limit, as nearly all, uses the plain decoder.
 
 import struct
 from collections.abc import Callable

@@ -1,19 +1,18 @@
-"""Encoders, compiled from the declarations on first use, one for each message type and version.
+"""Encoders, compiled from the declarations on first use, one for each message type and version."""
 
-A generated encoder appends pieces of bytes to a list, which are joined at the end:
-
-    def encode(message, pieces, parts):
-        add = pieces.append
-        ...
-        add(pack_hii(message.acks, message.timeout_ms, count_3))
-
-Neighbouring fixed-width fields and the lengths before strings and arrays are one `struct` call (`_Run`). At a
-``records`` field the pieces so far are joined into ``parts``, and the records object becomes a part of its own. It may
-be a region of a file, and is never read.
-
-A field that the version lacks is dropped if it is ignorable. Otherwise it must have its default (Kafka's rule).
-`struct` checks that numbers fit.
-"""
+# A generated encoder appends pieces of bytes to a list, which are joined at the end:
+#
+#     def encode(message, pieces, parts):
+#         add = pieces.append
+#         ...
+#         add(pack_hii(message.acks, message.timeout_ms, count_3))
+#
+# Neighbouring fixed-width fields and the lengths before strings and arrays are one `struct` call (`_Run`). At a
+# ``records`` field the pieces so far are joined into ``parts``, and the records object becomes a part of its own. It
+# may be a region of a file, and is never read.
+#
+# A field that the version lacks is dropped if it is ignorable. Otherwise it must have its default (Kafka's rule).
+# `struct` checks that numbers fit.
 
 import struct
 import traceback

@@ -6,12 +6,13 @@
         acks: int = wire.int16("0+", default=0)
         topic_data: list[TopicProduceData] = wire.array(TopicProduceData, "0+", default_factory=list)
 
-The result is a plain slotted dataclass with keyword arguments, also for type checkers. The version ranges are kept in
-``SCHEMA``. The first argument of a field is the range of versions that have it. ``nullable`` is
-the range in which null is allowed, ``tag`` makes it a tagged field (KIP-482), and ``ignorable`` lets the encoder drop a
-value that the version cannot carry instead of refusing the message. Python names are Kafka's in snake_case;
-``kafka_name`` is given where the snake_case name does not lead back to it.
+The result is a plain slotted dataclass with keyword arguments.
 """
+
+# The version ranges are kept in ``SCHEMA``. The first argument of a field is the range of versions that have it.
+# ``nullable`` is the range in which null is allowed, ``tag`` makes it a tagged field (KIP-482), and ``ignorable`` lets
+# the encoder drop a value that the version cannot carry instead of refusing the message. Python names are Kafka's in
+# snake_case; ``kafka_name`` is given where the snake_case name does not lead back to it.
 
 import dataclasses
 from collections.abc import Callable

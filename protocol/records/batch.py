@@ -1,22 +1,21 @@
-"""The headers of record batches (magic 2) and messages (magic 0 and 1): read, checked, patched in place.
+"""The headers of record batches (magic 2) and messages (magic 0 and 1): read, checked, patched in place."""
 
-A log and a request's `records` are sequences of entries that begin alike:
-
-    0  base offset        8   magic 0 and 1: the message's; in a compressed wrapper that of the last one inside
-    8  batch length       4   bytes after this field
-    16 magic              1   (12..16 is the leader epoch in magic 2, the CRC in magic 0 and 1)
-
-Magic 2 (KIP-98), 61 bytes, then the records, compressed as one when the attributes say so:
-
-    0  base offset        8      17 crc                4   CRC-32C of 21..end
-    8  batch length       4      21 attributes         2   bits 0-2 codec, 3 log append time, 4 transactional,
-    12 leader epoch       4      23 last offset delta  4        5 control, 6 delete horizon
-    16 magic              1      27 base timestamp     8   the delete horizon when attribute 6 is set (KIP-534)
-                                 35 max timestamp      8
-                                 43 producer id 8, 51 producer epoch 2, 53 base sequence 4, 57 record count 4
-
-The checksum does not cover offset and leader epoch, so a broker can assign both without changing the rest.
-"""
+# A log and a request's `records` are sequences of entries that begin alike:
+#
+#     0  base offset        8   magic 0 and 1: the message's; in a compressed wrapper that of the last one inside
+#     8  batch length       4   bytes after this field
+#     16 magic              1   (12..16 is the leader epoch in magic 2, the CRC in magic 0 and 1)
+#
+# Magic 2 (KIP-98), 61 bytes, then the records, compressed as one when the attributes say so:
+#
+#     0  base offset        8      17 crc                4   CRC-32C of 21..end
+#     8  batch length       4      21 attributes         2   bits 0-2 codec, 3 log append time, 4 transactional,
+#     12 leader epoch       4      23 last offset delta  4        5 control, 6 delete horizon
+#     16 magic              1      27 base timestamp     8   the delete horizon when attribute 6 is set (KIP-534)
+#                                  35 max timestamp      8
+#                                  43 producer id 8, 51 producer epoch 2, 53 base sequence 4, 57 record count 4
+#
+# The checksum does not cover offset and leader epoch, so a broker can assign both without changing the rest.
 
 import struct
 from collections.abc import Iterator

@@ -5,11 +5,11 @@
 
 HC is the second byte of xxHash32 over FLG up to HC. Kafka's clients before KIP-31 hashed the frame's magic as well;
 that wrong byte is part of message format 0, so it is written there, and not checked there when reading.
-
-The frame is read here and cramjam decodes only the blocks. Its own frame reader takes several times as long, accepts
-linked blocks (Kafka refuses them) and cannot ignore a wrong HC. Block and content checksums are skipped, because the
-checksum of the batch covers these bytes.
 """
+
+# The frame is read here and cramjam decodes only the blocks. Its own frame reader takes several times as long, accepts
+# linked blocks (Kafka refuses them) and cannot ignore a wrong HC. Block and content checksums are skipped, because the
+# checksum of the batch covers these bytes.
 
 import struct
 

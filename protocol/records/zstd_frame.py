@@ -1,13 +1,13 @@
 """Bounds of the decompressed size of a zstd payload, from its block headers (RFC 8878 §3.1), before any allocation.
 
-    frame: magic 28b52ffd | descriptor | [window: 1] | [dictionary id] | [content size] | blocks … | [checksum: 4]
-    block: 3 bytes, little endian: last block? (1 bit), type (2), size (21) | bytes
-    skippable frame: magic 5?2a4d18 | size: 4 | bytes
-
-A stored block holds its size, a run its length, and a compressed block up to min(window, 128 KiB). This gives a lower
-and an upper bound. They need not be exact, because unused pages of the output buffer cost nothing and the decoder
-checks the rest. A payload whose lower bound exceeds the limit is refused after its first blocks.
+frame: magic 28b52ffd | descriptor | [window: 1] | [dictionary id] | [content size] | blocks … | [checksum: 4]
+block: 3 bytes, little endian: last block? (1 bit), type (2), size (21) | bytes
+skippable frame: magic 5?2a4d18 | size: 4 | bytes
 """
+
+# A stored block holds its size, a run its length, and a compressed block up to min(window, 128 KiB). This gives a lower
+# and an upper bound. They need not be exact, because unused pages of the output buffer cost nothing and the decoder
+# checks the rest. A payload whose lower bound exceeds the limit is refused after its first blocks.
 
 from typing import NamedTuple
 

@@ -1,14 +1,14 @@
 """The move of one log to another log directory (KIP-113): the log is copied while it takes appends, then replaced.
 
-    topic-0                    the log, in its present directory
-    topic-0.<id>-future        its copy, in the destination
-
-How: the copy follows the log batch by batch, like a replica. When it has caught up, a step on the log's strand copies
-the rest, renames the log to `topic-0.<id>-delete` and the copy to `topic-0`, and the log continues in the copy's files.
-Each rename is durable before the next. A start that finds `-delete` and `-future` with the same id but no log finishes
-the second rename. (Kafka renames in the other order, and after a crash in between finds the partition twice.)
-If the copy's disk fails in between, the log gets its name back; `unfinished_move` handles the copy.
+topic-0                    the log, in its present directory
+topic-0.<id>-future        its copy, in the destination
 """
+
+# How: the copy follows the log batch by batch, like a replica. When it has caught up, a step on the log's strand copies
+# the rest, renames the log to `topic-0.<id>-delete` and the copy to `topic-0`, and the log continues in the copy's
+# files. Each rename is durable before the next. A start that finds `-delete` and `-future` with the same id but no log
+# finishes the second rename. (Kafka renames in the other order, and after a crash in between finds the partition
+# twice.) If the copy's disk fails in between, the log gets its name back; `unfinished_move` handles the copy.
 
 from __future__ import annotations
 

@@ -1,16 +1,15 @@
-"""Bounded reading of records: a batch of one megabyte may unpack to gigabytes, or to millions of records.
+"""Bounded reading of records: a batch of one megabyte may unpack to gigabytes, or to millions of records."""
 
-How: a batch within `InlineLimits` is read in the calling thread, which regularly yields the interpreter to the event
-loop. For a larger batch BigBatchError is raised before its first record. The caller then repeats all of its work on the
-batch in the big-batch process (`big_batches.py`):
-
-    try:
-        return do(batch, …)
-    except BigBatchError:
-        return run_big_batch(do, bytes(batch.view()), …)
-
-Limits: not for the event loop's thread.
-"""
+# How: a batch within `InlineLimits` is read in the calling thread, which regularly yields the interpreter to the event
+# loop. For a larger batch BigBatchError is raised before its first record. The caller then repeats all of its work on
+# the batch in the big-batch process (`big_batches.py`):
+#
+#     try:
+#         return do(batch, …)
+#     except BigBatchError:
+#         return run_big_batch(do, bytes(batch.view()), …)
+#
+# Limits: not for the event loop's thread.
 
 from __future__ import annotations
 
