@@ -17,7 +17,6 @@ from ..storage.files.files import Files
 from ..storage.workers.worker_pool import Pool, WorkerPool
 from .network.local_peers import congestion_control_that_paces
 from .network.region_sender import RegionSenderFactory, new_region_sender
-from .network.work_time import work_time_s
 
 if TYPE_CHECKING:  # imported only when there is something to compact
     from ..storage.compaction.cleaner_child import CompactionWorker
@@ -72,8 +71,8 @@ class Environment:
     clock_ms: Callable[[], int] = wall_clock_ms
     stopwatch_s: Callable[[], float] = time.perf_counter
     """Measures how long a step takes; the clock of the loop may stand still during a step."""
-    work_time_s: Callable[[], float] = work_time_s
-    """What work on the thread that asks costs."""
+    work_time_s: Callable[[], float] = time.thread_time
+    """CPU time of the thread that calls it: what a request cost, whatever other threads do meanwhile."""
     random: Random = field(default_factory=SystemRandom)
     new_uuid: Callable[[], str] = lambda: str(uuid4())
     files: Files = field(default_factory=Files)

@@ -123,6 +123,11 @@ class FrameReader:
         return 0 if self._frame is None else self._size - self._filled
 
     @property
+    def has_room(self) -> bool:
+        """The half frame's bytearray takes more bytes as it is."""
+        return self._frame is not None and self._filled < len(self._frame)
+
+    @property
     def wants_long_read(self) -> bool:
         return self._read_size == LONG_READ and self._frame is None
 

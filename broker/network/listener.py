@@ -20,7 +20,6 @@ from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
 from .settings import Endpoint, NetworkSettings
 from .socket_states import leaves_descriptors
-from .work_time import work_time_s
 
 __all__ = ["Listeners"]
 
@@ -41,7 +40,7 @@ class Listeners:
         *,
         clock_ms: Callable[[], int],
         stopwatch_s: Callable[[], float] = time.perf_counter,
-        work_time_s: Callable[[], float] = work_time_s,
+        work_time_s: Callable[[], float] = time.thread_time,
         run_in_worker: RunInWorker | None = None,
         new_sender: RegionSenderFactory = new_region_sender,
         paced_by: Callable[[], bytes | None] = congestion_control_that_paces,
@@ -126,7 +125,7 @@ class Listeners:
     @property
     def request_bytes(self) -> int:
         """What counts against ``queued.max.request.bytes`` just now."""
-        return self._resources.memory.used_bytes
+        return self._resources.memory.frames.used_bytes
 
     def connections(self) -> list[Connection]:
         """Open ones, in the order they came."""
@@ -206,7 +205,7 @@ class Listeners:
         elif not self._try_to_admit(connection, now_s):
             if len(self._waiting) < self._settings.backlog:
                 self._waiting.append(connection)
-                connection.hold_for_admission()
+                connection.wait_for_admission()
                 self._watch_rate(now_s)
             else:
                 self._refuse(connection, "max.connections is reached, and as many wait as the backlog may hold")

@@ -2,29 +2,23 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import cast
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, cast
 
-from .decoded_requests import DecodedAccounts
+from .admission.fair_queue import FairQueue
+from .admission.gate import Gate
+from .admission.memory import FrameMemory, FrameUser, MemoryBudget
 from .disconnect_poll import DisconnectPoll
 from .frame_pool import FramePool
 from .frame_reader import new_shared_buffer
-from .heavy_requests import HeavyRequests
 from .idle_connections import IdleConnections
 from .local_peers import LocalPeers
-from .measured_work import MeasuredWork
 from .protocol_sniffing import OffenderLog
 from .region_sender import RunInWorker
 from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser
-from .request_memory import RequestMemory
 from .settings import NetworkSettings
-from .socket_states import hung_up, unread_bytes
-from .stalled_halves import HalfFrameUser, StalledHalves
-from .step_turns import StepTurns
-from .trickles import Trickles
-from .unsent_memory import UnsentMemory
+from .socket_states import hung_up
 
 __all__ = ["LoopResources"]
 
@@ -47,7 +41,6 @@ class LoopResources:
         logger: logging.Logger,
     ) -> None:
         self.settings = settings
-        self.handler = handler
         self.loop = loop
         self.clock_ms = clock_ms
         self.run_in_worker = run_in_worker
@@ -57,23 +50,19 @@ class LoopResources:
         self._long_reader: object = None
         self._long_read_ms = -1
         self.frame_pool = FramePool()
-        self.memory = RequestMemory(
-            settings.max_queued_bytes, settings.max_queued_requests, self.call_later, loop.time, loop.call_soon
-        )
-        self.stopwatch_s = stopwatch_s
-        self.work_time_s = work_time_s
-        self.heavy = HeavyRequests(self.call_later, stopwatch_s)
-        self.produce_in_vain = HeavyRequests(self.call_later, stopwatch_s)
-        self.decoded = DecodedAccounts(settings.max_decoded_bytes, loop.call_soon, self.call_later)
-        self.steps = StepTurns(loop)
-        self.trickles = Trickles(self.call_later, loop.time)
         self.disconnects = DisconnectPoll(self.call_later, hung_up)
-        self.unsent = UnsentMemory(settings.max_unsent_bytes)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
-        longest_silent = cast("Callable[[], list[HalfFrameUser]]", self.idle.by_activity)
-        self.stalled_halves = StalledHalves(
-            self.memory, longest_silent, unread_bytes, settings.receive_buffer_bytes, self.call_later, loop.time
+        frames = FrameMemory(
+            settings.max_queued_bytes,
+            settings.max_queued_requests,
+            self.call_later,
+            loop.call_soon,
+            loop.time,
+            cast("Callable[[], list[FrameUser]]", self.idle.by_activity),
         )
+        self.memory = MemoryBudget(frames, settings.max_unsent_bytes, settings.max_decoded_bytes)
+        queue = FairQueue(loop, self.call_later, stopwatch_s)
+        self.gate = Gate(handler, queue, self.memory, work_time_s, loop.call_soon)
         self.offenders = OffenderLog(logger, loop.time)
         self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()
         """Of handlers that are coroutines; kept, for the loop knows its tasks only weakly."""
@@ -97,21 +86,14 @@ class LoopResources:
         return self.loop.call_later(max(delay_s, 0.001), callback)
 
     def new_task(
-        self,
-        awaitable: Awaitable[list[ReplyPart] | None],
-        begun: Callable[[], None],
-        noted: Callable[[float, float], None] | None = None,
+        self, in_steps: Coroutine[Any, Any, list[ReplyPart] | None], work: Awaitable[list[ReplyPart] | None]
     ) -> asyncio.Task[list[ReplyPart] | None]:
-        """``noted`` is told after each of its steps for how many s that has kept the loop, and all of them by now; then
-        it has turns with others of its kind. ``begun`` is called in the turn of the loop behind its first step."""
-        work = awaitable if asyncio.iscoroutine(awaitable) else _await(awaitable)
-        if noted is not None:
-            work = MeasuredWork(work, self.work_time_s, noted, partial(self.loop.call_soon, begun), self.steps)
-        task = self.loop.create_task(work)
-        if noted is None:
-            self.loop.call_soon(begun)  # behind its first step, which is in the loop's next turn
+        """A task of a handler's coroutine ``work``, which ``in_steps`` runs."""
+        task = self.loop.create_task(in_steps)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+        if isinstance(work, Coroutine):  # a task that is cancelled before its first step never enters it
+            task.add_done_callback(lambda _done: work.close())
         return task
 
     def kill_tasks(self) -> None:
@@ -121,7 +103,3 @@ class LoopResources:
     async def cancel_tasks(self) -> None:
         self.kill_tasks()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-
-
-async def _await(awaitable: Awaitable[list[ReplyPart] | None]) -> list[ReplyPart] | None:
-    return await awaitable

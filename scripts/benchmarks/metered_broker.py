@@ -98,7 +98,7 @@ def run() -> int:
     figures = _Figures(Path(sys.argv[1]))
     connection: Any = Connection
     connection.buffer_updated = _meter_requests(figures, Connection.buffer_updated)
-    connection._read_on = _meter_requests(figures, Connection._read_on)  # requests whose reading was paused
+    connection._go_on = _meter_requests(figures, Connection._go_on)  # requests whose reading was paused
     connection._answered = _meter_answers(figures, Connection._answered)
     strand: Any = Strand
     strand._drain = _meter_strands(figures, Strand._drain)

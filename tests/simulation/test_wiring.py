@@ -110,7 +110,6 @@ REPLACED_MODULES = {
     "broker/environment.py",
     "storage/compaction/cleaner_child.py",
     "storage/workers/worker_pool.py",
-    "broker/network/work_time.py",
     # where somebody waits: `all_read_in_this_process`
     "storage/workers/big_batches.py",
     # for that, and for the recovery of 64 MiB and more of real files (`recover_ahead`), of which a simulation has none
@@ -120,7 +119,7 @@ REPLACED_MODULES = {
 
 IN_A_SIMULATED_BROKER = {
     "broker/network/socket_states.py": {"select.poll"},  # of descriptors, of which a simulation has none
-    "broker/network/listener.py": {"time.perf_counter"},  # a default; it is given the environment's
+    "broker/network/listener.py": {"time.perf_counter", "time.thread_time"},  # defaults; it is given the environment's
     "broker/network/local_peers.py": {"socket.socket"},  # of `congestion_control_that_paces`, a default
     "broker/network/known_hosts.py": {"time.monotonic"},  # a default, for look-ups of limits by host name
     "broker/network/settings.py": {"socket.getaddrinfo"},  # for limits by address, of which a simulation has none

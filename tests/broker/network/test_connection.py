@@ -8,9 +8,9 @@ import weakref
 from pathlib import Path
 
 import pytest
-from pybroker.broker.network.holds import Hold
+from pybroker.broker.network.admission.fair_queue import QUANTUM_S
+from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.settings import NetworkSettings
-from pybroker.broker.network.step_turns import TURN_S
 from support.in_process.network_peer import (
     CLOSE,
     COROUTINE,
@@ -20,7 +20,6 @@ from support.in_process.network_peer import (
     PRODUCE,
     REGIONS,
     SILENT,
-    STUCK,
     UNKNOWN,
     WORK,
     Server,
@@ -33,8 +32,8 @@ from support.in_process.network_peer import (
 )
 
 
-def held(server: Server) -> Hold:
-    return server.listeners.connections()[0].held
+def held(server: Server) -> ReadPause:
+    return server.listeners.connections()[0].read_pause
 
 
 async def test_a_request_is_handed_over_with_all_that_is_known_of_it() -> None:
@@ -197,7 +196,7 @@ async def test_after_a_coroutine_that_keeps_the_loop_the_next_request_waits_for_
         assert await peer.answers(1) == [3]
 
 
-async def test_many_short_steps_make_a_heavy_request_and_the_next_has_the_turn_of_heavy_ones() -> None:
+async def test_a_request_of_many_short_steps_puts_its_connection_in_debt() -> None:
     now_s = 0.0
 
     def work() -> None:
@@ -209,13 +208,10 @@ async def test_many_short_steps_make_a_heavy_request_and_the_next_has_the_turn_o
         peer, other = await server.connect(), await server.connect()
         peer.send(frame(WORK, 1))
         assert await peer.answers(1) == [1]
-        peer.send(frame(STUCK, 2))
-        await server.handler.has_started(2)
-        other.send(frame(ECHO, 3, bytes(20_000)))
-        await server.settle()
-        assert 3 not in server.handler.started
-        server.listeners._resources.kill_tasks()
-        assert await other.answers(1) == [3]
+        other.send(frame(WORK, 2))
+        assert await other.answers(1) == [2]
+        queue = server.listeners._resources.gate.queue
+        assert [queue.is_in_debt(connection.share) for connection in server.listeners.connections()] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +254,7 @@ async def test_others_have_the_loop_between_the_steps_of_many_that_go_on() -> No
 
     def work() -> None:
         nonlocal now_s
-        now_s += TURN_S
+        now_s += QUANTUM_S
         steps_of_turns[-1] += 1
 
     def next_turn() -> None:
@@ -292,7 +288,7 @@ async def test_only_so_many_requests_are_parked_then_reading_stops() -> None:
         await server.handler.has_started(3)
         await server.settle()
         assert server.handler.started == [0, 1, 2]
-        assert held(server) == Hold.PARKED
+        assert held(server) == ReadPause.RESPONSES
         server.handler.answer(1)  # not the first: no place is free before its answer has left
         await server.settle()
         assert len(server.handler.requests) == 3
@@ -304,7 +300,7 @@ async def test_only_so_many_requests_are_parked_then_reading_stops() -> None:
             await server.handler.has_started(number + 1)
             server.handler.answer(number)
         assert await peer.answers(10) == list(range(10))
-        assert held(server) == Hold(0)
+        assert held(server) == ReadPause(0)
 
 
 async def test_a_parked_connection_is_not_read_at_all() -> None:
@@ -319,20 +315,20 @@ async def test_a_parked_connection_is_not_read_at_all() -> None:
         assert peer.writer.transport.get_write_buffer_size() > 10_000_000  # it is all still at the client's
         server.handler.answer(1)
         assert await peer.answers(21) == [1] + [2] * 20
-        assert connection.held == Hold(0)
+        assert connection.read_pause == ReadPause(0)
 
 
 async def test_a_client_that_reads_no_answers_is_not_read() -> None:
     async with serving() as server:
         peer = await server.connect(receive_buffer_bytes=4096)
         peer.send(*(frame(ECHO, number, b"x" * 100_000) for number in range(200)))
-        await until(lambda: bool(server.listeners.connections()) and Hold.WRITING in held(server))
+        await until(lambda: bool(server.listeners.connections()) and ReadPause.RESPONSES in held(server))
         await server.settle()
         (connection,) = server.listeners.connections()
         assert connection._transport.get_write_buffer_size() < 500_000
         assert len(server.handler.requests) < 100
         assert await peer.answers(200) == list(range(200))
-        await until(lambda: held(server) == Hold(0))
+        await until(lambda: held(server) == ReadPause(0))
 
 
 @pytest.mark.parametrize(
@@ -509,10 +505,10 @@ async def test_a_throttled_connection_gets_its_answers_but_is_not_read() -> None
         assert await peer.answers(1) == [1]
         await server.settle()
         assert server.handler.started == [1]
-        assert connection.held == Hold.THROTTLED
+        assert connection.read_pause == ReadPause.THROTTLED
         server.handler.requests[0].connection.throttle(0)  # a shorter one does not end it
         await server.settle()
-        assert connection.held == Hold.THROTTLED
+        assert connection.read_pause == ReadPause.THROTTLED
 
 
 async def test_throttling_ends() -> None:

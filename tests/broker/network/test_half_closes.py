@@ -43,7 +43,7 @@ async def test_an_answer_that_it_has_not_read_is_sent_to_its_end() -> None:
 
 
 async def test_it_is_not_waited_for_when_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "_LAST_ANSWERS_S", 0.001)
+    monkeypatch.setattr(connection_module, "_HALF_CLOSED_S", 0.001)
     async with serving() as server:
         peer = await ends_its_half_after(server, frame(LATER, 1))
         await until(lambda: server.listeners.connection_count == 0)
@@ -51,7 +51,7 @@ async def test_it_is_not_waited_for_when_that_takes_long(monkeypatch: pytest.Mon
 
 
 async def test_a_member_that_waits_for_the_others_of_its_group_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "_LAST_ANSWERS_S", 3600.0)  # at once, not then
+    monkeypatch.setattr(connection_module, "_HALF_CLOSED_S", 3600.0)  # at once, not then
     async with serving() as server:
         peer = await ends_its_half_after(server, frame(JOIN, 1), frame(ECHO, 2))
         await until(lambda: server.listeners.connection_count == 0)
@@ -60,7 +60,7 @@ async def test_a_member_that_waits_for_the_others_of_its_group_is_let_go(monkeyp
 
 async def test_it_is_closed_at_once_when_many_descriptors_are_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "leaves_many_descriptors", lambda transport: False)
-    monkeypatch.setattr(connection_module, "_LAST_ANSWERS_S", 3600.0)
+    monkeypatch.setattr(connection_module, "_HALF_CLOSED_S", 3600.0)
     async with serving() as server:
         peer = await ends_its_half_after(server, frame(LATER, 1))
         await until(lambda: server.listeners.connection_count == 0)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from pybroker.broker.network import bound_sockets, listener
+from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.bound_sockets import AddressInUseError, BindError
 from pybroker.broker.network.connection import Connection
 from pybroker.broker.network.connection_limits import LimitSettings
-from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.settings import Endpoint, NetworkSettings, limit_settings
 from pybroker.config.config_error import ConfigError
@@ -221,7 +221,8 @@ async def test_who_waits_for_a_place_on_one_listener_keeps_nobody_from_another(n
         await until(lambda: listeners.connection_count == len(peers))
     await peers[1].close()
     await until(lambda: listeners.connection_count == 3)
-    waiting = {each.info.listener_name: Hold.ADMISSION in each.held for each in listeners.connections()[1:]}
+    limited = ReadPause.CONNECTION_LIMIT
+    waiting = {each.info.listener_name: limited in each.read_pause for each in listeners.connections()[1:]}
     assert waiting == {"A": True, "B": False}
     for peer in peers:
         await peer.close()
@@ -268,7 +269,7 @@ async def test_a_higher_limit_lets_those_in_who_wait() -> None:
         peer = await server.connect()
         peer.send(frame(ECHO, 1))
         await until(lambda: server.listeners.connection_count == 1)
-        assert Hold.ADMISSION in server.listeners.connections()[0].held
+        assert ReadPause.CONNECTION_LIMIT in server.listeners.connections()[0].read_pause
         server.listeners.change_limits(LimitSettings())
         assert await peer.answers(1) == [1]
 
@@ -375,7 +376,7 @@ async def test_brokers_push_out_a_client_that_has_a_place_not_one_that_waits(new
     assert await broker.answers(1) == [2]
     await until(lambda: listeners.connection_count == 2)
     assert [connection.info.listener_name for connection in listeners.connections()] == ["CLIENTS", "BROKERS"]
-    assert Hold.ADMISSION in listeners.connections()[0].held
+    assert ReadPause.CONNECTION_LIMIT in listeners.connections()[0].read_pause
     assert await active.is_closed()
     for peer in (active, waiting, broker):
         await peer.close()
@@ -405,7 +406,7 @@ async def test_a_connection_whose_peer_reads_on_is_not_idle() -> None:
         peer.send(frame(ECHO, 1, bytes(4_000_000)))
         await server.handler.has_started(1)
         (connection,) = server.listeners.connections()
-        await until(lambda: Hold.WRITING in connection.held)
+        await until(lambda: ReadPause.RESPONSES in connection.read_pause)
         await until(lambda: not connection.is_busy)  # it stands still
         await peer.reader.readexactly(1_000_000)
         await until(lambda: connection.is_busy)

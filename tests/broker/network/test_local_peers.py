@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.broker.network import local_peers
-from pybroker.broker.network.holds import Hold
+from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.local_peers import (
     WIDE_BUFFER_BYTES,
     WIDE_BUFFER_TAKES,
@@ -151,7 +151,7 @@ async def test_a_wide_buffer_takes_a_mebibyte_that_nobody_reads(records: Stretch
         await server.handler.has_started(1)
         await server.settle()
         (connection,) = server.listeners.connections()
-        assert connection.held == Hold(0)
+        assert connection.read_pause == ReadPause(0)
         assert connection._writer.region_bytes == MIB
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from pybroker.broker.network import region_sender
+from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.connection import Connection
-from pybroker.broker.network.holds import Hold
 from pybroker.broker.network.region_sender import CopyingSender, SendfileSender, sender_for
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
@@ -147,7 +147,7 @@ async def unread(disk: Disk, sender: Any, size: int, *frames: bytes) -> AsyncIte
         peer.send(*frames)
         await server.handler.has_started(1)
         (connection,) = server.listeners.connections()
-        await until(lambda: Hold.WRITING in connection.held)
+        await until(lambda: ReadPause.RESPONSES in connection.read_pause)
         yield server, peer, connection
 
 
@@ -162,7 +162,7 @@ async def test_a_slow_reader_of_much_holds_little_memory(disk: Disk, sender: Any
         for _ in range(2):
             assert (await peer.reader.readexactly(8))[3:] is not None
             assert await read_hash(peer, size) == hashlib.sha256(bytes(size)).hexdigest()
-        await until(lambda: connection.held == Hold(0))
+        await until(lambda: connection.read_pause == ReadPause(0))
 
 
 async def read_hash(peer: Peer, size: int) -> str:
@@ -183,7 +183,7 @@ async def test_who_reads_a_region_on_is_not_idle(disk: Disk, sender: Any) -> Non
         await peer.reader.readexactly(8 + 4 * MIB)
         assert connection.is_busy
         await peer.reader.readexactly(4 * MIB)
-        await until(lambda: connection.held == Hold(0))
+        await until(lambda: connection.read_pause == ReadPause(0))
         assert connection._writer.region_bytes == size
 
 
@@ -214,7 +214,7 @@ async def test_a_file_that_is_cut_while_it_is_sent_ends_the_connection(
         peer.send(frame(REGIONS, 1))
         await until(lambda: bool(server.listeners.connections()))
         (connection,) = server.listeners.connections()
-        await until(lambda: Hold.WRITING in connection.held)
+        await until(lambda: ReadPause.RESPONSES in connection.read_pause)
         os.truncate(disk.path, 1000)
         received = await read_to_the_end(peer)
         assert received < size

@@ -3,10 +3,10 @@
 import struct
 
 import pytest
-from pybroker.broker.network.holds import Hold
+from pybroker.broker.network.admission.read_pause import ReadPause
+from pybroker.broker.network.connection import FREE_TINY_READS
 from pybroker.broker.network.request import Reply, Request
 from pybroker.broker.network.settings import NetworkSettings
-from pybroker.broker.network.trickles import FREE_PIECES, LONGEST_PAUSE_S, Trickle
 from support.in_process.network_peer import ECHO, frame
 from support.time.virtual_network import VirtualNetwork, VirtualPeer
 
@@ -37,7 +37,7 @@ def send_in_pieces(peer: VirtualPeer, data: bytes, size: int, every_ms: float = 
 
 def test_single_bytes_gather_and_are_read_together(network: VirtualNetwork) -> None:
     peer = network.connect()
-    assert send_in_pieces(peer, frame(ECHO, 1, bytes(200)), 1) <= FREE_PIECES + 8
+    assert send_in_pieces(peer, frame(ECHO, 1, bytes(200)), 1) <= FREE_TINY_READS + 8
     for number in range(20):
         assert send_in_pieces(peer, frame(ECHO, 2 + number, bytes(200)), 1) <= 5
     assert peer.answered == list(range(1, 22))
@@ -55,7 +55,7 @@ def test_bytes_of_many_frames_that_are_not_waited_for_gather_too(network: Virtua
     assert len(peer.answered) == 50
 
 
-@pytest.mark.parametrize("pieces", [2, 3, FREE_PIECES])
+@pytest.mark.parametrize("pieces", [2, 3, FREE_TINY_READS])
 def test_a_frame_in_a_few_pieces_is_read_at_once(network: VirtualNetwork, pieces: int) -> None:
     peer = network.connect()
     for number in range(100):
@@ -67,7 +67,6 @@ def test_a_frame_in_a_few_pieces_is_read_at_once(network: VirtualNetwork, pieces
             assert peer.is_readable
             peer.deliver(65_536)
         assert peer.answered[-1] == number
-    assert network.resources.trickles.paused_count == 0
 
 
 def test_a_long_frame_in_segments_is_read_at_once(network: VirtualNetwork) -> None:
@@ -95,26 +94,14 @@ def test_who_sends_as_clients_do_again_is_soon_trusted_again(network: VirtualNet
     assert peer.answered[-1] == 99
 
 
-def test_one_that_is_gone_leaves_no_timer(network: VirtualNetwork) -> None:
+def test_a_connection_that_is_gone_leaves_no_timer(network: VirtualNetwork) -> None:
     peers = [network.connect() for _ in range(3)]
     for peer in peers:
-        for byte in frame(ECHO, 1)[: FREE_PIECES + 1]:
+        for byte in frame(ECHO, 1)[: FREE_TINY_READS + 1]:
             peer.send(bytes([byte]))
             peer.deliver(1)
-        assert peer.connection.held == Hold.TRICKLE
-    assert network.resources.trickles.paused_count == 3
-    assert network.loop.pending == 1  # one timer for all
+        assert peer.connection.read_pause == ReadPause.THROTTLED
+    assert network.loop.pending == 3
     for peer in peers:
         peer.hang_up()
-    assert network.resources.trickles.paused_count == 0
     assert network.loop.pending == 0
-
-
-def test_pauses_double_up_to_the_longest() -> None:
-    trickle = Trickle()
-    pauses = [trickle.piece_came() for _ in range(FREE_PIECES + 10)]
-    assert pauses[:FREE_PIECES] == [0.0] * FREE_PIECES
-    assert pauses[FREE_PIECES : FREE_PIECES + 3] == [0.005, 0.01, 0.02]
-    assert max(pauses) == pauses[-1] == LONGEST_PAUSE_S
-    assert not trickle.frame_came()
-    assert trickle.piece_came() > 0  # from the first piece on

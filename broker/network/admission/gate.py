@@ -1,0 +1,200 @@
+"""The gate: every request passes here once, on its way from its frame to its handler.
+
+`Gate.admits` decides whether it may start, `Gate.handle` calls the handler and times it. What else every request needs
+(authorisation, quotas, metrics) belongs here, too.
+
+A request waits in the fair queue when it may be expensive: it is larger than `LARGE_BYTES`, its connection is in debt
+for an earlier one, or no request of its API has been cheap on this connection. Produce requests are cheap for their
+size; they wait only when the connection's last large one was refused, or named partitions and had no records.
+Requests that go on after their first step also need memory for what they are decoded to.
+"""
+
+import sys
+from asyncio import iscoroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import coroutine
+from typing import Any, cast
+
+from ..request import Handler, Reply, ReplyPart, Request
+from .fair_queue import LONG_S, DecodedLane, FairQueue, Lane, LoopShare, QueuedConnection
+from .memory import MemoryBudget
+
+__all__ = ["LARGE_BYTES", "Gate"]
+
+LARGE_BYTES = 16 * 1024
+LONG_FETCH_S = 0.005
+"""In place of `LONG_S` for fetches and brokers: hundreds of partitions are well-behaved clients' daily work."""
+_PRODUCE, _FETCH, _JOIN_GROUP, _SYNC_GROUP, _API_VERSIONS = 0, 1, 11, 14, 18
+_OF_BROKERS = (4, 5, 6, 7, 27, 56, 67)
+_OF_FETCHERS = frozenset((_FETCH, *_OF_BROKERS))
+_CHEAP_AT_FIRST: int = sum(1 << api_key for api_key in (*_OF_FETCHERS, _PRODUCE, _API_VERSIONS))
+_NOT_DECODED = _OF_FETCHERS | {_PRODUCE, _JOIN_GROUP, _SYNC_GROUP}
+"""APIs whose requests wait as long as other clients like: their handlers count what they keep."""
+_OF_CLIENTS_AT_WORK = frozenset((2, 3, 8, 9, 10, 15, 23, 24, 28, 61, 75))
+"""Metadata, offsets, groups, transactions: account `decoded`. All others: account `administration`."""
+_S_FOR_A_RESPONSE_BYTE = 1.5e-7
+"""Cost of a produce request that names partitions by the thousand and has no records for them."""
+_S_FOR_A_REFUSED_BYTE = 1e-9
+"""Cost of reading and checking records that are refused."""
+
+
+class Gate:
+    """One per loop. ``work_time_s``: CPU time of the thread, so that what happens meanwhile makes nobody expensive."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        queue: FairQueue,
+        memory: MemoryBudget,
+        work_time_s: Callable[[], float],
+        call_soon: Callable[[Callable[[], object]], object],
+    ) -> None:
+        self.handler = handler
+        self.queue = queue
+        self._work_time_s = work_time_s
+        self._call_soon = call_soon
+        self._requests = queue.requests
+        self._at_work = queue.new_lane(memory.decoded)
+        self._administration = queue.new_lane(memory.administration)
+        self._admitted: QueuedConnection | None = None
+
+    def new_share(self) -> LoopShare:
+        return LoopShare(_CHEAP_AT_FIRST)
+
+    def admits(self, connection: QueuedConnection, api_key: int, frame_bytes: int, *, has_others: bool) -> bool:
+        """Whether the request may start. No: the gate calls ``connection.turn_has_come`` later.
+
+        ``has_others``: requests of the connection are under way.
+        """
+        share = connection.share
+        share.is_expensive = is_expensive = self._may_be_expensive(share, api_key, frame_bytes)
+        queue = self.queue
+        lane: Lane = self._requests
+        if api_key not in _NOT_DECODED:
+            account_lane = self._lane_of(api_key)
+            is_small = frame_bytes <= LARGE_BYTES and not has_others
+            if not is_small or not account_lane.account.has_room_for_one_more():
+                lane = account_lane
+        if self._admitted is connection:
+            self._admitted = None
+            may_start = lane.is_open or queue.serving is lane
+        else:
+            may_start = lane.is_open and not (lane.waiting and lane is not self._requests)
+            may_start = may_start and (not is_expensive or queue.is_free(lane))
+        if not may_start:
+            queue.wait(lane, connection)
+        return may_start
+
+    def let_start(self, connection: QueuedConnection, start: Callable[[], None]) -> None:
+        """The connection's turn has come: its next request is admitted without another look."""
+        self._admitted = connection
+        start()
+        self._admitted = None
+
+    def handle(self, share: LoopShare, request: Request) -> Reply:
+        """The handler's reply. Raises what the handler raises."""
+        api_key = request.api_key
+        if api_key == _PRODUCE:
+            return self.handler(request)
+        started_s = self._work_time_s()
+        try:
+            return self.handler(request)
+        finally:
+            self._charge(share, api_key, self._work_time_s() - started_s)
+
+    def produced(self, share: LoopShare, request: Request, frame_bytes: int, response: list[ReplyPart]) -> None:
+        """A produce request was answered: charge it if it was wasted work."""
+        if frame_bytes <= LARGE_BYTES:
+            return
+        body_bytes = len(cast("bytes", response[-1]))
+        cost_s = 0.0
+        if body_bytes > frame_bytes:
+            cost_s = body_bytes * _S_FOR_A_RESPONSE_BYTE
+        elif request.records_were_refused:
+            cost_s = frame_bytes * _S_FOR_A_REFUSED_BYTE
+        share.wastes_produce = cost_s > 0
+        share.last_cost_s = cost_s
+        if cost_s:
+            self.queue.used(share, cost_s)
+            self.queue.rest(cost_s, adds=True)
+
+    def takes_memory(self, api_key: int, frame_bytes: int) -> Callable[[object], None] | None:
+        """Count a request that goes on after its first step. Returns what to call when it ends, if it counts."""
+        if api_key in _NOT_DECODED:
+            return None
+        account = self._lane_of(api_key).account
+        size_bytes = account.take(frame_bytes)
+        return lambda _done: account.give_back(size_bytes)
+
+    async def in_steps(
+        self, share: LoopShare, api_key: int, work: Awaitable[list[ReplyPart] | None], begun: Callable[[], object]
+    ) -> list[ReplyPart] | None:
+        """The result of a handler's coroutine, each of whose steps waits for its turn and is timed.
+
+        ``begun`` is called in the iteration behind the first step.
+        """
+        if api_key in _OF_FETCHERS or not iscoroutine(work):  # an order to lead must not wait for the one before it
+            self._call_soon(begun)
+            return await work
+        lane = None if api_key in _NOT_DECODED else self._lane_of(api_key)
+        parts: list[ReplyPart] | None = await self._steps(share, lane, work, begun)
+        return parts
+
+    def _may_be_expensive(self, share: LoopShare, api_key: int, frame_bytes: int) -> bool:
+        if api_key == _PRODUCE:
+            return share.wastes_produce and frame_bytes > LARGE_BYTES
+        if frame_bytes > LARGE_BYTES or not share.cheap_apis >> api_key & 1:
+            return True
+        return share.debt_until_s > 0.0 and self.queue.is_in_debt(share)
+
+    def _lane_of(self, api_key: int) -> DecodedLane:
+        return self._at_work if api_key in _OF_CLIENTS_AT_WORK else self._administration
+
+    def _charge(self, share: LoopShare, api_key: int, took_s: float) -> None:
+        share.used_s += took_s
+        if took_s <= LONG_S:
+            share.cheap_apis |= 1 << api_key
+        is_long = took_s > (LONG_FETCH_S if api_key in _OF_FETCHERS else LONG_S)
+        if is_long or share.is_expensive:
+            self.queue.used(share, took_s)
+        if is_long:
+            self.queue.rest(took_s)
+            self.queue.put_in_debt(share, took_s)
+
+    @coroutine
+    def _steps(
+        self, share: LoopShare, lane: DecodedLane | None, work: Coroutine[Any, Any, Any], begun: Callable[[], object]
+    ) -> Generator[Any, Any, Any]:
+        request_s = 0.0
+        send: Callable[[Any], Any] = work.send
+        value: Any = None
+        while True:
+            if not self.queue.may_step:
+                try:
+                    yield from self.queue.step_turn(share)
+                except BaseException as error:  # the task is cancelled
+                    send, value = work.throw, error
+            started_s = self._work_time_s()
+            try:
+                waits_for = send(value)
+            except StopIteration as end:
+                return end.value
+            finally:
+                step_s = self._work_time_s() - started_s
+                if not request_s:
+                    self._call_soon(begun)
+                request_s += step_s or sys.float_info.min
+                self._stepped(share, lane, step_s, request_s)
+            try:
+                send, value = work.send, (yield waits_for)
+            except BaseException as error:
+                send, value = work.throw, error
+
+    def _stepped(self, share: LoopShare, lane: DecodedLane | None, step_s: float, request_s: float) -> None:
+        if lane is not None:
+            lane.has_moved = True
+        self.queue.stepped(share, step_s)
+        if step_s > LONG_S:
+            self.queue.rest(step_s)
+        if request_s > LONG_S:
+            self.queue.put_in_debt(share, request_s)
