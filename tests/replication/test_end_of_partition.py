@@ -75,7 +75,7 @@ async def follow(replicas: Replicas) -> None:
     await replicas.order(leader=2, leader_epoch=5, isr=(1, 2), replicas=(1, 2))
 
 
-async def test_it_is_what_reading_tells_whatever_has_happened(replicas: Replicas) -> None:
+async def test_shared_result_equals_a_read_of_the_partition_after_every_change(replicas: Replicas) -> None:
     steps: list[Step] = [append, delete_records, begin_transaction, new_leader_epoch, append]
     taken = dict.fromkeys(Isolation, 0)
     for step in [*steps, wait_for_a_follower, follow]:
@@ -118,7 +118,7 @@ async def test_all_consumers_at_the_end_share_one_result_until_something_changes
     assert (second.high_watermark, first.high_watermark) == (4, 2)
 
 
-async def test_who_reads_committed_is_not_at_the_end_while_a_transaction_is_open(replicas: Replicas) -> None:
+async def test_read_committed_fetch_has_no_shared_result_while_a_transaction_is_open(replicas: Replicas) -> None:
     await append(replicas)
     await begin_transaction(replicas)
     end = replicas.hosted().partition.high_watermark
@@ -128,7 +128,7 @@ async def test_who_reads_committed_is_not_at_the_end_while_a_transaction_is_open
     assert uncommitted.last_stable_offset == end - 1
 
 
-async def test_a_new_log_start_is_told_though_there_is_no_new_record(replicas: Replicas) -> None:
+async def test_new_log_start_offset_is_reported_without_new_records(replicas: Replicas) -> None:
     await append(replicas)
     before = known(replicas, fetch_of(2), Isolation.HIGH_WATERMARK)
     await delete_records(replicas)
@@ -138,7 +138,7 @@ async def test_a_new_log_start_is_told_though_there_is_no_new_record(replicas: R
     assert (before.log_start_offset, after.log_start_offset) == (0, 1)
 
 
-async def test_a_new_high_watermark_is_told_though_the_log_is_as_it_was(replicas: Replicas) -> None:
+async def test_new_high_watermark_is_reported_without_a_change_of_the_log(replicas: Replicas) -> None:
     await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     await append(replicas)
     before = known(replicas, fetch_of(0), Isolation.HIGH_WATERMARK)

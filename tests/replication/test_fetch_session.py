@@ -96,7 +96,7 @@ def test_an_incremental_fetch_reads_all_partitions_and_answers_what_changed() ->
     assert topics_of(sessions.answer(sessions.begin(session_id, 2), {"b": result(11), "c": result(10, 3)})) == []
 
 
-def test_an_error_is_told_each_time_and_its_end_too() -> None:
+def test_error_is_reported_each_time_and_its_end_once() -> None:
     sessions = Sessions()
     session_id = sessions.open("a")
     failed = {"a": FetchResult(ErrorCode.NOT_LEADER_OR_FOLLOWER)}
@@ -106,7 +106,7 @@ def test_an_error_is_told_each_time_and_its_end_too() -> None:
     assert topics_of(sessions.answer(sessions.begin(session_id, 4))) == []
 
 
-def test_a_divergence_and_a_preferred_replica_are_always_told() -> None:
+def test_diverging_epoch_and_preferred_replica_are_always_reported() -> None:
     sessions = Sessions()
     session_id = sessions.open("a", "b")
     diverging, preferred = result(), result()
@@ -115,7 +115,7 @@ def test_a_divergence_and_a_preferred_replica_are_always_told() -> None:
     assert topics_of(sessions.answer(sessions.begin(session_id, 1), {"a": diverging, "b": preferred})) == ["a", "b"]
 
 
-def test_who_got_data_is_served_last_next_time() -> None:
+def test_partition_that_returned_data_is_served_last_next_time() -> None:
     sessions = Sessions()
     session_id = sessions.open("a", "b", "c")
     sessions.answer(sessions.begin(session_id, 1), {"a": result(size_bytes=5)})
@@ -199,7 +199,7 @@ def test_a_full_cache_of_young_sessions_takes_no_other() -> None:
     assert [sessions.open("a"), sessions.open("b"), sessions.open("c", "d", "e")] == [1, 2, NO_SESSION]
 
 
-def test_an_unused_session_makes_room() -> None:
+def test_unused_session_is_evicted_for_a_new_one() -> None:
     sessions = Sessions(max_entries=2)
     sessions.open("a")
     sessions.open("b")
@@ -368,19 +368,19 @@ class SettingAside:
         return max_empty_wait_ms
 
 
-def test_a_fetch_without_partitions_of_which_there_is_more_has_little_patience() -> None:
+def test_fetch_waits_briefly_while_left_out_partitions_have_more_data() -> None:
     consumer = SettingAside()
     assert consumer.fetch(forgotten="a") == FIRST_EMPTY_WAIT_MS
 
 
-def test_a_partition_that_was_left_out_of_the_last_answer_for_want_of_room_has_more_too() -> None:
+def test_partition_cut_from_the_last_response_counts_as_having_more_data() -> None:
     consumer = SettingAside()
     assert consumer.fetch(named="b", results={"a": cut()}, offset=5) is None  # nothing was sent of b, which ends at 10
     assert consumer.fetch(forgotten="b") == FIRST_EMPTY_WAIT_MS
 
 
 @pytest.mark.parametrize("forgotten", ["", "b", "c", "bc"])
-def test_partitions_of_which_there_is_no_more_are_not_waited_for(forgotten: str) -> None:
+def test_fetch_waits_normally_when_left_out_partitions_have_no_more_data(forgotten: str) -> None:
     assert SettingAside().fetch(forgotten=forgotten) is None
 
 
@@ -436,7 +436,7 @@ def test_a_session_that_grows_beyond_the_partitions_of_all_ends_and_the_others_s
     assert sessions.answer(sessions.begin(full, 1, wanted("d")))[0] is ErrorCode.NONE
 
 
-def test_what_is_set_aside_counts_among_the_partitions_of_all_sessions() -> None:
+def test_left_out_partitions_count_towards_the_limit_of_all_sessions() -> None:
     consumer = SettingAside()
     cache = consumer.sessions.cache
     consumer.fetch(forgotten="ab")

@@ -27,14 +27,14 @@ def opened(wanted: dict[TopicPartition, WantedPartition]) -> ClientFetchSession:
     return session
 
 
-def test_only_what_changed_is_named() -> None:
+def test_incremental_request_names_only_changed_partitions() -> None:
     session = opened({A: want(0), B: want(0)})
     assert session.request({A: want(3), B: want(0)}, [A]) == SessionRequest(7, 1, {A: want(3)}, {}, True)
     assert session.answered(7, ErrorCode.NONE, [A])
     assert session.request({A: want(3), B: want(0)}, []) == SessionRequest(7, 2, {}, {}, True)
 
 
-def test_what_is_not_wanted_any_more_is_forgotten() -> None:
+def test_removed_partitions_are_sent_as_forgotten() -> None:
     session = opened({A: want(0), B: want(0)})
     assert session.request({B: want(0)}, [A]) == SessionRequest(7, 1, {}, {A: want(0)}, True)
     assert session.request({}, [B]) == SessionRequest(7, 1, {}, {B: want(0)}, True)

@@ -68,7 +68,9 @@ async def test_a_follower_becomes_a_copy(new_cluster: NewCluster, versions: Lead
 
 
 @versions
-async def test_what_only_the_follower_has_is_cut_by_epoch(new_cluster: NewCluster, versions: LeaderVersions) -> None:
+async def test_records_that_only_the_follower_has_are_truncated_by_epoch(
+    new_cluster: NewCluster, versions: LeaderVersions
+) -> None:
     cluster = new_cluster(versions=versions)
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"common"))
@@ -199,7 +201,7 @@ async def test_a_follower_of_an_older_epoch_waits_for_the_next_order(new_cluster
     assert cluster[2].records() == [(0, b"a")]
 
 
-async def test_a_follower_that_is_told_first_waits_for_its_leader(new_cluster: NewCluster) -> None:
+async def test_follower_ordered_before_its_leader_waits_for_the_leader(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     await cluster.order(1, 1, to=(2,))
@@ -265,7 +267,7 @@ async def test_a_stopped_replica_is_fetched_no_more(new_cluster: NewCluster) -> 
     assert fetcher.link.is_cut
 
 
-async def test_who_is_about_to_stop_follows_no_other_leader(new_cluster: NewCluster) -> None:
+async def test_broker_in_controlled_shutdown_follows_no_new_leader(new_cluster: NewCluster) -> None:
     """It may not join the ISR, and whoever leads in its place would wait for it."""
     cluster = new_cluster(3)
     await cluster.order(1, 0)
@@ -345,7 +347,7 @@ def _signed(number: int) -> int:
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-async def test_with_other_numbers_of_fetchers_partitions_move_and_lose_nothing(new_cluster: NewCluster) -> None:
+async def test_changing_num_replica_fetchers_moves_partitions_without_loss(new_cluster: NewCluster) -> None:
     cluster = new_cluster(settings={"num.replica.fetchers": "1"})
     partitions = [TopicPartition(TP.topic, number) for number in range(6)]
     for each in partitions:
@@ -386,7 +388,7 @@ async def test_a_topic_that_gets_its_id_while_it_is_followed_is_fetched_by_it(ne
     assert cluster[2].records() == [(0, b"a"), (1, b"b")]
 
 
-async def test_what_the_old_leader_sent_is_refused_behind_the_fence_of_the_new_epoch(new_cluster: NewCluster) -> None:
+async def test_queued_append_of_the_old_leader_is_refused_after_the_new_epochs_fence(new_cluster: NewCluster) -> None:
     """It waits in the queue of a busy log while this broker is told to follow another leader."""
     pool = ManualPool()
     cluster = new_cluster(3)
@@ -425,7 +427,7 @@ async def give_up_an_order(hosted: HostedPartition, ordered: Coroutine[object, o
     return pool
 
 
-async def test_who_was_ordered_to_follow_does_so_though_nobody_waits_for_the_answer(new_cluster: NewCluster) -> None:
+async def test_cancelled_follow_order_is_still_carried_out(new_cluster: NewCluster) -> None:
     """A controller on the same broker resigns; what the next one orders under the same leader epoch is nothing new."""
     cluster = new_cluster()
     await cluster.order(1, 0)
@@ -456,7 +458,7 @@ async def test_an_order_that_is_waited_for_no_more_does_not_undo_the_next_one(ne
     assert not len(cluster[3].fetcher(1).states)
 
 
-async def test_what_a_fetcher_must_not_believe_is_told_and_keeps_nothing_waiting(
+async def test_implausible_responses_are_logged_and_do_not_block_the_fetcher(
     new_cluster: NewCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = ManualPool()
@@ -479,7 +481,7 @@ async def test_what_a_fetcher_must_not_believe_is_told_and_keeps_nothing_waiting
     cluster[2].broken.clear()
 
 
-async def test_who_leads_fetches_nothing_that_an_order_before_it_has_begun(new_cluster: NewCluster) -> None:
+async def test_new_leader_drops_the_fetching_started_by_an_earlier_order(new_cluster: NewCluster) -> None:
     """The order to follow was given up while its fence was queued; so the next one comes before the fence."""
     cluster = new_cluster(3)
     await cluster.order(1, 0)
@@ -518,7 +520,7 @@ async def test_a_fetcher_goes_on_by_itself_while_partitions_come_and_go(new_clus
     assert cluster[2].broken == []
 
 
-async def test_a_partition_that_is_held_back_is_left_out_until_it_may(new_cluster: NewCluster) -> None:
+async def test_throttled_partition_is_left_out_until_the_throttle_allows_it(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"a"))

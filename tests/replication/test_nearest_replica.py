@@ -24,7 +24,7 @@ def nearest(partition: Partition, rack: str, offset: int = 50, unreachable: int 
 
 
 @pytest.mark.parametrize(("rack", "chosen"), [("a", None), ("b", 3), ("c", 4), ("d", None)])
-def test_it_is_in_the_consumers_rack_but_the_leader_sends_nobody_to_itself(rack: str, chosen: int | None) -> None:
+def test_nearest_replica_is_in_the_consumers_rack_and_never_the_leader(rack: str, chosen: int | None) -> None:
     assert nearest(led(), rack) == chosen
 
 
@@ -35,7 +35,7 @@ def test_the_one_that_is_furthest_is_chosen() -> None:
     assert nearest(partition, "b") == 2
 
 
-def test_it_is_in_sync_has_the_offset_and_can_be_reached() -> None:
+def test_nearest_replica_is_in_sync_has_the_offset_and_is_reachable() -> None:
     assert nearest(led(isr=(1, 2)), "c") is None
     assert nearest(led(), "c", offset=101) is None
     assert nearest(led(), "c", offset=9) is None
@@ -43,7 +43,7 @@ def test_it_is_in_sync_has_the_offset_and_can_be_reached() -> None:
     assert nearest(led(), "c", unreachable=4) is None
 
 
-def test_a_follower_sends_nobody_on() -> None:
+def test_follower_recommends_no_replica() -> None:
     partition = led()
     partition.become_follower(partition_state(leader=2, leader_epoch=6, partition_epoch=2))
     assert nearest(partition, "b") is None

@@ -189,7 +189,7 @@ def test_readers_are_fenced_by_the_leader_epoch(epoch: int, expected: type[Excep
             partition.check_readable(epoch, leader_only=True)
 
 
-def test_a_follower_serves_only_those_who_do_not_need_the_leader() -> None:
+def test_follower_serves_only_reads_that_do_not_need_the_leader() -> None:
     partition = new_partition(FakeLog())
     with pytest.raises(NotLeaderOrFollowerError):
         partition.check_readable(-1, leader_only=False)
@@ -202,7 +202,7 @@ def test_a_follower_serves_only_those_who_do_not_need_the_leader() -> None:
         partition.check_append(1)
 
 
-def test_each_isolation_has_its_own_end() -> None:
+def test_readable_end_depends_on_the_isolation_level() -> None:
     log = FakeLog()
     partition = leading_partition(log)
     log.log_end_offset = 10
@@ -214,7 +214,7 @@ def test_each_isolation_has_its_own_end() -> None:
     assert partition.readable_end(Isolation.COMMITTED) == 3
 
 
-def test_latest_is_not_known_until_the_high_watermark_reaches_the_epochs_start() -> None:
+def test_latest_offset_is_unknown_until_the_high_watermark_reaches_the_epochs_start() -> None:
     log = FakeLog(log_end_offset=10)
     partition = leading_partition(log)
     with pytest.raises(OffsetNotAvailableError):
@@ -235,7 +235,7 @@ def test_only_acks_all_needs_the_minimum_isr() -> None:
         partition.check_append(required_acks=-1)
 
 
-def test_an_isr_that_shrank_meanwhile_is_told_apart_from_one_too_small_before() -> None:
+def test_isr_that_shrank_after_the_append_gives_another_error_than_one_too_small_before() -> None:
     log = FakeLog(log_end_offset=0)
     partition = leading_partition(log, minimum_isr=2, now_ms=0)
     log.log_end_offset = 10
@@ -286,7 +286,7 @@ def test_follower_does_not_join_the_isr_before_the_leaders_epoch() -> None:
     assert partition.maybe_expand_isr(replica) is not None
 
 
-def test_who_is_not_registered_does_not_join_the_isr() -> None:
+def test_unregistered_broker_does_not_join_the_isr() -> None:
     """It would be proposed with each of its fetches, and refused."""
     log = FakeLog(log_end_offset=10)
     alive = {1}
@@ -377,7 +377,9 @@ def test_a_burst_of_any_size_shrinks_no_isr_as_long_as_the_follower_catches_up_i
         (ErrorCode.UNKNOWN_SERVER_ERROR, True, True),
     ],
 )
-def test_only_a_certain_refusal_takes_a_change_back(error: ErrorCode, again: bool, stays_pending: bool) -> None:
+def test_only_a_definite_refusal_reverts_a_proposed_isr_change(
+    error: ErrorCode, again: bool, stays_pending: bool
+) -> None:
     log = FakeLog()
     partition = leading_partition(log, now_ms=0)
     log.log_end_offset = 10
@@ -402,7 +404,7 @@ def test_an_overtaken_answer_to_a_change_is_ignored() -> None:
     assert partition.partition_epoch == 2
 
 
-def test_an_unassigned_follower_is_told_whose_view_is_old() -> None:
+def test_unassigned_follower_gets_an_error_by_whose_leader_epoch_is_older() -> None:
     partition = leading_partition(FakeLog())
     with pytest.raises(UnknownLeaderEpochError):
         partition.check_follower(9, leader_epoch=5)
@@ -421,7 +423,7 @@ Step = tuple[str, int, int]
     ),
     st.integers(1, 3),
 )  # fmt: skip
-def test_what_is_committed_is_held_by_every_confirmed_member_of_the_isr(
+def test_committed_records_are_on_every_confirmed_member_of_the_isr(
     steps: list[tuple[str, int]], minimum_isr: int
 ) -> None:
     """HW rises only, log start <= HW <= LEO, and below a HW that just rose every member of the committed ISR has

@@ -131,7 +131,7 @@ async def test_a_follower_that_may_not_join_is_waited_for_no_longer(tmp_path: Pa
     replicas.close()
 
 
-async def test_a_follower_whose_broker_is_gone_is_waited_for_no_longer(replicas: Replicas) -> None:
+async def test_append_no_longer_waits_for_a_joining_follower_whose_broker_is_gone(replicas: Replicas) -> None:
     results = await append_while_a_follower_is_about_to_join(replicas)
     replicas.alive.remove(3)
     replicas.partitions.brokers_gone()
@@ -159,7 +159,7 @@ async def test_an_internal_append_is_awaited_until_it_is_committed(replicas: Rep
         await replicas.partitions.append_internal(INTERNAL, batch_of(b"a"), NOW_MS)
 
 
-async def test_the_callers_bytes_are_left_alone_by_an_internal_append(replicas: Replicas) -> None:
+async def test_internal_append_does_not_change_the_callers_bytes(replicas: Replicas) -> None:
     replicas.append()
     records = batch_of(b"a")
     before = bytes(records)
@@ -167,7 +167,7 @@ async def test_the_callers_bytes_are_left_alone_by_an_internal_append(replicas: 
     assert records == before
 
 
-async def test_read_all_gives_every_record_from_the_start_to_the_end_also_what_comes_meanwhile(tmp_path: Path) -> None:
+async def test_read_all_returns_every_record_including_those_appended_meanwhile(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "2000"}})
     await replicas.order()
     for number in range(60):
@@ -237,7 +237,7 @@ async def test_disjoint_waiters_do_not_disturb_each_other(replicas: Replicas) ->
     assert [values_in(later[0][0][1].records) for later in parked] == [[b"value"]] * 50
 
 
-async def test_appends_through_the_worker_pool_keep_their_order_and_wake_who_waits(tmp_path: Path) -> None:
+async def test_appends_through_the_worker_pool_keep_their_order_and_wake_parked_fetches(tmp_path: Path) -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 3)
     replicas = Replicas(tmp_path, pool=pool)
     await replicas.order()
@@ -274,7 +274,7 @@ async def test_an_append_accepted_before_leadership_was_lost_fails_behind_the_fe
     replicas.logs.close()
 
 
-async def test_what_is_not_in_the_page_cache_is_looked_up_in_the_worker_pool(
+async def test_positions_outside_the_page_cache_are_looked_up_in_the_worker_pool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class CountingPool(InlinePool):

@@ -66,7 +66,7 @@ def test_the_high_watermark_completes_the_appends_it_reached_in_their_order() ->
     assert len(parked.waiting) == 0
 
 
-async def test_an_append_that_fails_at_its_end_keeps_none_behind_it_waiting() -> None:
+async def test_failing_completion_of_an_append_does_not_block_the_next_ones() -> None:
     errors = loop_errors()
     parked = ParkedAppends()
     for name, required_offset, timeout_ms in ((1, 10, 1000), (2, 20, 1000), (3, 30, 1000)):
@@ -283,7 +283,7 @@ def test_a_finished_fetch_may_park_another_while_it_is_woken() -> None:
     assert len(parked.watchers["a"]) == 1
 
 
-def test_an_append_completes_fetches_in_the_next_turn_of_the_loop() -> None:
+def test_append_completes_parked_fetches_in_the_next_loop_iteration() -> None:
     parked = ParkedFetches()
     parked.park("f", "ab")
     parked.data_is_written("a", 1)
@@ -294,7 +294,7 @@ def test_an_append_completes_fetches_in_the_next_turn_of_the_loop() -> None:
     assert parked.ended == ["f"]
 
 
-def test_many_fetches_are_completed_over_several_turns_in_their_order() -> None:
+def test_many_parked_fetches_complete_in_order_over_several_loop_iterations() -> None:
     parked = ParkedFetches()
     names = [str(number) for number in range(2 * COMPLETED_IN_A_TURN + 5)]
     for name in names:
@@ -308,7 +308,7 @@ def test_many_fetches_are_completed_over_several_turns_in_their_order() -> None:
     assert (parked.timers.pending, len(parked.watchers["a"])) == (1, 0)  # the timer of the fetches, which moves lazily
 
 
-def test_a_fetch_that_ended_before_its_turn_is_passed_over_and_one_that_wants_more_stays() -> None:
+def test_ended_fetches_are_skipped_and_fetches_below_min_bytes_stay_parked() -> None:
     parked = ParkedFetches()
     for number in range(COMPLETED_IN_A_TURN):
         parked.park(str(number), "a")
@@ -377,7 +377,7 @@ def test_a_partition_with_three_consumers_never_rests() -> None:
     assert parked.ended == ["f"]
 
 
-def test_consumers_answered_over_several_turns_cause_one_rest() -> None:
+def test_consumers_answered_over_several_loop_iterations_cause_one_pause() -> None:
     parked = ParkedFetches()
     for _ in range(COMPLETED_IN_A_TURN + 1):
         parked.park("one of many", "a")
@@ -448,7 +448,7 @@ def test_answered_followers_cause_no_rest() -> None:
     assert parked.ended[8:] == ["next"]
 
 
-def test_only_a_partition_that_was_sent_to_many_consumers_rests() -> None:
+def test_only_a_partition_sent_to_many_consumers_pauses() -> None:
     parked = ParkedFetches()
     parked.answer_many()
     assert parked.purgatory.rests(parked.watchers["a"])

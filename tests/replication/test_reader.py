@@ -40,7 +40,7 @@ async def test_a_fetch_does_not_wait_for_a_log_whose_directory_has_failed(replic
 
 
 @pytest.mark.parametrize(("topic_id", "is_sent_on"), [(TOPIC_ID, True), (None, True), (UUID(int=8), False)])
-async def test_who_asks_for_another_topic_of_that_name_is_not_sent_on(
+async def test_consumer_with_another_topic_id_gets_no_preferred_replica(
     replicas: Replicas, topic_id: UUID | None, is_sent_on: bool
 ) -> None:
     fetch = PartitionFetch(("t", 0), TP, 0, 1 << 20, topic_id=topic_id)

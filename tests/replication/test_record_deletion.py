@@ -69,7 +69,7 @@ async def test_no_other_offset_may_be_asked_for(replicas: Replicas, deletion: Re
     assert replicas.hosted().log.log_start_offset == 0
 
 
-async def test_what_is_not_committed_is_not_deleted(tmp_path: Path) -> None:
+async def test_uncommitted_records_are_not_deleted(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path)
     await replicas.order(isr=(1, 2), replicas=(1, 2))
     replicas.append()
@@ -90,7 +90,7 @@ async def test_topics_that_are_only_compacted_and_internal_ones_keep_their_recor
     replicas.close()
 
 
-async def test_only_the_leader_deletes(replicas: Replicas, deletion: RecordDeletion) -> None:
+async def test_records_are_deleted_by_the_leader_only(replicas: Replicas, deletion: RecordDeletion) -> None:
     elsewhere, offline = TopicPartition("elsewhere", 0), TopicPartition("offline", 0)
     replicas.known.add(elsewhere)
     await replicas.order(offline, topic_id=None)
@@ -142,7 +142,7 @@ async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
     pair.replicas.close()
 
 
-async def test_it_is_done_when_the_followers_have_deleted_too(pair: Pair) -> None:
+async def test_deletion_completes_when_the_followers_have_deleted_too(pair: Pair) -> None:
     task = await pair.delete(3)
     pair.follow(log_start_offset=2)
     await asyncio.sleep(0)
@@ -156,7 +156,7 @@ async def test_a_follower_that_is_down_is_not_waited_for(pair: Pair) -> None:
     assert await (await pair.delete(3)) == (ErrorCode.NONE, 3)
 
 
-async def test_when_the_time_is_up_the_low_watermark_is_told_as_far_as_it_got(pair: Pair) -> None:
+async def test_deletion_that_times_out_reports_the_current_low_watermark(pair: Pair) -> None:
     assert await (await pair.delete(3, timeout_ms=0)) == (ErrorCode.REQUEST_TIMED_OUT, 0)
 
 

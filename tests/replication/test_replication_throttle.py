@@ -29,13 +29,13 @@ def test_the_rate_is_an_average_over_the_windows() -> None:
     assert not throttle.is_exceeded(4500)
 
 
-def test_without_a_rate_nothing_is_held_back() -> None:
+def test_throttle_without_a_rate_never_applies() -> None:
     throttle = ReplicationThrottle()
     throttle.record(1 << 62, 0)
     assert not throttle.is_exceeded(0)
 
 
-async def test_a_leader_holds_back_throttled_followers_that_are_not_in_sync(tmp_path: Path) -> None:
+async def test_leader_throttles_listed_followers_that_are_not_in_sync(tmp_path: Path) -> None:
     topics = {TOPIC: {"leader.replication.throttled.replicas": "0:1"}}
     replicas = Replicas(tmp_path, topics=topics)
     await replicas.order(isr=(1, 2), replicas=(1, 2, 3))

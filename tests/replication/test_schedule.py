@@ -42,7 +42,7 @@ class Counted:
         self.shrinks += 1
 
 
-def test_each_is_done_as_often_as_its_setting_says() -> None:
+def test_high_watermarks_and_isrs_are_checked_at_the_configured_intervals() -> None:
     """High watermarks every replica.high.watermark.checkpoint.interval.ms, ISRs twice in replica.lag.time.max.ms."""
     loop: Any = Loop()
     counted: Any = Counted()

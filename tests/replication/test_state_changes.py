@@ -114,7 +114,7 @@ async def test_a_topic_id_may_come_later_under_the_same_epoch(replicas: Replicas
     assert replicas.hosted().log.topic_id == TOPIC_ID
 
 
-async def test_coordinators_hear_at_once_of_the_end_of_a_leadership_whatever_the_disk_does(replicas: Replicas) -> None:
+async def test_coordinators_learn_at_once_that_a_leadership_ended_even_with_a_hung_disk(replicas: Replicas) -> None:
     await replicas.order()
     heard = Heard(replicas)
     replicas.hosted().strand = HungStrand()  # type: ignore[assignment]
@@ -132,7 +132,7 @@ class HungStrand:
         """Its disk does not answer."""
 
 
-async def test_coordinators_hear_of_leaderships(replicas: Replicas) -> None:
+async def test_coordinators_learn_of_leadership_changes(replicas: Replicas) -> None:
     heard = Heard(replicas)
     states = [
         PartitionState(TP, 1, 0, (1,), 0, (1,), TOPIC_ID, is_new=True),
@@ -188,7 +188,7 @@ async def test_an_append_accepted_under_the_old_epoch_fails_behind_the_election(
 
 
 @pytest.mark.parametrize("led_before", [True, False])
-async def test_what_clients_append_while_a_leadership_begins_comes_behind_its_begin(
+async def test_appends_during_the_start_of_a_leadership_follow_its_epoch_entry(
     tmp_path: Path, led_before: bool
 ) -> None:
     async with waiting_election(tmp_path, led_before=led_before) as election:
@@ -203,7 +203,7 @@ async def test_what_clients_append_while_a_leadership_begins_comes_behind_its_be
         assert hosted.held_appends is None
 
 
-async def test_what_clients_append_is_refused_when_the_leadership_does_not_begin(tmp_path: Path) -> None:
+async def test_appends_are_refused_when_the_leadership_fails_to_start(tmp_path: Path) -> None:
     async with waiting_election(tmp_path, led_before=False) as election:
         answers = election.replicas.append()
         directories = election.replicas.logs.directories
@@ -213,7 +213,7 @@ async def test_what_clients_append_is_refused_when_the_leadership_does_not_begin
         assert [each.error for each in answers] == [ErrorCode.KAFKA_STORAGE_ERROR]
 
 
-async def test_who_may_append_to_internal_topics_may_also_while_a_leadership_begins(replicas: Replicas) -> None:
+async def test_internal_appends_are_allowed_during_the_start_of_a_leadership(replicas: Replicas) -> None:
     offsets = TopicPartition("__consumer_offsets", 0)
     await replicas.order(offsets)
     answers: list[AppendResult] = []
@@ -225,7 +225,7 @@ async def test_who_may_append_to_internal_topics_may_also_while_a_leadership_beg
     assert [each.error for each in answers] == [ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.NONE]
 
 
-async def test_an_append_that_was_held_and_fails_keeps_none_behind_it_waiting(replicas: Replicas) -> None:
+async def test_failing_delayed_append_does_not_block_the_next_ones(replicas: Replicas) -> None:
     errors = loop_errors()
     await replicas.order()
     answers: list[AppendResult] = []
@@ -295,7 +295,7 @@ async def test_a_stop_of_an_older_epoch_is_fenced(replicas: Replicas) -> None:
     assert replicas.hosted().partition.is_leader
 
 
-async def test_a_stopped_replica_keeps_its_log_but_serves_nobody(replicas: Replicas) -> None:
+async def test_stopped_replica_keeps_its_log_and_serves_no_requests(replicas: Replicas) -> None:
     await replicas.order(leader_epoch=5)
     replicas.append()
     assert await stop(replicas, 5, delete=False) is ErrorCode.NONE
@@ -394,7 +394,7 @@ async def test_the_schedule_checkpoints_at_its_end(tmp_path: Path) -> None:
     replicas.close()
 
 
-async def test_changed_topic_settings_hold_at_once(replicas: Replicas) -> None:
+async def test_changed_topic_settings_take_effect_at_once(replicas: Replicas) -> None:
     await replicas.order(isr=(1,), replicas=(1, 2))
     replicas.topics[TOPIC] = {"min.insync.replicas": "2", "message.downconversion.enable": "false"}
     replicas.changes.topic_settings_changed(TOPIC)
@@ -402,7 +402,7 @@ async def test_changed_topic_settings_hold_at_once(replicas: Replicas) -> None:
     assert not replicas.hosted().allows_down_conversion
 
 
-async def test_changed_settings_of_the_broker_hold_at_once(replicas: Replicas) -> None:
+async def test_changed_broker_settings_take_effect_at_once(replicas: Replicas) -> None:
     await replicas.order(isr=(1,), replicas=(1, 2))
     replicas.topics[TOPIC] = {"min.insync.replicas": "2"}
     replicas.changes.topic_settings_changed("another")
@@ -434,7 +434,7 @@ async def test_many_partitions_are_ordered_at_once_through_the_worker_pool(tmp_p
 
 
 @pytest.mark.parametrize("operations", [("write",), ("create", "write", "truncate")])
-async def test_what_a_full_disk_kept_from_leading_leads_once_there_is_room(
+async def test_leadership_that_a_full_disk_prevented_starts_when_there_is_space(
     tmp_path: Path, operations: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     files = FaultyFiles()
@@ -456,7 +456,7 @@ async def test_what_a_full_disk_kept_from_leading_leads_once_there_is_room(
     replicas.close()
 
 
-async def test_a_leader_whose_epoch_a_full_disk_keeps_from_being_written_serves_and_takes_no_appends(
+async def test_leader_whose_epoch_cannot_be_written_serves_reads_and_refuses_appends(
     tmp_path: Path,
 ) -> None:
     files = FaultyFiles()
@@ -483,7 +483,7 @@ async def test_a_leader_whose_epoch_a_full_disk_keeps_from_being_written_serves_
     replicas.close()
 
 
-async def test_the_first_append_that_finds_room_writes_the_epoch_it_needs(tmp_path: Path) -> None:
+async def test_first_append_with_free_space_writes_the_missing_leader_epoch(tmp_path: Path) -> None:
     files = FaultyFiles()
     replicas = Replicas(tmp_path, files=files)
     await replicas.order()
@@ -496,7 +496,7 @@ async def test_the_first_append_that_finds_room_writes_the_epoch_it_needs(tmp_pa
     replicas.close()
 
 
-async def test_what_goes_before_there_is_room_is_not_made(tmp_path: Path) -> None:
+async def test_replica_stopped_before_there_is_space_is_not_created(tmp_path: Path) -> None:
     files = FaultyFiles()
     replicas = Replicas(tmp_path, files=files)
     files.fault, files.operations = errno.ENOSPC, ("write",)

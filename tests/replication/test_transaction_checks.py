@@ -89,7 +89,7 @@ async def test_the_first_batch_of_a_transaction_waits_for_the_coordinator(leader
     assert (codes(results), leader.values) == ([ErrorCode.NONE], [b"a"])
 
 
-async def test_what_follows_in_the_same_transaction_is_not_asked_for(leader: Leader) -> None:
+async def test_later_batches_of_a_transaction_are_not_verified_again(leader: Leader) -> None:
     leader.coordinator.answer_at_once()
     leader.send(b"a")
     assert codes(leader.send(b"b", 1)) == [ErrorCode.NONE]
@@ -104,7 +104,7 @@ async def test_the_next_transaction_is_asked_for_anew(leader: Leader) -> None:
     assert len(leader.coordinator.asked) == 2
 
 
-async def test_batches_that_come_meanwhile_wait_for_the_same_answer_in_their_order(leader: Leader) -> None:
+async def test_batches_during_verification_wait_for_the_same_answer_in_order(leader: Leader) -> None:
     results = [leader.send(b"%d" % number, number) for number in range(3)]
     assert len(leader.coordinator.asked) == 1
     leader.coordinator.answer()
@@ -112,7 +112,7 @@ async def test_batches_that_come_meanwhile_wait_for_the_same_answer_in_their_ord
     assert leader.values == [b"0", b"1", b"2"]
 
 
-async def test_one_who_fails_at_the_answer_keeps_none_behind_it_waiting(leader: Leader) -> None:
+async def test_failing_completion_does_not_block_the_next_ones(leader: Leader) -> None:
     errors = loop_errors()
     leader.checks.check(TP, "t", ProducerBatch(7, 0, 0), on_purpose)
     results = leader.send(b"a")
@@ -164,7 +164,7 @@ async def test_an_answer_that_came_after_those_of_the_next_transaction_harms_not
         (ErrorCode.NOT_COORDINATOR, ABORTABLE_VERSION, ErrorCode.NOT_ENOUGH_REPLICAS),
     ],
 )
-async def test_what_the_coordinator_says_is_told_so_that_producers_understand_it(
+async def test_coordinators_error_is_translated_for_the_producers_version(
     leader: Leader, said: ErrorCode, version: int, code: ErrorCode
 ) -> None:
     leader.coordinator.answer_at_once(said)
@@ -231,26 +231,26 @@ async def test_records_outside_of_transactions_are_not_asked_for(leader: Leader)
     assert leader.coordinator.asked == []
 
 
-async def test_nobody_is_asked_when_it_is_switched_off(leader: Leader) -> None:
+async def test_disabled_verification_asks_no_coordinator(leader: Leader) -> None:
     leader.checks.is_enabled = False
     assert codes(leader.send(b"a")) == [ErrorCode.NONE]
     assert leader.coordinator.asked == []
 
 
-async def test_nobody_is_asked_about_a_partition_that_another_broker_leads(leader: Leader) -> None:
+async def test_partition_led_by_another_broker_is_not_verified(leader: Leader) -> None:
     await leader.replicas.order(leader=2, leader_epoch=1, replicas=(BROKER, 2), isr=(2,))
     assert codes(leader.send(b"a")) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
     assert leader.coordinator.asked == []
 
 
-async def test_leadership_that_ends_meanwhile_is_told_as_such(leader: Leader) -> None:
+async def test_leadership_that_ends_during_verification_gives_not_leader(leader: Leader) -> None:
     results = leader.send(b"a")
     await leader.replicas.order(leader=2, leader_epoch=1, replicas=(BROKER, 2), isr=(2,))
     leader.coordinator.answer()
     assert codes(results) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
-async def test_what_comes_while_a_leadership_begins_is_asked_for_behind_that(leader: Leader) -> None:
+async def test_batch_during_the_start_of_a_leadership_is_verified_afterwards(leader: Leader) -> None:
     with leader.replicas.hosted().hold_appends():
         results = leader.send(b"a")
         assert leader.coordinator.asked == []
@@ -269,7 +269,7 @@ async def test_questions_that_came_to_nothing_are_forgotten_in_time(leader: Lead
     assert len(log.producer_state.guards) == 0
 
 
-async def test_as_many_producers_may_wait_for_an_answer_as_a_partition_remembers(leader: Leader) -> None:
+async def test_producers_waiting_for_verification_are_bounded_by_remembered_producers(leader: Leader) -> None:
     log = leader.replicas.hosted().log
     log.producer_state.max_producers = 5
     results = [leader.send(b"a", producer_id=producer_id) for producer_id in range(6)]

@@ -310,7 +310,7 @@ async def test_a_consumer_that_is_woken_alone_gets_its_records_from_the_file(con
     assert records.size_bytes == size
 
 
-async def test_what_comes_in_one_turn_is_one_answer(consumer: Consumer) -> None:
+async def test_appends_in_one_loop_iteration_give_one_response(consumer: Consumer) -> None:
     waiting = consumer.send(0, max_wait_ms=60_000)
     assert isinstance(waiting, asyncio.Future)
     consumer.produce(b"a")
@@ -437,7 +437,7 @@ async def test_a_missing_partition_is_told_with_the_rest(consumer: Consumer) -> 
 
 
 @pytest.mark.parametrize("what", ["leadership lost", "new epoch", "deleted", "directory failed"])
-async def test_who_waits_is_woken_when_waiting_is_pointless(consumer: Consumer, what: str) -> None:
+async def test_parked_fetch_is_woken_when_its_partition_is_no_longer_led(consumer: Consumer, what: str) -> None:
     replicas = consumer.replicas
     waiting = consumer.send(0, max_wait_ms=60_000, version=10, leader_epoch=0)
     assert isinstance(waiting, asyncio.Future)
@@ -534,7 +534,7 @@ async def test_conversions_take_turns_by_connection(consumer: Consumer) -> None:
     assert sources[0] is sources[1] is not sources[2]
 
 
-async def test_who_asks_for_little_is_thought_to_take_less_time_from_the_first_conversion_on(
+async def test_small_conversions_are_estimated_cheaper_from_the_first_one_on(
     consumer: Consumer,
 ) -> None:
     queue = Queue(consumer)
@@ -563,7 +563,7 @@ async def test_fetches_that_wait_and_take_too_much_are_answered_with_what_there_
     replicas.close()
 
 
-def test_what_a_fetch_says_beyond_the_usual_counts_as_wide_as_python_may_keep_it() -> None:
+def test_unusual_fields_of_a_parked_fetch_count_with_their_widest_size_in_memory() -> None:
     usual = fetch_bytes(10, 10, 60 * 10 + 100)
     assert usual == fetch_bytes(10, 10)
     assert fetch_bytes(10, 10, 1_000_000) > 3_900_000

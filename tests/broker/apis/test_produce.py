@@ -250,7 +250,7 @@ def cut_to(length: int) -> bytes:
         batch_of(b"a") + b"\0" * 12,
     ],
 )
-async def test_what_is_no_batch_at_all_is_corrupt(producer: Producer, records: bytes) -> None:
+async def test_bytes_that_are_no_batch_are_corrupt(producer: Producer, records: bytes) -> None:
     assert producer.produce(records).error_code == ErrorCode.CORRUPT_MESSAGE
     assert producer.stored() == []
 
@@ -370,7 +370,7 @@ async def test_transactional_records_are_refused_as_no_transaction_can_be_open(p
     assert producer.stored() == []
 
 
-async def test_one_bad_partition_harms_no_other(producer: Producer) -> None:
+async def test_error_of_one_partition_does_not_affect_others(producer: Producer) -> None:
     request = ProduceRequest(
         acks=-1,
         timeout_ms=1000,
@@ -412,7 +412,7 @@ async def test_from_v10_on_the_leader_is_named(producer: Producer, version: int)
         assert (leader, nodes) == ((2, 3), [(2, "two.example", 9093, "rack-b")])
 
 
-async def test_who_is_refused_for_want_of_replicas_is_told_where_the_log_begins(producer: Producer) -> None:
+async def test_produce_refused_for_too_few_replicas_reports_the_log_start_offset(producer: Producer) -> None:
     await producer.replicas.order(leader_epoch=3, isr=(1,), replicas=(1, 2))
     producer.send(batch_of(b"a", b"b"), acks=1)
     hosted = producer.replicas.hosted()

@@ -104,7 +104,7 @@ def broken(draw: st.DrawFn) -> tuple[int, bytearray]:
 
 
 @given(broken())
-def test_what_is_found_in_any_bytes_is_what_decoding_them_says(case: tuple[int, bytearray]) -> None:
+def test_match_in_arbitrary_bytes_equals_their_decoding(case: tuple[int, bytearray]) -> None:
     version, frame = case
     found = find(templates_with(version, request_for("topic"), request_for("tapic", acks=-1)), frame, 0)
     if found is None:
@@ -163,16 +163,16 @@ def test_a_null_in_place_of_a_batch_is_decoded(version: int) -> None:
         ProduceRequest(acks=1, timeout_ms=30_000),
     ],
 )
-def test_what_is_not_like_it_is_decoded(version: int, other: ProduceRequest) -> None:
+def test_request_that_does_not_match_is_decoded(version: int, other: ProduceRequest) -> None:
     assert find(templates_with(version, request_for("t")), frame_of(other, version), 0) is None
 
 
-def test_what_gets_no_answer_is_not_learned() -> None:
+def test_request_without_a_response_makes_no_template() -> None:
     request = request_for("t", acks=0)
     assert find(templates_with(11, request), frame_of(request, 11), 0) is None
 
 
-def test_what_could_not_be_found_costs_no_more_than_to_see_that(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_match_costs_one_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
     def encode_none(*arguments: object) -> None:
         raise AssertionError("something is being learned")
 
@@ -201,7 +201,7 @@ def test_no_more_are_remembered_than_have_room() -> None:
     assert any(known[1024:]), "the oldest make room"
 
 
-def test_of_more_kinds_in_turn_than_have_room_most_are_found() -> None:
+def test_most_requests_match_when_there_are_more_kinds_than_templates() -> None:
     requests = [request_for("t", timeout_ms=timeout_ms) for timeout_ms in range(1100)]
     frames = [frame_of(request, 11) for request in requests]
     templates = templates_with(11, *requests)

@@ -181,7 +181,7 @@ async def test_the_request_after_it_may_be_for_another_partition(pair: Pair) -> 
         (batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=5), ErrorCode.NONE),
     ],
 )
-async def test_what_is_wrong_with_a_batch_is_told_alike(
+async def test_bad_batch_gives_the_same_error_with_and_without_a_template(
     pair: Pair, version: int, records: bytes | None, error: ErrorCode
 ) -> None:
     await pair.produce(batch_of(b"good"), version=version)
@@ -202,7 +202,7 @@ async def test_a_sequence_is_checked_and_a_repetition_has_its_first_offset(pair:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_who_leads_instead_is_told_alike(pair: Pair, version: int) -> None:
+async def test_new_leader_is_reported_the_same_with_and_without_a_template(pair: Pair, version: int) -> None:
     await pair.produce(batch_of(b"v"), version=version)
     await pair.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
     for broker in pair.brokers:
@@ -243,7 +243,7 @@ async def test_an_answer_that_waits_for_replicas_is_the_same(pair: Pair, version
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_what_waited_for_replicas_is_learned_too(pair: Pair, version: int) -> None:
+async def test_request_that_waited_for_replicas_makes_a_template(pair: Pair, version: int) -> None:
     await pair.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
 
     async def catch_up(broker: Broker) -> None:
@@ -256,7 +256,7 @@ async def test_what_waited_for_replicas_is_learned_too(pair: Pair, version: int)
     assert (pair.short.handler.decoded, pair.long.handler.decoded) == (1, 3)
 
 
-async def test_what_was_refused_is_not_learned(pair: Pair) -> None:
+async def test_refused_request_makes_no_template(pair: Pair) -> None:
     """Else anybody could fill the table with names of topics that are not there."""
     for _ in range(2):
         await pair.produce(batch_of(b"v"), version=11, topic_partition=OTHER)

@@ -419,7 +419,7 @@ class MetadataStoreSuite:
                 await operation
         await store.close()
 
-    async def test_what_was_started_before_close_is_finished(self, stores: Stores) -> None:
+    async def test_operations_started_before_close_complete(self, stores: Stores) -> None:
         store = await stores.open()
         pending = store.create("/late", b"x")
         await store.close()

@@ -57,7 +57,9 @@ class FilesSuite:
         files.truncate(path("a"), 1)
         assert files.read_bytes(path("a")) == b"a"
 
-    def test_what_one_descriptor_writes_the_other_reads(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_bytes_written_by_one_descriptor_are_read_by_another(
+        self, files: Files, path: Callable[[str], str]
+    ) -> None:
         one, other = files.open(path("a"), create=True), files.open(path("a"))
         one.write_at(0, b"abc")
         assert other.read_at(0, 10) == b"abc"
