@@ -196,7 +196,7 @@ class Dispatcher:
         else:
             header = FLEXIBLE_RESPONSE_HEADER.pack(request.correlation_id, 0)
         if isinstance(response, EncodedResponse):
-            return [header, response.encode_body(request.throttle_time_ms)]
+            return [header + response.encode_body(request.throttle_time_ms)]
         if route.codec is not None and isinstance(message, route.request_type):
             route.codec.learn(request, message, response)
         try:
