@@ -386,9 +386,7 @@ class BrokerServer:
         )
         self._settings.limit_connections(listeners.change_limits)
         self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
-        self.endpoints = await listeners.bind(
-            [Endpoint(each.name, each.host or "", each.port, each.security_protocol) for each in config.listeners()]
-        )
+        self.endpoints = await listeners.bind([Endpoint.from_listener(listener) for listener in config.listeners()])
         if self._links is not None:
             self._parts.add(self._links.stop_asking)  # while waiting clients can still be answered
             self._parts.add(self._links.leave)  # while others can still reach this broker

@@ -118,11 +118,6 @@ class FrameReader:
         return 0 if self._frame is None else self._filled
 
     @property
-    def missing_bytes(self) -> int:
-        """Of the half frame, still to come."""
-        return 0 if self._frame is None else self._size - self._filled
-
-    @property
     def has_room(self) -> bool:
         """The half frame's bytearray takes more bytes as it is."""
         return self._frame is not None and self._filled < len(self._frame)

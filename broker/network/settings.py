@@ -1,15 +1,24 @@
 """The network layer's settings, with Kafka's names and defaults."""
 
+import contextlib
+import logging
 import socket
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from ...config.config import Config
 from ...config.config_error import ConfigError
 from ...config.listeners import Listener
 from .connection_limits import LimitSettings
 
-__all__ = ["Endpoint", "NetworkSettings", "addresses_of", "limit_settings"]
+__all__ = ["Endpoint", "KnownHosts", "NetworkSettings", "addresses_of", "limit_settings"]
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_S = 5.0
+_MOST_TOLD = 5
 
 Resolve = Callable[[str], Sequence[str]]
 """A host name's addresses; raises OSError when there are none."""
@@ -112,3 +121,39 @@ def limit_settings(config: Config, resolve: Resolve = addresses_of) -> LimitSett
 def _by_listener(config: Config, name: str) -> dict[str, int]:
     """As in Kafka, where a listener has no value of its own, the common one holds for it alone, too."""
     return {listener.name: config.for_listener(listener.name).int(name) for listener in config.listeners()}
+
+
+class KnownHosts:
+    """Looks up hosts: those that are unknown have no addresses, and no more is looked up after ``_PATIENCE_S``, for a
+    server of names may be silent. The other limits hold all the same. At the end of the ``with`` one line in the log
+    tells of all that are unknown.
+
+    ``resolve`` blocks, and raises OSError. ``now_s``: a stopwatch.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[str], Sequence[str]] = addresses_of,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._resolve = resolve
+        self._now_s = now_s
+        self._ends_s = now_s() + _PATIENCE_S
+        self._unknown: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        unknown = self._unknown
+        if unknown:
+            more = f" and {len(unknown) - _MOST_TOLD} more" if len(unknown) > _MOST_TOLD else ""
+            shown = ", ".join(unknown[:_MOST_TOLD])
+            logger.error("max.connections.per.ip.overrides: no address is known of %s%s", shown, more)
+
+    def addresses_of(self, host: str) -> Sequence[str]:
+        if self._now_s() < self._ends_s:
+            with contextlib.suppress(OSError):
+                return self._resolve(host)
+        self._unknown.append(host)
+        return ()

@@ -1,18 +1,13 @@
-"""What the system knows of sockets that nobody reads from."""
+"""What the system knows of sockets that are not read, and how many descriptors are left."""
 
 import asyncio
-import fcntl
 import resource
 import select
-import struct
 import sys
-import termios
 from collections.abc import Iterable
 from typing import cast
 
-__all__ = ["hung_up", "leaves_descriptors", "leaves_many_descriptors", "reserved", "unread_bytes"]
-
-_INT = struct.Struct("i")
+__all__ = ["hung_up", "leaves_descriptors", "leaves_many_descriptors", "reserved"]
 
 
 def hung_up(descriptors: Iterable[int]) -> set[int]:
@@ -26,15 +21,6 @@ def hung_up(descriptors: Iterable[int]) -> set[int]:
             poll.register(descriptor, select.POLLRDHUP)
     wanted = select.POLLRDHUP | select.POLLHUP | select.POLLERR
     return {descriptor for descriptor, events in poll.poll(0) if events & wanted}
-
-
-def unread_bytes(descriptor: int) -> int:
-    """How many have come, of a stream that may have ended since.
-
-    :raises OSError: there is no such socket
-    """
-    (count,) = _INT.unpack(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(_INT.size)))
-    return int(count)
 
 
 def reserved(limit: int) -> int:

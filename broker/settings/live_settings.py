@@ -14,8 +14,7 @@ from ...replication.state_changes import StateChanges
 from ...storage.store.log_store import LogStore
 from ..environment import ClosablePool
 from ..network.connection_limits import LimitSettings
-from ..network.known_hosts import KnownHosts
-from ..network.settings import NetworkSettings, limit_settings
+from ..network.settings import KnownHosts, NetworkSettings, limit_settings
 from .altered_config import ALL_BROKERS, AlteredConfig
 from .dynamic_config import DynamicConfig
 from .loggers import LoggerLevels

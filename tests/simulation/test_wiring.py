@@ -121,8 +121,7 @@ IN_A_SIMULATED_BROKER = {
     "broker/network/socket_states.py": {"select.poll"},  # of descriptors, of which a simulation has none
     "broker/network/listener.py": {"time.perf_counter", "time.thread_time"},  # defaults; it is given the environment's
     "broker/network/local_peers.py": {"socket.socket"},  # of `congestion_control_that_paces`, a default
-    "broker/network/known_hosts.py": {"time.monotonic"},  # a default, for look-ups of limits by host name
-    "broker/network/settings.py": {"socket.getaddrinfo"},  # for limits by address, of which a simulation has none
+    "broker/network/settings.py": {"socket.getaddrinfo", "time.monotonic"},  # limits by host name: it has none
     "broker/metadata/registered_endpoints.py": {"socket.gethostname"},  # of a listener without a host
     "storage/log/inline_append.py": {"time.perf_counter"},  # a default
     "storage/store/log_store.py": {"time.perf_counter"},  # a default

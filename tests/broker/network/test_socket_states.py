@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 
 import pytest
-from pybroker.broker.network.socket_states import hung_up, unread_bytes
+from pybroker.broker.network.socket_states import hung_up
 
 
 @pytest.fixture
@@ -38,18 +38,3 @@ def test_a_reset_is_the_end_too(pair: "tuple[socket.socket, socket.socket]") -> 
         client.close()
         while not hung_up([accepted.fileno()]):
             pass
-
-
-def test_unread_bytes_are_counted_also_behind_the_end(pair: "tuple[socket.socket, socket.socket]") -> None:
-    client, accepted = pair
-    ours = accepted.fileno()
-    assert unread_bytes(ours) == 0
-    client.sendall(bytes(10_000))
-    while unread_bytes(ours) < 10_000:
-        pass
-    assert len(accepted.recv(4_000)) == 4_000
-    assert unread_bytes(ours) == 6_000
-    client.close()
-    while not hung_up([ours]):
-        pass
-    assert unread_bytes(ours) == 6_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from pybroker.broker.network.known_hosts import KnownHosts
+from pybroker.broker.network.settings import KnownHosts
 from pybroker.broker.start_error import StartError
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
