@@ -1,4 +1,4 @@
-"""The broker's settings as one immutable value: what was given, resolved against the table of settings."""
+"""The broker's settings as one immutable value: the given settings, resolved against the table of settings."""
 
 import re
 from collections.abc import Mapping

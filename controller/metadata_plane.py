@@ -69,7 +69,7 @@ async def _own_number(tree: ClusterTree, config: Config) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetadataCallbacks:
-    """What the broker does when its metadata plane reports something.
+    """The broker's reactions to reports of its metadata plane.
 
     Attributes:
         fatal: the broker cannot go on: the store failed, or the controller found a bug of its own.

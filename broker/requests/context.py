@@ -1,4 +1,4 @@
-"""What a handler knows about the request beyond its message, and what it may return."""
+"""The context of a request beyond its message, and the types of a handler's result."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

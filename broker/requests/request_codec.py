@@ -8,7 +8,7 @@ __all__ = ["HasRequestCodec", "RequestCodec"]
 
 
 class RequestCodec(Protocol):
-    """Of one version of an API."""
+    """Decodes the requests and encodes the responses of one version of an API."""
 
     def decode(self, request: Request) -> Any | None:
         """The message for the handler; None when the general codec has to decode ``request``."""

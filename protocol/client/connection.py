@@ -106,7 +106,7 @@ class ClientConnection:
         return b"".join((_SIZE.pack(len(head) + len(body)), head, body))
 
     def receive(self, data: bytes | bytearray | memoryview) -> list[Event]:
-        """What ``data`` completes. Bytes behind a failure are ignored."""
+        """Returns the events that ``data`` completes. Bytes behind a failure are ignored."""
         events: list[Event] = []
         rest = memoryview(data)
         while rest and self._failure is None:
@@ -123,7 +123,7 @@ class ClientConnection:
         return self._frames.get_buffer()
 
     def buffer_updated(self, count: int) -> list[Event]:
-        """What the ``count`` bytes that were read into the buffer complete."""
+        """Returns the events that the ``count`` bytes in the buffer complete."""
         if self._failure is not None:
             return []
         events: list[Event] = []

@@ -1,7 +1,7 @@
 """CreateDelegationToken (API 38): create a token to authenticate with instead of other credentials (KIP-48).
 
 - v1: throttling happens after the response (KIP-219). v2: flexible.
-- v3: tokens for another owner, and who asked for it (KIP-373).
+- v3: tokens for another owner, with the token's requester (KIP-373).
 """
 
 from ..codec import wire

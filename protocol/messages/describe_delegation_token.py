@@ -1,6 +1,6 @@
 """DescribeDelegationToken (API 41): the delegation tokens of owners; null asks for all (KIP-48).
 
-- v1: throttling happens after the response (KIP-219). v2: flexible. v3: who asked for the token (KIP-373).
+- v1: throttling happens after the response (KIP-219). v2: flexible. v3: the token's requester (KIP-373).
 """
 
 from ..codec import wire

@@ -59,7 +59,7 @@ _unpack_length = _INT32.unpack_from
 
 
 class TimestampType(IntEnum):
-    """Who set the timestamps: the producer or the broker. Magic 0 has none."""
+    """The origin of the timestamps: the producer or the broker. Magic 0 has no timestamps."""
 
     NO_TIMESTAMP = -1
     CREATE_TIME = 0

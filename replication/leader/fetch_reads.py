@@ -29,7 +29,7 @@ _LITTLE_BYTES = 192 * 1024
 
 
 class _Read(NamedTuple):
-    """What one pass over the partitions of a fetch found."""
+    """The result of one pass over the partitions of a fetch."""
 
     results: FetchResults
     size_bytes: int

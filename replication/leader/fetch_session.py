@@ -112,7 +112,7 @@ class FetchSession:
                 self.max_empty_wait_ms = FIRST_EMPTY_WAIT_MS
 
     def select(self, results: FetchResults) -> FetchResults:
-        """The results that are news to the fetcher; they are noted as told."""
+        """Returns the results that are new to the fetcher, and records them as sent."""
         selected = []
         for entry in results:
             fetch, result = entry

@@ -65,7 +65,8 @@ class CleanedGroup:
 
 @dataclass(slots=True)
 class CompactionStatistics:
-    """Of one compaction. Bytes and records read count the second pass; the first pass reads only the dirty part."""
+    """Statistics of one compaction. Bytes and records read count the second pass; the first pass reads only the dirty
+    part."""
 
     map_bytes: int = 0
     map_utilization: float = 0.0

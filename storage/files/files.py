@@ -410,7 +410,7 @@ class Files:
             os.close(fd)
 
     def disk_space(self, path: str) -> DiskSpace:
-        """Of the file system of `path`; free space that only root may use does not count."""
+        """The size and free bytes of the file system of `path`; space that only root may use does not count."""
         found = os.statvfs(path)
         return DiskSpace(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail)
 

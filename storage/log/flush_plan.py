@@ -14,7 +14,7 @@ _MAX_CLOSED = 8
 
 
 class FlushPlan(NamedTuple):
-    """What to sync so that the log is durable before `end_offset`. Running the plan needs no strand."""
+    """The files to sync so that the log is durable before `end_offset`. Running the plan needs no strand."""
 
     targets: list[str | File]
     directory: str | None

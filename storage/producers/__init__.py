@@ -1,1 +1,1 @@
-"""What a log remembers of its producers: sequence numbers, open transactions, snapshots."""
+"""Producer state of a log: sequence numbers, open transactions, snapshots."""

@@ -345,7 +345,7 @@ class ProducerState:
     def _forget_some(self) -> None:
         """Forget a tenth of the producers: those whose last batch is the oldest in the log.
 
-        The age goes by offsets, because clients choose the timestamps. Producers with an open transaction stay.
+        Offsets decide the age, because clients choose the timestamps. Producers with an open transaction stay.
         """
         idle = [entry for entry in self.producers.values() if entry.current_txn_first_offset < 0]
         idle.sort(key=lambda entry: entry.batches[-1].last_offset if entry.batches else NO_OFFSET)

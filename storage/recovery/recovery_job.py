@@ -1,4 +1,4 @@
-"""What the broker sends to a recovering child process, and what the child reports."""
+"""The messages between the broker and a recovering child process."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class Segment:
         if size > config.segment_bytes - size_bytes:
             return True
         if size:
-            # The segment's age goes by its records' timestamps if they have any, else by the clock.
+            # The segment's age counts from its first timestamp if the records have any, else from its creation.
             first = self.first_timestamp
             age_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
             if age_ms > config.max_segment_ms - self.roll_jitter_ms:

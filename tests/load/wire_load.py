@@ -1,9 +1,9 @@
 """The load of the load tests, a process of its own: ``wire_load.py SERVERS CONNECTIONS SECONDS`` prints JSON.
 
 200 of the connections work: 100 produce, five to each of 20 partitions; 100 consume, five from each. The others have
-asked what a client asks first, and stay. Producers go by a schedule, so a slow answer delays no other's message, and a
-message's latency counts from when it was due. Each message says who sent it and which of his it is: a consumer that
-has read a partition to its end knows what it did not get, and what it got twice.
+sent a client's first requests, and stay idle. Producers follow a schedule, so a slow response delays no other message,
+and a message's latency counts from when it was due. Each message names its producer and its number: a consumer that has
+read a partition to its end can name missing and duplicate messages.
 """
 
 import asyncio

@@ -210,7 +210,7 @@ class ParkedFetches:
         return operation.note_available(fetch, self.available[topic])
 
     def answer_many(self, count: int = 8, topics: str = "a") -> None:
-        """So many consumers that waited for the same are answered, and nothing else is."""
+        """Answer that many consumers that waited for the same partitions."""
         for _ in range(count):
             self.park("one of many", topics)
         self.data_arrives(topics[0], 1)

@@ -1,4 +1,4 @@
-"""The controller's orders: who leads, who follows, who goes; and what survives a restart."""
+"""The controller's orders to lead, follow and stop replicas, and the state that survives a restart."""
 
 import asyncio
 import errno

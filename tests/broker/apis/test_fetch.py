@@ -737,7 +737,7 @@ async def test_from_v16_on_the_leader_is_named(consumer: Consumer, version: int)
 
 
 async def test_the_leader_is_named_that_this_broker_was_ordered_to_follow(consumer: Consumer) -> None:
-    """What everyone is told may come later than the order."""
+    """UpdateMetadata may arrive later than LeaderAndIsr."""
     consumer.hints.leaders[TP] = (1, 0)
     await consumer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
     data = consumer.answer(0, version=16, leader_epoch=2).responses[0].partitions[0]

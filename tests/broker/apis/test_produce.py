@@ -424,7 +424,7 @@ async def test_produce_refused_for_too_few_replicas_reports_the_log_start_offset
 
 
 async def test_the_leader_is_named_that_this_broker_was_ordered_to_follow(producer: Producer) -> None:
-    """What everyone is told may come later than the order."""
+    """UpdateMetadata may arrive later than LeaderAndIsr."""
     producer.hints.leaders[TP] = (1, 0)
     await producer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
     answer = producer.send(batch_of(b"a"), version=10)

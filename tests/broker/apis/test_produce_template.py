@@ -1,4 +1,4 @@
-"""What is known of a produce request without decoding it is what decoding it says."""
+"""A produce template finds in a request exactly the fields that decoding it gives."""
 
 import pytest
 from hypothesis import given

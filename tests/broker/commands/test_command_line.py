@@ -1,4 +1,4 @@
-"""The command ``pybroker``: arguments, exit codes, one line for what is wrong."""
+"""The command ``pybroker``: arguments, exit codes, and errors in one line."""
 
 import logging
 import subprocess

@@ -37,8 +37,8 @@ class _Step:
 class SimulatedPool:
     """Workers that take one step after another, in the order in which they were asked for.
 
-    A step is carried out all at once when its turn comes. What it posts arrives when the disk has had its time; other
-    steps, of which there are as many under way as there are workers, may be done earlier.
+    A step is carried out all at once when its turn comes. Its callbacks run after the simulated time of its disk
+    operations; steps of other workers may complete earlier.
     """
 
     def __init__(self, loop: VirtualLoop, workers: int, random: Random, files: SimulatedFiles) -> None:
@@ -136,7 +136,7 @@ class SimulatedPool:
         self._start()
 
     def close(self) -> None:
-        """What is queued is done at once; what is posted comes later."""
+        """Run queued steps at once; their callbacks come later."""
         self._is_closed = True
         while self._queue:
             self._carry_out(self._queue.popleft())

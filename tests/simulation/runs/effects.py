@@ -1,7 +1,7 @@
 """Counts the effects of faults on each machine; a fault without an effect proves nothing.
 
 Counted by machine: a leadership or a place in an ISR that is lost, a leader epoch of what it leads, a session that
-expires, a request that is not answered or is answered with an error (for who asked and who was asked), bytes that are
+expires, a request that is not answered or is answered with an error (at the client and at the server), bytes that are
 lost, a broker or a log directory that gives up.
 """
 

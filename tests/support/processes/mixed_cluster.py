@@ -219,7 +219,7 @@ class MixedCluster:
         return b"".join(file.read_bytes() for file in files)
 
     def differing(self, broker_ids: Sequence[int]) -> list[str]:
-        """Returns the partitions whose replicas' logs differ or of which one is missing."""
+        """Returns the partitions whose replicas' logs differ, or that lack a replica."""
         found = []
         for partition, replicas in self._replicas().items():
             due = [broker_id for broker_id in replicas if broker_id in broker_ids]
