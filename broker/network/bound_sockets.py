@@ -1,4 +1,4 @@
-"""One listener's sockets: which addresses a host name stands for, and binding all of them to one port."""
+"""Binds the sockets of one listener: resolves its host and binds every address to the same port."""
 
 import asyncio
 import errno

@@ -1,8 +1,7 @@
-"""Peers that hang up while they are not read from: nobody would notice, and what they asked for would stay in memory.
+"""Finds clients that hang up while their connections are not read.
 
-A connection whose requests are parked to the limit, or which waits for memory or for its turn, is not read, so the end
-of the stream is not seen either; and a long poll may have been asked to last for weeks. The system knows, so it is
-asked now and then.
+Why: a connection that is not read does not see the end of its stream, and a long poll may last for weeks. Without this
+poll the requests of such a client would stay in memory. How: every second the system is asked about these sockets.
 """
 
 import asyncio
@@ -14,10 +13,10 @@ from typing import Protocol
 __all__ = ["DisconnectPoll", "UnreadConnection"]
 
 CHECK_INTERVAL_S = 1.0
-"""After all of them were asked for."""
+"""Between two rounds over all watched connections."""
 ASKED_AT_ONCE = 1000
 PAUSE_S = 0.1
-"""Between one thousand and the next: to ask for each takes a microsecond, so all of it a hundredth of the loop."""
+"""Between one thousand and the next. Each takes a microsecond, so all of them take a hundredth of the loop."""
 
 
 class UnreadConnection(Protocol):
@@ -28,12 +27,12 @@ class UnreadConnection(Protocol):
         """Of its socket; negative when that is closed."""
 
     def peer_has_hung_up(self) -> None:
-        """It is told so again and again, for as long as it is watched."""
+        """Called again in each round as long as the connection is watched."""
 
 
 class DisconnectPoll:
-    """Looks after the connections that are not read because of what they have asked for. ``hung_up_of`` tells whose
-    peers are gone of sockets with these descriptors (`socket_states.hung_up`, but in tests)."""
+    """Watches connections that are not read. ``hung_up_of`` returns the descriptors whose peers are gone
+    (`socket_states.hung_up`, except in tests)."""
 
     def __init__(
         self,
@@ -52,7 +51,7 @@ class DisconnectPoll:
             self._timer = self._call_later(CHECK_INTERVAL_S, self._check)
 
     def forget(self, connection: UnreadConnection) -> None:
-        """It is read again, or gone."""
+        """The connection is read again, or gone."""
         self._unread.pop(connection, None)
 
     def close(self) -> None:

@@ -2,26 +2,17 @@
 
     int32 size | size bytes
 
-Who owns which buffer:
+- All connections of a loop read into one shared buffer, which is free again after ``received``. So an idle connection
+  holds no buffer.
+- A complete frame in it is copied into its own bytearray. Copying 64 KiB costs less than another read.
+- The bytes of an incomplete frame go into its own bytearray, and the rest is received there. After a big frame the next
+  read takes only a few bytes into the shared buffer, so a stream of big frames is hardly copied.
+- A frame of 32 KiB or more takes a bytearray of the `FramePool`, if there is one.
+- A read may contain thousands of frames. ``received`` returns the first few, ``more`` the next ones.
 
-- All connections of a loop read into one shared buffer: ``get_buffer`` and ``received`` run back to back, nobody else
-  gets in between. What is in it is gone after ``received``. So an idle connection holds no buffer at all.
-- A frame that is whole in there is copied into a bytearray of its own. To copy 64 KiB costs less than a read of its own
-  does, and one read brings several such frames of a producer that has some on their way: their answers leave together.
-- Of a frame that is not, the bytes at hand go into a bytearray of its own, and the rest is received right into that.
-  After a big one the next read takes only the first few bytes into the shared buffer: a stream of big frames is
-  received (all but those bytes) without a copy.
-- A frame of 32 KiB or more gets a spent bytearray, where there is one.
-
-A read may be thousands of frames, each of which takes a hundred bytes beside its own. They are taken apart by and by:
-``received`` returns the first few, ``more`` the next ones as long as ``has_more``. And who has sent small frames only
-is read less at a time.
-
-A size is a promise nobody has to keep. The frame's bytearray grows as the bytes come: it is never more than twice what
-has arrived (nor more than 1 MiB, and the eighth that bytearray adds, over it), or ``FIRST_ALLOCATION``, or what a spent
-frame had already. It is only resized in ``get_buffer``: in ``received``, the loop still has it pinned. Growing costs
-little: 25 µs for 1 MiB, 0.6 ms for 16 MiB; bigger steps, or fresh ``bytes`` to append, cost up to 20 times that in page
-faults.
+Limits: a size is only a promise. A frame's bytearray grows as bytes arrive: it is at most twice what has arrived (and
+grows by 1 MiB at most), or ``FIRST_ALLOCATION``, or what the pool's bytearray had. It is resized only in
+``get_buffer``, because in ``received`` the loop still has it pinned. Growing costs 25 µs for 1 MiB, 0.6 ms for 16 MiB.
 """
 
 from struct import Struct

@@ -1,4 +1,4 @@
-"""Connections by when something last happened on them (``connections.max.idle.ms``): one order, one timer for all."""
+"""Closes idle connections (``connections.max.idle.ms``) with one timer for all of them."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -8,7 +8,7 @@ __all__ = ["IdleConnections", "IdleUser"]
 
 
 class IdleUser(Protocol):
-    """A connection, as seen from here."""
+    """A connection that may be idle."""
 
     last_active_s: float
 
@@ -23,7 +23,7 @@ class TimerHandle(Protocol):
 
 
 class IdleConnections:
-    """Closes what was idle for ``max_idle_s``; requests in flight keep a connection open. ``max_idle_s < 0``: never."""
+    """Closes connections idle for ``max_idle_s`` (negative: never). Requests in flight keep a connection open."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class IdleConnections:
         self._timer: TimerHandle | None = None
 
     def touch(self, user: IdleUser) -> None:
-        """Something happened on it (the first time: it is new)."""
+        """The connection was active just now, or is new."""
         user.last_active_s = self._now_s()
         self._by_activity[user] = None
         self._by_activity.move_to_end(user)

@@ -1,4 +1,4 @@
-"""The broker's listeners: they bind, accept, admit, and know every connection."""
+"""The broker's listeners: bind addresses, accept and admit connections, and keep the list of them."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Listeners:
-    """All sockets that the broker is reached by.
+    """All listening sockets of the broker.
 
     ``bind`` them, ``serve`` when requests can be answered, ``stop_accepting`` when shutdown begins, ``close`` at its
     end.
@@ -139,7 +139,7 @@ class Listeners:
         self._admit_waiting()
 
     def stop_accepting(self) -> None:
-        """Connections that are open go on."""
+        """Accept no more; open connections go on."""
         for _, server in self._servers:
             server.close()
         self._servers.clear()
@@ -264,7 +264,7 @@ class Listeners:
         connection.abort()
 
     def _close_excess(self) -> None:
-        """The longest idle ones; those count that are on their way out."""
+        """Close the longest idle connections above ``max.connections``; those that are closing count."""
         excess = self._limits.excess
         if not excess:
             return
@@ -285,7 +285,7 @@ class Listeners:
 
 
 class _Origin:
-    """The listener that connections come in by, as they see it."""
+    """One endpoint: makes its connections, with the sender that fits its security protocol."""
 
     def __init__(self, listeners: Listeners, endpoint: Endpoint, new_sender: RegionSenderFactory) -> None:
         self._listeners = listeners

@@ -1,12 +1,9 @@
-"""Peers on this machine: the path to them is memory, and what the system does for paths of wire costs CPU time only.
+"""TCP options for clients on this machine: no paced congestion control, and wide send buffers for records.
 
-BBR, where it is the system's congestion control, sends by a timer, at the rate that it has measured a path to have. A
-socket that has paced once goes on to do so, whatever its congestion control is then. So listening sockets do not, what
-they accept inherits that, and a connection from elsewhere is given back, before anything is sent, what the system
-chose when the broker started.
-
-And a socket's buffer that takes an answer of records whole saves waking up for each part of it. To a peer elsewhere a
-fixed size would be in the way of the system, which finds one for each path.
+Why: BBR sends by a timer, which costs CPU time and brings nothing where the path is memory. A wide buffer takes a
+response of records whole, which saves a wake-up for each part of it.
+How: a socket that has paced once goes on pacing. So listening sockets use Reno, accepted ones inherit it, and a
+connection from another machine gets the system's choice back before anything is sent.
 """
 
 import asyncio

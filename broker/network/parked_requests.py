@@ -1,4 +1,4 @@
-"""Requests that were started and whose answers are not written yet: they leave in the order the requests came."""
+"""Requests that are started and whose responses are not written yet; responses leave in the order of requests."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,7 +10,7 @@ __all__ = ["ParkedRequest", "ParkedRequests"]
 
 
 class ParkedRequest:
-    """The place in the order of a request whose answer is not known, or not written, yet."""
+    """A started request whose response is not known, or not written, yet."""
 
     __slots__ = ("abandon", "is_ready", "parts")
 
@@ -21,44 +21,44 @@ class ParkedRequest:
 
 
 class ParkedRequests(deque[ParkedRequest]):
-    """Of one connection. A deque, since it is asked for every request whether it is empty."""
+    """The parked requests of one connection. A deque, because every request checks whether it is empty."""
 
     __slots__ = ()
 
     @property
     def are_under_way(self) -> bool:
-        """The answer of one is not known."""
+        """The response of at least one request is not known."""
         return any(not parked.is_ready for parked in self)
 
     @property
     def may_take_long(self) -> bool:
-        """One waits for others: for records, or the members of a group. It can be abandoned."""
+        """At least one request waits for other clients (records, group members) and can be abandoned."""
         return any(parked.abandon is not None and not parked.is_ready for parked in self)
 
     @property
     def unsent_bytes(self) -> int:
-        """Of answers that wait for their turn. Regions of files count as what they are in memory."""
+        """Memory of responses that wait for earlier ones. Regions of files count as their objects."""
         return sum(memory_of(parked.parts) for parked in self if parked.parts)
 
     def add_answer(self, parts: list[ReplyPart]) -> None:
-        """One whose answer is known already, but it is not its turn."""
+        """Add a request whose response is known, but must wait for earlier ones."""
         parked = ParkedRequest()
         parked.parts = parts
         parked.is_ready = True
         self.append(parked)
 
     def drop_behind(self, parked: ParkedRequest) -> None:
-        """What was asked after a request that ends the connection gets no answer."""
+        """Drop requests behind one that ends the connection: they get no response."""
         while self and self[-1] is not parked:
             _abandon(self.pop())
 
     def abandon_all(self) -> None:
-        """Nobody is there to be answered."""
+        """The client is gone."""
         while self:
             _abandon(self.pop())
 
     def send_ready(self, writer: ResponseWriter) -> None:
-        """Give the writer the answers whose turn it is."""
+        """Give the writer the responses that are next in order."""
         while self and self[0].is_ready and not writer.blocked:
             parts = self.popleft().parts
             if parts is not None:

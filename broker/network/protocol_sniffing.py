@@ -1,4 +1,4 @@
-"""Peers that are no Kafka clients: guess from their first bytes who they are, and log without drowning in it."""
+"""Recognises clients that do not speak Kafka by their first bytes, and logs misbehaving peers at a bounded rate."""
 
 import logging
 from collections import OrderedDict
@@ -25,7 +25,7 @@ _HTTP_ANSWER = (
 
 
 class Offence(Enum):
-    """What a peer does wrong: the kinds that are told apart in the log."""
+    """Kinds of misbehaviour that the log tells apart."""
 
     TLS = auto()
     HTTP = auto()
@@ -42,7 +42,7 @@ class Offence(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """Somebody who took this port for something else."""
+    """A client of another protocol."""
 
     offence: Offence
     description: str

@@ -1,7 +1,7 @@
-"""Regions of files to a socket: the only place that touches raw descriptors, and what a simulation replaces.
+"""Sends regions of files to a socket. Only this file uses raw descriptors; a simulation replaces it.
 
-A sender belongs to one connection and sends one region at a time. While it does (from ``send`` until its ``done``)
-nobody else writes to the transport, and when ``send`` is called the transport holds nothing unsent.
+A sender belongs to one connection and sends one region at a time. From ``send`` until ``done`` nothing else writes to
+the transport, and when ``send`` is called the transport holds no unsent bytes.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What the network layer hands to the handler, and what it takes back."""
+"""Requests as handlers get them, and the replies that handlers return."""
 
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Collection
@@ -10,7 +10,7 @@ __all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "LaterReply", "R
            "memory_of", "no_connection"]  # fmt: skip
 
 _OF_A_PART = 150
-"""What a part of an answer takes besides its bytes, a region or a piece between two."""
+"""Memory of a part of a response besides its bytes."""
 
 
 class Region(Protocol):
@@ -45,7 +45,7 @@ class CloseConnectionError(Exception):
 
 
 class ConnectionInfo:
-    """Who is at the other end, and by which listener they came. One per connection, for its whole life."""
+    """The client of a connection, and the listener it came by. One for each connection, for its whole life."""
 
     __slots__ = (
         "__weakref__",
@@ -134,7 +134,7 @@ class Request:
         self.abandon: Callable[[], None] | None = None
         """Set by a handler whose answer may take long: called when the connection is gone before that."""
         self.records_were_refused = False
-        """Set by a handler that refuses records for what they are."""
+        """Set by a produce handler that refuses records as invalid."""
         self.throttle_time_ms = 0
         """Set by whoever throttles the client (KIP-219): the response tells it."""
 
@@ -168,6 +168,6 @@ of its connection is handed over; what must happen in order has to happen before
 
 
 def memory_of(parts: Collection[ReplyPart]) -> int:
-    """What ``parts`` take: their bytes, as far as they are in memory, and the objects. An answer may have thousands."""
+    """Memory of ``parts``: their bytes, as far as they are in memory, and their objects."""
     in_memory = sum(len(part) for part in parts if isinstance(part, bytes | bytearray | memoryview))
     return in_memory + len(parts) * _OF_A_PART

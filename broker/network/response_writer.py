@@ -1,8 +1,8 @@
-"""Replies to the socket, in the order they are given: bytes corked into few writes, regions of files by a sender.
+"""Writes responses to the socket in order: bytes in few writes, regions of files through a `RegionSender`.
 
-The transport's high-water mark is 0, so ``pause_writing`` means "something is left over" and ``resume_writing``
-"nothing is": exactly what sending from raw descriptors needs, and the kernel's socket buffer is buffer enough. While
-the writer is ``blocked`` it takes no further reply; its owner keeps them and gives them when ``on_ready`` is called.
+The transport's high-water mark is 0: ``pause_writing`` means that bytes are left over, ``resume_writing`` that none
+are. Sending from raw descriptors needs this, and the socket's buffer in the kernel is large enough. While the writer is
+``blocked`` its owner keeps further responses and hands them over when ``on_ready`` is called.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ class ResponseWriter:
 
     @property
     def unsent_bytes(self) -> int:
-        """What is left of the reply under way takes. Regions of files count as what they are in memory."""
+        """Memory of the unsent rest of the current response. Regions of files count as their objects."""
         return memory_of(self._parts)
 
     def flush(self) -> None:
@@ -119,7 +119,7 @@ class ResponseWriter:
             self._transport.writelines(corked)
 
     def write_raw(self, data: bytes) -> None:
-        """Bytes that are no frame, behind all that is corked (an answer to somebody who does not speak Kafka)."""
+        """Write bytes that are no frame: a reply to a client that does not speak Kafka."""
         self.flush()
         self._transport.write(data)
 
@@ -128,7 +128,7 @@ class ResponseWriter:
 
     @property
     def region_bytes(self) -> int:
-        """How much of regions was sent, ever: it grows as long as the peer reads."""
+        """Bytes of regions sent so far; grows as long as the client reads."""
         return 0 if self._sender is None else self._sender.sent_bytes
 
     def pause(self) -> None:

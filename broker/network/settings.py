@@ -25,7 +25,7 @@ Resolve = Callable[[str], Sequence[str]]
 
 
 def addresses_of(host: str) -> Sequence[str]:
-    """Those of a host name, or the address itself. Blocks; OSError: it is unknown."""
+    """The addresses of a host name, or the address itself. Blocks; raises OSError when the name is unknown."""
     return [str(address[0]) for *_, address in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
 
 
@@ -49,7 +49,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """What ``Listeners`` is made with."""
+    """Settings of `Listeners`."""
 
     max_request_bytes: int = 100 * 1024 * 1024
     """``socket.request.max.bytes``."""
@@ -72,7 +72,7 @@ class NetworkSettings:
     max_local_send_buffer_bytes: int = 80 * 1024 * 1024
     """``pybroker.local.send.buffers.max.bytes``."""
     max_decoded_bytes: int = 8 * 1024 * 1024
-    """``pybroker.decoded.requests.max.bytes``: of each API."""
+    """``pybroker.decoded.requests.max.bytes``, for each of two accounts."""
     limits: LimitSettings = field(default_factory=LimitSettings)
 
     @classmethod
@@ -124,10 +124,10 @@ def _by_listener(config: Config, name: str) -> dict[str, int]:
 
 
 class KnownHosts:
-    """Looks up hosts: those that are unknown have no addresses, and no more is looked up after ``_PATIENCE_S``, for a
-    server of names may be silent. The other limits hold all the same. At the end of the ``with`` one line in the log
-    tells of all that are unknown.
+    """Looks up hosts of ``max.connections.per.ip.overrides`` that were set while the broker runs.
 
+    Unknown hosts have no addresses; the other limits hold all the same. After ``_PATIENCE_S`` no more is looked up,
+    because a name server may be silent. At the end of the ``with`` one log line names the unknown hosts.
     ``resolve`` blocks, and raises OSError. ``now_s``: a stopwatch.
     """
 
