@@ -15,7 +15,7 @@ from ..config.config import Config
 from ..controller.tree.metadata_store import MetadataStore
 from ..storage.files.files import Files
 from ..storage.workers.worker_pool import Pool, WorkerPool
-from .network.local_peers import congestion_control_that_paces
+from .network.local_socket_options import congestion_control_that_paces
 from .network.region_sender import RegionSenderFactory, new_region_sender
 
 if TYPE_CHECKING:  # imported only when there is something to compact
@@ -80,6 +80,6 @@ class Environment:
     start_compaction: Callable[[], "CompactionWorker"] = start_cleaner_child
     new_sender: RegionSenderFactory = new_region_sender
     paced_by: Callable[[], bytes | None] = congestion_control_that_paces
-    """As `LocalPeers` has it."""
+    """As `LocalSocketOptions` has it."""
     open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]] = open_metadata_store
     """Opens a session with the metadata store: at the start, and with ZooKeeper after an expired session."""

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from .local_peers import LocalPeers
+from .local_socket_options import LocalSocketOptions
 from .settings import Endpoint, NetworkSettings
 
 __all__ = ["AddressInUseError", "BindError", "open_servers"]
@@ -36,7 +36,7 @@ class AddressInUseError(BindError):
 
 
 async def open_servers(
-    endpoint: Endpoint, settings: NetworkSettings, local_peers: LocalPeers, factory: ProtocolFactory
+    endpoint: Endpoint, settings: NetworkSettings, local_socket_options: LocalSocketOptions, factory: ProtocolFactory
 ) -> tuple[list[asyncio.Server], int]:
     """Bind every address of the endpoint's host: the servers, not serving yet, and the port that all of them have.
 
@@ -47,7 +47,7 @@ async def open_servers(
     attempts = _PORT_ATTEMPTS if endpoint.port == 0 and len(hosts) > 1 else 1
     for attempt in range(1, attempts + 1):
         try:
-            return await _open_all(endpoint, hosts, settings, local_peers, factory)
+            return await _open_all(endpoint, hosts, settings, local_socket_options, factory)
         except AddressInUseError:
             # The system chose the port for the first address only: on another one it may be taken.
             if attempt == attempts:
@@ -77,7 +77,7 @@ async def _open_all(
     endpoint: Endpoint,
     hosts: tuple[str, ...],
     settings: NetworkSettings,
-    local_peers: LocalPeers,
+    local_socket_options: LocalSocketOptions,
     factory: ProtocolFactory,
 ) -> tuple[list[asyncio.Server], int]:
     servers: list[asyncio.Server] = []
@@ -86,7 +86,7 @@ async def _open_all(
     try:
         for host in hosts:
             try:
-                server = await _open_one(host, port, settings, local_peers, factory)
+                server = await _open_one(host, port, settings, local_socket_options, factory)
             except OSError as error:
                 if error.errno not in _NO_SUCH_ADDRESS or len(hosts) == 1:
                     raise
@@ -107,7 +107,7 @@ async def _open_all(
 
 
 async def _open_one(
-    host: str, port: int, settings: NetworkSettings, local_peers: LocalPeers, factory: ProtocolFactory
+    host: str, port: int, settings: NetworkSettings, local_socket_options: LocalSocketOptions, factory: ProtocolFactory
 ) -> asyncio.Server:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(factory, host, port, backlog=settings.backlog, start_serving=False)
@@ -118,7 +118,7 @@ async def _open_one(
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer_bytes)
             if settings.send_buffer_bytes >= 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.send_buffer_bytes)
-            local_peers.prepare(listening)
+            local_socket_options.prepare(listening)
     except BaseException:
         server.close()
         raise

@@ -201,7 +201,7 @@ class Connection(asyncio.BufferedProtocol):
         resources.idle.forget(self)
         resources.memory.responses.hold(self, 0)
         resources.disconnects.forget(self)
-        resources.local_peers.forget(self.info)
+        resources.local_socket_options.forget(self.info)
         self._owner.disconnected(self)
 
     # --- what the rooms around it call
@@ -603,7 +603,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _new_sender(self) -> RegionSender:
         resources = self._resources
-        resources.local_peers.will_be_sent_records(self._transport, self.info)
+        resources.local_socket_options.will_be_sent_records(self._transport, self.info)
         return self._owner.new_sender(
             self._transport, resources.loop, resources.run_in_worker, self._writer.transport_is_full
         )

@@ -12,7 +12,7 @@ from typing import Any, cast
 from .bound_sockets import BindError, open_servers
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
-from .local_peers import LocalPeers, congestion_control_that_paces
+from .local_socket_options import LocalSocketOptions, congestion_control_that_paces
 from .loop_resources import LoopResources
 from .protocol_sniffing import Offence
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender, sender_for
@@ -48,13 +48,13 @@ class Listeners:
     ) -> None:
         """To be made on the running loop.
 
-        ``clock_ms``: the wall clock. ``stopwatch_s`` moves on while a request is handled;
-        ``work_time_s`` by what that costs.
-        ``run_in_worker``: for reading cold pages; default: the loop's executor. ``paced_by``: as `LocalPeers` has it.
+        ``clock_ms``: the wall clock. ``stopwatch_s`` moves on while a request is handled, ``work_time_s`` by the CPU
+        time of the thread. ``run_in_worker`` reads cold pages; default: the loop's executor. ``paced_by``: see
+        `LocalSocketOptions`.
         """
         loop = asyncio.get_running_loop()
         self._loop = loop
-        self._local_peers = LocalPeers(paced_by(), settings)
+        self._local_socket_options = LocalSocketOptions(paced_by(), settings)
         self._resources = LoopResources(
             settings,
             handler,
@@ -63,7 +63,7 @@ class Listeners:
             stopwatch_s=stopwatch_s,
             work_time_s=work_time_s,
             run_in_worker=run_in_worker or (lambda work: loop.run_in_executor(None, work)),
-            local_peers=self._local_peers,
+            local_socket_options=self._local_socket_options,
             header_version=header_version,
             logger=logger,
         )
@@ -95,7 +95,9 @@ class Listeners:
             for endpoint in endpoints:
                 self._limits.add_listener(endpoint.listener_name)
                 origin = _Origin(self, endpoint, sender_for(endpoint.security_protocol, self._plaintext_sender))
-                servers, port = await open_servers(endpoint, self._settings, self._local_peers, origin.new_connection)
+                servers, port = await open_servers(
+                    endpoint, self._settings, self._local_socket_options, origin.new_connection
+                )
                 bound = replace(endpoint, port=port)
                 self._servers += [(bound, server) for server in servers]
                 opened.append(bound)
@@ -195,7 +197,7 @@ class Listeners:
             _host_and_port(transport.get_extra_info("peername")),
         )
         connection.info = info
-        self._local_peers.accepted(transport, info)
+        self._local_socket_options.accepted(transport, info)
         now_s = self._loop.time()
         self._connections[connection] = None
         if self._closing:

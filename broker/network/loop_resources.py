@@ -12,7 +12,7 @@ from .disconnect_poll import DisconnectPoll
 from .frame_pool import FramePool
 from .frame_reader import new_shared_buffer
 from .idle_connections import IdleConnections
-from .local_peers import LocalPeers
+from .local_socket_options import LocalSocketOptions
 from .protocol_sniffing import OffenderLog
 from .region_sender import RunInWorker
 from .request import Handler, ReplyPart
@@ -36,7 +36,7 @@ class LoopResources:
         stopwatch_s: Callable[[], float],
         work_time_s: Callable[[], float],
         run_in_worker: RunInWorker,
-        local_peers: LocalPeers,
+        local_socket_options: LocalSocketOptions,
         header_version: HeaderVersion,
         logger: logging.Logger,
     ) -> None:
@@ -44,7 +44,7 @@ class LoopResources:
         self.loop = loop
         self.clock_ms = clock_ms
         self.run_in_worker = run_in_worker
-        self.local_peers = local_peers
+        self.local_socket_options = local_socket_options
         self.headers = RequestHeaderParser(header_version)
         self.read_buffer = new_shared_buffer()
         self._long_reader: object = None

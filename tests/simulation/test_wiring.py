@@ -120,7 +120,7 @@ REPLACED_MODULES = {
 IN_A_SIMULATED_BROKER = {
     "broker/network/socket_states.py": {"select.poll"},  # of descriptors, of which a simulation has none
     "broker/network/listener.py": {"time.perf_counter", "time.thread_time"},  # defaults; it is given the environment's
-    "broker/network/local_peers.py": {"socket.socket"},  # of `congestion_control_that_paces`, a default
+    "broker/network/local_socket_options.py": {"socket.socket"},  # of `congestion_control_that_paces`, a default
     "broker/network/settings.py": {"socket.getaddrinfo", "time.monotonic"},  # limits by host name: it has none
     "broker/metadata/registered_endpoints.py": {"socket.gethostname"},  # of a listener without a host
     "storage/log/inline_append.py": {"time.perf_counter"},  # a default

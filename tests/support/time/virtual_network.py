@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from pybroker.broker.network.connection import Connection
-from pybroker.broker.network.local_peers import LocalPeers
+from pybroker.broker.network.local_socket_options import LocalSocketOptions
 from pybroker.broker.network.loop_resources import LoopResources
 from pybroker.broker.network.region_sender import RegionSenderFactory
 from pybroker.broker.network.request import ConnectionInfo, Handler
@@ -150,7 +150,7 @@ class VirtualNetwork:
             stopwatch_s=self.loop.time,
             work_time_s=self.loop.time,
             run_in_worker=_no_worker,
-            local_peers=LocalPeers(None, settings),
+            local_socket_options=LocalSocketOptions(None, settings),
             header_version=lambda api_key, api_version: 1,
             logger=logging.getLogger(__name__),
         )

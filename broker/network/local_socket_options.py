@@ -14,7 +14,7 @@ from typing import Protocol
 from .request import ConnectionInfo
 from .settings import NetworkSettings
 
-__all__ = ["WIDE_BUFFER_BYTES", "WIDE_BUFFER_TAKES", "LocalPeers", "congestion_control_that_paces"]
+__all__ = ["WIDE_BUFFER_BYTES", "WIDE_BUFFER_TAKES", "LocalSocketOptions", "congestion_control_that_paces"]
 
 WIDE_BUFFER_BYTES = 640 * 1024
 """Asked for; Linux takes twice as much, and counts what it needs for itself: enough for a MiB (`net.core.wmem_max` may
@@ -48,8 +48,8 @@ def congestion_control_that_paces() -> bytes | None:
     return chosen
 
 
-class LocalPeers:
-    """How a broker's sockets send to this machine."""
+class LocalSocketOptions:
+    """Sets the options of a broker's sockets, and counts the wide buffers."""
 
     def __init__(self, paced_by: bytes | None, settings: NetworkSettings) -> None:
         """``paced_by``: as `congestion_control_that_paces` has it."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pybroker.broker.network import local_peers
+from pybroker.broker.network import local_socket_options
 from pybroker.broker.network.admission.read_pause import ReadPause
-from pybroker.broker.network.local_peers import (
+from pybroker.broker.network.local_socket_options import (
     WIDE_BUFFER_BYTES,
     WIDE_BUFFER_TAKES,
-    LocalPeers,
+    LocalSocketOptions,
     congestion_control_that_paces,
 )
 from pybroker.broker.network.request import ConnectionInfo
@@ -88,16 +88,16 @@ async def fetch(server: Server, peer: Peer, records: Stretch) -> None:
 def test_the_systems_choice_is_told_when_it_paces(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as new:
         default = congestion_control(new)
-    monkeypatch.setattr(local_peers, "_PACING", default[:-1])
+    monkeypatch.setattr(local_socket_options, "_PACING", default[:-1])
     assert congestion_control_that_paces() == default
-    monkeypatch.setattr(local_peers, "_PACING", default + b"!")
+    monkeypatch.setattr(local_socket_options, "_PACING", default + b"!")
     assert congestion_control_that_paces() is None
 
 
 def test_a_choice_that_a_socket_cannot_leave_or_come_back_to_is_none_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as new:
-        monkeypatch.setattr(local_peers, "_PACING", congestion_control(new))
-    monkeypatch.setattr(local_peers, "_UNPACED", b"no such thing")
+        monkeypatch.setattr(local_socket_options, "_PACING", congestion_control(new))
+    monkeypatch.setattr(local_socket_options, "_UNPACED", b"no such thing")
     assert congestion_control_that_paces() is None
 
 
@@ -121,7 +121,7 @@ async def test_where_the_system_does_not_pace_all_is_left_as_it_is() -> None:
 def test_what_a_route_asks_for_is_not_overruled_unless_it_is_reno(inherited: bytes, then: bytes) -> None:
     connection = FakeSocket(inherited)
     info = ConnectionInfo(1, "A", "PLAINTEXT", ("192.0.2.1", 9092), ("192.0.2.2", 1234))
-    LocalPeers(b"bbr", NetworkSettings()).accepted(connection, info)  # type: ignore[arg-type]
+    LocalSocketOptions(b"bbr", NetworkSettings()).accepted(connection, info)  # type: ignore[arg-type]
     assert connection.congestion_control == then
 
 
@@ -178,4 +178,4 @@ async def test_a_buffer_that_is_no_narrower_is_left_as_it_is(records: Stretch, s
     async with serving(NetworkSettings(send_buffer_bytes=send_buffer_bytes)) as server:
         peer, _ = await accepted(server)
         await fetch(server, peer, records)
-        assert not server.listeners._local_peers._wide
+        assert not server.listeners._local_socket_options._wide
