@@ -183,9 +183,9 @@ def test_invalid_cluster_is_refused_in_one_line(tmp_path: Path, tree: str) -> No
     with Cluster(1, zookeeper=tree) as cluster:
         with pytest.raises(ValueError, match="the cluster has no broker 2"):
             cluster.kill(2)
-        with pytest.raises(ValueError, match="has not started a ZooKeeper"):
+        with pytest.raises(ValueError, match="has not started ZooKeeper"):
             cluster.kill("zookeeper")
-        with pytest.raises(ValueError, match="no wire from 1 to itself"):
+        with pytest.raises(ValueError, match="1 has no connection to itself"):
             cluster.cut(1, 1)
         with pytest.raises(RuntimeError, match="already running"):
             cluster.start(1)
