@@ -170,7 +170,7 @@ def test_broker_on_a_full_disk_starts_and_accepts_writes_with_space(
         servers = broker.bootstrap_servers
         assert read_all(servers, "kept", 5) == expected
         if stop == "stop":  # a kill leaves a file of the store with free space in it
-            assert [line for line in broker.lines if "what a start changes is kept in memory" in line]
+            assert [line for line in broker.lines if "changes of the start are kept in memory" in line]
         fill_up(filler)  # including space freed by the start
         producer = KafkaProducer(bootstrap_servers=servers, acks="all", retries=0, enable_idempotence=False)
         admin = KafkaAdminClient(bootstrap_servers=servers)

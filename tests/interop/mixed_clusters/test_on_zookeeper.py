@@ -349,7 +349,7 @@ def test_broker_continues_without_zookeeper_and_after_its_return(tmp_path: Path)
             produce(broker.bootstrap_servers, "topic", range(10))
             assert consume(broker.bootstrap_servers, "topic", 5)[:5] == list(range(5))
             zookeeper.stop()
-            await_that(lambda: "ZooKeeper: the connection is lost" in broker.output, "the broker notices")
+            await_that(lambda: "is lost, connecting again" in broker.output, "the broker notices")
             produce(broker.bootstrap_servers, "topic", range(10, 20))
             assert consume(broker.bootstrap_servers, "topic", 20, "while it is away") == list(range(20))
             zookeeper.start()
@@ -366,7 +366,7 @@ def test_broker_stops_cleanly_while_zookeeper_is_down(tmp_path: Path) -> None:
     try:
         broker.start()
         zookeeper.stop()
-        await_that(lambda: "ZooKeeper: the connection is lost" in broker.output, "the broker notices")
+        await_that(lambda: "is lost, connecting again" in broker.output, "the broker notices")
         assert broker.stop() == 0
         assert (broker.log_directory / ".kafka_cleanshutdown").exists()
     finally:
