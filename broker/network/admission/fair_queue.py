@@ -25,6 +25,7 @@ QUANTUM_S = 0.00025
 LONG_S = 0.001
 REST_FACTOR = 2.0
 LONGEST_REST_S = 0.5
+LONGEST_WORK_S = 0.25
 DEBT_FACTOR = 100
 """A connection is in debt for this many times what its long request used: else short ones could come in between."""
 STANDSTILL_S = 2.0
@@ -113,6 +114,7 @@ class FairQueue:
         self._virtual_s = 0.0
         self._used_s = 0.0  # in this iteration
         self._rest_began_s = self._rest_until_s = float("-inf")
+        self._work_until_s = float("-inf")
         self._is_start_due = False  # no request has started since the rest began
         self._step_s = 0.0  # estimate of a step's time
         self._is_scheduled = False
@@ -134,7 +136,7 @@ class FairQueue:
 
     def is_free(self, lane: Lane) -> bool:
         """A request may start without waiting."""
-        return not lane.waiting and self._used_s < QUANTUM_S and self._now_s() >= self._rest_until_s
+        return not lane.waiting and self._used_s < QUANTUM_S and self._now_s() >= self._free_s
 
     def wait(self, lane: Lane, connection: QueuedConnection) -> None:
         """``connection.turn_has_come`` is called when its request may start."""
@@ -182,6 +184,21 @@ class FairQueue:
         rest_until_s = max(self._rest_until_s, from_s + REST_FACTOR * cost_s)
         self._rest_until_s = min(rest_until_s, self._rest_began_s + LONGEST_REST_S)
 
+    def goes_on(self) -> Callable[[], None]:
+        """A request that may be expensive goes on in later steps, whose cost is not known yet.
+
+        No other starts until what is returned here is called, or for `LONGEST_WORK_S`: it may wait for another broker.
+        """
+        until_s = self._work_until_s = self._now_s() + LONGEST_WORK_S
+
+        def ended() -> None:
+            if self._work_until_s == until_s:
+                self._work_until_s = float("-inf")
+                self._stop_timer()
+                self._schedule()
+
+        return ended
+
     def put_in_debt(self, share: LoopShare, cost_s: float) -> None:
         """A request has used so much: the next ones of its connection count as expensive for a while."""
         share.last_cost_s = cost_s
@@ -215,12 +232,22 @@ class FairQueue:
         """Look again: in the next iteration, or when the rest is over."""
         if self._is_scheduled:
             return
-        rest_s = self._rest_until_s - self._now_s()
+        rest_s = self._free_s - self._now_s()
         if self._used_s or self._steps or (rest_s <= 0 and self._has_runnable()):
             self._is_scheduled = True
             self._loop.call_soon(self._serve)
         elif self._timer is None and self._has_runnable():
             self._timer = self._call_later(rest_s, self._rested)
+
+    @property
+    def _free_s(self) -> float:
+        """When the next request may start."""
+        return max(self._rest_until_s, self._work_until_s)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _rested(self) -> None:
         self._timer = None
@@ -234,7 +261,7 @@ class FairQueue:
         self._used_s = 0.0
         self._release_steps()
         for _ in range(_MOST_IN_AN_ITERATION):
-            if self._used_s >= QUANTUM_S or self._now_s() < self._rest_until_s:
+            if self._used_s >= QUANTUM_S or self._now_s() < self._free_s:
                 break
             runnable = [lane for lane in self._lanes if lane.waiting and lane.is_open]
             if not runnable:

@@ -126,18 +126,32 @@ class Gate:
         size_bytes = account.take(frame_bytes)
         return lambda _done: account.give_back(size_bytes)
 
-    async def in_steps(
+    def in_steps(
         self, share: LoopShare, api_key: int, work: Awaitable[list[ReplyPart] | None], begun: Callable[[], object]
-    ) -> list[ReplyPart] | None:
+    ) -> Coroutine[Any, Any, list[ReplyPart] | None]:
         """The result of a handler's coroutine, each of whose steps waits for its turn and is timed.
 
         ``begun`` is called in the iteration behind the first step.
         """
+        is_expensive = share.is_expensive and api_key not in _OF_FETCHERS
+        return self._run(share, api_key, work, begun, self.queue.goes_on() if is_expensive else _nothing)
+
+    async def _run(
+        self,
+        share: LoopShare,
+        api_key: int,
+        work: Awaitable[list[ReplyPart] | None],
+        begun: Callable[[], object],
+        ended: Callable[[], None],
+    ) -> list[ReplyPart] | None:
         if api_key in _OF_FETCHERS or not iscoroutine(work):  # an order to lead must not wait for the one before it
             self._call_soon(begun)
             return await work
         lane = None if api_key in _NOT_DECODED else self._lane_of(api_key)
-        parts: list[ReplyPart] | None = await self._steps(share, lane, work, begun)
+        try:
+            parts: list[ReplyPart] | None = await self._steps(share, lane, work, begun)
+        finally:
+            ended()
         return parts
 
     def _may_be_expensive(self, share: LoopShare, api_key: int, frame_bytes: int) -> bool:
@@ -198,3 +212,7 @@ class Gate:
             self.queue.rest(step_s)
         if request_s > LONG_S:
             self.queue.put_in_debt(share, request_s)
+
+
+def _nothing() -> None:
+    """In place of what ends a request's time alone."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pybroker.broker.network.admission.fair_queue import (
     LONG_S,
     LONGEST_REST_S,
+    LONGEST_WORK_S,
     QUANTUM_S,
     STANDSTILL_S,
     FairQueue,
@@ -116,6 +117,21 @@ def test_a_request_starts_between_two_rests_however_often_others_are_long() -> N
         world.loop.advance(0.7)
         world.queue.rest(0.001)  # a step of some request, again and again
     assert world.started == ["waits"]
+
+
+def test_while_a_request_goes_on_no_other_starts_for_a_quarter_of_a_second_at_most() -> None:
+    world = World()
+    ended = world.queue.goes_on()
+    world.user("first", lambda: 0.0, is_backlogged=False).ask()
+    world.loop.advance(LONGEST_WORK_S * 900)
+    assert world.started == []
+    ended()
+    world.loop.advance(1)
+    assert world.started == ["first"]
+    world.queue.goes_on()
+    world.user("second", lambda: 0.0, is_backlogged=False).ask()
+    world.loop.advance(LONGEST_WORK_S * 1000 + 2)
+    assert world.started == ["first", "second"]
 
 
 def test_a_new_connection_goes_before_those_that_have_used_much() -> None:
