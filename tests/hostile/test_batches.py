@@ -64,7 +64,7 @@ LIES = {
 }
 
 
-def test_batches_that_lie_are_refused_and_nothing_of_them_is_kept(field: Arena) -> None:
+def test_invalid_batches_are_refused_and_not_stored(field: Arena) -> None:
     with WireClient(field.servers) as liar:
         create_topic(liar, "lies")
         for lie, batch in LIES.items():
@@ -91,7 +91,7 @@ BOMB_TOPICS = {
 
 
 @pytest.mark.parametrize("codec", BOMBS, ids=lambda codec: codec.name.lower())
-def test_a_bomb_is_refused_wherever_a_batch_is_unpacked(open_arena: OpenArena, codec: Codec) -> None:
+def test_decompression_bomb_is_refused_for_every_kind_of_topic(open_arena: OpenArena, codec: Codec) -> None:
     field = open_arena({**UNPACKED_LIMIT, "pybroker.record.validation": "full", "message.max.bytes": "10000000"})
     bomb = packed_batch(codec, BOMBS[codec](64 * 1024 * 1024), 1000)
     with WireClient(field.servers) as bomber:
@@ -103,7 +103,7 @@ def test_a_bomb_is_refused_wherever_a_batch_is_unpacked(open_arena: OpenArena, c
     field.recovers(lines=0, mib=AT_REST_MIB + UNPACKED_MIB, files=40)
 
 
-def test_a_megabyte_that_unpacks_to_ten_gigabytes_is_refused(open_arena: OpenArena) -> None:
+def test_megabyte_that_decompresses_to_ten_gigabytes_is_refused(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.record.validation": "full"})
     bomb = packed_batch(Codec.ZSTD, zstd_bomb(10 * 1024**3), 1000)
     assert len(bomb) < 1024 * 1024
@@ -114,7 +114,7 @@ def test_a_megabyte_that_unpacks_to_ten_gigabytes_is_refused(open_arena: OpenAre
 
 
 @pytest.mark.parametrize("mib", [240, 1000])
-def test_batches_that_unpack_to_hundreds_of_megabytes_take_no_memory_of_the_broker(
+def test_batches_that_decompress_to_hundreds_of_megabytes_take_no_memory_of_the_broker(
     open_arena: OpenArena, mib: int
 ) -> None:
     field = open_arena({"pybroker.record.validation": "full"})
@@ -127,7 +127,7 @@ def test_batches_that_unpack_to_hundreds_of_megabytes_take_no_memory_of_the_brok
     field.recovers(lines=0, mib=AT_REST_MIB + UNPACKED_MIB, files=8)
 
 
-def test_many_bombs_at_a_time_are_unpacked_one_by_one(open_arena: OpenArena) -> None:
+def test_concurrent_decompression_bombs_are_refused_or_time_out_in_bounded_memory(open_arena: OpenArena) -> None:
     field = open_arena({**UNPACKED_LIMIT, "pybroker.record.validation": "full"})
     bomb = packed_batch(Codec.ZSTD, zstd_mine(1024**3), 1000)
     clients = [WireClient(field.servers) for _ in range(16)]
@@ -143,7 +143,9 @@ def test_many_bombs_at_a_time_are_unpacked_one_by_one(open_arena: OpenArena) -> 
     field.recovers(lines=0, mib=AT_REST_MIB + UNPACKED_MIB, files=100)
 
 
-def test_a_bomb_in_the_log_harms_nobody_who_reads_it_in_an_old_format_or_by_time(open_arena: OpenArena) -> None:
+def test_stored_decompression_bomb_fails_old_fetches_and_searches_by_time_in_bounded_memory(
+    open_arena: OpenArena,
+) -> None:
     field = open_arena(UNPACKED_LIMIT)
     bomb = packed_batch(Codec.GZIP, gzip_bomb(512 * 1024 * 1024), 1000)  # the header is right, so it is stored
     with WireClient(field.servers) as reader:
@@ -158,7 +160,7 @@ def test_a_bomb_in_the_log_harms_nobody_who_reads_it_in_an_old_format_or_by_time
     field.recovers(lines=2, mib=AT_REST_MIB + UNPACKED_MIB, files=8)
 
 
-def test_a_million_messages_of_an_old_format_take_no_more_memory_than_their_request(field: Arena) -> None:
+def test_million_messages_of_an_old_format_take_little_more_memory_than_their_request(field: Arena) -> None:
     message = bytes(build_message_set([Record(0, 1, None, None)], 1, Codec.NONE))
     size_mib = 30
     with WireClient(field.servers) as client:
@@ -170,7 +172,7 @@ def test_a_million_messages_of_an_old_format_take_no_more_memory_than_their_requ
     field.recovers(lines=0, mib=AT_REST_MIB + size_mib + 16, files=8)
 
 
-def test_of_a_million_bad_records_a_thousand_are_named(open_arena: OpenArena) -> None:
+def test_refusal_of_100000_invalid_records_names_a_thousand_of_them(open_arena: OpenArena) -> None:
     field = open_arena({"message.max.bytes": "10000000"})
     records = bytearray()
     for number in range(100_000):

@@ -33,7 +33,7 @@ class Stranger:
         self._socket.close()
 
 
-def test_the_meter_counts_the_metered_clients_requests_and_also_answers_that_come_later(tmp_path: Path) -> None:
+def test_meter_counts_the_metered_clients_requests_and_the_time_of_delayed_responses(tmp_path: Path) -> None:
     meter = metered_broker.Meter(tmp_path / "meter")
     with BrokerProcess(tmp_path, command=metered_broker.command(tmp_path / "meter")) as broker:
         stranger = Stranger(broker.port)
@@ -75,11 +75,11 @@ def test_the_meter_counts_the_metered_clients_requests_and_also_answers_that_com
         (3.1, 0.5, "**no**"),
     ],
 )
-def test_what_noise_alone_may_have_decided_is_marked(ratio: float, noise: float, said: str) -> None:
+def test_verdict_that_noise_alone_could_have_decided_is_marked_as_noise(ratio: float, noise: float, said: str) -> None:
     assert verdict(ratio, 2.0, noise) == said
 
 
-def test_noise_is_how_far_what_should_be_alike_is_apart() -> None:
+def test_noise_is_the_largest_deviation_of_ratios_that_should_be_one() -> None:
     assert noise_of([]) == 0.0
     assert noise_of([1.0, 1.1]) == pytest.approx(0.1)
     assert noise_of([0.5, 1.1]) == pytest.approx(1.0)

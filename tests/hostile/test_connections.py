@@ -14,7 +14,7 @@ WAVE = 500
 
 
 @pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.long)])
-def test_connections_opened_and_dropped_leave_nothing(field: Arena, count: int) -> None:
+def test_connections_opened_and_dropped_leave_nothing_behind(field: Arena, count: int) -> None:
     for number in range(count):
         field.drop(field.connect())
         if not number % WAVE:
@@ -23,7 +23,7 @@ def test_connections_opened_and_dropped_leave_nothing(field: Arena, count: int) 
 
 
 @pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.long)])
-def test_connections_held_open_cost_little_each(field: Arena, count: int) -> None:
+def test_connections_held_open_cost_at_most_six_kib_each(field: Arena, count: int) -> None:
     for number in range(count):
         field.connect()
         if not number % WAVE:
@@ -32,13 +32,13 @@ def test_connections_held_open_cost_little_each(field: Arena, count: int) -> Non
     field.recovers(lines=0, mib=AT_REST_MIB + count * 6 / 1024)
 
 
-def test_connections_dropped_with_a_reset_in_the_middle_of_an_answer_leave_nothing(field: Arena) -> None:
+def test_connections_dropped_with_unread_responses_leave_nothing_behind(field: Arena) -> None:
     for _ in range(1000):
         field.drop(field.throw(frame_of(MetadataRequest(topics=None), 12) * 20))
     field.recovers(lines=0, mib=AT_REST_MIB)
 
 
-def test_connections_leave_file_descriptors_to_the_logs(field: Arena) -> None:
+def test_connections_leave_file_descriptors_for_the_logs(field: Arena) -> None:
     resource.prlimit(field.broker.pid, resource.RLIMIT_NOFILE, (200, 200))
     for _ in range(400):
         field.connect()

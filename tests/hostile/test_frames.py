@@ -21,7 +21,7 @@ AT_REST_MIB = 64
 """A broker that does next to nothing has about 40 MiB; the rest is room for what other Pythons and libraries take."""
 
 
-def test_half_a_frame_and_silence_holds_what_came_and_no_more(field: Arena) -> None:
+def test_stalled_partial_frame_holds_128_kib_and_not_its_announced_size(field: Arena) -> None:
     for _ in range(500):
         field.throw(struct.pack(">i", 100_000_000) + bytes(100))
     field.until(lambda: field.sockets_of_attackers == 500)
@@ -30,7 +30,7 @@ def test_half_a_frame_and_silence_holds_what_came_and_no_more(field: Arena) -> N
 
 
 @pytest.mark.parametrize("now_and_then", [b"", b"x"])
-def test_stalled_halves_that_fill_the_memory_give_way_to_large_requests(
+def test_stalled_partial_frames_that_fill_the_memory_give_way_to_large_requests(
     open_arena: OpenArena, now_and_then: bytes
 ) -> None:
     field = open_arena({"queued.max.request.bytes": str(MIB), "socket.request.max.bytes": str(MIB)})
@@ -50,14 +50,14 @@ def test_stalled_halves_that_fill_the_memory_give_way_to_large_requests(
 
 
 @pytest.mark.parametrize("size", [2**31 - 1, 104_857_601, 0, -1, -(2**31)])
-def test_an_impossible_size_closes_its_connection_and_is_told_once(field: Arena, size: int) -> None:
+def test_impossible_frame_size_closes_the_connection_and_is_logged_once(field: Arena, size: int) -> None:
     for _ in range(300):
         field.is_hung_up(field.throw(struct.pack(">i", size) + b"\0" * 20))
     field.recovers(lines=1, mib=AT_REST_MIB)
     assert "socket.request.max.bytes" in field.complaints()[0]
 
 
-def test_so_many_offenders_have_at_most_so_many_lines(field: Arena) -> None:
+def test_each_offending_address_is_logged_once(field: Arena) -> None:
     hosts = [f"127.0.0.{number}" for number in range(2, 22)]
     for host in hosts:
         for _ in range(5):
@@ -69,7 +69,7 @@ def test_so_many_offenders_have_at_most_so_many_lines(field: Arena) -> None:
     field.recovers(lines=len(hosts), mib=AT_REST_MIB)
 
 
-def test_random_bytes_are_told_of_once_a_kind(field: Arena) -> None:
+def test_random_bytes_are_logged_once_per_kind_of_offence(field: Arena) -> None:
     for _ in range(1000):
         peer = field.throw(field.dice.randbytes(field.dice.randrange(1, 3000)))
         field.drop(peer)
@@ -77,7 +77,7 @@ def test_random_bytes_are_told_of_once_a_kind(field: Arena) -> None:
     field.recovers(lines=4, mib=AT_REST_MIB)
 
 
-def test_valid_headers_with_random_bodies_reach_every_api_and_harm_nobody(field: Arena) -> None:
+def test_random_bodies_behind_valid_headers_of_every_api_do_no_harm(field: Arena) -> None:
     for spec in API_SPECS.values():
         for version in range(spec.min_version, spec.max_version + 1):
             head = header_of(spec.request_type(), version)
@@ -97,7 +97,7 @@ def test_valid_headers_with_random_bodies_reach_every_api_and_harm_nobody(field:
     ],
     ids=["metadata", "produce", "fetch"],
 )
-def test_an_array_said_to_be_huge_costs_nothing(
+def test_array_with_a_huge_announced_length_takes_no_memory(
     field: Arena, request_type: type[MetadataRequest], version: int, before: bytes, count: int
 ) -> None:
     content = header_of(request_type, version) + before + struct.pack(">i", count) + bytes(30)
@@ -107,7 +107,7 @@ def test_an_array_said_to_be_huge_costs_nothing(
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 2**28])
-def test_a_compact_array_said_to_be_huge_costs_nothing(field: Arena, count: int) -> None:
+def test_compact_array_with_a_huge_announced_length_takes_no_memory(field: Arena, count: int) -> None:
     varint = b""
     while count > 0x7F:
         varint += bytes([count & 0x7F | 0x80])

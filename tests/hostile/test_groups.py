@@ -43,7 +43,7 @@ def join(client: WireClient, request: JoinGroupRequest) -> JoinGroupResponse:
 
 
 @pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.long)])
-def test_members_that_take_an_id_and_vanish_are_forgotten(field: Arena, count: int) -> None:
+def test_members_that_get_an_id_and_vanish_are_forgotten(field: Arena, count: int) -> None:
     with WireClient(field.servers) as client:
         make_coordinator(client)
         field.begin()
@@ -58,7 +58,7 @@ def test_members_that_take_an_id_and_vanish_are_forgotten(field: Arena, count: i
 
 
 @pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.long)])
-def test_members_that_join_and_hang_up_are_thrown_out(field: Arena, count: int) -> None:
+def test_members_that_join_and_disconnect_are_removed(field: Arena, count: int) -> None:
     with WireClient(field.servers) as client:
         make_coordinator(client)
         field.begin()
@@ -74,7 +74,7 @@ def test_members_that_join_and_hang_up_are_thrown_out(field: Arena, count: int) 
     field.recovers(lines=0, mib=AT_REST_MIB + count * 8 / 1024, files=OFFSETS_FILES)
 
 
-def test_what_members_say_of_themselves_is_bounded_over_all_groups(open_arena: OpenArena) -> None:
+def test_member_metadata_is_bounded_over_all_groups(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.groups.max.bytes": str(8 * 1024 * 1024)})
     codes = []
     with WireClient(field.servers) as client:
@@ -91,7 +91,7 @@ def test_what_members_say_of_themselves_is_bounded_over_all_groups(open_arena: O
     field.recovers(lines=3, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)  # one in 30 s
 
 
-def test_what_leaders_assign_is_bounded_over_all_groups(open_arena: OpenArena) -> None:
+def test_assignments_by_group_leaders_are_bounded_over_all_groups(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.groups.max.bytes": str(8 * 1024 * 1024), "group.initial.rebalance.delay.ms": "0"})
     with WireClient(field.servers) as client:
         make_coordinator(client)
@@ -119,7 +119,7 @@ def test_what_leaders_assign_is_bounded_over_all_groups(open_arena: OpenArena) -
     field.recovers(lines=6, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)
 
 
-def test_a_group_named_thousands_of_times_is_told_once(field: Arena) -> None:
+def test_group_named_thousands_of_times_in_a_request_is_in_the_response_once(field: Arena) -> None:
     with WireClient(field.servers) as client:
         make_coordinator(client)
         talker = join_request("talker", instance="t", metadata=bytes(300_000), timeout_ms=60_000)
@@ -145,7 +145,7 @@ def test_a_group_named_thousands_of_times_is_told_once(field: Arena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB + 32, files=OFFSETS_FILES)
 
 
-def test_groups_that_nobody_uses_make_room_for_others(open_arena: OpenArena) -> None:
+def test_unused_groups_make_room_for_other_groups(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.groups.max.bytes": str(1024 * 1024), "group.initial.rebalance.delay.ms": "0"})
     with WireClient(field.servers) as client:
         make_coordinator(client)
@@ -161,7 +161,7 @@ def test_groups_that_nobody_uses_make_room_for_others(open_arena: OpenArena) -> 
     field.recovers(lines=3, mib=AT_REST_MIB + 8, files=OFFSETS_FILES)  # one in 30 s
 
 
-def test_group_max_size_is_kept(open_arena: OpenArena) -> None:
+def test_join_over_group_max_size_is_refused(open_arena: OpenArena) -> None:
     field = open_arena({"group.max.size": "1"})
     with WireClient(field.servers) as client:
         make_coordinator(client)

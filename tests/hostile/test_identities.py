@@ -40,7 +40,7 @@ def batch_of(producer_id: int, sequence: int = 0) -> bytes:
     return build_batch([record], producer_id=producer_id, producer_epoch=0, base_sequence=sequence)
 
 
-def test_producers_with_ever_new_ids_push_out_the_oldest(open_arena: OpenArena) -> None:
+def test_new_producer_ids_replace_the_oldest_ones_of_a_partition(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.producer.ids.max.per.partition": "100"})
     with WireClient(field.servers) as client:
         create_topic(client, "idempotent")
@@ -63,7 +63,7 @@ def full_fetch(partition_count: int, session_id: int = 0, epoch: int = 0) -> Fet
     return FetchRequest(max_bytes=1, session_id=session_id, session_epoch=epoch, topics=topics)
 
 
-def test_fetch_sessions_remember_so_many_partitions_and_no_more(open_arena: OpenArena) -> None:
+def test_partitions_of_all_fetch_sessions_together_are_bounded(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.fetch.sessions.max.partitions": "5000"})
     with WireClient(field.servers) as client:
         sessions = [client.ask(full_fetch(1000), 12).session_id for _ in range(50)]
@@ -74,7 +74,7 @@ def test_fetch_sessions_remember_so_many_partitions_and_no_more(open_arena: Open
     field.recovers(lines=0, mib=AT_REST_MIB + 16)
 
 
-def test_fetch_sessions_remember_no_names_that_no_topic_can_have(field: Arena) -> None:
+def test_fetch_sessions_do_not_remember_invalid_topic_names(field: Arena) -> None:
     wide = "\N{PILE OF POO}" + "x" * 32_000  # 128 KB to Python
     wanted = [FetchPartition(partition=0, partition_max_bytes=1)]
     with WireClient(field.servers) as client:
@@ -89,7 +89,7 @@ def test_fetch_sessions_remember_no_names_that_no_topic_can_have(field: Arena) -
     field.recovers(lines=0, mib=AT_REST_MIB + 32)
 
 
-def test_fetch_sessions_have_so_many_slots(open_arena: OpenArena) -> None:
+def test_number_of_fetch_sessions_is_bounded_by_the_cache_slots(open_arena: OpenArena) -> None:
     field = open_arena({"max.incremental.fetch.session.cache.slots": "3"})
     with WireClient(field.servers) as client:
         sessions = [client.ask(full_fetch(2), 12).session_id for _ in range(10)]
@@ -97,7 +97,7 @@ def test_fetch_sessions_have_so_many_slots(open_arena: OpenArena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB)
 
 
-def test_a_request_of_too_many_parts_closes_its_connection(open_arena: OpenArena) -> None:
+def test_request_with_too_many_elements_closes_its_connection(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.request.max.elements": "1000"})
     with WireClient(field.servers) as client:
         assert client.ask(full_fetch(999, epoch=-1), 12).error_code == ErrorCode.NONE
@@ -121,7 +121,7 @@ def poll_for_weeks(partition_count: int) -> bytes:
     return frame_of(request, 12)
 
 
-def test_fetches_that_wait_take_so_much_memory_and_no_more(open_arena: OpenArena) -> None:
+def test_memory_of_waiting_fetches_is_bounded(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.fetch.waiting.max.bytes": str(16 * 1024 * 1024)})
     with WireClient(field.servers) as client:
         create_topic(client, "still")
@@ -133,7 +133,7 @@ def test_fetches_that_wait_take_so_much_memory_and_no_more(open_arena: OpenArena
     field.recovers(lines=0, mib=AT_REST_MIB + 16 + 16)
 
 
-def test_fetches_of_clients_that_have_gone_wait_no_more(open_arena: OpenArena) -> None:
+def test_waiting_fetches_of_disconnected_clients_are_dropped(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.fetch.waiting.max.bytes": str(1 << 30)})
     with WireClient(field.servers) as client:
         create_topic(client, "still")
@@ -154,7 +154,7 @@ def refused_in(field: Arena) -> int:
     return sum("could not be created on demand" in line for line in field.lines())
 
 
-def test_topics_come_as_long_as_there_is_room_for_partitions(open_arena: OpenArena) -> None:
+def test_topics_and_partitions_over_pybroker_partitions_max_are_refused(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.partitions.max": "60", "num.partitions": "10"})
     with WireClient(field.servers) as client:
         codes = [client.ask(creation(f"topic-{number}", 10), 7).topics[0].error_code for number in range(8)]
@@ -171,7 +171,7 @@ def test_topics_come_as_long_as_there_is_room_for_partitions(open_arena: OpenAre
     field.recovers(lines=0, mib=AT_REST_MIB + 8, files=500)
 
 
-def test_offsets_come_as_long_as_there_is_room_for_them(open_arena: OpenArena) -> None:
+def test_new_offsets_over_pybroker_offsets_max_bytes_are_refused(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.offsets.max.bytes": str(40_000)})  # of 400 bytes and a text of 100 each
     with WireClient(field.servers) as client:
         make_coordinator(client)
@@ -188,7 +188,7 @@ def test_offsets_come_as_long_as_there_is_room_for_them(open_arena: OpenArena) -
     field.recovers(lines=2, mib=AT_REST_MIB + 8, files=200)
 
 
-def test_offsets_of_the_oldest_version_come_as_long_as_there_is_room_for_them(open_arena: OpenArena) -> None:
+def test_new_version_0_offsets_over_pybroker_legacy_offsets_max_bytes_are_refused(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.legacy.offsets.max.bytes": "1000000"})
     with WireClient(field.servers) as client:
         partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
@@ -208,7 +208,7 @@ def test_offsets_of_the_oldest_version_come_as_long_as_there_is_room_for_them(op
     field.recovers(lines=1, mib=AT_REST_MIB + 8)
 
 
-def test_refusals_that_quote_very_much_are_answered(field: Arena) -> None:
+def test_refused_requests_with_very_long_values_are_answered(field: Arena) -> None:
     replicas = ReassignablePartition(partition_index=0, replicas=list(range(25_000)))
     reassignment = AlterPartitionReassignmentsRequest(
         topics=[ReassignableTopic(name="good", partitions=[replicas])], timeout_ms=60_000
@@ -222,7 +222,7 @@ def test_refusals_that_quote_very_much_are_answered(field: Arena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB + 8)
 
 
-def test_topics_of_absurd_shapes_are_refused(field: Arena) -> None:
+def test_topics_with_absurd_partition_counts_replicas_or_names_are_refused(field: Arena) -> None:
     assigned = [CreatableReplicaAssignment(partition_index=number, broker_ids=[0]) for number in range(20_000)]
     with WireClient(field.servers) as client:
         shapes = [
@@ -241,7 +241,7 @@ def test_topics_of_absurd_shapes_are_refused(field: Arena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB + 32)
 
 
-def test_a_header_of_many_tagged_fields_closes_its_connection(field: Arena) -> None:
+def test_header_with_too_many_tagged_fields_closes_its_connection(field: Arena) -> None:
     fields = b"".join(bytes([number & 0x7F | 0x80, number >> 7, 0]) for number in range(1, 5000))
     content = struct.pack(">hhih", 3, 12, 1, -1) + b"\x88\x27" + fields
     for _ in range(20):

@@ -22,7 +22,7 @@ OF_BROKERS = [
 
 
 @pytest.mark.parametrize("key", OF_BROKERS, ids=lambda key: key.name.lower())
-def test_what_only_brokers_ask_is_not_served_to_a_stranger(field: Arena, key: ApiKey) -> None:
+def test_requests_that_only_brokers_send_are_not_served_to_clients(field: Arena, key: ApiKey) -> None:
     spec = API_SPECS[key]
     for version in range(spec.min_version, spec.max_version + 1):
         request = spec.request_type()()
@@ -37,7 +37,7 @@ def test_what_only_brokers_ask_is_not_served_to_a_stranger(field: Arena, key: Ap
 
 
 @pytest.mark.parametrize("replica_id", [0, 1, 7, 2**31 - 1, -2, -(2**31)])
-def test_a_fetch_of_a_replica_that_there_is_not_moves_no_high_watermark(field: Arena, replica_id: int) -> None:
+def test_fetch_as_a_replica_that_does_not_exist_gets_an_error_and_no_records(field: Arena, replica_id: int) -> None:
     wanted = FetchPartition(partition=0, fetch_offset=2**40, partition_max_bytes=1_000_000)
     request = FetchRequest(
         replica_id=replica_id,
@@ -54,7 +54,7 @@ def test_a_fetch_of_a_replica_that_there_is_not_moves_no_high_watermark(field: A
     field.recovers(lines=1, mib=AT_REST_MIB)
 
 
-def test_a_client_id_cannot_forge_lines_of_the_log_nor_fill_it(field: Arena) -> None:
+def test_client_id_can_neither_forge_log_lines_nor_fill_the_log(field: Arena) -> None:
     forged = "x\n2026-01-01 00:00:00 ERROR pybroker: all is lost\r\x1b[31m" + "y" * 30_000
     for _ in range(200):
         field.is_hung_up(field.throw(framed(header_of(MetadataRequest, 12, client_id=forged) + b"\xff" * 9)))

@@ -45,7 +45,7 @@ def patient_fetch(topic: str) -> Message:
     return FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1, max_bytes=1000, session_epoch=-1, topics=[wanted])
 
 
-def test_a_connection_with_so_many_requests_under_way_is_not_read(open_arena: OpenArena) -> None:
+def test_connection_is_not_read_at_its_limit_of_requests_in_flight(open_arena: OpenArena) -> None:
     field = open_arena({IN_FLIGHT: "2"})
     fetch, produce = frame_of(patient_fetch("empty"), 12), frame_of(produce_request("written", bytes(good_batch(1))), 9)
     with WireClient(field.servers) as others:
@@ -64,7 +64,7 @@ def test_a_connection_with_so_many_requests_under_way_is_not_read(open_arena: Op
     field.recovers(lines=0, mib=AT_REST_MIB, files=8)
 
 
-def test_so_many_partitions_come_at_once(open_arena: OpenArena) -> None:
+def test_creation_or_growth_over_partitions_max_per_creation_is_refused(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.partitions.max.per.creation": "50"})
     with WireClient(field.servers) as client:
 
@@ -90,7 +90,7 @@ def test_so_many_partitions_come_at_once(open_arena: OpenArena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB, files=400)
 
 
-def test_so_many_records_at_fault_are_named(open_arena: OpenArena) -> None:
+def test_refusal_names_at_most_as_many_records_as_batch_max_record_errors(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.batch.max.record.errors": "3"})
     keyless = build_batch([Record(number, 0, None, b"v") for number in range(10)])
     with WireClient(field.servers) as client:
@@ -114,9 +114,7 @@ def reads_apart(field: Arena) -> bool:
 @pytest.mark.parametrize(
     "settings", [{"pybroker.batch.inline.max.bytes": "10000"}, {"pybroker.batch.inline.max.records": "100"}], ids=str
 )
-def test_a_batch_over_what_is_read_inline_is_read_by_another_process(
-    open_arena: OpenArena, settings: dict[str, str]
-) -> None:
+def test_batch_over_an_inline_limit_is_read_by_another_process(open_arena: OpenArena, settings: dict[str, str]) -> None:
     field = open_arena(settings)
     with WireClient(field.servers) as client:
         create_topic(client, "compacted", {"cleanup.policy": "compact"})
@@ -132,7 +130,7 @@ def test_a_batch_over_what_is_read_inline_is_read_by_another_process(
     field.recovers(lines=0, mib=AT_REST_MIB, files=16)
 
 
-def test_an_answer_to_describe_topic_partitions_has_so_many_and_says_where_to_go_on(open_arena: OpenArena) -> None:
+def test_describe_topic_partitions_response_is_limited_and_has_a_cursor_to_the_rest(open_arena: OpenArena) -> None:
     field = open_arena({"max.request.partition.size.limit": "3", "num.partitions": "5"})
     with WireClient(field.servers) as client:
         topic = CreatableTopic(name="wide", num_partitions=5, replication_factor=1)
@@ -149,7 +147,7 @@ def test_an_answer_to_describe_topic_partitions_has_so_many_and_says_where_to_go
     field.recovers(lines=0, mib=AT_REST_MIB, files=20)
 
 
-def test_an_answer_has_no_more_bytes_of_records_than_the_broker_says(open_arena: OpenArena) -> None:
+def test_fetch_response_has_no_more_bytes_of_records_than_the_brokers_fetch_max_bytes(open_arena: OpenArena) -> None:
     field = open_arena({"fetch.max.bytes": "2048"})
     with WireClient(field.servers) as client:
         create_topic(client, "long")
@@ -174,7 +172,7 @@ def altered(client: WireClient, topic: str, settings: dict[str, str]) -> ErrorCo
     return ErrorCode(answer.responses[0].error_code)
 
 
-def test_settings_of_topics_come_as_long_as_there_is_room_for_them(open_arena: OpenArena) -> None:
+def test_topic_settings_over_pybroker_topic_settings_max_bytes_are_refused(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.topic.settings.max.bytes": "50000"})
     names = [f"topic-{number}" for number in range(8)]
     with WireClient(field.servers) as client:
@@ -197,7 +195,7 @@ def test_settings_of_topics_come_as_long_as_there_is_room_for_them(open_arena: O
     field.recovers(lines=0, mib=AT_REST_MIB + 8, files=40)
 
 
-def test_an_index_is_no_larger_than_the_broker_says_whatever_its_topic_says(open_arena: OpenArena) -> None:
+def test_index_stays_within_the_brokers_limit_whatever_its_topic_allows(open_arena: OpenArena) -> None:
     field = open_arena({"log.index.size.max.bytes": "80"})
     wishes = {"index.interval.bytes": "0", "segment.index.bytes": str(2**31 - 1)}  # an entry for each batch
     with WireClient(field.servers) as client:

@@ -51,7 +51,7 @@ def strangers(count: int, prefix: str = "stranger") -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", [BROKER, ""], ids=["a broker", "all brokers"])
-def test_settings_of_a_broker_come_as_long_as_there_is_room_for_them(open_arena: OpenArena, name: str) -> None:
+def test_broker_settings_over_pybroker_broker_settings_max_bytes_are_refused(open_arena: OpenArena, name: str) -> None:
     field = open_arena({"pybroker.broker.settings.max.bytes": "50000"})
     with WireClient(field.servers) as client:
         large = [altered(client, name, {f"large.{number}": "v" * 10_000}) for number in range(6)]
@@ -65,7 +65,7 @@ def test_settings_of_a_broker_come_as_long_as_there_is_room_for_them(open_arena:
     field.recovers(lines=10, mib=AT_REST_MIB + 8)
 
 
-def test_thousands_of_settings_that_nobody_knows_have_a_line_together(field: Arena) -> None:
+def test_thousands_of_unknown_settings_are_logged_in_one_line(field: Arena) -> None:
     with WireClient(field.servers) as client:
         assert altered(client, BROKER, strangers(2000)) is ErrorCode.NONE
         assert altered(client, BROKER, strangers(20_000, "more")) is ErrorCode.POLICY_VIOLATION
@@ -75,7 +75,7 @@ def test_thousands_of_settings_that_nobody_knows_have_a_line_together(field: Are
     field.recovers(lines=1, mib=AT_REST_MIB + 16)
 
 
-def test_thousands_of_settings_that_nobody_knows_are_a_line_of_the_next_start(tmp_path: Path) -> None:
+def test_thousands_of_unknown_settings_are_logged_in_one_line_at_the_next_start(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path) as broker:
         with WireClient(broker.bootstrap_servers) as client:
             for name in (BROKER, ""):

@@ -16,7 +16,7 @@ from .test_batches import answer_to, good_batch
 AT_REST_MIB = 64
 
 
-def test_writers_of_single_bytes_get_their_answers(field: Arena) -> None:
+def test_clients_that_write_single_bytes_get_their_responses(field: Arena) -> None:
     request = frame_of(MetadataRequest(topics=[MetadataRequestTopic(name="good")]), 12)
     peers = [field.connect() for _ in range(50)]
     for peer in peers:
@@ -44,7 +44,7 @@ def fetch_of(topic: str, max_bytes: int = 50_000_000) -> bytes:
     return frame_of(request, 12)
 
 
-def test_fetches_whose_answers_are_never_read_hold_no_records_in_memory(field: Arena) -> None:
+def test_fetch_responses_that_are_never_read_hold_no_records_in_memory(field: Arena) -> None:
     fill(field, "big", 100)
     field.begin()
     for _ in range(200):
@@ -53,7 +53,7 @@ def test_fetches_whose_answers_are_never_read_hold_no_records_in_memory(field: A
     field.recovers(lines=0, mib=AT_REST_MIB + 32, files=8)
 
 
-def test_readers_that_stop_halfway_leave_nothing(field: Arena) -> None:
+def test_clients_that_stop_reading_a_response_hold_no_records_in_memory(field: Arena) -> None:
     fill(field, "big", 100)
     field.begin()
     peers = [field.connect(receive_buffer_bytes=4096) for _ in range(50)]
@@ -65,7 +65,7 @@ def test_readers_that_stop_halfway_leave_nothing(field: Arena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB + 16, files=8)
 
 
-def test_answers_that_are_never_read_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
+def test_responses_that_are_never_read_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
     limits = ("queued.max.request.bytes", "socket.request.max.bytes", "pybroker.unsent.max.bytes")
     field = open_arena(dict.fromkeys(limits, str(16 * 1024 * 1024)))
     # 300 answers of half a megabyte would be 150 MB: each name of a topic that is not there comes back.
@@ -94,7 +94,9 @@ TINY_FRAMES = bytes([0, 0, 0, 1, 0]) * 12_000
 
 
 @pytest.mark.parametrize("before", ["long polls", "an answer that is not read"])
-def test_requests_that_wait_behind_others_are_bounded_over_all_connections(open_arena: OpenArena, before: str) -> None:
+def test_requests_behind_unfinished_responses_are_bounded_over_all_connections(
+    open_arena: OpenArena, before: str
+) -> None:
     field = open_arena({"pybroker.unsent.max.bytes": str(16 * 1024 * 1024)})
     fill(field, "big", 100)
     field.begin()
@@ -111,7 +113,7 @@ def half_frame() -> bytes:
     return struct.pack(">i", 1024 * 1024) + bytes(100)
 
 
-def test_halves_of_requests_behind_long_polls_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
+def test_partial_requests_behind_long_polls_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
     limits = ("queued.max.request.bytes", "socket.request.max.bytes", "pybroker.unsent.max.bytes")
     field = open_arena(dict.fromkeys(limits, str(16 * 1024 * 1024)))
     for _ in range(200):  # each takes 128 KiB for what it promises
@@ -123,13 +125,13 @@ def test_halves_of_requests_behind_long_polls_are_bounded_over_all_connections(o
 
 
 @pytest.mark.parametrize("more", [TINY_FRAMES, TINY_FRAMES[:5] + half_frame()], ids=["requests", "half a request"])
-def test_nothing_is_kept_of_what_comes_behind_garbage(field: Arena, more: bytes) -> None:
+def test_bytes_behind_garbage_are_not_kept(field: Arena, more: bytes) -> None:
     for _ in range(300):
         field.throw(long_poll() + more)
     field.recovers(lines=1, mib=AT_REST_MIB + 8)
 
 
-def test_who_hangs_up_behind_garbage_and_a_long_poll_is_noticed(field: Arena) -> None:
+def test_hang_up_after_garbage_behind_a_long_poll_is_noticed(field: Arena) -> None:
     for _ in range(50):
         field.drop(field.throw(long_poll() + struct.pack(">i", -1)))
     field.recovers(lines=1, mib=AT_REST_MIB)

@@ -56,7 +56,7 @@ def read_answer(peer: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("size_mib", [1, 8])
-def test_a_request_that_waits_does_not_keep_what_came_with_it(open_arena: OpenArena, size_mib: int) -> None:
+def test_waiting_request_does_not_keep_unread_bytes_of_its_frame(open_arena: OpenArena, size_mib: int) -> None:
     # On a busy machine many of them may be arriving, or wait for their turns, at the same time.
     limits = ("queued.max.request.bytes", "socket.request.max.bytes")
     field = open_arena(dict.fromkeys(limits, str(16 * MIB)))
@@ -73,7 +73,7 @@ def test_a_request_that_waits_does_not_keep_what_came_with_it(open_arena: OpenAr
     field.recovers(lines=0, mib=AT_REST_MIB + 16 + 16, files=OFFSETS_FILES)
 
 
-def test_what_fetches_say_counts_while_they_wait(open_arena: OpenArena) -> None:
+def test_decoded_contents_of_waiting_fetches_count_as_their_memory(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.fetch.waiting.max.bytes": str(16 * MIB)})
     with WireClient(field.servers) as client:
         create_topic(client, "still")
@@ -87,7 +87,7 @@ def test_what_fetches_say_counts_while_they_wait(open_arena: OpenArena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB + 16 + 16, files=8)
 
 
-def test_answers_behind_one_that_is_waited_for_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
+def test_responses_behind_a_waiting_fetch_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
     limits = ("queued.max.request.bytes", "socket.request.max.bytes", "pybroker.unsent.max.bytes")
     field = open_arena(dict.fromkeys(limits, str(16 * MIB)))
     with WireClient(field.servers) as client:
@@ -113,7 +113,7 @@ def test_connections_do_not_keep_long_client_ids(field: Arena) -> None:
     field.recovers(lines=0, mib=AT_REST_MIB + 8 + count * 6 / 1024)
 
 
-def test_what_small_requests_that_go_on_were_decoded_to_is_bounded_over_all_connections(open_arena: OpenArena) -> None:
+def test_memory_of_decoded_small_requests_in_progress_is_bounded_over_all_connections(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.decoded.requests.max.bytes": str(4 * MIB)})
     field.begin()
     topics = [CreatableTopic(name=f"{number}", num_partitions=1, replication_factor=1) for number in range(500)]
@@ -125,7 +125,7 @@ def test_what_small_requests_that_go_on_were_decoded_to_is_bounded_over_all_conn
     field.recovers(lines=0, mib=AT_REST_MIB)  # 46 MiB; 85 without a bound
 
 
-def test_large_requests_that_go_on_are_not_in_memory_all_at_once(field: Arena) -> None:
+def test_large_requests_in_progress_are_not_all_in_memory_at_once(field: Arena) -> None:
     partitions = [DeleteRecordsPartition(partition_index=number, offset=0) for number in range(90_000)]
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="nowhere", partitions=partitions)], timeout_ms=1000)
     peers = [field.throw(frame_of(request, 2)) for _ in range(10)]
@@ -134,7 +134,7 @@ def test_large_requests_that_go_on_are_not_in_memory_all_at_once(field: Arena) -
     field.recovers(lines=0, mib=AT_REST_MIB + 128)
 
 
-def test_of_large_requests_that_go_on_there_is_one_at_a_time_whatever_they_ask_for(field: Arena) -> None:
+def test_large_requests_of_all_apis_are_in_progress_one_at_a_time(field: Arena) -> None:
     peers = [field.throw(request) for request in 3 * large_requests(50_000)]
     for peer in peers:
         read_answer(peer)

@@ -36,7 +36,7 @@ def held(server: Server) -> ReadPause:
     return server.listeners.connections()[0].read_pause
 
 
-async def test_a_request_is_handed_over_with_all_that_is_known_of_it() -> None:
+async def test_handler_receives_a_request_with_its_header_body_and_connection_details() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(ECHO, 17, b"body", client_id="Zoë".encode()))
@@ -55,7 +55,7 @@ async def test_a_request_is_handed_over_with_all_that_is_known_of_it() -> None:
         assert connection.principal == "User:ANONYMOUS"
 
 
-async def test_the_body_may_be_written_through() -> None:
+async def test_handler_can_modify_the_request_body_in_place() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(PRODUCE, 1, b"body"))
@@ -66,7 +66,7 @@ async def test_the_body_may_be_written_through() -> None:
         assert await peer.answer() == (1, b"BOdy")
 
 
-async def test_client_ids_are_null_or_change_or_are_no_utf8() -> None:
+async def test_client_id_can_be_null_can_change_and_has_invalid_utf8_replaced() -> None:
     async with serving() as server:
         peer = await server.connect()
         for number, name in enumerate([b"a", None, b"", b"\xff", b"a"]):
@@ -75,7 +75,7 @@ async def test_client_ids_are_null_or_change_or_are_no_utf8() -> None:
         assert [request.client_id for request in server.handler.requests] == ["a", None, "", "\ufffd", "a"]
 
 
-async def test_long_client_ids_are_handed_over_and_not_kept() -> None:
+async def test_long_client_ids_reach_the_handler_and_are_not_kept_by_the_connection() -> None:
     async with serving() as server:
         peer = await server.connect()
         names = [b"a", b"x" * 257, b"x" * 30_000, b"x" * 257, b"a", b"y" * 256]
@@ -88,7 +88,7 @@ async def test_long_client_ids_are_handed_over_and_not_kept() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 4000, 65_536, 300_000, 5_000_000])
-async def test_bodies_of_any_size_come_and_go(size: int) -> None:
+async def test_requests_and_responses_of_any_size_are_transferred_unchanged(size: int) -> None:
     body = bytes(range(251)) * (size // 251 + 1)
     async with serving() as server:
         peer = await server.connect()
@@ -97,7 +97,7 @@ async def test_bodies_of_any_size_come_and_go(size: int) -> None:
             assert await peer.answer() == (number, body[:size])
 
 
-async def test_a_request_may_come_byte_by_byte() -> None:
+async def test_request_that_arrives_byte_by_byte_is_answered() -> None:
     async with serving() as server:
         peer = await server.connect()
         for byte in frame(ECHO, 1, b"slow"):
@@ -131,7 +131,7 @@ class Recording:
         self._write(data)  # type: ignore[operator]
 
 
-async def test_answers_leave_in_the_order_of_the_requests() -> None:
+async def test_responses_leave_in_the_order_of_the_requests() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1), frame(ECHO, 2), frame(LATER, 3), frame(COROUTINE, 4), frame(ECHO, 5))
@@ -142,7 +142,7 @@ async def test_answers_leave_in_the_order_of_the_requests() -> None:
         assert await peer.answers(5) == [1, 2, 3, 4, 5]
 
 
-async def test_requests_start_while_others_are_parked() -> None:
+async def test_requests_start_while_earlier_requests_are_parked() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(*(frame(LATER, number) for number in range(5)))
@@ -152,7 +152,7 @@ async def test_requests_start_while_others_are_parked() -> None:
         assert await peer.answers(5) == list(range(5))
 
 
-async def test_a_request_without_an_answer_leaves_no_gap() -> None:
+async def test_requests_without_a_response_are_skipped_in_the_order_of_responses() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(ECHO, 1), frame(SILENT, 2), frame(LATER, 3), frame(SILENT, 4), frame(ECHO, 5))
@@ -161,7 +161,7 @@ async def test_a_request_without_an_answer_leaves_no_gap() -> None:
         assert await peer.answers(3) == [1, 3, 5]
 
 
-async def test_a_future_without_an_answer_leaves_no_gap() -> None:
+async def test_future_that_resolves_to_no_response_is_skipped_in_the_order_of_responses() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1), frame(ECHO, 2))
@@ -170,7 +170,7 @@ async def test_a_future_without_an_answer_leaves_no_gap() -> None:
         assert await peer.answers(1) == [2]
 
 
-async def test_after_a_coroutine_that_keeps_the_loop_the_next_request_waits_for_its_turn() -> None:
+async def test_connection_must_queue_its_next_request_after_a_coroutine_that_held_the_loop() -> None:
     """In whichever of its steps it does."""
     now_s = 0.0
 
@@ -196,7 +196,7 @@ async def test_after_a_coroutine_that_keeps_the_loop_the_next_request_waits_for_
         assert await peer.answers(1) == [3]
 
 
-async def test_a_request_of_many_short_steps_puts_its_connection_in_debt() -> None:
+async def test_request_of_many_short_steps_puts_its_connection_in_debt() -> None:
     now_s = 0.0
 
     def work() -> None:
@@ -223,7 +223,7 @@ async def test_a_request_of_many_short_steps_puts_its_connection_in_debt() -> No
         (REGIONS, 0.0, 0.0051, True),
     ],
 )
-async def test_what_a_request_took_is_its_work_and_not_how_long_it_lasted(
+async def test_request_is_charged_for_its_work_time_and_not_for_its_wall_time(
     api_key: int, lasted_s: float, work_s: float, is_heavy: bool
 ) -> None:
     times_s = {"wall": 0.0, "work": 0.0}
@@ -247,7 +247,7 @@ async def test_what_a_request_took_is_its_work_and_not_how_long_it_lasted(
             assert await peer.answers(1) == [2]
 
 
-async def test_others_have_the_loop_between_the_steps_of_many_that_go_on() -> None:
+async def test_steps_of_many_coroutines_are_spread_over_iterations_of_the_loop() -> None:
     loop = asyncio.get_running_loop()
     now_s = 0.0
     steps_of_turns = [0]
@@ -273,7 +273,7 @@ async def test_others_have_the_loop_between_the_steps_of_many_that_go_on() -> No
     assert max(steps_of_turns) <= 2  # one, and one that has it at once in a turn that has just begun
 
 
-async def test_a_coroutine_begins_before_the_next_request_starts() -> None:
+async def test_coroutine_begins_before_the_next_request_starts() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(COROUTINE, 1), frame(ECHO, 2))
@@ -281,7 +281,7 @@ async def test_a_coroutine_begins_before_the_next_request_starts() -> None:
         assert server.handler.began == 1
 
 
-async def test_only_so_many_requests_are_parked_then_reading_stops() -> None:
+async def test_reading_stops_at_max_parked_requests_and_resumes_when_responses_leave() -> None:
     async with serving(NetworkSettings(max_parked_requests=3)) as server:
         peer = await server.connect()
         peer.send(*(frame(LATER, number) for number in range(10)))
@@ -303,7 +303,7 @@ async def test_only_so_many_requests_are_parked_then_reading_stops() -> None:
         assert held(server) == ReadPause(0)
 
 
-async def test_a_parked_connection_is_not_read_at_all() -> None:
+async def test_connection_at_its_limit_of_parked_requests_is_not_read() -> None:
     async with serving(NetworkSettings(max_parked_requests=1)) as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1))
@@ -318,7 +318,7 @@ async def test_a_parked_connection_is_not_read_at_all() -> None:
         assert connection.read_pause == ReadPause(0)
 
 
-async def test_a_client_that_reads_no_answers_is_not_read() -> None:
+async def test_client_that_reads_no_responses_is_not_read() -> None:
     async with serving() as server:
         peer = await server.connect(receive_buffer_bytes=4096)
         peer.send(*(frame(ECHO, number, b"x" * 100_000) for number in range(200)))
@@ -343,7 +343,7 @@ async def test_a_client_that_reads_no_answers_is_not_read() -> None:
         (b"GET / HTTP/1.1\r\n\r\n", "HTTP request"),
     ],
 )
-async def test_garbage_closes_the_connection_with_one_line(
+async def test_garbage_closes_the_connection_and_logs_one_warning(
     garbage: bytes, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving() as server:
@@ -359,7 +359,7 @@ async def test_garbage_closes_the_connection_with_one_line(
         assert await other.answers(1) == [1]
 
 
-async def test_what_came_before_garbage_is_answered() -> None:
+async def test_requests_before_garbage_are_answered_before_the_connection_closes() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1), frame(ECHO, 2), struct.pack(">i", -1))
@@ -369,7 +369,7 @@ async def test_what_came_before_garbage_is_answered() -> None:
         assert await peer.is_closed()
 
 
-async def test_what_came_behind_garbage_is_not_looked_at() -> None:
+async def test_requests_after_one_of_an_unknown_api_are_not_handled() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(ECHO, 1), frame(UNKNOWN, 2), frame(ECHO, 3))
@@ -378,7 +378,7 @@ async def test_what_came_behind_garbage_is_not_looked_at() -> None:
         assert server.handler.started == [1]
 
 
-async def test_http_gets_an_answer_in_words() -> None:
+async def test_http_request_gets_a_400_response_that_names_kafka() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -389,7 +389,7 @@ async def test_http_gets_an_answer_in_words() -> None:
         assert f"Content-Length: {len(body)}".encode() in head
 
 
-async def test_http_in_the_middle_of_a_connection_is_just_a_bad_size() -> None:
+async def test_http_request_after_a_kafka_request_closes_the_connection() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(ECHO, 1))
@@ -398,7 +398,7 @@ async def test_http_in_the_middle_of_a_connection_is_just_a_bad_size() -> None:
         assert await peer.is_closed()
 
 
-async def test_an_offender_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_repeated_offences_of_one_host_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async with serving() as server:
         for _ in range(20):
             peer = await server.connect()
@@ -407,7 +407,7 @@ async def test_an_offender_does_not_fill_the_log(caplog: pytest.LogCaptureFixtur
         assert len(warnings(caplog.records)) == 1
 
 
-async def test_a_handler_that_fails_costs_its_connection_only(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_handler_closes_only_its_own_connection(caplog: pytest.LogCaptureFixture) -> None:
     async with serving() as server:
         peer, other = await server.connect(), await server.connect()
         peer.send(frame(LATER, 1), frame(FAIL, 2), frame(ECHO, 3))
@@ -423,7 +423,9 @@ async def test_a_handler_that_fails_costs_its_connection_only(caplog: pytest.Log
         assert await other.answers(1) == [1]
 
 
-async def test_a_future_that_fails_ends_the_connection_at_its_place(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_future_closes_the_connection_after_the_responses_before_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1), frame(LATER, 2), frame(LATER, 3))
@@ -436,7 +438,7 @@ async def test_a_future_that_fails_ends_the_connection_at_its_place(caplog: pyte
         assert len(warnings(caplog.records)) == 1
 
 
-async def test_a_cancelled_future_ends_the_connection() -> None:
+async def test_cancelled_future_closes_the_connection() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1))
@@ -445,7 +447,7 @@ async def test_a_cancelled_future_ends_the_connection() -> None:
         assert await peer.is_closed()
 
 
-async def test_a_handler_may_close_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+async def test_handler_can_close_the_connection(caplog: pytest.LogCaptureFixture) -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(ECHO, 1), frame(CLOSE, 2), frame(ECHO, 3))
@@ -455,7 +457,9 @@ async def test_a_handler_may_close_the_connection(caplog: pytest.LogCaptureFixtu
         assert "as the test wants" in line
 
 
-async def test_answers_to_a_client_that_went_away_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
+async def test_responses_to_a_disconnected_client_are_dropped_and_their_memory_is_freed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1), frame(PRODUCE, 2, b"x" * 1000))
@@ -470,7 +474,7 @@ async def test_answers_to_a_client_that_went_away_are_dropped(caplog: pytest.Log
         assert warnings(caplog.records) == []
 
 
-async def test_requests_behind_which_a_client_hangs_up_are_served() -> None:
+async def test_requests_sent_before_a_hang_up_are_still_handled() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(*(frame(SILENT, number) for number in range(100)))
@@ -478,7 +482,7 @@ async def test_requests_behind_which_a_client_hangs_up_are_served() -> None:
         await server.handler.has_started(100)
 
 
-async def test_produce_requests_behind_which_a_client_hangs_up_are_served_behind_others_that_wait() -> None:
+async def test_queued_produce_requests_sent_before_a_hang_up_are_still_handled() -> None:
     """It has asked for no answers (acks=0)."""
     async with serving(NetworkSettings(max_parked_requests=2)) as server:
         peer = await server.connect()
@@ -493,7 +497,7 @@ async def test_produce_requests_behind_which_a_client_hangs_up_are_served_behind
         await until(lambda: server.listeners.connection_count == 0)
 
 
-async def test_a_throttled_connection_gets_its_answers_but_is_not_read() -> None:
+async def test_throttled_connection_gets_its_responses_but_is_not_read() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1))
@@ -511,7 +515,7 @@ async def test_a_throttled_connection_gets_its_answers_but_is_not_read() -> None
         assert connection.read_pause == ReadPause.THROTTLED
 
 
-async def test_throttling_ends() -> None:
+async def test_throttled_connection_is_read_again_when_its_throttle_time_is_over() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(ECHO, 1))
@@ -522,7 +526,7 @@ async def test_throttling_ends() -> None:
 
 
 @pytest.mark.parametrize("api_key", [ECHO, COROUTINE, WORK, REGIONS])
-async def test_a_connection_that_is_gone_is_freed_at_once(api_key: int, tmp_path: Path) -> None:
+async def test_closed_connection_is_freed_without_a_garbage_collection(api_key: int, tmp_path: Path) -> None:
     """Attackers open thousands of them a second: each collection of garbage would have to look for those."""
     async with serving() as server:
         write_file(tmp_path / "file", 100_000)
@@ -543,7 +547,7 @@ async def test_a_connection_that_is_gone_is_freed_at_once(api_key: int, tmp_path
                 gc.enable()
 
 
-async def test_a_connection_that_is_gone_is_freed_when_its_last_request_fails(
+async def test_closed_connection_is_freed_when_its_last_request_fails(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.CRITICAL + 1)  # a record's traceback leads to it

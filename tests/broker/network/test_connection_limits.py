@@ -18,7 +18,7 @@ def fill(made: ConnectionLimits, listener: str, host: str, count: int, now_s: fl
         made.add(listener, host, now_s)
 
 
-def test_an_address_over_its_limit_is_refused_others_are_not() -> None:
+def test_address_over_max_connections_per_ip_is_refused_and_others_are_admitted() -> None:
     made = limits(max_connections_per_ip=2)
     fill(made, "A", HOST, 2)
     assert made.decide("A", HOST, 0) is Admission.REFUSE
@@ -27,7 +27,7 @@ def test_an_address_over_its_limit_is_refused_others_are_not() -> None:
     assert made.decide("A", HOST, 0) is Admission.ADMIT
 
 
-def test_an_override_stands_above_the_limit_of_an_address() -> None:
+def test_override_replaces_max_connections_per_ip_for_its_address() -> None:
     made = limits(max_connections_per_ip=1, max_connections_per_ip_overrides={HOST: 3, "::1": 0, "::2": -1})
     fill(made, "A", HOST, 3)
     assert made.decide("A", HOST, 0) is Admission.REFUSE
@@ -37,7 +37,7 @@ def test_an_override_stands_above_the_limit_of_an_address() -> None:
     assert made.decide("A", OTHER, 0) is Admission.REFUSE
 
 
-def test_over_the_brokers_limit_newcomers_wait() -> None:
+def test_new_connections_wait_over_the_max_connections_of_the_broker() -> None:
     made = limits(max_connections=2)
     fill(made, "A", HOST, 2)
     assert made.decide("A", OTHER, 0) is Admission.WAIT
@@ -45,14 +45,14 @@ def test_over_the_brokers_limit_newcomers_wait() -> None:
     assert made.decide("A", OTHER, 0) is Admission.ADMIT
 
 
-def test_over_a_listeners_limit_only_its_newcomers_wait() -> None:
+def test_listener_over_its_limit_makes_only_its_own_new_connections_wait() -> None:
     made = limits("A", "B", max_connections_by_listener={"A": 1})
     fill(made, "A", HOST, 1)
     assert made.decide("A", HOST, 0) is Admission.WAIT
     assert made.decide("B", HOST, 0) is Admission.ADMIT
 
 
-def test_a_place_on_a_listener_is_free_again_when_its_connection_goes() -> None:
+def test_closed_connection_frees_its_place_on_the_listener() -> None:
     made = limits("A", "B", max_connections_by_listener={"A": 2})
     fill(made, "A", HOST, 2)
     made.remove("A", HOST)
@@ -60,20 +60,20 @@ def test_a_place_on_a_listener_is_free_again_when_its_connection_goes() -> None:
     assert made.decide("A", HOST, 0) is Admission.WAIT
 
 
-def test_brokers_are_let_in_at_the_cost_of_an_idle_client() -> None:
+def test_broker_over_max_connections_is_admitted_and_an_idle_client_is_closed() -> None:
     made = limits("CLIENTS", "BROKERS", max_connections=1, inter_broker_listener="BROKERS")
     fill(made, "CLIENTS", HOST, 1)
     assert made.decide("CLIENTS", HOST, 0) is Admission.WAIT
     assert made.decide("BROKERS", HOST, 0) is Admission.ADMIT_AND_CLOSE_IDLE
 
 
-def test_a_single_listener_is_not_protected() -> None:
+def test_brokers_have_no_priority_when_there_is_a_single_listener() -> None:
     made = limits("BROKERS", max_connections=1, inter_broker_listener="BROKERS")
     fill(made, "BROKERS", HOST, 1)
     assert made.decide("BROKERS", HOST, 0) is Admission.WAIT
 
 
-def test_connections_come_at_the_rate_that_is_set() -> None:
+def test_connections_are_admitted_at_the_creation_rate() -> None:
     made = limits(max_creations_per_s=10)
     fill(made, "A", HOST, 11)
     assert made.decide("A", HOST, 0) is Admission.WAIT
@@ -88,7 +88,7 @@ def test_connections_come_at_the_rate_that_is_set() -> None:
     assert 95 <= admitted <= 101
 
 
-def test_after_a_time_in_which_none_came_a_seconds_worth_comes_at_once_and_no_more() -> None:
+def test_burst_after_a_quiet_time_is_limited_to_one_second_of_the_creation_rate() -> None:
     made = limits("A", "B", max_creations_per_s=8, max_creations_per_s_by_listener={"B": 4})
     for now_s in (1e6, 1e6 + 3600):  # the clock did not begin with the broker
         fill(made, "A", HOST, 9, now_s)
@@ -98,7 +98,7 @@ def test_after_a_time_in_which_none_came_a_seconds_worth_comes_at_once_and_no_mo
         assert made.decide("B", HOST, now_s) is Admission.WAIT
 
 
-def test_a_listeners_own_rate_holds_its_newcomers_back() -> None:
+def test_creation_rate_of_a_listener_delays_only_its_own_connections() -> None:
     made = limits("A", "B", max_creations_per_s_by_listener={"A": 10})
     fill(made, "A", HOST, 11)
     assert made.decide("A", HOST, 0) is Admission.WAIT
@@ -107,7 +107,7 @@ def test_a_listeners_own_rate_holds_its_newcomers_back() -> None:
     assert made.decide("A", HOST, 0.11) is Admission.ADMIT
 
 
-def test_brokers_are_held_back_by_their_own_listeners_rate_only() -> None:
+def test_brokers_are_limited_only_by_the_creation_rate_of_their_listener() -> None:
     rates = {"max_creations_per_s": 8, "max_creations_per_s_by_listener": {"BROKERS": 16}}
     made = limits("CLIENTS", "BROKERS", inter_broker_listener="BROKERS", **rates)
     fill(made, "CLIENTS", HOST, 9)
@@ -116,14 +116,14 @@ def test_brokers_are_held_back_by_their_own_listeners_rate_only() -> None:
     assert made.decide("BROKERS", HOST, 0) is Admission.WAIT
 
 
-def test_brokers_take_nothing_of_the_rate_of_clients() -> None:
+def test_connections_of_brokers_do_not_use_the_creation_rate_of_clients() -> None:
     made = limits("CLIENTS", "BROKERS", max_creations_per_s=8, inter_broker_listener="BROKERS")
     fill(made, "BROKERS", HOST, 30)
     fill(made, "CLIENTS", HOST, 9)
     assert made.decide("CLIENTS", HOST, 0) is Admission.WAIT
 
 
-def test_those_above_a_lowered_limit_are_known() -> None:
+def test_excess_counts_the_connections_above_a_lowered_limit() -> None:
     made = limits(max_connections=5)
     fill(made, "A", HOST, 4)
     assert made.excess == 0
@@ -131,7 +131,7 @@ def test_those_above_a_lowered_limit_are_known() -> None:
     assert made.excess == 1
 
 
-def test_the_count_of_an_address_ends_with_its_last_connection() -> None:
+def test_address_counts_no_connections_after_its_last_one_closes() -> None:
     made = limits()
     fill(made, "A", HOST, 2)
     made.remove("A", HOST)

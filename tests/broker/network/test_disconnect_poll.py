@@ -44,7 +44,7 @@ class World:
         self.gone.add(connection.descriptor)
 
 
-def test_it_is_told_of_one_that_has_hung_up_until_that_is_gone_and_of_no_other() -> None:
+def test_connection_is_told_at_each_check_that_its_peer_hung_up_until_it_is_forgotten() -> None:
     world = World()
     there, gone = world.connection(), world.connection()
     assert world.timers.pending == 1
@@ -59,7 +59,7 @@ def test_it_is_told_of_one_that_has_hung_up_until_that_is_gone_and_of_no_other()
     assert told == [(0, 0), (0, 1), (0, 2), (0, 2)]
 
 
-def test_one_that_is_read_again_is_not_asked_for() -> None:
+def test_forgotten_connection_is_not_checked_until_it_is_watched_again() -> None:
     world = World()
     connection = world.connection()
     world.disconnects.forget(connection)
@@ -72,7 +72,7 @@ def test_one_that_is_read_again_is_not_asked_for() -> None:
     assert connection.times_told
 
 
-def test_there_is_one_timer_however_many_hang_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_poll_has_one_timer_although_hung_up_connections_are_watched_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is aborted is not read either, and so is watched again until it is gone. Each of them once left a timer
     for ever: after some hundreds of such peers the loop did nothing else but ask for them."""
     world = World()
@@ -85,7 +85,7 @@ def test_there_is_one_timer_however_many_hang_up(monkeypatch: pytest.MonkeyPatch
         world.disconnects.forget(connection)
 
 
-def test_of_very_many_some_are_asked_for_at_a_time_and_all_by_and_by() -> None:
+def test_very_many_connections_are_checked_in_parts_until_all_are_checked() -> None:
     world = World()
     connections = [world.connection() for _ in range(10 * ASKED_AT_ONCE)]
     for connection in connections:
@@ -98,7 +98,7 @@ def test_of_very_many_some_are_asked_for_at_a_time_and_all_by_and_by() -> None:
     assert {connection.times_told for connection in connections[:ASKED_AT_ONCE]} == {2}
 
 
-def test_when_it_is_closed_no_timer_is_left() -> None:
+def test_closed_poll_leaves_no_timer() -> None:
     world = World()
     world.connection()
     world.disconnects.close()

@@ -30,13 +30,13 @@ def receive(reader: FrameReader, body: bytes) -> bytearray:
             return frames[0]
 
 
-def test_a_frame_that_nobody_holds_is_received_into_again() -> None:
+def test_buffer_of_a_frame_without_references_is_reused_for_the_next_frame() -> None:
     reader = new_reader(FramePool())
     first = id(receive(reader, b"a" * 100 * KIB))
     assert id(receive(reader, b"b" * 90 * KIB)) == first
 
 
-def test_frames_that_come_in_one_read_are_copied_to_spent_ones() -> None:
+def test_frames_of_one_read_are_copied_into_pooled_buffers() -> None:
     spent = FramePool()
     reader = new_reader(spent)
     receive(reader, b"a" * 50 * KIB)  # behind it much is read at once
@@ -47,7 +47,7 @@ def test_frames_that_come_in_one_read_are_copied_to_spent_ones() -> None:
         assert spent.held_bytes == 2 * 40 * KIB
 
 
-def test_a_view_of_a_frame_keeps_it_as_it_is() -> None:
+def test_frame_with_a_view_is_not_overwritten() -> None:
     reader = new_reader(FramePool())
     records = memoryview(receive(reader, b"a" * 100 * KIB))[500:600]
     for _ in range(3):
@@ -56,7 +56,7 @@ def test_a_view_of_a_frame_keeps_it_as_it_is() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 300 * KIB), st.booleans()), max_size=12))
-def test_frames_are_what_was_sent_whichever_of_them_are_held(frames: list[tuple[int, bool]]) -> None:
+def test_frames_equal_the_bytes_sent_whichever_earlier_frames_are_held(frames: list[tuple[int, bool]]) -> None:
     reader = new_reader(FramePool(512 * KIB))
     held: list[tuple[memoryview, bytes]] = []
     for number, (size, is_held) in enumerate(frames):
@@ -68,7 +68,7 @@ def test_frames_are_what_was_sent_whichever_of_them_are_held(frames: list[tuple[
     assert all(view == body for view, body in held)
 
 
-def test_of_spent_frames_the_oldest_go_first_when_they_are_too_much() -> None:
+def test_full_pool_drops_its_oldest_frames_first() -> None:
     spent = FramePool(max_bytes=250)
     for letter in b"abc":
         spent.keep(bytearray([letter]) * 100)
@@ -77,7 +77,7 @@ def test_of_spent_frames_the_oldest_go_first_when_they_are_too_much() -> None:
     assert spent.held_bytes == 0
 
 
-def test_a_spent_frame_is_found_behind_one_that_is_held() -> None:
+def test_pool_finds_a_free_frame_behind_a_frame_still_in_use() -> None:
     spent = FramePool()
     spent.keep(bytearray(b"a" * 100))
     held = bytearray(b"b" * 100)
@@ -87,7 +87,7 @@ def test_a_spent_frame_is_found_behind_one_that_is_held() -> None:
     assert found == b"a" * 100
 
 
-def test_a_huge_frame_is_not_kept() -> None:
+def test_pool_does_not_keep_a_huge_frame() -> None:
     spent = FramePool()
     spent.keep(bytearray(2 * KIB * KIB + 1))
     assert spent.held_bytes == 0

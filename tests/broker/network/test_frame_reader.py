@@ -48,24 +48,24 @@ BODIES = [b"a", b"bc" * 50, b"d" * 5000, b"e" * 100_000, b"f" * 300_000, b"g", b
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 7, 1000, 4096, 65_535, 65_536, 1 << 20])
-def test_frames_are_the_same_whatever_the_reads_bring(step: int) -> None:
+def test_frames_are_the_same_for_any_read_size(step: int) -> None:
     assert feed(new_reader(), b"".join(map(framed, BODIES)), step) == BODIES
 
 
-def test_a_tail_waits_for_the_rest_of_its_frame() -> None:
+def test_partial_frame_waits_for_its_rest() -> None:
     reader = new_reader()
     assert feed(reader, framed(b"first") + framed(b"second")[:-1], 1 << 20) == [b"first"]
     assert feed(reader, b"d" + framed(b"third"), 1 << 20) == [b"second", b"third"]
 
 
-def test_a_tail_shorter_than_a_size_waits_too() -> None:
+def test_partial_size_field_waits_for_its_rest() -> None:
     reader = new_reader()
     assert feed(reader, framed(b"first") + b"\x00\x00", 1 << 20) == [b"first"]
     assert reader.held_bytes == 0
     assert feed(reader, b"\x00\x06second", 1 << 20) == [b"second"]
 
 
-def test_of_a_read_of_very_many_frames_few_are_taken_apart_at_a_time() -> None:
+def test_read_of_very_many_frames_is_split_into_frames_in_parts() -> None:
     reader = new_reader()
     bodies = [bytes([number % 250 + 1]) * (number % 20 + 1) for number in range(3000)]
     data = b"".join(map(framed, bodies)) + framed(b"half")[:-1]
@@ -79,7 +79,7 @@ def test_of_a_read_of_very_many_frames_few_are_taken_apart_at_a_time() -> None:
     assert feed(reader, b"f", 1) == [b"half"]
 
 
-def test_what_is_no_frame_is_found_behind_very_many() -> None:
+def test_bad_size_behind_very_many_frames_is_found() -> None:
     reader = new_reader()
     data = framed(b"a") * (MOST_FRAMES + 3) + struct.pack(">i", -1) + framed(b"b") * 100
     memoryview(reader.get_buffer())[: len(data)] = data
@@ -90,7 +90,7 @@ def test_what_is_no_frame_is_found_behind_very_many() -> None:
     assert not reader.has_more
 
 
-def test_what_was_not_taken_apart_is_let_go() -> None:
+def test_abandon_drops_received_bytes_that_were_not_split_into_frames() -> None:
     reader = new_reader()
     data = framed(b"a") * (MOST_FRAMES + 3)
     memoryview(reader.get_buffer())[: len(data)] = data
@@ -101,7 +101,7 @@ def test_what_was_not_taken_apart_is_let_go() -> None:
 
 
 @given(st.lists(st.binary(min_size=1, max_size=200), max_size=300), st.lists(st.integers(1, 300), min_size=1))
-def test_any_cut_gives_the_same_frames(bodies: list[bytes], steps: list[int]) -> None:
+def test_frames_are_the_same_for_any_sequence_of_read_sizes(bodies: list[bytes], steps: list[int]) -> None:
     data = b"".join(map(framed, bodies))
     reader = new_reader()
     frames: list[bytes] = []
@@ -114,7 +114,7 @@ def test_any_cut_gives_the_same_frames(bodies: list[bytes], steps: list[int]) ->
     assert frames == bodies
 
 
-def test_connections_that_share_a_buffer_do_not_see_each_others_bytes() -> None:
+def test_readers_that_share_a_buffer_do_not_see_each_others_bytes() -> None:
     shared = new_shared_buffer()
     spent = FramePool()
     one, other = FrameReader(shared, MAX, spent), FrameReader(shared, MAX, spent)
@@ -124,7 +124,7 @@ def test_connections_that_share_a_buffer_do_not_see_each_others_bytes() -> None:
     assert feed(other, framed(b"other")[2:], 5) == [b"other"]
 
 
-def test_a_frame_owns_its_bytes() -> None:
+def test_frame_does_not_change_when_the_shared_buffer_does() -> None:
     shared = new_shared_buffer()
     reader = FrameReader(shared, MAX, FramePool())
     data = framed(b"body")
@@ -135,7 +135,7 @@ def test_a_frame_owns_its_bytes() -> None:
     assert frame == b"body"
 
 
-def test_a_big_frame_is_received_into_its_own_memory() -> None:
+def test_big_frame_is_received_into_its_own_buffer() -> None:
     reader = new_reader()
     feed(reader, framed(b"x" * 100_000)[:4096], 4096)
     buffer = reader.get_buffer()
@@ -145,7 +145,7 @@ def test_a_big_frame_is_received_into_its_own_memory() -> None:
 @pytest.mark.parametrize(
     ("size", "next_read"), [(5, FIRST_READ), (50_000, LONG_READ), (250_000, LONG_READ), (300_000, 4096)]
 )
-def test_how_much_is_read_next_depends_on_the_frame_before(size: int, next_read: int) -> None:
+def test_size_of_the_next_read_depends_on_the_previous_frame(size: int, next_read: int) -> None:
     """Of frames that are not small many at once; of a big one only a little, for what is copied of it."""
     reader = new_reader()
     assert len(reader.get_buffer()) == FIRST_READ
@@ -156,7 +156,7 @@ def test_how_much_is_read_next_depends_on_the_frame_before(size: int, next_read:
 
 
 @pytest.mark.parametrize("size", [-1, 0, MAX + 1, 2**31 - 1, -(2**31)])
-def test_a_size_that_no_request_has_is_refused(size: int) -> None:
+def test_impossible_size_raises_an_error_that_has_the_frames_before_it(size: int) -> None:
     reader = new_reader()
     with pytest.raises(FrameSizeError) as caught:
         feed(reader, framed(b"good") + struct.pack(">i", size) + b"what follows it", 1 << 20)
@@ -165,14 +165,14 @@ def test_a_size_that_no_request_has_is_refused(size: int) -> None:
     assert caught.value.frames == [bytearray(b"good")]
 
 
-def test_the_largest_size_is_taken() -> None:
+def test_frame_of_the_maximum_size_is_accepted_and_a_larger_one_is_refused() -> None:
     reader = new_reader(max_size=100)
     assert feed(reader, framed(b"x" * 100), 1 << 20) == [b"x" * 100]
     with pytest.raises(FrameSizeError):
         feed(reader, framed(b"x" * 101), 1 << 20)
 
 
-def test_an_announced_size_takes_no_memory_before_its_bytes_come() -> None:
+def test_announced_size_takes_only_the_first_allocation_before_its_bytes_arrive() -> None:
     reader = new_reader(max_size=1 << 30)
     assert feed(reader, struct.pack(">i", 1 << 30) + b"x", 1 << 20) == []
     assert reader.held_bytes == FIRST_ALLOCATION
@@ -180,7 +180,7 @@ def test_an_announced_size_takes_no_memory_before_its_bytes_come() -> None:
     assert reader.held_bytes == FIRST_ALLOCATION
 
 
-def test_memory_grows_with_what_has_come() -> None:
+def test_memory_of_a_large_frame_grows_with_the_bytes_that_arrived() -> None:
     reader = new_reader(max_size=1 << 30)
     feed(reader, struct.pack(">i", 1 << 30), 4)
     received = 0
@@ -191,7 +191,7 @@ def test_memory_grows_with_what_has_come() -> None:
         assert reader.held_bytes <= max(FIRST_ALLOCATION, min(2 * received, received + (1 << 20)))
 
 
-def test_an_abandoned_half_frame_is_let_go() -> None:
+def test_abandon_frees_a_partial_frame() -> None:
     reader = new_reader()
     feed(reader, framed(b"x" * 100_000)[:50_000], 1 << 20)
     reader.abandon()

@@ -19,7 +19,7 @@ async def ends_its_half_after(server: Server, *frames: bytes) -> Peer:
     return peer
 
 
-async def test_it_is_answered_what_it_has_asked_for_and_what_waits_behind() -> None:
+async def test_half_closed_client_gets_the_responses_to_all_its_requests() -> None:
     async with serving() as server:
         peer = await ends_its_half_after(server, frame(LATER, 1), frame(ECHO, 2))
         (connection,) = server.listeners.connections()
@@ -31,7 +31,7 @@ async def test_it_is_answered_what_it_has_asked_for_and_what_waits_behind() -> N
         await until(lambda: server.listeners.connection_count == 0)
 
 
-async def test_an_answer_that_it_has_not_read_is_sent_to_its_end() -> None:
+async def test_half_closed_client_gets_a_large_response_to_its_end() -> None:
     async with serving() as server:
         peer = await server.connect(receive_buffer_bytes=16_384)
         peer.send(frame(ECHO, 1, bytes(4_000_000)))
@@ -42,7 +42,7 @@ async def test_an_answer_that_it_has_not_read_is_sent_to_its_end() -> None:
         assert await peer.is_closed()
 
 
-async def test_it_is_not_waited_for_when_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_half_closed_connection_is_closed_when_a_response_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "_HALF_CLOSED_S", 0.001)
     async with serving() as server:
         peer = await ends_its_half_after(server, frame(LATER, 1))
@@ -50,7 +50,9 @@ async def test_it_is_not_waited_for_when_that_takes_long(monkeypatch: pytest.Mon
         assert await peer.is_closed()
 
 
-async def test_a_member_that_waits_for_the_others_of_its_group_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_half_closed_connection_that_waits_for_a_group_join_is_closed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(connection_module, "_HALF_CLOSED_S", 3600.0)  # at once, not then
     async with serving() as server:
         peer = await ends_its_half_after(server, frame(JOIN, 1), frame(ECHO, 2))
@@ -58,7 +60,9 @@ async def test_a_member_that_waits_for_the_others_of_its_group_is_let_go(monkeyp
         assert await peer.is_closed()
 
 
-async def test_it_is_closed_at_once_when_many_descriptors_are_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_half_closed_connection_is_closed_at_once_when_many_descriptors_are_in_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(connection_module, "leaves_many_descriptors", lambda transport: False)
     monkeypatch.setattr(connection_module, "_HALF_CLOSED_S", 3600.0)
     async with serving() as server:
@@ -67,7 +71,7 @@ async def test_it_is_closed_at_once_when_many_descriptors_are_in_use(monkeypatch
         assert await peer.is_closed()
 
 
-def test_many_descriptors_are_more_than_half(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_of_the_descriptor_limit_counts_as_many_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as one:
         transport = SimpleNamespace(get_extra_info=lambda name: one)
         for limit, leaves_many in (

@@ -41,7 +41,7 @@ def unknown_api(dice: random.Random) -> bytes:
     [random_bytes, bad_size_behind_good_frames, damaged_frame, half_a_frame, random_frame, unknown_api],
     ids=lambda attack: str(attack.__name__),
 )
-async def test_hostile_bytes_harm_nobody_else(attack: object) -> None:
+async def test_hostile_bytes_do_not_disturb_other_connections(attack: object) -> None:
     assert callable(attack)
     dice = random.Random(7)
     async with serving() as server:

@@ -39,7 +39,7 @@ class World:
         return connection
 
 
-def test_a_connection_on_which_nothing_happens_is_closed() -> None:
+def test_connection_without_activity_is_closed_after_the_idle_time() -> None:
     world = World()
     world.connection("a")
     world.timers.advance(9_999)
@@ -48,7 +48,7 @@ def test_a_connection_on_which_nothing_happens_is_closed() -> None:
     assert world.closed == ["a"]
 
 
-def test_what_happens_on_a_connection_keeps_it() -> None:
+def test_activity_keeps_a_connection_open() -> None:
     world = World()
     active = world.connection("active")
     world.connection("idle")
@@ -60,7 +60,7 @@ def test_what_happens_on_a_connection_keeps_it() -> None:
     assert world.closed == ["idle", "active"]
 
 
-def test_each_is_closed_at_its_own_time() -> None:
+def test_each_connection_is_closed_at_its_own_idle_deadline() -> None:
     world = World()
     for name in ("a", "b", "c"):
         world.connection(name)
@@ -72,7 +72,7 @@ def test_each_is_closed_at_its_own_time() -> None:
     assert world.closed == ["a", "b"]
 
 
-def test_a_busy_connection_is_asked_again_later() -> None:
+def test_busy_connection_is_closed_only_after_it_became_idle() -> None:
     world = World()
     busy = world.connection("busy")
     busy.is_busy = True
@@ -83,7 +83,7 @@ def test_a_busy_connection_is_asked_again_later() -> None:
     assert world.closed == ["busy"]
 
 
-def test_a_connection_that_is_gone_is_not_closed() -> None:
+def test_forgotten_connection_is_not_closed() -> None:
     world = World()
     gone = world.connection("gone")
     world.idle.forget(gone)
@@ -92,7 +92,7 @@ def test_a_connection_that_is_gone_is_not_closed() -> None:
     assert world.timers.pending == 0
 
 
-def test_there_is_one_timer_for_all() -> None:
+def test_all_connections_share_one_idle_timer() -> None:
     world = World()
     for number in range(100):
         world.connection(str(number))
@@ -101,7 +101,7 @@ def test_there_is_one_timer_for_all() -> None:
     assert world.timers.pending == 0
 
 
-def test_a_negative_limit_closes_nothing() -> None:
+def test_negative_idle_time_closes_no_connection() -> None:
     world = World(max_idle_s=-1)
     world.connection("a")
     world.timers.advance(1_000_000_000)
@@ -109,7 +109,7 @@ def test_a_negative_limit_closes_nothing() -> None:
     assert world.timers.pending == 0
 
 
-def test_there_is_one_timer_however_many_are_busy() -> None:
+def test_busy_connections_share_one_idle_timer() -> None:
     world = World()
     for name in ("a", "b", "c"):
         world.connection(name).is_busy = True
@@ -146,7 +146,7 @@ class Served:
         raise AssertionError("it stays open")
 
 
-def test_requests_keep_their_connection() -> None:
+def test_requests_keep_their_connection_open() -> None:
     served = Served()
     for _ in range(5):
         served.loop.advance(6_000)
@@ -155,7 +155,7 @@ def test_requests_keep_their_connection() -> None:
     assert served.is_closed_in_s() == 10
 
 
-def test_after_an_answer_that_took_long_there_is_time_for_the_next_request() -> None:
+def test_connection_gets_its_full_idle_time_after_a_slow_response() -> None:
     served = Served()
     served.ask(LATER)
     served.loop.advance(39_000)
@@ -165,7 +165,7 @@ def test_after_an_answer_that_took_long_there_is_time_for_the_next_request() -> 
     assert served.is_closed_in_s() == 10
 
 
-def test_so_there_is_after_one_that_was_long_in_being_read() -> None:
+def test_connection_gets_its_full_idle_time_after_a_slow_read() -> None:
     served = Served()
     served.peer.reads_answers = False
     served.ask(ECHO)

@@ -61,7 +61,7 @@ async def new_listeners() -> AsyncIterator[Maker]:
 
 @needs_ipv6
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", ""])
-async def test_localhost_and_no_host_listen_on_both_families(host: str) -> None:
+async def test_localhost_and_an_empty_host_listen_on_ipv4_and_ipv6(host: str) -> None:
     async with serving(host=host) as server:
         for address in ("127.0.0.1", "::1"):
             peer = await server.connect(address)
@@ -72,7 +72,7 @@ async def test_localhost_and_no_host_listen_on_both_families(host: str) -> None:
 
 
 @needs_ipv6
-async def test_an_ipv6_address_is_not_reached_by_ipv4() -> None:
+async def test_listener_on_an_ipv6_address_is_not_reached_by_ipv4() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # and does not listen: neither does anybody else at that port
         async with serving(host="::", port=nobody.getsockname()[1]) as server:
@@ -83,7 +83,7 @@ async def test_an_ipv6_address_is_not_reached_by_ipv4() -> None:
                 await server.connect("127.0.0.1")
 
 
-async def test_the_port_that_the_system_chose_is_told(new_listeners: Maker) -> None:
+async def test_opened_endpoints_name_the_port_that_the_system_chose(new_listeners: Maker) -> None:
     listeners = new_listeners()
     asked = [Endpoint("A", "localhost", 0), Endpoint("B", "127.0.0.1", 0, "SSL")]
     opened = await listeners.open(asked)
@@ -92,7 +92,7 @@ async def test_the_port_that_the_system_chose_is_told(new_listeners: Maker) -> N
     assert len({endpoint.port for endpoint in opened} - {0}) == 2
 
 
-async def test_a_port_in_use_is_said_plainly(new_listeners: Maker) -> None:
+async def test_port_in_use_raises_an_error_that_names_listener_host_and_port(new_listeners: Maker) -> None:
     first, second = new_listeners(), new_listeners()
     (taken,) = await first.open([Endpoint("A", "127.0.0.1", 0)])
     with pytest.raises(AddressInUseError) as caught:
@@ -101,7 +101,7 @@ async def test_a_port_in_use_is_said_plainly(new_listeners: Maker) -> None:
     assert str(caught.value).startswith(f"Listener B cannot listen on 127.0.0.1:{taken.port}: the address is in use")
 
 
-async def test_after_a_failed_start_nothing_listens(new_listeners: Maker) -> None:
+async def test_failed_open_leaves_no_port_listening(new_listeners: Maker) -> None:
     first, second = new_listeners(), new_listeners()
     (taken,) = await first.open([Endpoint("A", "127.0.0.1", 0)])
     with socket.create_server(("127.0.0.1", 0)) as reserved:
@@ -114,7 +114,7 @@ async def test_after_a_failed_start_nothing_listens(new_listeners: Maker) -> Non
 
 
 @needs_ipv6
-async def test_a_port_taken_in_one_family_only_is_in_use(new_listeners: Maker) -> None:
+async def test_port_taken_on_ipv6_only_counts_as_in_use_for_localhost(new_listeners: Maker) -> None:
     listeners = new_listeners()
     with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as other:
         other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -125,13 +125,15 @@ async def test_a_port_taken_in_one_family_only_is_in_use(new_listeners: Maker) -
 
 
 @pytest.mark.parametrize(("host", "words"), [("203.0.113.1", "no such address"), ("no-such-host.invalid", "unknown")])
-async def test_an_address_that_is_not_ours_is_said_plainly(host: str, words: str, new_listeners: Maker) -> None:
+async def test_foreign_address_or_unknown_host_raises_a_bind_error_that_says_so(
+    host: str, words: str, new_listeners: Maker
+) -> None:
     listeners = new_listeners()
     with pytest.raises(BindError, match=f"Listener A .*{words}"):
         await listeners.open([Endpoint("A", host, 0)])
 
 
-async def test_a_host_without_any_address_of_ours_is_an_error(
+async def test_host_without_any_local_address_raises_a_bind_error(
     monkeypatch: pytest.MonkeyPatch, new_listeners: Maker
 ) -> None:
     monkeypatch.setitem(bound_sockets._BOTH_FAMILIES, "localhost", ("203.0.113.1", "198.51.100.1"))
@@ -140,7 +142,7 @@ async def test_a_host_without_any_address_of_ours_is_an_error(
         await listeners.open([Endpoint("A", "localhost", 0)])
 
 
-async def test_a_host_with_one_address_of_ours_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_host_with_one_local_address_is_listened_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(bound_sockets._BOTH_FAMILIES, "localhost", ("203.0.113.1", "127.0.0.1"))
     async with serving(host="localhost") as server:
         peer = await server.connect()
@@ -148,7 +150,7 @@ async def test_a_host_with_one_address_of_ours_is_enough(monkeypatch: pytest.Mon
         assert await peer.answers(1) == [1]
 
 
-async def test_the_sockets_have_the_buffers_that_are_set() -> None:
+async def test_accepted_sockets_have_the_configured_buffers_and_tcp_nodelay() -> None:
     settings = NetworkSettings(send_buffer_bytes=32 * 1024, receive_buffer_bytes=48 * 1024)
     async with serving(settings) as server:
         peer = await server.connect()
@@ -160,7 +162,7 @@ async def test_the_sockets_have_the_buffers_that_are_set() -> None:
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
-async def test_an_address_over_its_limit_is_closed_at_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_connection_over_max_connections_per_ip_is_closed_at_once(caplog: pytest.LogCaptureFixture) -> None:
     async with serving(NetworkSettings(limits=LimitSettings(max_connections_per_ip=2))) as server:
         first, second = await server.connect(), await server.connect()
         for peer in (first, second):
@@ -179,7 +181,7 @@ async def test_an_address_over_its_limit_is_closed_at_once(caplog: pytest.LogCap
         assert await fourth.answers(1) == [4]
 
 
-async def test_over_max_connections_a_newcomer_waits_for_a_place() -> None:
+async def test_connection_over_max_connections_waits_until_another_one_closes() -> None:
     async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
         first = await server.connect()
         first.send(frame(ECHO, 1))
@@ -199,7 +201,7 @@ async def test_over_max_connections_a_newcomer_waits_for_a_place() -> None:
         assert await third.answers(1) == [3]
 
 
-async def test_those_that_wait_are_admitted_in_the_order_they_came() -> None:
+async def test_waiting_connections_are_admitted_in_order_of_arrival() -> None:
     async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
         peers = []
         for number in range(4):
@@ -212,7 +214,7 @@ async def test_those_that_wait_are_admitted_in_the_order_they_came() -> None:
             await peer.close()
 
 
-async def test_who_waits_for_a_place_on_one_listener_keeps_nobody_from_another(new_listeners: Maker) -> None:
+async def test_connection_that_waits_on_one_listener_does_not_delay_another_listener(new_listeners: Maker) -> None:
     listeners = new_listeners(NetworkSettings(limits=LimitSettings(max_connections_by_listener={"A": 1, "B": 1})))
     endpoints = await listeners.open([Endpoint("A", "127.0.0.1", 0), Endpoint("B", "127.0.0.1", 0)])
     peers = []
@@ -228,7 +230,7 @@ async def test_who_waits_for_a_place_on_one_listener_keeps_nobody_from_another(n
         await peer.close()
 
 
-async def test_one_that_waits_is_not_read() -> None:
+async def test_connection_that_waits_for_admission_is_not_read() -> None:
     async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
         first, second = await server.connect(), await server.connect()
         await until(lambda: server.listeners.connection_count == 2)
@@ -242,7 +244,7 @@ async def test_one_that_waits_is_not_read() -> None:
         assert await second.answers(20) == [2] * 20
 
 
-async def test_one_that_waited_and_left_takes_no_place() -> None:
+async def test_waiting_connection_that_is_closed_takes_no_place() -> None:
     async with serving(NetworkSettings(limits=LimitSettings(max_connections=1))) as server:
         first, second, third = await server.connect(), await server.connect(), await server.connect()
         await until(lambda: server.listeners.connection_count == 3)
@@ -254,7 +256,7 @@ async def test_one_that_waited_and_left_takes_no_place() -> None:
         assert await third.answers(1) == [3]
 
 
-async def test_no_more_wait_than_the_backlog_holds() -> None:
+async def test_connection_is_closed_when_the_backlog_of_waiting_ones_is_full() -> None:
     settings = NetworkSettings(backlog=2, limits=LimitSettings(max_connections=1))
     async with serving(settings) as server:
         for _ in range(3):
@@ -264,7 +266,7 @@ async def test_no_more_wait_than_the_backlog_holds() -> None:
         assert server.listeners.connection_count == 3
 
 
-async def test_a_higher_limit_lets_those_in_who_wait() -> None:
+async def test_raised_connection_limit_admits_waiting_connections() -> None:
     async with serving(NetworkSettings(limits=LimitSettings(max_connections=0))) as server:
         peer = await server.connect()
         peer.send(frame(ECHO, 1))
@@ -274,7 +276,7 @@ async def test_a_higher_limit_lets_those_in_who_wait() -> None:
         assert await peer.answers(1) == [1]
 
 
-async def test_a_lower_limit_closes_those_that_are_idle_for_longest() -> None:
+async def test_lowered_connection_limit_closes_the_longest_idle_connections() -> None:
     async with serving() as server:
         peers = [await server.connect() for _ in range(4)]
         for number in (2, 0, 3, 1):
@@ -289,7 +291,7 @@ async def test_a_lower_limit_closes_those_that_are_idle_for_longest() -> None:
             assert await peers[number].answers(1) == [number]
 
 
-async def test_a_lower_limit_leaves_brokers_alone(new_listeners: Maker) -> None:
+async def test_lowered_connection_limit_closes_no_connection_of_a_broker(new_listeners: Maker) -> None:
     limits = LimitSettings(inter_broker_listener="BROKERS")
     listeners = new_listeners(NetworkSettings(limits=limits))
     clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
@@ -309,7 +311,7 @@ async def test_a_lower_limit_leaves_brokers_alone(new_listeners: Maker) -> None:
     [LimitSettings(max_creations_per_s=20), LimitSettings(max_creations_per_s_by_listener={"TEST": 20})],
     ids=["the broker's", "the listener's"],
 )
-async def test_over_the_creation_rate_a_newcomer_waits_a_moment(limits: LimitSettings) -> None:
+async def test_connections_over_the_creation_rate_are_served_after_a_wait(limits: LimitSettings) -> None:
     async with serving(NetworkSettings(limits=limits)) as server:
         peers = [await server.connect() for _ in range(25)]
         for peer in peers:
@@ -318,7 +320,7 @@ async def test_over_the_creation_rate_a_newcomer_waits_a_moment(limits: LimitSet
             assert await peer.answers(1) == [1]
 
 
-async def test_a_newcomer_whose_time_comes_while_it_is_looked_at_does_not_wait_for_ever(
+async def test_connection_whose_wait_ends_during_the_admission_check_is_admitted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class HastyLoop:
@@ -343,7 +345,7 @@ async def test_a_newcomer_whose_time_comes_while_it_is_looked_at_does_not_wait_f
             assert await peer.answers(1) == [1]
 
 
-async def test_brokers_push_out_the_longest_idle_client(new_listeners: Maker) -> None:
+async def test_broker_over_max_connections_replaces_the_longest_idle_client(new_listeners: Maker) -> None:
     limits = LimitSettings(max_connections=2, inter_broker_listener="BROKERS")
     listeners = new_listeners(NetworkSettings(limits=limits))
     clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
@@ -361,7 +363,9 @@ async def test_brokers_push_out_the_longest_idle_client(new_listeners: Maker) ->
         await peer.close()
 
 
-async def test_brokers_push_out_a_client_that_has_a_place_not_one_that_waits(new_listeners: Maker) -> None:
+async def test_broker_over_max_connections_replaces_an_admitted_client_and_not_a_waiting_one(
+    new_listeners: Maker,
+) -> None:
     limits = LimitSettings(max_connections=1, inter_broker_listener="BROKERS")
     listeners = new_listeners(NetworkSettings(limits=limits))
     clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
@@ -382,13 +386,13 @@ async def test_brokers_push_out_a_client_that_has_a_place_not_one_that_waits(new
         await peer.close()
 
 
-async def test_an_idle_connection_is_closed() -> None:
+async def test_idle_connection_is_closed_after_connections_max_idle_ms() -> None:
     async with serving(NetworkSettings(max_idle_ms=10)) as server:
         peer = await server.connect()
         assert await peer.is_closed()
 
 
-async def test_a_connection_with_a_request_in_flight_is_not_idle() -> None:
+async def test_connection_with_a_request_in_flight_is_not_idle() -> None:
     async with serving(NetworkSettings(max_idle_ms=10)) as server:
         waiting = await server.connect()
         waiting.send(frame(LATER, 1))
@@ -400,7 +404,7 @@ async def test_a_connection_with_a_request_in_flight_is_not_idle() -> None:
         assert await waiting.is_closed()
 
 
-async def test_a_connection_whose_peer_reads_on_is_not_idle() -> None:
+async def test_connection_whose_client_keeps_reading_is_not_idle() -> None:
     async with serving() as server:
         peer = await server.connect(receive_buffer_bytes=16_384)
         peer.send(frame(ECHO, 1, bytes(4_000_000)))
@@ -412,7 +416,7 @@ async def test_a_connection_whose_peer_reads_on_is_not_idle() -> None:
         await until(lambda: connection.is_busy)
 
 
-async def test_half_a_frame_and_silence_is_idle() -> None:
+async def test_connection_with_a_stalled_partial_frame_is_closed_as_idle() -> None:
     async with serving(NetworkSettings(max_idle_ms=10)) as server:
         peer = await server.connect()
         peer.send(frame(ECHO, 1, b"x" * 1000)[:500])
@@ -421,7 +425,7 @@ async def test_half_a_frame_and_silence_is_idle() -> None:
         assert server.listeners.request_bytes == 0
 
 
-async def test_closing_answers_what_is_under_way_and_starts_nothing_new() -> None:
+async def test_closing_answers_running_requests_and_starts_no_new_ones() -> None:
     async with serving() as server:
         busy, idle = await server.connect(), await server.connect()
         busy.send(frame(LATER, 1))
@@ -439,7 +443,7 @@ async def test_closing_answers_what_is_under_way_and_starts_nothing_new() -> Non
         assert 2 not in server.handler.started
 
 
-async def test_a_connection_that_was_accepted_as_closing_began_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connection_accepted_while_closing_begins_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
     closing: list[asyncio.Task[None]] = []
     async with serving() as server:
 
@@ -457,7 +461,7 @@ async def test_a_connection_that_was_accepted_as_closing_began_is_not_served(mon
         assert server.handler.started == []
 
 
-async def test_closing_does_not_wait_longer_than_its_grace() -> None:
+async def test_closing_waits_no_longer_than_its_grace_period() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1))
@@ -476,7 +480,7 @@ async def test_closing_leaves_no_task_behind() -> None:
         assert server.handler.stuck_ended
 
 
-def test_settings_come_from_the_brokers_configuration() -> None:
+def test_connection_limits_and_endpoints_are_read_from_the_configuration() -> None:
     config = load_config(
         """
         listeners=A://:9092,B://localhost:9093
@@ -502,7 +506,7 @@ def test_settings_come_from_the_brokers_configuration() -> None:
     ]
 
 
-def test_an_unknown_host_in_the_overrides_is_an_error_of_configuration() -> None:
+def test_unknown_host_in_max_connections_per_ip_overrides_raises_a_config_error() -> None:
     config = load_config("max.connections.per.ip.overrides=nowhere:6")
 
     def fail(host: str) -> list[str]:
@@ -512,7 +516,7 @@ def test_an_unknown_host_in_the_overrides_is_an_error_of_configuration() -> None
         limit_settings(config, fail)
 
 
-def test_each_setting_is_taken_from_its_own_name() -> None:
+def test_each_network_setting_is_read_from_its_own_name() -> None:
     given = {
         "socket.request.max.bytes": "1001",
         "queued.max.request.bytes": "1002",
@@ -539,7 +543,7 @@ def test_each_setting_is_taken_from_its_own_name() -> None:
     assert (limits.max_connections_per_ip_overrides, limits.max_creations_per_s) == ({"127.0.0.1": 1011}, 1012)
 
 
-def test_the_defaults_are_kafkas() -> None:
+def test_network_defaults_are_kafkas_except_queued_max_request_bytes() -> None:
     settings = NetworkSettings.from_config(load_config("zookeeper.connect=localhost:2181"))
     assert settings.max_queued_bytes == 256 * 1024 * 1024  # but this one: unbounded there
     assert settings == NetworkSettings(limits=settings.limits)

@@ -85,7 +85,7 @@ async def fetch(server: Server, peer: Peer, records: Stretch) -> None:
     assert len(body) == records.size_bytes
 
 
-def test_the_systems_choice_is_told_when_it_paces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_congestion_control_is_returned_only_when_it_paces(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as new:
         default = congestion_control(new)
     monkeypatch.setattr(local_socket_options, "_PACING", default[:-1])
@@ -94,21 +94,21 @@ def test_the_systems_choice_is_told_when_it_paces(monkeypatch: pytest.MonkeyPatc
     assert congestion_control_that_paces() is None
 
 
-def test_a_choice_that_a_socket_cannot_leave_or_come_back_to_is_none_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pacing_congestion_control_that_cannot_be_changed_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as new:
         monkeypatch.setattr(local_socket_options, "_PACING", congestion_control(new))
     monkeypatch.setattr(local_socket_options, "_UNPACED", b"no such thing")
     assert congestion_control_that_paces() is None
 
 
-async def test_peers_on_this_machine_are_sent_to_at_once_and_others_as_the_system_has_it(other: bytes) -> None:
+async def test_local_peers_are_not_paced_and_others_keep_the_default_congestion_control(other: bytes) -> None:
     async with serving(host="0.0.0.0", paced_by=lambda: other) as server:
         for host, expected in [(THIS_MACHINE, b"reno"), (ELSEWHERE, other)]:
             _, connection = await accepted(server, host)
             assert congestion_control(connection) == expected
 
 
-async def test_where_the_system_does_not_pace_all_is_left_as_it_is() -> None:
+async def test_congestion_control_is_unchanged_where_the_system_does_not_pace() -> None:
     async with serving(host="0.0.0.0", paced_by=lambda: None) as server:
         with socket.socket() as new:
             default = congestion_control(new)
@@ -118,14 +118,14 @@ async def test_where_the_system_does_not_pace_all_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(("inherited", "then"), [(b"reno", b"bbr"), (b"dctcp", b"dctcp")])
-def test_what_a_route_asks_for_is_not_overruled_unless_it_is_reno(inherited: bytes, then: bytes) -> None:
+def test_congestion_control_of_a_route_is_replaced_only_if_it_is_reno(inherited: bytes, then: bytes) -> None:
     connection = FakeSocket(inherited)
     info = ConnectionInfo(1, "A", "PLAINTEXT", ("192.0.2.1", 9092), ("192.0.2.2", 1234))
     LocalSocketOptions(b"bbr", NetworkSettings()).accepted(connection, info)  # type: ignore[arg-type]
     assert connection.congestion_control == then
 
 
-async def test_who_is_sent_records_on_this_machine_has_a_wide_buffer(records: Stretch) -> None:
+async def test_local_peer_that_is_sent_records_gets_a_wide_send_buffer(records: Stretch) -> None:
     async with serving(host="0.0.0.0") as server:
         peer, connection = await accepted(server)
         ordinary = send_buffer(connection)
@@ -139,7 +139,7 @@ async def test_who_is_sent_records_on_this_machine_has_a_wide_buffer(records: St
         assert send_buffer(connection) == ordinary
 
 
-async def test_a_wide_buffer_takes_a_mebibyte_that_nobody_reads(records: Stretch) -> None:
+async def test_wide_send_buffer_takes_a_mebibyte_that_the_client_does_not_read(records: Stretch) -> None:
     with socket.socket() as new:
         new.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, WIDE_BUFFER_BYTES)
         if send_buffer(new) < WIDE_BUFFER_TAKES:
@@ -155,7 +155,7 @@ async def test_a_wide_buffer_takes_a_mebibyte_that_nobody_reads(records: Stretch
         assert connection._writer.region_bytes == MIB
 
 
-async def test_wide_buffers_are_given_as_long_as_there_is_room_for_them(records: Stretch) -> None:
+async def test_wide_send_buffers_are_given_until_their_budget_is_used_up(records: Stretch) -> None:
     settings = NetworkSettings(max_local_send_buffer_bytes=3 * WIDE_BUFFER_TAKES - 1)
     async with serving(settings) as server:
         peers, sizes = [], []
@@ -173,7 +173,9 @@ async def test_wide_buffers_are_given_as_long_as_there_is_room_for_them(records:
 
 
 @pytest.mark.parametrize("send_buffer_bytes", [-1, WIDE_BUFFER_BYTES])
-async def test_a_buffer_that_is_no_narrower_is_left_as_it_is(records: Stretch, send_buffer_bytes: int) -> None:
+async def test_send_buffer_that_is_wide_or_sized_by_the_system_is_not_changed(
+    records: Stretch, send_buffer_bytes: int
+) -> None:
     """-1: as the system has it, which may let it grow."""
     async with serving(NetworkSettings(send_buffer_bytes=send_buffer_bytes)) as server:
         peer, _ = await accepted(server)

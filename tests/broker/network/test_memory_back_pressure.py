@@ -15,7 +15,7 @@ from support.in_process.network_peer import ECHO, LATER, PRODUCE, STUCK, WORK, f
 MIB = 1024 * 1024
 
 
-async def test_a_huge_announcement_takes_no_memory() -> None:
+async def test_huge_announced_size_takes_at_most_128_kib() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(struct.pack(">i", 100 * MIB) + b"some bytes, then silence")
@@ -27,7 +27,7 @@ async def test_a_huge_announcement_takes_no_memory() -> None:
         assert server.listeners.request_bytes == 0
 
 
-async def test_a_request_counts_until_it_is_answered() -> None:
+async def test_produce_request_counts_as_memory_until_it_is_answered() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(PRODUCE, 1, b"x" * MIB), frame(LATER, 2, b"x" * MIB))
@@ -39,7 +39,7 @@ async def test_a_request_counts_until_it_is_answered() -> None:
         assert server.listeners.request_bytes == 0
 
 
-async def test_over_the_limit_those_who_hold_memory_are_not_read() -> None:
+async def test_connections_that_hold_memory_are_not_read_over_queued_max_request_bytes() -> None:
     async with serving(NetworkSettings(max_queued_bytes=3 * MIB)) as server:
         peers = [await server.connect() for _ in range(3)]
         for number, peer in enumerate(peers):
@@ -63,7 +63,7 @@ async def test_over_the_limit_those_who_hold_memory_are_not_read() -> None:
         assert server.listeners.request_bytes == 0
 
 
-async def test_over_the_limit_of_requests_they_are_not_read_either() -> None:
+async def test_connection_is_not_read_over_queued_max_requests() -> None:
     async with serving(NetworkSettings(max_queued_requests=3)) as server:
         peer = await server.connect()
         for number in range(4):
@@ -79,7 +79,7 @@ async def test_over_the_limit_of_requests_they_are_not_read_either() -> None:
         assert await peer.answers(1) == [0]
 
 
-async def test_answers_behind_one_that_is_waited_for_count_as_not_sent(caplog: pytest.LogCaptureFixture) -> None:
+async def test_responses_behind_a_pending_response_count_as_unsent(caplog: pytest.LogCaptureFixture) -> None:
     async with serving(NetworkSettings(max_unsent_bytes=4 * MIB)) as server:
         peer = await server.connect()
         unsent = server.listeners._resources.memory.responses
@@ -95,7 +95,7 @@ async def test_answers_behind_one_that_is_waited_for_count_as_not_sent(caplog: p
         await until(lambda: unsent.used_bytes == 0)
 
 
-async def test_an_answer_that_comes_before_its_turn_counts_until_it_leaves() -> None:
+async def test_response_that_is_ready_before_an_earlier_one_counts_until_it_is_sent() -> None:
     async with serving() as server:
         peer = await server.connect()
         unsent = server.listeners._resources.memory.responses
@@ -108,7 +108,7 @@ async def test_an_answer_that_comes_before_its_turn_counts_until_it_leaves() -> 
         await until(lambda: unsent.used_bytes == 0)
 
 
-async def test_half_frames_that_fill_the_memory_are_finished_one_after_another() -> None:
+async def test_partial_frames_that_fill_the_memory_are_completed_one_after_another() -> None:
     async with serving(NetworkSettings(max_queued_bytes=2 * MIB)) as server:
         peers = [await server.connect() for _ in range(4)]
         whole = frame(ECHO, 1, b"x" * (4 * MIB))
@@ -122,7 +122,7 @@ async def test_half_frames_that_fill_the_memory_are_finished_one_after_another()
         assert server.listeners.request_bytes == 0
 
 
-async def test_fetches_and_members_that_wait_are_in_no_account_of_what_is_decoded() -> None:
+async def test_requests_that_wait_for_a_future_do_not_count_as_decoded_memory() -> None:
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1))
@@ -135,7 +135,7 @@ async def test_fetches_and_members_that_wait_are_in_no_account_of_what_is_decode
         server.listeners._resources.kill_tasks()
 
 
-async def test_half_a_request_behind_long_polls_that_took_two_turns_to_start_counts_as_what_waits() -> None:
+async def test_partial_request_behind_long_polls_counts_in_the_account_of_responses() -> None:
     calls = count()
     async with serving(NetworkSettings(max_parked_requests=2), work_time_s=lambda: next(calls) * 0.0003) as server:
         peer = await server.connect()
@@ -147,7 +147,7 @@ async def test_half_a_request_behind_long_polls_that_took_two_turns_to_start_cou
 
 
 @pytest.mark.parametrize("is_large", [True, False])
-async def test_a_request_that_waits_for_memory_is_dropped_when_its_client_hangs_up(is_large: bool) -> None:
+async def test_request_that_waits_for_memory_is_dropped_when_its_client_hangs_up(is_large: bool) -> None:
     """Nobody would read the response."""
     size = LARGE_BYTES + 1000 if is_large else LARGE_BYTES - 1000
     async with serving(NetworkSettings(max_decoded_bytes=size * DECODED_FOR_A_BYTE)) as server:
@@ -167,7 +167,7 @@ async def test_a_request_that_waits_for_memory_is_dropped_when_its_client_hangs_
         assert 3 not in server.handler.started
 
 
-async def test_over_the_limit_of_what_is_decoded_a_large_request_waits_until_another_ends() -> None:
+async def test_large_request_waits_over_the_limit_of_decoded_requests_until_another_ends() -> None:
     size = LARGE_BYTES + 1000
     async with serving(NetworkSettings(max_decoded_bytes=2 * size * DECODED_FOR_A_BYTE)) as server:
         first, second, third, other = [await server.connect() for _ in range(4)]
@@ -184,7 +184,7 @@ async def test_over_the_limit_of_what_is_decoded_a_large_request_waits_until_ano
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
-async def test_a_request_that_came_whole_before_a_hang_up_is_served_when_there_is_memory(is_whole: bool) -> None:
+async def test_complete_request_sent_before_a_hang_up_is_served_when_memory_is_free(is_whole: bool) -> None:
     """The client asked for no response (acks=0)."""
     async with serving(NetworkSettings(max_queued_bytes=MIB)) as server:
         request = frame(PRODUCE, 2, b"x" * 300_000)

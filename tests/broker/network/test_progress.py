@@ -160,7 +160,7 @@ def test_every_complete_frame_is_handled_in_the_end(
     world.run()
 
 
-def test_large_frames_that_fill_the_memory_while_they_wait_for_their_turn_have_it() -> None:
+def test_large_queued_frames_are_all_handled_although_they_fill_the_memory() -> None:
     world = World(NetworkSettings(max_queued_bytes=1_000_000))
     for _ in range(30):
         world.peer([(ECHO, 500_000)])
@@ -169,7 +169,7 @@ def test_large_frames_that_fill_the_memory_while_they_wait_for_their_turn_have_i
     assert world.loop.time() < 30 * 3 * world.handler_s + 1
 
 
-def test_small_requests_that_take_long_wait_for_turns_like_large_ones() -> None:
+def test_small_slow_requests_are_queued_like_large_ones() -> None:
     world = World(NetworkSettings())
     for _ in range(8):
         world.peer([(SLOW, 10)] * 10)
@@ -178,7 +178,7 @@ def test_small_requests_that_take_long_wait_for_turns_like_large_ones() -> None:
     assert world.loop.time() >= 79 * 3 * world.handler_s
 
 
-def test_soon_after_a_request_that_took_long_short_ones_wait_for_turns_and_produce_requests_never() -> None:
+def test_connection_in_debt_queues_its_short_requests_but_not_produce_requests() -> None:
     world = World(NetworkSettings(), answer_s=0.0)
     peer = world.network.connect()
     other = world.network.connect()
@@ -203,7 +203,7 @@ def test_soon_after_a_request_that_took_long_short_ones_wait_for_turns_and_produ
     assert world.handled[-1] == 9
 
 
-def test_first_requests_that_take_long_have_a_third_of_the_loop_however_many_newcomers_there_are() -> None:
+def test_slow_first_requests_of_many_new_connections_get_a_third_of_the_loop_together() -> None:
     world = World(NetworkSettings(), answer_s=0.0)
     resident = world.network.connect()
 
@@ -220,7 +220,7 @@ def test_first_requests_that_take_long_have_a_third_of_the_loop_however_many_new
     assert world.handled[-1] == 53
 
 
-def test_others_have_their_turn_between_requests_that_came_by_the_thousand() -> None:
+def test_other_connections_are_served_between_parts_of_a_flood_of_requests() -> None:
     world = World(NetworkSettings(), answer_s=0.0)
     flood = world.peer([(ECHO, 0)] * 500 + [(FETCH, 0)] + [(ECHO, 0)] * 400)
     other = world.peer([(ECHO, 0)])
@@ -233,7 +233,7 @@ def test_others_have_their_turn_between_requests_that_came_by_the_thousand() -> 
     world.run()
 
 
-def test_requests_of_some_work_are_started_one_a_turn_for_each_connection() -> None:
+def test_each_connection_starts_one_request_of_some_work_in_a_loop_iteration() -> None:
     world = World(NetworkSettings(), answer_s=0.0, handler_s=0.0)
     first, second = (world.peer([(SLOW, 10)]) for _ in range(2))
     world.run()  # now the API is known to be cheap
@@ -250,7 +250,7 @@ def test_requests_of_some_work_are_started_one_a_turn_for_each_connection() -> N
 
 
 @pytest.mark.parametrize("is_later", [False, True])
-def test_produce_requests_that_name_very_many_partitions_and_bring_nothing_take_turns(is_later: bool) -> None:
+def test_produce_requests_with_many_partitions_and_no_records_are_queued(is_later: bool) -> None:
     world = World(NetworkSettings(), answer_s=0.0)
     answer_bytes = 1_000_000  # of thirty thousand partitions, or so
 
@@ -269,7 +269,7 @@ def test_produce_requests_that_name_very_many_partitions_and_bring_nothing_take_
 
 
 @pytest.mark.parametrize("is_later", [False, True])
-def test_produce_requests_whose_records_are_refused_take_turns_until_one_is_not(is_later: bool) -> None:
+def test_produce_requests_are_queued_after_refused_records_until_records_are_accepted(is_later: bool) -> None:
     world = World(NetworkSettings(), answer_s=0.0)
 
     def handle(request: Request) -> Reply:
@@ -287,7 +287,7 @@ def test_produce_requests_whose_records_are_refused_take_turns_until_one_is_not(
     assert 9 * pause_s <= world.loop.time() < 10 * pause_s + 0.02
 
 
-def test_a_new_connection_is_served_before_those_whose_records_are_refused() -> None:
+def test_new_connection_is_served_before_connections_whose_records_were_refused() -> None:
     world = World(NetworkSettings(), answer_s=0.0)
 
     def handle(request: Request) -> Reply:
@@ -308,7 +308,7 @@ def test_a_new_connection_is_served_before_those_whose_records_are_refused() -> 
     assert len(world.handled) == 2 * 20 + 1
 
 
-def test_a_large_frame_counts_until_it_is_started() -> None:
+def test_large_frame_behind_an_unread_response_counts_in_the_account_of_responses() -> None:
     world = World(NetworkSettings(max_queued_bytes=100_000), answer_s=0.01)
     world.peer([(ECHO, 500_000)])
     slow = world.peer([(FETCH, 10), (ECHO, 500_000)])
@@ -322,7 +322,7 @@ def test_a_large_frame_counts_until_it_is_started() -> None:
     world.run()
 
 
-def test_who_holds_nothing_any_more_is_read_though_others_hold_all_for_long() -> None:
+def test_connection_that_holds_no_memory_is_read_while_another_one_holds_all_of_it() -> None:
     world = World(NetworkSettings(max_queued_bytes=100_000), answer_s=0.0)
     hoarder = world.network.connect()
     never = world.loop.future()
@@ -339,7 +339,7 @@ def test_who_holds_nothing_any_more_is_read_though_others_hold_all_for_long() ->
     assert peer.answered == [0, 1, 2]
 
 
-def test_new_connections_over_the_limit_cost_four_kibibytes_each_but_for_the_one_that_may_exceed_it() -> None:
+def test_new_connections_over_the_memory_limit_hold_four_kibibytes_each_but_for_two() -> None:
     world = World(NetworkSettings(max_queued_bytes=100_000))
     first = world.peer([(ECHO, 500_000)])
     first.deliver(65_536)
@@ -353,7 +353,7 @@ def test_new_connections_over_the_limit_cost_four_kibibytes_each_but_for_the_one
     world.run()
 
 
-def test_frames_that_are_complete_wait_before_the_next_is_completed() -> None:
+def test_complete_frames_that_wait_do_not_let_more_frames_exceed_the_memory_limit() -> None:
     """Over the limit there is one frame at most, however many wait for something else when they are complete."""
     world = World(NetworkSettings(max_queued_bytes=300_000), answer_s=5.0)
     most = 0
@@ -372,7 +372,7 @@ def test_frames_that_are_complete_wait_before_the_next_is_completed() -> None:
 
 
 @pytest.mark.parametrize("tail", [b"", frame(ECHO, 1, bytes(10))[:-1]], ids=["whole frames", "and half a frame"])
-def test_thousands_of_requests_in_a_read_are_answered_in_order_and_counted_while_they_wait(tail: bytes) -> None:
+def test_thousands_of_requests_in_one_read_are_answered_in_order_and_counted_while_they_wait(tail: bytes) -> None:
     world = World(NetworkSettings())
     count = FIRST_READ // len(frame(ECHO, 0, b""))
     peer = world.peer([(ECHO, 0)] * count)
@@ -391,7 +391,7 @@ def test_thousands_of_requests_in_a_read_are_answered_in_order_and_counted_while
     assert world.network.resources.memory.frames.used_bytes == half
 
 
-def test_garbage_behind_many_requests_in_a_read_ends_the_connection_when_they_are_answered() -> None:
+def test_garbage_behind_many_requests_closes_the_connection_after_their_responses() -> None:
     world = World(NetworkSettings())
     peer = world.peer([(ECHO, 0)] * (MOST_FRAMES + 10))
     peer.send(struct.pack(">i", -1) + bytes(1000))
@@ -404,7 +404,7 @@ def test_garbage_behind_many_requests_in_a_read_ends_the_connection_when_they_ar
 
 
 @pytest.mark.parametrize("count", [33, MOST_FRAMES], ids=["a few", "no rest"])
-def test_requests_of_a_long_read_count_while_they_wait_for_their_turn(count: int) -> None:
+def test_requests_of_a_long_read_count_as_memory_while_they_wait(count: int) -> None:
     world = World(NetworkSettings())
     peer = world.peer([(PRODUCE, 40_000)])
     world.run()
@@ -420,7 +420,7 @@ def test_requests_of_a_long_read_count_while_they_wait_for_their_turn(count: int
 
 
 @pytest.mark.parametrize("size", [15_000, 300_000], ids=["many in a read", "a part of one"])
-def test_who_fills_a_long_read_lets_others_be_read_before_the_next(size: int) -> None:
+def test_connection_that_fills_a_long_read_yields_to_others_before_its_next_read(size: int) -> None:
     world = World(NetworkSettings())
     world.network.resources.gate.handler = lambda request: [struct.pack(">i", request.correlation_id)]
     eager = world.peer([(PRODUCE, size)] * 40)
@@ -452,7 +452,7 @@ def test_one_connection_at_a_time_has_a_long_read() -> None:
     assert [len(peer.connection.get_buffer(-1)) for peer in reversed(peers)] == [LONG_READ, FIRST_READ, FIRST_READ]
 
 
-def test_behind_requests_that_wait_little_is_read() -> None:
+def test_reads_are_short_while_a_request_of_the_connection_waits() -> None:
     world = World(NetworkSettings())
     peer = world.peer([(PRODUCE, 40_000)] * 20)
     peer.deliver(40_100)
@@ -460,7 +460,7 @@ def test_behind_requests_that_wait_little_is_read() -> None:
     assert len(peer.connection.get_buffer(-1)) <= FIRST_READ
 
 
-def test_many_requests_and_half_of_one_in_a_read_are_taken_apart() -> None:
+def test_complete_requests_before_a_partial_one_in_a_long_read_are_answered() -> None:
     """What is left when the others are started is no whole request."""
     world = World(NetworkSettings())
     peer = world.peer([(ECHO, 0)] * (MOST_FRAMES + 1))

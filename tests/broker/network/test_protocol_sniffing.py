@@ -15,14 +15,14 @@ from pybroker.broker.network.protocol_sniffing import Offence, OffenderLog, reco
         (b"PRI * HTTP/2.0", "HTTP"),
     ],
 )
-def test_strangers_are_known_by_their_first_bytes(start: bytes, words: str) -> None:
+def test_tls_and_http_clients_are_recognised_by_their_first_bytes(start: bytes, words: str) -> None:
     stranger = recognise(start)
     assert stranger is not None
     assert words in stranger.description
 
 
 @pytest.mark.parametrize("start", [b"", b"\x00\x00\x00\x20\x00\x12\x00\x03", b"GETX", b"\x15\x03\x01"])
-def test_others_are_not(start: bytes) -> None:
+def test_other_first_bytes_are_not_recognised_as_tls_or_http(start: bytes) -> None:
     assert recognise(start) is None
 
 
@@ -33,7 +33,7 @@ class Clock:
         return self.now_s
 
 
-def test_one_host_gets_one_line_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+def test_offender_log_writes_one_line_per_host_in_its_quiet_time(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     log = OffenderLog(logging.getLogger("test"), clock, quiet_s=30)
     for _ in range(5000):
@@ -45,7 +45,7 @@ def test_one_host_gets_one_line_in_a_while(caplog: pytest.LogCaptureFixture) -> 
     assert caplog.messages[2:] == ["nonsense (4999 more from 10.0.0.1 since the last such line)"]
 
 
-def test_one_offence_does_not_hide_another(caplog: pytest.LogCaptureFixture) -> None:
+def test_offender_log_writes_a_line_for_each_kind_of_offence(caplog: pytest.LogCaptureFixture) -> None:
     log = OffenderLog(logging.getLogger("test"), Clock(), quiet_s=30)
     for offence in (Offence.TLS, Offence.HTTP, Offence.NOT_SERVED, Offence.HTTP):
         log.warn("10.0.0.1", offence, offence.name)
@@ -58,7 +58,7 @@ def warn_of_hosts(log: OffenderLog, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 20, 1000])
-def test_so_many_offenders_have_so_many_lines_however_often_they_offend(
+def test_offender_log_writes_one_line_per_offender_however_often_each_offends(
     count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
@@ -75,7 +75,7 @@ def test_so_many_offenders_have_so_many_lines_however_often_they_offend(
     )
 
 
-def test_offenders_past_those_that_are_remembered_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_offenders_beyond_the_1024_that_are_remembered_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     log = OffenderLog(logging.getLogger("test"), clock, quiet_s=30)
     for _ in range(3):

@@ -101,7 +101,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 @pytest.mark.parametrize("sender", SENDERS)
 @pytest.mark.parametrize("size", [0, 1, 1000, SMALL_REGION, SMALL_REGION + 1, MIB, 20 * MIB + 17])
-async def test_a_region_arrives_as_it_stands_in_the_file(disk: Disk, sender: Any, size: int) -> None:
+async def test_region_arrives_exactly_as_it_is_in_the_file(disk: Disk, sender: Any, size: int) -> None:
     content = disk.write(size + 200)
     async with serving(new_sender=sender) as server:
         server.handler.regions = [disk.region(100, size)]
@@ -113,7 +113,7 @@ async def test_a_region_arrives_as_it_stands_in_the_file(disk: Disk, sender: Any
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_bytes_and_regions_of_one_answer_keep_their_order(disk: Disk, sender: Any) -> None:
+async def test_bytes_and_regions_of_one_response_keep_their_order(disk: Disk, sender: Any) -> None:
     content = disk.write(4 * MIB)
     async with serving(new_sender=sender) as server:
         server.handler.regions = [
@@ -152,7 +152,7 @@ async def unread(disk: Disk, sender: Any, size: int, *frames: bytes) -> AsyncIte
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_a_slow_reader_of_much_holds_little_memory(disk: Disk, sender: Any) -> None:
+async def test_slow_reader_of_large_regions_holds_little_memory(disk: Disk, sender: Any) -> None:
     size = 24 * MIB
     async with unread(disk, sender, size, frame(REGIONS, 1), frame(REGIONS, 2)) as (server, peer, connection):
         await server.settle()
@@ -176,7 +176,7 @@ async def read_hash(peer: Peer, size: int) -> str:
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_who_reads_a_region_on_is_not_idle(disk: Disk, sender: Any) -> None:
+async def test_connection_whose_client_keeps_reading_a_region_is_not_idle(disk: Disk, sender: Any) -> None:
     size = 8 * MIB
     async with unread(disk, sender, size, frame(REGIONS, 1)) as (_, peer, connection):
         await until(lambda: not connection.is_busy)  # it stands still
@@ -188,7 +188,7 @@ async def test_who_reads_a_region_on_is_not_idle(disk: Disk, sender: Any) -> Non
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_others_are_served_while_a_region_is_sent(disk: Disk, sender: Any) -> None:
+async def test_other_connections_are_served_while_a_region_is_sent(disk: Disk, sender: Any) -> None:
     content = disk.write(16 * MIB)
     async with serving(new_sender=sender) as server:
         server.handler.regions = [disk.region(0, len(content))]
@@ -201,7 +201,7 @@ async def test_others_are_served_while_a_region_is_sent(disk: Disk, sender: Any)
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_a_file_that_is_cut_while_it_is_sent_ends_the_connection(
+async def test_file_truncated_while_it_is_sent_closes_the_connection(
     disk: Disk, sender: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     size = 32 * MIB
@@ -234,7 +234,7 @@ async def read_to_the_end(peer: Peer) -> int:
 
 @pytest.mark.parametrize("sender", SENDERS)
 @pytest.mark.parametrize("size", [1000, 10 * MIB])
-async def test_a_file_that_was_cut_before_ends_the_connection(
+async def test_region_past_the_end_of_its_file_closes_the_connection(
     disk: Disk, sender: Any, size: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk.write(500)
@@ -249,9 +249,7 @@ async def test_a_file_that_was_cut_before_ends_the_connection(
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_a_file_that_cannot_be_read_ends_the_connection(
-    disk: Disk, sender: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_unreadable_file_closes_the_connection(disk: Disk, sender: Any, caplog: pytest.LogCaptureFixture) -> None:
     disk.write(10)
     async with serving(new_sender=sender) as server:
         server.handler.regions = [Stretch(1_000_000, 0, 10 * MIB)]
@@ -263,7 +261,7 @@ async def test_a_file_that_cannot_be_read_ends_the_connection(
 
 @pytest.mark.parametrize("sender", SENDERS)
 @pytest.mark.parametrize("size", [1000, 12 * MIB])
-async def test_cold_bytes_are_read_by_a_worker(disk: Disk, sender: Any, size: int) -> None:
+async def test_uncached_bytes_are_read_by_a_worker(disk: Disk, sender: Any, size: int) -> None:
     content = disk.write(size)
     disk.make_cold()
     async with serving(new_sender=sender, run_in_worker=disk.run) as server:
@@ -275,7 +273,7 @@ async def test_cold_bytes_are_read_by_a_worker(disk: Disk, sender: Any, size: in
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_what_a_worker_has_read_is_sent_even_if_the_cache_lost_it_again(
+async def test_bytes_read_by_a_worker_are_sent_even_if_the_cache_drops_them(
     disk: Disk, sender: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = disk.write(MIB)
@@ -289,7 +287,7 @@ async def test_what_a_worker_has_read_is_sent_even_if_the_cache_lost_it_again(
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_a_cold_hole_in_a_file_is_sent(disk: Disk, sender: Any) -> None:
+async def test_uncached_holes_in_a_sparse_file_are_sent_as_zeros(disk: Disk, sender: Any) -> None:
     disk.make_sparse(12 * MIB)
     os.pwrite(disk.fd, b"island", 5 * MIB)
     disk.drop_cache()
@@ -302,7 +300,7 @@ async def test_a_cold_hole_in_a_file_is_sent(disk: Disk, sender: Any) -> None:
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_the_loop_goes_on_while_a_worker_reads(disk: Disk, sender: Any) -> None:
+async def test_event_loop_serves_other_connections_while_a_worker_reads(disk: Disk, sender: Any) -> None:
     disk.write(MIB)
     disk.make_cold()
     gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -323,7 +321,7 @@ async def test_the_loop_goes_on_while_a_worker_reads(disk: Disk, sender: Any) ->
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_a_client_that_leaves_while_a_worker_reads_harms_nobody(disk: Disk, sender: Any) -> None:
+async def test_client_can_disconnect_while_a_worker_reads_its_region(disk: Disk, sender: Any) -> None:
     disk.write(MIB)
     disk.make_cold()
     gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -346,7 +344,7 @@ async def test_a_client_that_leaves_while_a_worker_reads_harms_nobody(disk: Disk
 
 
 @pytest.mark.parametrize("sender", SENDERS)
-async def test_descriptors_are_given_back(disk: Disk, sender: Any) -> None:
+async def test_sending_regions_leaks_no_file_descriptors(disk: Disk, sender: Any) -> None:
     disk.write(2 * MIB)
     async with serving(new_sender=sender) as server:
         server.handler.regions = [disk.region(0, 2 * MIB)]
@@ -397,7 +395,7 @@ class SocketTransport:
 
 
 @pytest.mark.skipif(not hasattr(os, "sendfile"), reason="no sendfile")
-def test_a_closed_sender_watches_nothing(disk: Disk) -> None:
+def test_closed_sender_no_longer_watches_its_socket(disk: Disk) -> None:
     disk.make_sparse(16 * MIB)
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -412,7 +410,7 @@ def test_a_closed_sender_watches_nothing(disk: Disk) -> None:
         assert loop.watched == set()
 
 
-def test_reading_ahead_makes_cold_bytes_warm(disk: Disk) -> None:
+def test_read_ahead_brings_bytes_into_the_page_cache(disk: Disk) -> None:
     content = disk.write(3 * MIB)
     disk.make_cold()
     assert not is_cached(disk.fd, MIB, MIB // 2)
@@ -423,7 +421,7 @@ def test_reading_ahead_makes_cold_bytes_warm(disk: Disk) -> None:
     assert read_if_cached(disk.fd, MIB, 1000) == content[MIB : MIB + 1000]
 
 
-def test_at_the_end_of_a_file_there_is_less_to_read(disk: Disk) -> None:
+def test_reads_past_the_end_of_a_file_return_only_what_is_there(disk: Disk) -> None:
     disk.write(1000)
     assert read_if_cached(disk.fd, 900, 500) == disk.content[900:]
     assert read_if_cached(disk.fd, 2000, 500) == b""
@@ -431,7 +429,7 @@ def test_at_the_end_of_a_file_there_is_less_to_read(disk: Disk) -> None:
     read_ahead(disk.fd, 0, 10 * MIB)
 
 
-async def test_an_answer_too_long_for_its_size_closes_the_connection_with_one_line(
+async def test_response_too_long_for_its_size_field_closes_the_connection_with_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with serving() as server:

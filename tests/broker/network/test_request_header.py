@@ -18,7 +18,7 @@ LINES = [line for line in read_lines(GOLDEN) if line["api"] == "RequestHeader"]
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: f"v{line['version']}-{line['variant']}")
-def test_kafkas_headers_are_read(line: dict[str, object]) -> None:
+def test_headers_written_by_kafka_are_parsed(line: dict[str, object]) -> None:
     value = line["value"]
     assert isinstance(value, dict)
     header = bytes.fromhex(str(line["hex"]))
@@ -44,7 +44,7 @@ def test_kafkas_headers_are_read(line: dict[str, object]) -> None:
         (-1, 0, None),
     ],
 )
-def test_the_header_version_follows_from_api_and_version(
+def test_header_version_follows_from_api_and_version(
     api_key: int, api_version: int, header_version: int | None
 ) -> None:
     assert api_header_version(api_key, api_version) == header_version
@@ -72,29 +72,29 @@ FIXED = b"\x00\x03\x00\x01\x00\x00\x00\x07"
         (FIXED + b"\x00\x01a\x80\x80\x80\x80\x80\x00", "varint"),
     ],
 )
-def test_a_header_that_does_not_fit_its_frame_is_refused(frame: bytes, reason: str) -> None:
+def test_malformed_header_is_refused_with_a_reason(frame: bytes, reason: str) -> None:
     with pytest.raises(BadRequestHeaderError, match=reason):
         parse(2, frame)
 
 
 @pytest.mark.parametrize("length", [-1, -2, -32768])
-def test_a_client_id_of_negative_length_is_null(length: int) -> None:
+def test_client_id_of_negative_length_is_null(length: int) -> None:
     frame = FIXED + length.to_bytes(2, "big", signed=True) + b"\0body"
     assert parse(2, frame) == (3, 1, 7, None, len(frame) - 4)
 
 
-def test_an_unknown_api_is_refused_by_its_key() -> None:
+def test_unknown_api_is_refused_with_an_error_that_names_its_key() -> None:
     with pytest.raises(BadRequestHeaderError, match="key 3"):
         parse(None, FIXED + b"\xff\xff")
 
 
-def test_tagged_fields_are_skipped() -> None:
+def test_tagged_fields_of_a_header_are_skipped() -> None:
     frame = FIXED + b"\x00\x01a" + b"\x02\x05\x03abc\x06\x00" + b"body"
     assert parse(2, frame) == (3, 1, 7, bytearray(b"a"), len(frame) - 4)
 
 
 @given(st.integers(0, 2), st.binary(max_size=80))
-def test_garbage_is_a_header_or_is_refused(header_version: int, frame: bytes) -> None:
+def test_random_bytes_are_parsed_as_a_header_or_refused(header_version: int, frame: bytes) -> None:
     try:
         *_, size = RequestHeaderParser(lambda api_key, api_version: header_version).parse(bytearray(frame))
     except BadRequestHeaderError:

@@ -26,7 +26,7 @@ class Transport:
     def write(self, data: bytes) -> None: ...
 
 
-def test_parts_behind_a_region_that_is_stuck_count_also_when_they_are_small_and_many() -> None:
+def test_many_small_parts_behind_a_blocked_region_count_as_unsent() -> None:
     sender = StuckSender()
     writer = ResponseWriter(
         cast("asyncio.Transport", Transport()), lambda: cast("RegionSender", sender), lambda: None, lambda error: None

@@ -16,7 +16,7 @@ def pair() -> "Iterator[tuple[socket.socket, socket.socket]]":
             yield client, accepted
 
 
-def test_the_system_knows_who_hung_up_also_behind_bytes_that_nobody_read(
+def test_hang_up_is_found_behind_unread_bytes(
     pair: "tuple[socket.socket, socket.socket]",
 ) -> None:
     client, accepted = pair
@@ -31,7 +31,7 @@ def test_the_system_knows_who_hung_up_also_behind_bytes_that_nobody_read(
     assert not hung_up([ours])  # a socket of ours that is closed says nothing
 
 
-def test_a_reset_is_the_end_too(pair: "tuple[socket.socket, socket.socket]") -> None:
+def test_reset_connection_counts_as_hung_up(pair: "tuple[socket.socket, socket.socket]") -> None:
     client, accepted = pair
     with accepted:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -35,7 +35,7 @@ def send_in_pieces(peer: VirtualPeer, data: bytes, size: int, every_ms: float = 
     return peer.read_events - before
 
 
-def test_single_bytes_gather_and_are_read_together(network: VirtualNetwork) -> None:
+def test_single_bytes_are_collected_and_read_together(network: VirtualNetwork) -> None:
     peer = network.connect()
     assert send_in_pieces(peer, frame(ECHO, 1, bytes(200)), 1) <= FREE_TINY_READS + 8
     for number in range(20):
@@ -43,7 +43,7 @@ def test_single_bytes_gather_and_are_read_together(network: VirtualNetwork) -> N
     assert peer.answered == list(range(1, 22))
 
 
-def test_bytes_of_many_frames_that_are_not_waited_for_gather_too(network: VirtualNetwork) -> None:
+def test_single_bytes_of_pipelined_frames_are_collected_too(network: VirtualNetwork) -> None:
     peer = network.connect()
     for _ in range(50):
         peer.send(frame(ECHO, 1, bytes(20)))
@@ -56,7 +56,7 @@ def test_bytes_of_many_frames_that_are_not_waited_for_gather_too(network: Virtua
 
 
 @pytest.mark.parametrize("pieces", [2, 3, FREE_TINY_READS])
-def test_a_frame_in_a_few_pieces_is_read_at_once(network: VirtualNetwork, pieces: int) -> None:
+def test_frame_in_a_few_pieces_is_read_without_delay(network: VirtualNetwork, pieces: int) -> None:
     peer = network.connect()
     for number in range(100):
         data = frame(ECHO, number, bytes(100 * pieces))
@@ -69,7 +69,7 @@ def test_a_frame_in_a_few_pieces_is_read_at_once(network: VirtualNetwork, pieces
         assert peer.answered[-1] == number
 
 
-def test_a_long_frame_in_segments_is_read_at_once(network: VirtualNetwork) -> None:
+def test_long_frame_in_tcp_segments_is_read_without_delay(network: VirtualNetwork) -> None:
     peer = network.connect()
     data = frame(ECHO, 1, bytes(500_000))
     for at in range(0, len(data), 1448):
@@ -80,7 +80,9 @@ def test_a_long_frame_in_segments_is_read_at_once(network: VirtualNetwork) -> No
 
 
 @pytest.mark.parametrize("are_whole", [True, False])
-def test_who_sends_as_clients_do_again_is_soon_trusted_again(network: VirtualNetwork, are_whole: bool) -> None:
+def test_connection_that_stops_tiny_writes_is_soon_read_without_delay_again(
+    network: VirtualNetwork, are_whole: bool
+) -> None:
     peer = network.connect()
     send_in_pieces(peer, frame(ECHO, 1, bytes(200)), 1)
     for number in range(8):
@@ -94,7 +96,7 @@ def test_who_sends_as_clients_do_again_is_soon_trusted_again(network: VirtualNet
     assert peer.answered[-1] == 99
 
 
-def test_a_connection_that_is_gone_leaves_no_timer(network: VirtualNetwork) -> None:
+def test_closed_connection_leaves_no_tiny_read_timer(network: VirtualNetwork) -> None:
     peers = [network.connect() for _ in range(3)]
     for peer in peers:
         for byte in frame(ECHO, 1)[: FREE_TINY_READS + 1]:

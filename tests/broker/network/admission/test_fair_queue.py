@@ -80,7 +80,7 @@ def test_no_backlogged_connection_gets_less_than_its_share(costs: list[list[floa
     assert max(used_s) - min(used_s) <= 4 * longest_s, used_s
 
 
-def test_long_requests_have_a_third_of_the_loop() -> None:
+def test_long_requests_get_a_third_of_the_loop_together() -> None:
     world = World()
     users = [world.user(str(number), lambda: 0.01) for number in range(5)]
     for user in users:
@@ -89,7 +89,7 @@ def test_long_requests_have_a_third_of_the_loop() -> None:
     assert 0.9 <= sum(user.used_s for user in users) <= 1.1
 
 
-def test_short_requests_have_a_quantum_in_each_iteration() -> None:
+def test_short_requests_share_one_quantum_per_loop_iteration() -> None:
     world = World()
     for number in range(10):
         world.user(str(number), lambda: QUANTUM_S / 2, is_backlogged=False).ask()
@@ -99,7 +99,7 @@ def test_short_requests_have_a_quantum_in_each_iteration() -> None:
     assert world.started == ["0", "1", "2", "3"]
 
 
-def test_a_rest_has_an_end_however_long_a_request_was() -> None:
+def test_rest_after_a_very_long_request_is_capped() -> None:
     world = World()
     world.user("first", lambda: 10.0, is_backlogged=False).ask()
     world.loop.turn()
@@ -109,7 +109,7 @@ def test_a_rest_has_an_end_however_long_a_request_was() -> None:
     assert world.started == ["first", "second"]
 
 
-def test_a_request_starts_between_two_rests_however_often_others_are_long() -> None:
+def test_queued_request_starts_although_other_requests_keep_starting_new_rests() -> None:
     world = World()
     world.queue.rest(0.01)
     world.user("waits", lambda: 0.0, is_backlogged=False).ask()
@@ -134,7 +134,7 @@ def test_while_a_request_goes_on_no_other_starts_for_a_quarter_of_a_second_at_mo
     assert world.started == ["first", "second"]
 
 
-def test_a_new_connection_goes_before_those_that_have_used_much() -> None:
+def test_new_connection_goes_before_connections_that_used_much_loop_time() -> None:
     world = World()
     users = [world.user(f"old {number}", lambda: 0.01) for number in range(50)]
     for user in users:
@@ -146,7 +146,7 @@ def test_a_new_connection_goes_before_those_that_have_used_much() -> None:
     assert "new" in world.started[:3]
 
 
-def test_a_connection_that_is_gone_has_no_turn() -> None:
+def test_forgotten_connection_is_not_started() -> None:
     world = World()
     users = [world.user(name, lambda: 0.0, is_backlogged=False) for name in "abc"]
     for user in users:
@@ -165,7 +165,7 @@ def full_lane(world: World) -> tuple[DecodedMemory, Lane, int]:
     return account, lane, account.take(100_000)
 
 
-def test_a_lane_is_closed_while_its_account_is_full_and_others_are_served() -> None:
+def test_lane_of_a_full_account_is_closed_while_other_lanes_are_served() -> None:
     world = World()
     account, lane, taken = full_lane(world)
     world.user("waits", lambda: 0.0, is_backlogged=False).ask(lane)
@@ -177,7 +177,7 @@ def test_a_lane_is_closed_while_its_account_is_full_and_others_are_served() -> N
     assert world.started == ["goes", "waits"]
 
 
-def test_when_none_of_a_full_account_moves_one_more_request_starts_now_and_then() -> None:
+def test_one_more_request_of_a_full_account_starts_after_each_standstill() -> None:
     world = World()
     full_lane(world)
     _, lane, _ = full_lane(world)
@@ -189,7 +189,7 @@ def test_when_none_of_a_full_account_moves_one_more_request_starts_now_and_then(
     assert world.started == ["a", "b", "c"]
 
 
-def test_while_a_request_of_a_full_account_moves_no_other_starts() -> None:
+def test_no_request_of_a_full_account_starts_while_another_one_progresses() -> None:
     world = World()
     account = DecodedMemory("decoded", 1000)
     lane = world.queue.new_lane(account)

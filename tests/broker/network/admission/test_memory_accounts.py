@@ -64,7 +64,7 @@ class World:
         )
 
 
-def test_over_the_limit_one_connection_at_a_time_reads_on() -> None:
+def test_one_connection_at_a_time_is_read_over_the_memory_limit() -> None:
     world = World()
     first, second, third = (Frames(world, 400) for _ in range(3))
     assert [first.reads(), second.reads(), third.reads()] == [True, False, False]
@@ -76,7 +76,7 @@ def test_over_the_limit_one_connection_at_a_time_reads_on() -> None:
     assert third.may_read_now
 
 
-def test_what_arrives_into_memory_that_is_taken_already_is_read_over_the_limit() -> None:
+def test_reads_into_memory_that_is_counted_already_are_allowed_over_the_limit() -> None:
     world = World()
     first, second = Frames(world, 600), Frames(world, 600)
     second.reads_without_memory = True
@@ -84,7 +84,7 @@ def test_what_arrives_into_memory_that_is_taken_already_is_read_over_the_limit()
     assert second.reads()
 
 
-def test_a_connection_that_cannot_use_the_turn_gives_it_to_the_next() -> None:
+def test_connection_that_cannot_use_its_turn_passes_it_to_the_next_one() -> None:
     world = World()
     first, second = Frames(world, 600), Frames(world, 600)
     assert first.reads()
@@ -94,7 +94,7 @@ def test_a_connection_that_cannot_use_the_turn_gives_it_to_the_next() -> None:
     assert second.may_read_now
 
 
-def test_over_the_limit_of_requests_connections_with_some_wait() -> None:
+def test_connection_waits_over_the_limit_of_requests_until_one_ends() -> None:
     world = World(max_requests=1)
     user = Frames(world, 10)
     user.waits_for_memory_only = False
@@ -105,7 +105,7 @@ def test_over_the_limit_of_requests_connections_with_some_wait() -> None:
     assert user.may_read_now
 
 
-def test_stalled_frames_are_closed_the_longest_stalled_first_until_a_quarter_is_free() -> None:
+def test_longest_stalled_connections_are_closed_until_a_quarter_of_the_memory_is_free() -> None:
     world = World(max_bytes=1000)
     moving = Frames(world, 100, "moving")
     stalled = [Frames(world, 300, name) for name in "abc"]
@@ -123,7 +123,7 @@ def test_stalled_frames_are_closed_the_longest_stalled_first_until_a_quarter_is_
     assert stalled[2] in world.users
 
 
-def test_the_connection_that_may_exceed_the_limit_must_use_that() -> None:
+def test_connection_that_may_exceed_the_limit_is_closed_when_it_is_too_slow() -> None:
     world = World(max_bytes=100)
     slow, other = Frames(world, 80, "slow"), Frames(world, 80, "other")
     assert slow.reads()
@@ -143,7 +143,7 @@ class Reader:
         self.closed.append(self.name)
 
 
-def test_over_the_limit_of_responses_the_connections_stuck_for_longest_are_closed() -> None:
+def test_connections_blocked_longest_are_closed_over_the_limit_of_responses() -> None:
     memory = ResponseMemory(100)
     closed: list[str] = []
     first, second, third = (Reader(name, closed) for name in "abc")
@@ -159,7 +159,7 @@ def test_over_the_limit_of_responses_the_connections_stuck_for_longest_are_close
     assert (closed, memory.used_bytes) == (["b", "a"], 0)
 
 
-def test_a_large_request_counts_as_the_whole_account() -> None:
+def test_large_request_counts_as_the_whole_account() -> None:
     memory = DecodedMemory("administration", 100 * DECODED_FOR_A_BYTE)
     small = memory.take(10)  # as 256 bytes, which is more than the account has
     assert small == memory.used_bytes == memory.max_bytes
