@@ -2,8 +2,8 @@
 
 start: lock the directories ► open the metadata store ► find the broker id ► load the logs ► bind the listeners
        ► register, take part in the controller election ► become leader ► accept connections
-stop:  hand over leadership ► close the links ► close the connections ► stop the coordinators ► leave the cluster
-       ► write checkpoints, close the logs ► close the store ► end the threads ► release the locks
+stop:  hand over leadership ► fail requests that wait for other brokers ► close the connections ► stop the coordinators
+       ► leave the cluster ► stop schedules and links ► close the logs ► close the store ► end threads ► release locks
 kill:  as a crash would: reset the connections, drop work in progress, write nothing, release the locks
 Each part registers how it is closed and killed where it is made; parts made later end earlier (see `Lifecycle`).
 """
@@ -191,7 +191,7 @@ class BrokerServer:
         await self._open_metadata()
         await self._load_logs()
         self._build_replication()
-        self._schedule_storage()
+        self._build_schedules()
         await self._changes.load_high_watermarks()
         self._build_coordinator()
         listeners = await self._bind_listeners()
@@ -207,7 +207,7 @@ class BrokerServer:
     # -- the parts, in the order they are made; each registers how it is closed
 
     def _take_resources(self) -> None:
-        """Open what must be closed last: files, locks, threads. No file may be used after its lock is released."""
+        """Open what is closed last: threads end first, then locks are released, then open files close."""
         environment, add = self._environment, self._parts.add
         add(environment.files.close_all, environment.files.close_all)
         self._pool = self._start_pool(self.config.int("num.io.threads"), "pybroker-io")
@@ -273,7 +273,7 @@ class BrokerServer:
         identity = self._metadata.identity
         self._logs.claim(identity.broker_id, identity.cluster_id)
         await self._offload(self._logs.load)  # recovery may take long, and signals must be handled meanwhile
-        # From here on the logs are sound, so their stop is a clean one even if the start fails.
+        # The logs are recovered, so closing them writes the clean-shutdown marker even if the start fails later.
         self._parts.add(lambda: self._offload(self._logs.close))
 
     def _build_replication(self) -> None:
@@ -353,30 +353,13 @@ class BrokerServer:
 
     async def _bind_listeners(self) -> Listeners:
         config, environment = self.config, self._environment
-        self._addresses = addresses = AdvertisedAddresses(
+        self._addresses = AdvertisedAddresses(
             self._cache, self._metadata.identity.broker_id, as_reached=config.advertised_listeners() is None
         )
         self._settings.dynamic.when_changed(["advertised.listeners"], self._advertise)
-        parts = BrokerParts(
-            config=config,
-            settings=self._settings,
-            logs=self._logs,
-            partitions=self._partitions,
-            cache=self._cache,
-            metadata=self._metadata,
-            groups=self._groups,
-            group_topic=self._coordinator_topic(CONSUMER_OFFSETS_TOPIC),
-            transactions=self._transactions_elsewhere(),
-            transaction_checks=None if self._links is None else self._links.transactions,
-            addresses=addresses,
-            waiters=self._waiters,
-            offload=Offload(self._pool, is_long=True),
-            random=environment.random,
-            orders=self._orders,
-        )
         self._listeners = listeners = Listeners(
             self._settings.network_settings(),
-            Dispatcher(handlers(parts), config.int("pybroker.request.max.elements")),
+            self._build_dispatcher(),
             clock_ms=environment.clock_ms,
             stopwatch_s=environment.stopwatch_s,
             work_time_s=environment.work_time_s,
@@ -388,9 +371,30 @@ class BrokerServer:
         self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
         self.endpoints = await listeners.bind([Endpoint.from_listener(listener) for listener in config.listeners()])
         if self._links is not None:
-            self._parts.add(self._links.stop_asking)  # while waiting clients can still be answered
-            self._parts.add(self._links.leave)  # while others can still reach this broker
+            # Stopped before the listeners, so that waiting clients get an answer and other brokers reach this one.
+            self._parts.add(self._links.stop_asking)
+            self._parts.add(self._links.leave)
         return listeners
+
+    def _build_dispatcher(self) -> Dispatcher:
+        parts = BrokerParts(
+            config=self.config,
+            settings=self._settings,
+            logs=self._logs,
+            partitions=self._partitions,
+            cache=self._cache,
+            metadata=self._metadata,
+            groups=self._groups,
+            group_topic=self._coordinator_topic(CONSUMER_OFFSETS_TOPIC),
+            transactions=self._transactions_elsewhere(),
+            transaction_checks=None if self._links is None else self._links.transactions,
+            addresses=self._addresses,
+            waiters=self._waiters,
+            offload=Offload(self._pool, is_long=True),
+            random=self._environment.random,
+            orders=self._orders,
+        )
+        return Dispatcher(handlers(parts), self.config.int("pybroker.request.max.elements"))
 
     def _coordinator_topic(self, topic: str) -> CoordinatorTopic:
         creation = self._metadata.auto_creation
@@ -410,7 +414,8 @@ class BrokerServer:
             self._links.meets_kafka,
         )
 
-    def _schedule_storage(self) -> None:
+    def _build_schedules(self) -> None:
+        """Build the schedules; register the parts that end after the coordinator and before the partitions."""
         self._store_schedule = StoreSchedule(
             self._logs,
             self._loop,

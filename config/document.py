@@ -47,8 +47,8 @@ def settings_page() -> str:
             parts.append(f"## {title}\n\n" + _table(filter(_has_effect, settings), _MEANING, _CHANGES))
     parts.append(
         "## Topics\n\nSet on a topic, by `kafka-topics` or `kafka-configs`. A topic without the setting uses the "
-        "broker's setting in the second column, the first of several that is set; it has the same meaning.\n\n"
-        + _table(filter(_has_effect, TOPIC_SETTINGS.values()), _BROKERS_SETTING)
+        "broker's setting in the second column, which has the same meaning. If there are several, the first that is "
+        "set is used.\n\n" + _table(filter(_has_effect, TOPIC_SETTINGS.values()), _BROKERS_SETTING)
     )
     parts.append(
         "## Dynamic settings\n\nSet by `kafka-configs`, for a broker or for all; the file's values are ignored.\n\n"
@@ -147,7 +147,8 @@ def _values(setting: Setting) -> str:
     if len(text) >= 100:
         words = text.strip("[]").split(", ")
         text = f"{words[0]} … {words[-1]}"
-    return f"{setting.type.value} {text}"
+    kind = setting.type.value
+    return text if text.endswith(f" {kind}") else f"{kind} {text}"
 
 
 def _former() -> str:

@@ -108,7 +108,9 @@ class Setting:
         doc: one sentence.
         own_default: pybroker's default if it differs from Kafka's.
         internal: Kafka does not document it.
-        synonyms: for a topic's setting, the broker settings that give its default; the first that is set wins.
+        synonyms: for a topic's setting, the broker settings that give its default. Only the first is used, except for
+            retention.ms, segment.ms, segment.jitter.ms and flush.ms, where `Config` picks the first that is set.
+            A new setting may have one synonym.
     """
 
     name: str

@@ -93,7 +93,7 @@ class Controller:
 
         # The queue
         self._events: deque[tuple[str, Handler]] = deque()
-        self._asked: dict[asyncio.Future[Any], None] = {}
+        self._pending_calls: dict[asyncio.Future[Any], None] = {}
         """Calls that have no result yet."""
         self._event_waiting = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -117,9 +117,9 @@ class Controller:
     async def start(self) -> None:
         """Take part in the election; returns when there is a controller.
 
-        If this broker is elected, it returns when this broker has taken the roles that it gave itself. It does not wait
-        for other brokers, which may be registered but unreachable. If the connection to the metadata store breaks, it
-        returns earlier, and the election is repeated later.
+        If this broker is elected, it returns when this broker has applied the LeaderAndIsr that it sent to itself as
+        controller. It does not wait for other brokers, which may be registered but unreachable. If the connection to
+        the metadata store breaks, it returns earlier, and the election is repeated later.
         """
         self._tree.store.on_session_event(self._on_session_event)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="controller")
@@ -134,7 +134,7 @@ class Controller:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         self._events.clear()
-        for result in list(self._asked):
+        for result in list(self._pending_calls):
             result.set_exception(NotControllerError("This broker is stopping."))
         await self._step_down()
         if self._retry is not None:
@@ -152,7 +152,7 @@ class Controller:
         self._term.kill()
 
     async def drained(self) -> None:
-        """Wait until all queued events and broker requests are done. For tests."""
+        """Wait until all queued events and requests to brokers are done. For tests."""
         await self._drained(None)
 
     async def _drained(self, broker_id: int | None) -> None:
@@ -287,8 +287,8 @@ class Controller:
         if self._task is None:
             raise NotControllerError("The controller of this broker has stopped.")
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._asked[result] = None
-        result.add_done_callback(self._asked.pop)
+        self._pending_calls[result] = None
+        result.add_done_callback(self._pending_calls.pop)
 
         async def run() -> None:
             try:

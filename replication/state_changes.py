@@ -286,7 +286,7 @@ class StateChanges:
             self._epochs_unwritten[hosted.topic_partition] = hosted
         partition.become_leader(state, epoch_start_offset, self._partitions.monotonic_ms())
         logger.debug(
-            "%s: leader under epoch %d from offset %d, partition epoch %d, HW %d, ISR %s",
+            "%s: leader in leader epoch %d from offset %d, partition epoch %d, HW %d, ISR %s",
             hosted.topic_partition,
             leader_epoch,
             epoch_start_offset,
@@ -303,7 +303,7 @@ class StateChanges:
         self._unfollow(hosted.topic_partition)
         hosted.partition.become_follower(state)
         logger.debug(
-            "%s: follower of %d under epoch %d, partition epoch %d, LEO %d, HW %d",
+            "%s: follower of %d in leader epoch %d, partition epoch %d, LEO %d, HW %d",
             hosted.topic_partition,
             state.leader,
             state.leader_epoch,

@@ -229,9 +229,9 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Approximate memory, per API, of decoded requests in progress and their responses, counted as 64 times "
-        "their bytes; beyond it further requests of the API wait. Produce is exempt. Large administration "
-        "requests share one allowance.",
+        "Approximate memory of decoded requests in progress and their responses, counted as 64 times their bytes: "
+        "this much for client requests and as much for administration; beyond it further requests wait. Produce, "
+        "Fetch, JoinGroup, SyncGroup and requests of brokers do not count.",
     ),
     Setting(
         "pybroker.local.send.buffers.max.bytes",

@@ -211,7 +211,7 @@ class Fetcher:
         truncation = epoch_truncation(end, hosted.log, state.fetch_offset)
         is_final = truncation.is_final or self._leader.truncates_on_fetch
         logger.info(
-            "%s: cut to offset %d, the log ended at %d: leader epoch %d ends at %d in the leader's",
+            "%s: truncated to offset %d, the log ended at %d: leader epoch %d ends at %d in the leader's",
             topic_partition,
             truncation.offset,
             hosted.log.log_end_offset,
@@ -222,14 +222,14 @@ class Fetcher:
     def _cut(self, hosted: HostedPartition, state: FetchState, offset: int, *, is_final: bool) -> None:
         if offset < hosted.partition.high_watermark:
             logger.warning(
-                "%s: cut to offset %d, below the high watermark %d",
+                "%s: truncated to offset %d, below the high watermark %d",
                 hosted.topic_partition,
                 offset,
                 hosted.partition.high_watermark,
             )
 
         def cut(_: object) -> None:
-            hosted.partition.log_was_cut()
+            hosted.partition.log_was_truncated()
             log = hosted.log
             after = state.truncated(log.log_end_offset, last_epoch_of(log), is_final=is_final)
             self.states.change(hosted.topic_partition, state, after)
@@ -361,11 +361,11 @@ class Fetcher:
             leader_start,
             leader_end,
             reset.offset,
-            ", emptying the log" if reset.empties_log else ", cutting the log" if reset.truncates else "",
+            ", emptying the log" if reset.empties_log else ", truncating the log" if reset.truncates else "",
         )
 
         def begin(_: object) -> None:
-            hosted.partition.log_was_cut()
+            hosted.partition.log_was_truncated()
             after = state.reset(log.log_end_offset, last_epoch_of(log), reset.lag)
             self.states.change(topic_partition, state, after)
 

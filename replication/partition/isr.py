@@ -23,7 +23,7 @@ class CommittedIsr:
 
 @dataclass(frozen=True, slots=True)
 class PendingExpand:
-    """The controller was asked to add ``joining``. It already counts as a member, which only makes the HW stricter."""
+    """The controller was asked to add ``joining``. It is in ``maximal`` already, but not in ``members``."""
 
     committed: CommittedIsr
     joining: int

@@ -5,8 +5,8 @@ allowed. The offsets are always in this order:
 
 log start offset <= high watermark (HW) <= log end offset (LEO)
 
-Records below the HW are committed: every replica that may be in the ISR has them. A leader's HW never falls within its
-epoch. A follower's may: it is the leader's HW, limited to the follower's own LEO.
+Records below the HW are committed: every replica that may be in the ISR has them. A leader's HW never falls while
+its leader epoch lasts. A follower's HW may fall: it is the leader's HW, limited to the follower's own LEO.
 
 Roles are variants: a leader has an ISR and its followers, a follower has its leader's id. Times are milliseconds of any
 clock that does not go backwards.
@@ -153,8 +153,8 @@ class Partition:
     def become_leader(self, state: PartitionState, epoch_start_offset: int, now_ms: int) -> bool:
         """Lead under ``state``; returns whether this broker did not lead before.
 
-        ``epoch_start_offset`` is the LEO at which the log assigned the new leader epoch. An older partition epoch
-        changes nothing: an answer to AlterPartition has overtaken its ISR.
+        ``epoch_start_offset`` is the LEO at which the log assigned the new leader epoch. A state with an
+        older partition epoch is ignored: the answer to an AlterPartition request was newer.
         """
         if state.partition_epoch < self.partition_epoch:
             return False
@@ -281,8 +281,8 @@ class Partition:
     def maybe_increment_high_watermark(self, now_ms: int) -> bool:
         """Leader: raise the HW to the lowest LEO in the maximal ISR; returns whether it moved.
 
-        It also waits for followers outside the ISR that caught up lately: otherwise it would stay ahead of them and
-        they could never join. It does not move while the ISR is below the minimum.
+        The HW also waits for followers outside the ISR that caught up lately. Otherwise the HW would stay ahead of
+        these followers, and they could never join. The HW does not move while the ISR is below the minimum.
         """
         leader = self.leader
         if leader is None:
@@ -316,7 +316,7 @@ class Partition:
         self.high_watermark = new
         return changed
 
-    def log_was_cut(self) -> None:
+    def log_was_truncated(self) -> None:
         """A follower's log was truncated or restarted: limit the HW to the offsets of the log."""
         log = self._require_log()
         self.high_watermark = max(min(self.high_watermark, log.log_end_offset), log.log_start_offset)
@@ -358,8 +358,7 @@ class Partition:
         """Record the follower's fetch. ``leader_end_offset``: the LEO before the read. ``may_propose``: the follower
         may join the ISR.
 
-        Joining comes before the HW: from then on the HW waits for the follower. Otherwise the HW could move ahead of a
-        follower that has just caught up.
+        The follower joins the maximal ISR before the HW is computed, so the HW cannot pass it.
         """
         previous = replica.log_end_offset
         replica.record_fetch(fetch_offset, log_start_offset, now_ms, leader_end_offset, broker_epoch)
@@ -419,8 +418,9 @@ class Partition:
     def isr_change_refused(self, change: PendingIsr, error: ErrorCode) -> bool:
         """The controller refused ``change``; returns whether to send it again.
 
-        Only two codes say that it was certainly not applied; then the committed ISR stands. After any other code the
-        next LeaderAndIsr tells. Until then the change stays pending, which is safe: the HW waits for the maximal ISR.
+        Two codes say that the change was certainly not applied; then the committed ISR is used again. After the codes
+        in `_AWAIT_LEADER_AND_ISR`, wait for the next LeaderAndIsr; after any other code, send the change again. The
+        change stays pending meanwhile, which is safe, because the HW waits for the maximal ISR.
         """
         leader = self.leader
         if leader is None or leader.isr is not change:

@@ -1,4 +1,4 @@
-"""Wakes the waiting requests that a change of a partition concerns."""
+"""Wakes the requests that wait for a change of a partition."""
 
 from functools import partial
 
@@ -14,8 +14,10 @@ __all__ = ["Wakeups"]
 
 
 class Wakeups:
-    """A grown log concerns followers; a moved high watermark concerns consumers and produces with acks=-1; a moved low
-    watermark concerns deletions of records."""
+    """An append wakes follower fetches. A higher high watermark wakes consumer fetches and produces with acks=all.
+
+    A higher low watermark wakes deletions of records.
+    """
 
     __slots__ = ("appends", "deletions", "fetches")
 

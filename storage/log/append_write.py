@@ -1,6 +1,7 @@
 """The write of checked appends into the active segment.
 
-How: first the bytes are written, then the producer state and the indexes are updated, then the new view is returned.
+How: the transaction index of aborted transactions is written first, then the bytes. Then the producer state and the
+other indexes are updated and the new view is returned.
 A failed write leaves the file at its known length, or takes the log directory offline.
 """
 
@@ -33,7 +34,7 @@ def write_appends(
         active.write([appends[0].data] if len(appends) == 1 else [append.data for append in appends])
     except OSError as error:
         _undo_write(files, active, aborted, error)
-    files.is_full = False
+    files.is_disk_full = False
     next_offset = view.log_end_offset
     try:
         for append in appends:
@@ -102,8 +103,8 @@ def _index_aborted(
 
 
 def _undo_write(files: LogFiles, active: Segment, aborted_from: int | None, error: OSError) -> NoReturn:
-    """After a failed write, cut the file to its known length and raise. An error that is not transient takes the
-    directory offline."""
+    """After a failed write, truncate the file to its known length and raise. An error that is not transient takes
+    the directory offline."""
     if not is_transient(error):
         raise files.failed("cannot write", error) from error
     try:

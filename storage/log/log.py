@@ -127,13 +127,13 @@ class Log:
         return self.files.is_offline
 
     @property
-    def is_full(self) -> bool:
+    def is_disk_full(self) -> bool:
         """The last write found no space. A write that succeeds clears this."""
-        return self.files.is_full
+        return self.files.is_disk_full
 
     @property
     def truncation_count(self) -> int:
-        """How often the log was truncated or changed its files. A plan made under another count is void."""
+        """How often the log was truncated or changed its files. A plan made under another count must be discarded."""
         return self._truncation_count
 
     @property
@@ -207,7 +207,10 @@ class Log:
         raise AssertionError("unreachable")
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Return the offset below which every transaction is decided and replicated (LSO). From any thread."""
+        """Return the offset below which every transaction is decided and replicated (LSO). From any thread.
+
+        Also keeps `high_watermark` for later appends, which use it to forget replicated transactions.
+        """
         self._high_watermark_hint = high_watermark
         return self.view.last_stable_offset(high_watermark)
 
@@ -246,10 +249,10 @@ class Log:
         Raises the errors of `prepare_leader_append` or `prepare_replica_append` and of `ProducerState`,
         NotLeaderOrFollowerError behind a fence, RecordBatchTooLargeError, KafkaStorageError.
         """
-        done = self.append_unless_full(append)
+        done = self.append_unless_roll_needed(append)
         return done if isinstance(done, LogAppendInfo) else self.append_to_new_segment(done, append.now_ms)
 
-    def append_unless_full(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | PreparedAppend:
+    def append_unless_roll_needed(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | PreparedAppend:
         """Append, unless a new segment must be created first.
 
         Then nothing is written and the prepared append is returned. The caller passes it to `append_to_new_segment`
@@ -262,13 +265,13 @@ class Log:
         if known is not None:
             return appended_before(known, prepared.size_bytes, self.view.log_start_offset)
         self._begin(prepared)
-        if self._is_full_for(prepared, append.now_ms):
+        if self._needs_roll(prepared, append.now_ms):
             return prepared
         self._write((prepared,), append.now_ms)
         return appended(prepared, self.view.log_start_offset)
 
     def append_to_new_segment(self, prepared: PreparedAppend, now_ms: int) -> LogAppendInfo:
-        """Create a segment and write an append that `append_unless_full` has returned."""
+        """Create a segment and write an append that `append_unless_roll_needed` has returned."""
         self._roll_for(prepared, now_ms)
         self._write((prepared,), now_ms)
         return appended(prepared, self.view.log_start_offset)
@@ -306,7 +309,7 @@ class Log:
             return
         if group.is_empty:  # otherwise `ends_before` has checked that it fits
             self._begin(prepared)
-            if self._is_full_for(prepared, append.now_ms):
+            if self._needs_roll(prepared, append.now_ms):
                 self._roll_for(prepared, append.now_ms)
         group.add(prepared)
 
@@ -368,17 +371,17 @@ class Log:
                 self._note_epochs(prepared)
                 break
 
-    def _is_full_for(self, prepared: PreparedAppend, now_ms: int) -> bool:
+    def _needs_roll(self, prepared: PreparedAppend, now_ms: int) -> bool:
         """Whether this append needs a new segment."""
         return self.view.segments[-1].should_roll(
             self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms
         )
 
     def _roll_for(self, prepared: PreparedAppend, now_ms: int) -> None:
-        """Begin a segment at the log's end, not at the first batch of `prepared` as Kafka does.
+        """Begin a segment at the log's end. Kafka begins it at the first offset of `prepared`.
 
-        Recovery takes missing offsets between two segments for a lost end of the first one. Only when the offsets of
-        `prepared` are too far from the log's end for one segment does the segment begin later.
+        Why: when offsets are missing between two segments, recovery assumes that the end of the first one was lost. The
+        segment begins later only if the offsets of `prepared` are too far from the log's end for one segment.
         """
         expected = 0
         if prepared.last_offset - self.view.log_end_offset >= MAX_RELATIVE_OFFSET:
@@ -394,7 +397,7 @@ class Log:
                 changed = epochs.clear() or changed
             elif batch.leader_epoch >= 0:
                 changed = epochs.assign(batch.leader_epoch, batch.base_offset) or changed
-        self._epochs_changed(changed or not self.files.are_epochs_written)
+        self._write_epochs_if(changed or not self.files.are_epochs_written)
 
     def _write(self, appends: Sequence[PreparedAppend], now_ms: int) -> None:
         """Write checked appends that fit into the active segment; sync them when `flush.messages` says so."""
@@ -492,7 +495,7 @@ class Log:
             offset <= view.log_end_offset,
             f"{self.topic_partition}: log start {offset} is above the log end {view.log_end_offset}",
         )
-        self.epochs_cut(self.leader_epochs.truncate_from_start(offset))
+        self.write_truncated_epochs(self.leader_epochs.truncate_from_start(offset))
         state = self.producer_state
         state.forget_replicated(offset)
         state.end_offset = max(state.end_offset, offset)
@@ -514,7 +517,7 @@ class Log:
         """
         self.files.check_online()
         changed = self.leader_epochs.assign(leader_epoch, self.view.log_end_offset)
-        self._epochs_changed(changed or not self.files.are_epochs_written)
+        self._write_epochs_if(changed or not self.files.are_epochs_written)
 
     @property
     def are_epochs_written(self) -> bool:
@@ -524,20 +527,20 @@ class Log:
     def write_epochs(self) -> None:
         """Write the leader epochs unless the file has them. Raises KafkaStorageError, NoSpaceError."""
         self.files.check_online()
-        self._epochs_changed(not self.files.are_epochs_written)
+        self._write_epochs_if(not self.files.are_epochs_written)
 
-    def _epochs_changed(self, changed: bool) -> None:
+    def _write_epochs_if(self, changed: bool) -> None:
         if changed:
             self.files.write_epochs(self.leader_epochs.entries)
 
-    def epochs_cut(self, changed: bool) -> None:
+    def write_truncated_epochs(self, changed: bool) -> None:
         """Write the leader epochs after some were removed.
 
         A full disk is ignored, because truncation and retention free space, and the next start removes the same
         entries.
         """
         with suppress(NoSpaceError):
-            self._epochs_changed(changed)
+            self._write_epochs_if(changed)
 
     def assign_topic_id(self, topic_id: uuid.UUID) -> None:
         """Write the topic id. Raises ValueError when the log has another one."""
@@ -566,13 +569,16 @@ class Log:
     # --- moves to another log directory (`LogMove`) ------------------------------------------------------------
 
     def skip_to(self, offset: int, now_ms: int) -> None:
-        """Give the next record `offset`, because the original of this copy no longer has the records before it."""
+        """Move the log's end to `offset`; the log being copied has deleted the records before it."""
         self.roll(now_ms, offset)
         self.producer_state.end_offset = offset
         self.set_view(self.view.segments, self.view.log_start_offset, offset)
 
     def inherit(self, original: Log) -> None:
-        """Write the leader epochs and producers of the original, which this copy's records alone may not yield."""
+        """Write the leader epochs and producers of the original.
+
+        They cannot always be derived from the copied records.
+        """
         files = self.files
         files.write_epochs(original.leader_epochs.entries)
         files.attempt("cannot write a producer snapshot", lambda: files.snapshots.retake(original.producer_state))

@@ -61,7 +61,7 @@ class LogFiles:
         self.snapshots = snapshots
         self.is_offline = False
         self.is_closed = False
-        self.is_full = False
+        self.is_disk_full = False
         """The last write found no space. A write that succeeds clears this."""
         self.are_epochs_written = True
         """False when the leader epochs have changed and their file has not: the disk was full, or the log was just
@@ -103,13 +103,13 @@ class LogFiles:
         """Note a full disk; return the error to raise."""
         if is_out_of_descriptors(error):
             return NoDescriptorsError(f"{self._topic_partition}: no file descriptor is left (ulimit -n): {error}")
-        if not self.is_full:
+        if not self.is_disk_full:
             logger.error(
                 "%s: no space left in %s: appends are refused until there is space",
                 self._topic_partition,
                 self.directory,
             )
-        self.is_full = True
+        self.is_disk_full = True
         return NoSpaceError(f"{self._topic_partition}: no space left on device ({error})")
 
     # --- segments and snapshots ---------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class LogFiles:
                 self.directory,
                 len(self._unwritten),
             )
-            self.is_full = True
+            self.is_disk_full = True
 
     def write_unwritten_indexes(self, segments: Sequence[Segment]) -> None:
         """Write the indexes that are only in memory, as far as there is space. `segments` are all of the log's."""

@@ -30,7 +30,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     view = log.view
     if offset >= view.log_end_offset:
         # As leader this broker may have noted an epoch without appending a record in it.
-        log.epochs_cut(log.leader_epochs.truncate_from_end(view.log_end_offset))
+        log.write_truncated_epochs(log.leader_epochs.truncate_from_end(view.log_end_offset))
         return False
     if view.base_offsets[0] > offset:
         truncate_fully_and_start_at(log, offset, now_ms)
@@ -47,7 +47,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     log_start_offset = min(end_offset, view.log_start_offset)
     log.set_view(kept, log_start_offset, end_offset)
     log.delete_segments(removed)
-    log.epochs_cut(log.leader_epochs.truncate_from_end(end_offset))
+    log.write_truncated_epochs(log.leader_epochs.truncate_from_end(end_offset))
     files.attempt(
         "cannot rebuild the producer state",
         lambda: rebuild_producer_state(log.producer_state, files.snapshots, kept, log_start_offset, end_offset, now_ms),
@@ -77,7 +77,7 @@ def truncate_fully_and_start_at(log: Log, offset: int, now_ms: int, log_start_of
     log.producer_state.clear(offset)
     log.set_view((segment,), start, offset)
     log.delete_segments(others)
-    log.epochs_cut(log.leader_epochs.clear())
+    log.write_truncated_epochs(log.leader_epochs.clear())
     log.files.attempt("cannot delete the producer snapshots", log.files.snapshots.delete_all)
     log.files.sync_directory()
     log.host.truncated(log.topic_partition)

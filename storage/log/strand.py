@@ -70,7 +70,7 @@ class Strand:
                 log = self.log
                 self._busy = True  # work that the append itself submits waits until it is done
                 with self._step:
-                    result = _run(log, log.append_unless_full, append)
+                    result = _run(log, log.append_unless_roll_needed, append)
                 budget.spent(started, budget.now())
                 if isinstance(result, PreparedAppend):
                     self._queue.appendleft((partial(_append_to_new_segment, result, append.now_ms), callback, False))

@@ -1,8 +1,9 @@
-"""Recovers one log after a crash: reads the segments past the recovery point in order and cuts the log at damage.
+"""Recovers one log after a crash: reads the unflushed segments in order and truncates the log at damage.
 
-Nothing past the recovery point is trusted unread. A producer snapshot from behind it may be an old file whose deletion
-the crash undid, so producers start from the last snapshot before it. Nothing is kept behind a cut, nor behind missing
-offsets, which appear when a segment's end did not reach the disk but the next segment did.
+The first segment read is the one that contains the recovery point; it is read from its beginning. A producer snapshot
+past the recovery point may be an old file whose deletion the crash undid, so producers start from the last snapshot
+before it. Segments behind a truncated segment are deleted. So are segments behind missing offsets, which appear when
+the end of a segment did not reach the disk but the next segment did.
 """
 
 from __future__ import annotations
@@ -126,10 +127,10 @@ def _end_of_what_is_whole(
     if not following:
         return ""
     base_offset = following[0].base_offset
-    if scan.cut_bytes:
-        return "what precedes it was cut"
+    if scan.truncated_bytes:
+        return "the segment before it was truncated"
     if base_offset < scan.next_offset:
-        return f"what precedes it ends at {scan.next_offset}"
+        return f"the segment before it ends at {scan.next_offset}"
     if base_offset > max(scan.next_offset, log_start_offset) and may_miss:
         return f"the offsets from {scan.next_offset} on are missing before it"
     return ""

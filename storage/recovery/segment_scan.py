@@ -26,21 +26,21 @@ class SegmentOverflowError(Exception):
 
 
 class SegmentScan(NamedTuple):
-    """`next_offset` follows the last valid batch; `cut_bytes` behind it were invalid.
+    """`next_offset` follows the last valid batch; `truncated_bytes` behind it were invalid.
 
     `has_gaps`: offsets are missing between the base offset and there, as after compaction.
     """
 
     next_offset: int
-    cut_bytes: int
+    truncated_bytes: int
     has_gaps: bool
 
 
 def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> SegmentScan:
     """Read `segment` from its beginning, and update `state` (the producers there) and `epochs` by its batches.
 
-    Indexes stay in memory if the disk has no space. A cut is synced, so that the cut bytes cannot reappear behind later
-    appends. Raises OSError, SegmentOverflowError.
+    Indexes stay in memory if the disk has no space. A truncation is synced, so that the removed bytes cannot reappear
+    behind later appends. Raises OSError, SegmentOverflowError.
     """
     segment.reset_indexes()
     largest = TimestampOffset(-1, segment.base_offset)
@@ -75,12 +75,12 @@ def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> Segm
     except (CorruptRecordError, InvalidRecordError) as error:
         reason = str(error)
     state.end_offset = max(state.end_offset, next_offset)
-    cut_bytes = segment.size_bytes - valid_bytes
-    if cut_bytes:
+    truncated_bytes = segment.size_bytes - valid_bytes
+    if truncated_bytes:
         logger.warning(
-            "%s: cutting %d bytes at the end of segment %d, at byte %d: %s",
+            "%s: truncating %d bytes at the end of segment %d, at byte %d: %s",
             state.topic_partition,
-            cut_bytes,
+            truncated_bytes,
             segment.base_offset,
             valid_bytes,
             reason,
@@ -91,7 +91,7 @@ def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> Segm
         segment.size_bytes = valid_bytes
     segment.set_max_timestamp(largest)
     segment.close_or_keep_in_memory()
-    return SegmentScan(next_offset, cut_bytes, has_gaps)
+    return SegmentScan(next_offset, truncated_bytes, has_gaps)
 
 
 def _check_rises(segment: Segment, position: int) -> None:

@@ -62,7 +62,7 @@ def test_incomplete_last_batch_is_cut_off_and_logged(
     with caplog.at_level(logging.WARNING):
         recovered = open_log(tmp_path, SMALL, CRASHED)
     assert records_from(recovered) == expected
-    assert f"cutting {cut} bytes" in caplog.text
+    assert f"truncating {cut} bytes" in caplog.text
     assert os.path.getsize(recovered.segments[-1].log_ref.path) == recovered.segments[-1].size_bytes
     assert append_as_leader(recovered, batch_of("next"), 0, NOW_MS).first_offset == 5
 

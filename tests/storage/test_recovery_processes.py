@@ -83,7 +83,7 @@ def test_child_processes_recover_the_same_as_inline_and_their_lines_are_logged(
         store = open_store(crashed)
     assert known(store) == expected
     assert "recovering in 2 processes" in caplog.text
-    assert caplog.text.count("topic-3: cutting") == 1
+    assert caplog.text.count("topic-3: truncating") == 1
     assert "recovered 5 logs" in caplog.text
     for tp in PARTITIONS:
         log = store.get(tp)

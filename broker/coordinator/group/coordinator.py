@@ -66,7 +66,7 @@ class GroupCoordinator:
         """
         if self.registry.begin_loading(partition, coordinator_epoch):
             return self._load(partition, coordinator_epoch)
-        logger.info("not loading __consumer_offsets-%d for epoch %d", partition, coordinator_epoch)
+        logger.info("not loading __consumer_offsets-%d in leader epoch %d", partition, coordinator_epoch)
         return _nothing_to_load()
 
     def unload_partition(self, partition: int, coordinator_epoch: int | None = None) -> None:
@@ -76,7 +76,7 @@ class GroupCoordinator:
         """
         groups = self.registry.release(partition, coordinator_epoch)
         if groups is None:
-            logger.info("not unloading __consumer_offsets-%d for old epoch %s", partition, coordinator_epoch)
+            logger.info("not unloading __consumer_offsets-%d for old leader epoch %s", partition, coordinator_epoch)
             return
         for group in groups:
             self._rebalances.mark_dead(group)
