@@ -1,4 +1,4 @@
-"""A test that is told to do more rounds may take longer; what lays out hundreds of states does it in memory."""
+"""Time limits and temporary directories for the crash tests."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The power goes, or the broker dies, at any moment of a compaction: no key loses its last value, and the log opens."""
+"""Tests a power cut or a kill at any moment of a compaction: no key loses its last value, and the log opens."""
 
 import shutil
 from pathlib import Path

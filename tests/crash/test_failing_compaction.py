@@ -1,4 +1,4 @@
-"""A disk fails, or is full, at any operation of a compaction: no key loses its last value, and a later one succeeds.
+"""Tests a disk that fails or is full in a compaction: no key loses its last value, and a later one succeeds.
 
 A failing disk goes offline alone, with its logs; a full one never does: the log is served meanwhile, whatever names its
 segments have, and is compacted when there is room.

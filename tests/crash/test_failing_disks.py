@@ -1,4 +1,4 @@
-"""A disk fails, or is full, at any operation of a busy run: nothing that was acknowledged is lost.
+"""Tests a disk that fails or is full at any operation of a busy run: no acknowledged record is lost.
 
 A failing one takes its log directory offline, with the logs in it, and nothing is asked of it any more; the other one
 serves. A full one refuses what needs room, serves reads, keeps its old checkpoints, and goes on when there is room.

@@ -1,4 +1,4 @@
-"""``kill -9`` of the broker while clients work: what was acknowledged is there once, in order, and stays changed.
+"""Tests ``kill -9`` of a broker while clients work: acknowledged records exist once and in order, changes persist.
 
 It is killed under load, while it starts (and so recovers), and while it stops cleanly, at random moments.
 

@@ -1,4 +1,4 @@
-"""``kill -9`` of a broker while a partition moves to another log directory: the move goes on, and nothing is lost."""
+"""Tests ``kill -9`` of a broker while a partition changes its log directory: the move continues, nothing is lost."""
 
 from pathlib import Path
 

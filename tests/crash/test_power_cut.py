@@ -1,4 +1,4 @@
-"""The power goes at any moment of a busy run: what was synced is there, what is there is valid, nothing else appears.
+"""Tests a power cut at any moment of a busy run: synced data survives, all data is valid, and nothing else appears.
 
 Every file operation of the run is written down (`support/disk_history.py`); for each point of that history the states
 that a cut may leave (`support/power_cut.py`) are laid out, opened, and held to what had been promised by then

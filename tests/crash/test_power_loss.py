@@ -1,4 +1,4 @@
-"""A power cut, as far as a kill and harmed files can stand for it: the broker recovers what was synced, and goes on.
+"""Tests a simulated power loss (a kill plus damaged files): the broker recovers the synced data and continues.
 
 scripts/test tests/crash/test_power_loss.py --kill-rounds 50 --kill-seed 7
 """

@@ -1,4 +1,4 @@
-"""Any read fails: at a start, in its recovery, while a store works. The disk goes offline alone, nothing is lost."""
+"""Tests failing reads at start, in recovery and at work: only that log directory goes offline, and no data is lost."""
 
 import shutil
 from collections.abc import Callable

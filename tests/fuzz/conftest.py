@@ -1,4 +1,4 @@
-"""A test that is told to send more frames may take longer."""
+"""Gives fuzz tests more time when they are told to send more frames."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Any sequence of produces, fetches, deletions, commits, stops and kills, held against lists of values."""
+"""Compares a broker with lists of values through random produces, fetches, deletions, commits, stops and kills."""
 
 import time
 from functools import partial

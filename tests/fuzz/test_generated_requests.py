@@ -1,4 +1,4 @@
-"""Whatever a request says within its type, a running broker answers it as declared, and with no error of its own."""
+"""Tests that a running broker responds as declared, and without internal error, to any request of valid types."""
 
 import logging
 import socket

@@ -1,4 +1,4 @@
-"""A running broker and frames that no client would send: each is answered as declared, or its connection is closed.
+"""Tests that a running broker gives a declared response to malformed frames, or closes their connection.
 
 Frames are requests by grammar, damaged golden frames, and noise; those that reached branches of the broker's code which
 none had reached before are kept and changed further.

@@ -1,4 +1,4 @@
-"""Behaviour that the fuzzers' oracle reports, and behaviour that it accepts."""
+"""Tests which behaviour the fuzzers' oracle reports and which it accepts."""
 
 import pytest
 from pybroker.protocol.apis import ApiKey

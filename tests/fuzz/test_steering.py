@@ -1,4 +1,4 @@
-"""A frame that reached what none had reached before is kept, and frames are made of it from then on."""
+"""Tests that the fuzzer keeps frames that reach new branches, and mutates them from then on."""
 
 import asyncio
 from collections.abc import Iterator

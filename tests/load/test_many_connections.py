@@ -1,4 +1,4 @@
-"""A thousand connections at once, two hundred of them at work, with stock clients among them.
+"""Tests a broker with a thousand connections, of which two hundred are active, and with stock clients among them.
 
 Asserts counts and states; latencies are printed in the summary, and judged by ``scripts/bench``.
 """

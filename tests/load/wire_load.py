@@ -1,4 +1,4 @@
-"""The load of the load tests, a process of its own: ``wire_load.py SERVERS CONNECTIONS SECONDS`` prints JSON.
+"""Produces the load of the load tests in its own process: ``wire_load.py SERVERS CONNECTIONS SECONDS`` prints JSON.
 
 200 of the connections work: 100 produce, five to each of 20 partitions; 100 consume, five from each. The others have
 sent a client's first requests, and stay idle. Producers follow a schedule, so a slow response delays no other message,

@@ -1,4 +1,4 @@
-"""``scripts/simulate``: run seeds, say what failed and how, and what each fault came to."""
+"""Implements ``scripts/simulate``: runs seeds, then prints the failures and the effects of each fault."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""Campaigns of many seeds: how seeds are selected, and how failures are reported by number."""
+"""Tests of campaigns of many seeds: selection of seeds, failures, totals and measured costs."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Each checker sees what it is there for: small histories in which exactly one thing is wrong."""
+"""Tests that each checker reports its violation, by small histories in which exactly one thing is wrong."""
 
 import json
 from collections.abc import Callable

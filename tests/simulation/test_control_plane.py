@@ -1,4 +1,4 @@
-"""``control.plane.listener.name``: the controller's orders come by a listener of their own, and by no other."""
+"""Tests that the controller's requests arrive only by the listener of ``control.plane.listener.name``."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator

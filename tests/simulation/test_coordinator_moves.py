@@ -1,4 +1,4 @@
-"""Groups and their offsets while coordinators are moved, on top of everything else that goes wrong."""
+"""Tests of groups and their offsets while coordinators move and other faults happen."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Simulated files: the suite of the real ones, what a crash takes, and faults."""
+"""Tests of simulated files: the suite of real files, the effects of a crash, and disk faults."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Each fault comes about, somebody runs into it, and it changes something; else it would prove nothing."""
+"""Tests that each fault happens, is met by some operation, and changes something."""
 
 import pytest
 from simulation.machines.cluster_shape import ClusterShape

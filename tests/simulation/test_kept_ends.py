@@ -1,4 +1,4 @@
-"""Up to where a crash leaves logs whole."""
+"""Tests of the offset up to which a log is complete after a crash."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Whole clusters in which a preferred leader has been away: whether it leads again is a matter of settings."""
+"""Tests when a preferred leader leads again after a restart, under each setting of leader balancing."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""The checkers see the classic mistakes: each makes one of 200 seeds fail, and that seed passes without it."""
+"""Tests that the checkers notice classic mistakes: each makes one of 200 seeds fail that passes without it."""
 
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Connections in memory: bytes arrive in order, later, or not; and both ends learn what they would learn by TCP."""
+"""Tests of connections in memory: bytes arrive in order, late or never, and both ends see the errors of TCP."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The replica checker notices every broken invariant of a partition's replicas."""
+"""Tests that the replica checker notices every broken invariant of a partition's replicas."""
 
 from collections.abc import Iterator
 from pathlib import Path

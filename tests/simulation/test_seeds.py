@@ -1,4 +1,4 @@
-"""Fixed seeds, one by one; and that a seed is the same run whatever Python does about hashes."""
+"""Tests that fixed seeds pass, and that a seed gives the same run whatever the hash seed of Python."""
 
 import os
 import subprocess

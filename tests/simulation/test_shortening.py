@@ -1,4 +1,4 @@
-"""A seed that fails is the same run once more, to the last line; what is printed is short, and about what is wrong."""
+"""Tests that a failing seed is repeated exactly, and that its report is short and about the violation."""
 
 import re
 from collections.abc import Callable

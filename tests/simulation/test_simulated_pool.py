@@ -1,4 +1,4 @@
-"""Workers of a simulated machine: what they take their time for, and when that is over."""
+"""Tests of the workers of a simulated machine: the time that their work takes, and its completion."""
 
 import asyncio
 from random import Random

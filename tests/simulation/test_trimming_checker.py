@@ -1,4 +1,4 @@
-"""Old records go as the settings of their topic say, and no others."""
+"""Tests that the trimming checker allows only deletions that a client asked for or the topic's settings permit."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The loop of virtual time: what runs on it runs as on any other, only that nobody waits."""
+"""Tests of the event loop of virtual time: it runs code as any other loop, but never waits."""
 
 import asyncio
 from collections.abc import Iterator

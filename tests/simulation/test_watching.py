@@ -1,5 +1,4 @@
-"""The checkers look after every turn of the loop, at the brokers on whose machines something ran: nothing else changes
-what they hold."""
+"""Tests that the checkers find all violations although they check only brokers whose machines ran something."""
 
 from pybroker.replication.partition.hosted_partition import HostedPartition
 from simulation.machines.cluster_shape import ClusterShape

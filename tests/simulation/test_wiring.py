@@ -1,4 +1,4 @@
-"""A simulated broker is wired by the code that wires a real one; it differs in what `Environment` names, in no more."""
+"""Tests that a simulated broker is built by production code and differs only in the fields of `Environment`."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Log records that keep nothing alive."""
+"""Makes log records that keep no objects alive."""
 
 import logging
 from typing import Any

@@ -1,4 +1,4 @@
-"""Log records of a test keep no objects open until its end."""
+"""Tests that log records of a test keep no objects open until its end."""
 
 import gc
 import logging

@@ -1,6 +1,4 @@
-"""Tests of a Kafka and a pybroker whose logs have diverged: each follows the other again, by leader epochs or from the
-log start.
-"""
+"""Tests that a Kafka and a pybroker with diverged logs truncate and follow each other again."""
 
 from collections.abc import Iterator
 from pathlib import Path

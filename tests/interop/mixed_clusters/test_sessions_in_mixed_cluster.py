@@ -1,5 +1,4 @@
-"""Tests of a pybroker as controller of two Apache Kafkas under load: a Kafka's session expires, then the controller
-dies.
+"""Tests a pybroker as controller of two Apache Kafkas under load: a session expires, then the controller dies.
 
 Only that Kafka has a session short enough to expire. The controller's session is ended by its guard when its process
 dies.

@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete."""
+"""Scenarios of OffsetCommit, OffsetFetch and OffsetDelete."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Responses as JSON values, so that those of two brokers can be compared.
+"""Converts responses to JSON values, so that those of two brokers can be compared.
 
 Values that may differ are replaced by names, numbered by first appearance. So the comparison still sees *which* member
 leads, and whether two ids are the same.

@@ -1,4 +1,4 @@
-"""The committed batches of a partition, as far as they are known, and the batches in a log."""
+"""Keeps the known committed batches of a partition, and compares them with the batches in a log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

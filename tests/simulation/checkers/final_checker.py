@@ -1,4 +1,4 @@
-"""Checks at the end of a run, class by class: what was promised to each producer and consumer must have been kept.
+"""Checks the guarantees given to each producer and consumer at the end of a run, class by class.
 
 What may be lost, by what happened to its partition since (see `tree_checker.Excuse`), is counted.
 """

@@ -1,4 +1,4 @@
-"""Checks every change of the cluster's metadata, as it is made: who is elected, by whom, and under which epochs.
+"""Checks every change of the cluster's metadata when it is made: leaders, ISRs, controllers and epochs.
 
 It also keeps account of what excuses a lost record: unclean elections, and members of an ISR that lost unsynced bytes
 in a crash and were elected before they were out of the ISR or had caught up again (KIP-966).

@@ -1,4 +1,4 @@
-"""Checks which old records go: a log may begin where a client deleted records, or where its topic's settings allow.
+"""Checks that old records are deleted only where a client asked for it or the topic's settings allow it.
 
 By size, whole segments go as long as `retention.bytes` are left; by time, segments whose records are all older than
 `retention.ms` by that broker's clock. A replica may begin where another one does by right; a new one, nowhere else. Of

@@ -1,4 +1,4 @@
-"""Administration by Kafka's requests: topics made, grown, moved, deleted, leaders elected, settings changed."""
+"""Administration by Kafka's requests: creates, grows, moves and deletes topics, elects leaders, changes settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

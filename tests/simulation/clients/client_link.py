@@ -1,4 +1,4 @@
-"""A client's connection to one broker: requests go out as they come, answers come in the same order."""
+"""A client's connection to one broker: it pipelines requests, and matches responses to them in order."""
 
 import asyncio
 from collections import deque

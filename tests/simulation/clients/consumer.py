@@ -1,4 +1,4 @@
-"""A consumer of some partitions, from their begin on: what it reads must be what everybody reads, for ever.
+"""A consumer of some partitions that checks that all reads of an offset return the same record.
 
 It does as Java's: it reads from the follower that the leader names for its rack (KIP-392); when there is a new leader
 epoch it asks whether the log still reaches to where it is (KIP-320); with read_committed it leaves out what the answers

@@ -1,4 +1,4 @@
-"""Coordinators of groups that are moved while everything else goes wrong, too, and clients that rely on them.
+"""Moves group coordinators between brokers during other faults, and provides clients that depend on them.
 
 `Moves` is an administrator who has the partitions of ``__consumer_offsets`` led and kept by others, again and again.
 An `OffsetKeeper` commits offsets that rise, without being a member of a group: between two moves it commits often.

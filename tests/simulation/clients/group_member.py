@@ -1,4 +1,4 @@
-"""A member of a consumer group: joins, syncs, heartbeats, and commits what rises; what was committed must stay.
+"""A member of a consumer group: joins, syncs, heartbeats, and checks that committed offsets are never lost.
 
 The leader of a generation gives every member its turn of the partitions. Instead of reading, a member counts: what is
 committed for a partition is one more each time, so an offset that falls back is one that was forgotten.

@@ -1,4 +1,4 @@
-"""A producer: sends batches with a given guarantee, tries again as Java's does, and notes what became of each."""
+"""A producer that sends batches with a given guarantee, retries like Kafka's Java client, and records outcomes."""
 
 import asyncio
 from bisect import insort

@@ -1,4 +1,4 @@
-"""Transactions: a producer's, and their coordinator's, as a broker of Apache Kafka in the same cluster would be one.
+"""A transactional producer and its coordinator, which stands in for an Apache Kafka broker in the same cluster.
 
 Records go to several partitions; then the end is decided, and markers are written (WriteTxnMarkers) until every leader
 has taken them. What may have been sent without having heard is aborted under the next producer epoch, which fences

@@ -1,4 +1,4 @@
-"""How the brokers of a simulated cluster are set up: what some clusters in production have, and others have not."""
+"""The settings of the brokers of a simulated cluster that differ between production clusters."""
 
 from dataclasses import dataclass
 from random import Random

@@ -1,4 +1,4 @@
-"""A disk in memory that knows what of it is safe: bytes once their file is synced, names once their directory is.
+"""A disk in memory that tracks which bytes and names are synced, and drops others in a simulated crash.
 
 What a crash leaves follows `support/power_cut.py`: of what was not synced any part may be there, the last write of a
 file torn, names only in the order in which they came about. What is there after the crash is on the disk, and safe.

@@ -1,4 +1,4 @@
-"""Walks the objects a broker holds, through all objects of our own code, down to foreign ones."""
+"""Walks all objects that a broker refers to, through pybroker's own objects, down to foreign ones."""
 
 import types
 from collections import deque

@@ -1,4 +1,4 @@
-"""A client's connection to the model of ZooKeeper: what is under way keeps its order, and may never arrive."""
+"""A client's connection to the model of ZooKeeper: messages in flight keep their order, and may never arrive."""
 
 import asyncio
 from collections import deque

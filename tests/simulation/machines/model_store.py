@@ -1,4 +1,4 @@
-"""A session on the model of ZooKeeper: what a broker holds of it."""
+"""A session on the model of ZooKeeper: the `MetadataStore` of one simulated broker."""
 
 import asyncio
 from asyncio import Future

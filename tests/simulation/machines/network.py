@@ -1,4 +1,4 @@
-"""Machines and the network between them, in memory: connections in virtual time, and what goes wrong with them.
+"""Machines and the network between them, in memory: connections in virtual time, and network faults.
 
 A machine (host) has a name and an address; brokers and clients are machines. What is written at one end of a
 connection arrives at the other later, in order; how long that takes differs, so that what was sent on two of them may

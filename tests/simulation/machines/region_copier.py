@@ -1,4 +1,4 @@
-"""Regions of files to a transport in virtual time: they are read when they are sent."""
+"""Sends regions of files to a transport in virtual time; reads each region only when it is sent."""
 
 import asyncio
 from collections.abc import Callable

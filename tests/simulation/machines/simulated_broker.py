@@ -1,4 +1,4 @@
-"""A broker on a machine in memory: started by `broker/server.py`, as in production; crashed, stopped, started again.
+"""A broker on a machine in memory: `broker/server.py` starts it as in production; it can crash, stop and restart.
 
 What it is given instead of the real world is all in `environment`: the loop it runs on is the rest.
 """

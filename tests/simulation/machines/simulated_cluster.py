@@ -1,4 +1,4 @@
-"""A cluster in one process: brokers, the model of ZooKeeper, machines for clients, and what watches over them."""
+"""A cluster in one process: brokers, the model of ZooKeeper, machines for clients, and the checkers."""
 
 import asyncio
 import json

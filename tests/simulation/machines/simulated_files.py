@@ -1,4 +1,4 @@
-"""`storage.files` on a `Disk` in memory: the same calls, the same errors, and the disk's faults.
+"""Implements `storage.files` on a `Disk` in memory: the same calls and errors, plus the disk's faults.
 
 One `SimulatedFiles` is the file system as one run of a broker sees it; after a crash the next run gets another one, on
 the same disk, and the old one does nothing any more.

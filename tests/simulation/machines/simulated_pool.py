@@ -1,4 +1,4 @@
-"""Where threads and child processes would be: their work is done in events of the loop, a little later."""
+"""Replaces threads and child processes by events of the loop, which do the work a little later in virtual time."""
 
 from asyncio import TimerHandle
 from collections import deque

@@ -1,4 +1,4 @@
-"""The two ends of a connection in virtual time, and the pipes between them: asyncio's transports, without sockets.
+"""The two ends of a connection in virtual time, and the pipes between them: asyncio's transports without sockets.
 
 A pipe carries one way. What is on its way or lies unread at the other end fills its window; what has no room there
 waits in the transport's write buffer, and the protocol is told to pause. Protocols are called on the machine (in the

@@ -1,4 +1,4 @@
-"""An event loop of virtual time: it never waits, but goes on to the next timer when nothing is ready.
+"""An event loop of virtual time: it never waits, but advances to the next timer when no callback is ready.
 
 What runs, and in which order, depends on nothing but what was scheduled: a run of the same program is the same run.
 The base class does the work (tasks, handles, the heap of timers); this one tells the time and makes the connections,

@@ -1,4 +1,4 @@
-"""Once all has healed: each partition takes a record, with acks=all and by sequence, and shows it to a reader."""
+"""Checks that each partition of a healed cluster accepts a record, with acks=all and by sequence, and serves it."""
 
 import asyncio
 

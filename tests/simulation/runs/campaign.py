@@ -1,4 +1,4 @@
-"""Many seeds, in several processes, and what they came to.
+"""Runs many seeds in several processes and adds up their results.
 
 By every tenth seed its cluster is run once more, with one fault alone: where as much goes wrong at a time as in a
 seed's own run, nobody can say which fault it was that changed something.

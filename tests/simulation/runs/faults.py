@@ -1,4 +1,4 @@
-"""The faults of a run: which, when, where and for how long, all from one seed.
+"""The faults of a run: their kind, time, machines and duration, all chosen by one seed.
 
 Each is undone after a while; at the end everything is. Per fault it is counted how often it was brought about
 ("fired"), how often somebody ran into it ("met": a message that could not go that way, a write that found no room), and

@@ -1,4 +1,4 @@
-"""Deliberate mistakes of a log with producers, old records and its end; switches as in `mistakes.py`."""
+"""Deliberate mistakes in logs as switches: in producer state, deletion of old records and recovery."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The classic mistakes of replication, as switches: a simulation whose checkers do not see them proves nothing."""
+"""Classic mistakes of replication as switches, which prove that the checkers of a simulation notice them."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

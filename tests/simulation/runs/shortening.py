@@ -1,4 +1,4 @@
-"""A run that failed, once more: the same, then with as little as still makes it fail; and what to read of that."""
+"""Repeats a failed run, reduces its faults to those needed for the failure, and selects the lines worth reading."""
 
 from collections.abc import Iterator
 from dataclasses import replace

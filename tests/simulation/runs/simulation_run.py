@@ -1,4 +1,4 @@
-"""One run: a cluster, clients and faults, all from one seed; then quiet time, in which it must heal; then checks."""
+"""Runs one seed: a cluster with clients and faults, then a quiet time in which it must heal, then the final checks."""
 
 import asyncio
 import logging

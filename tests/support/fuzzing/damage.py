@@ -1,4 +1,4 @@
-"""Bytes with something wrong, for whoever has to read them."""
+"""Damages bytes at random, for tests of decoders."""
 
 from random import Random
 

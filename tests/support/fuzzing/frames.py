@@ -1,4 +1,4 @@
-"""Frames of requests: taken apart as the broker does it, put together, and kept from what a test cannot afford."""
+"""Parses frames of requests as the broker does, builds them, and limits those that a test cannot afford."""
 
 from dataclasses import dataclass
 from typing import Any

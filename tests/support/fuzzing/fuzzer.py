@@ -1,4 +1,4 @@
-"""Sends mutants to a running broker over many connections, judges what comes back, and keeps what it should not."""
+"""Sends mutants to a running broker over many connections, judges the responses, and keeps faulty frames."""
 
 import asyncio
 import base64

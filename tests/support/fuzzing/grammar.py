@@ -1,4 +1,4 @@
-"""Requests that mean something to a broker: every field by its declared type, and by what its name stands for."""
+"""Generates meaningful requests: every field by its declared type and by the meaning of its name."""
 
 import time
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Frames for a broker: meaningful requests, damaged ones, and bytes that mean nothing."""
+"""Generates frames for a broker: meaningful requests, damaged ones, and random bytes."""
 
 import struct
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""``python -m support.fuzzing.traced_broker MAP ...``: pybroker with a tracer that tells which branches requests reach.
+"""Runs pybroker under a tracer of branches: ``python -m support.fuzzing.traced_broker MAP ...``.
 
 What follows ``MAP`` (a `BranchMap`'s file) goes to pybroker. A branch is a step from one line of a function to another.
 Traced are the folders below on the event loop's thread; the codec is traced in the code it compiles.

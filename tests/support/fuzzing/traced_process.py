@@ -1,4 +1,4 @@
-"""A broker process under the tracer, set up so that a million strange requests neither wait nor fill the disk."""
+"""A broker process under the tracer, with settings that keep a million strange requests fast and small on disk."""
 
 import sys
 from collections.abc import Iterator

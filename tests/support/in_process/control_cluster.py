@@ -1,5 +1,4 @@
-"""Several controllers on one tree: each broker's part in the metadata over a session of its own with a ZooKeeper in
-memory, and brokers that write down what they are told."""
+"""Several controllers on one ZooKeeper in memory, each with its session, and brokers that record requests."""
 
 import asyncio
 from collections.abc import Callable, Mapping

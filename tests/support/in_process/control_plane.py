@@ -1,4 +1,4 @@
-"""A controller over a real tree, and brokers that write down what it tells them."""
+"""A controller over a real tree, with brokers that record the requests they receive."""
 
 import asyncio
 from collections.abc import Callable, Mapping

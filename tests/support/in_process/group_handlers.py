@@ -1,4 +1,4 @@
-"""A coordinator that owns all partitions, over a topic in memory, and calls of handlers as if from the wire."""
+"""A coordinator that owns all partitions of a topic in memory, and calls of its handlers as if from the wire."""
 
 from collections.abc import Awaitable, Callable
 from itertools import count

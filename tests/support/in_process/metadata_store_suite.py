@@ -1,6 +1,7 @@
-"""The tests that every `MetadataStore` must pass. A store is put under these tests by a subclass of
-`MetadataStoreSuite` in a test file, which gives the fixture ``stores``: how to open sessions on one tree, and to end
-them.
+"""The tests that every `MetadataStore` must pass.
+
+A test file subclasses `MetadataStoreSuite` and provides the fixture ``stores``, which opens sessions on one tree and
+ends them.
 
 Nothing here knows how a store keeps its tree; sessions follow one another, since a store may allow but one at a time.
 """

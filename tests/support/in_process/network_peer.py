@@ -1,4 +1,4 @@
-"""Both ends of the network layer for tests: a handler that does as it is told, and a client that speaks frames."""
+"""Both ends of the network layer for tests: a handler controlled by the test, and a client that sends frames."""
 
 import asyncio
 import contextlib

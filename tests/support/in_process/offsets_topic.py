@@ -1,4 +1,4 @@
-"""A `__consumer_offsets` in memory, for calls and for awaiting, that writes at once, later or not at all."""
+"""A `__consumer_offsets` in memory, called synchronously or awaited, whose writes happen at once, later or never."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

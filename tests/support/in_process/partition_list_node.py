@@ -1,4 +1,4 @@
-"""The data of nodes that name partitions, as other brokers and old tools write them."""
+"""Builds the data of tree nodes that list partitions, as other brokers and old tools write them."""
 
 import json
 from collections.abc import Iterable

@@ -1,5 +1,8 @@
-"""Several brokers' partitions in one process, each fetching from the others through the handlers and the codec of the
-broker: all of a follower's way but the sockets. The test is the controller, and says when a follower fetches."""
+"""Partitions of several brokers in one process that fetch from each other without sockets.
+
+Requests pass through the handlers and the codec of the broker. The test is the controller and decides when a
+follower fetches.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

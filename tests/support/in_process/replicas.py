@@ -1,4 +1,4 @@
-"""Partitions with real logs in a temporary directory, everything on the calling thread; and requests to them."""
+"""Partitions with real logs in a temporary directory on the calling thread, and requests to them."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping

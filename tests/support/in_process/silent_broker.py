@@ -1,4 +1,4 @@
-"""A broker of a cluster that says nothing."""
+"""A registered broker that accepts connections but never responds."""
 
 import asyncio
 from contextlib import suppress

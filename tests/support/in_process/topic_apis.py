@@ -1,4 +1,4 @@
-"""A broker's topic APIs over a real controller, with a partition set that does as it is told."""
+"""The topic APIs of a broker over a real controller, with a partition set controlled by the test."""
 
 from pathlib import Path
 from random import Random

@@ -1,4 +1,4 @@
-"""A coordinator of transactions that answers questions when a test says so."""
+"""A transaction coordinator that responds when a test tells it to."""
 
 from collections.abc import Callable
 

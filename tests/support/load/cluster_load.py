@@ -1,5 +1,6 @@
-"""Clients of a failing cluster in addition to those of `crash_load`: kafka-python's, and one that changes topics. Each
-records what was acknowledged.
+"""Clients of a failing cluster that record what was acknowledged: kafka-python's, and one that changes topics.
+
+They come in addition to the clients of `crash_load`.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Pairs of faults that may overlap, and which of them begins and ends first.
+"""Pairs of faults that may overlap, with the order in which they begin and end.
 
 No pair may lose a record: processes die but machines live, so a broker keeps what it has written, and some ISR member
 has every acknowledged record. Only data that a fault removes is gone.

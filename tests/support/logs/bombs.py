@@ -1,4 +1,4 @@
-"""Batches that unpack to far more than they are: a few bytes for each 128 KiB, or thereabouts."""
+"""Batches that decompress to far more than their size: a few bytes for each 128 KiB."""
 
 import struct
 import time

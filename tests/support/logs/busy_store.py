@@ -1,4 +1,4 @@
-"""A log store at work on a recorded disk, and at each step what it has promised to still be there after a power cut.
+"""A log store at work on a recorded disk, with the data that must survive a power cut after each step.
 
 Every record's value is used once, so a record says where and behind which other it was appended.
 """

@@ -1,4 +1,4 @@
-"""A store whose logs are compacted in this process, its cleaner's steps one by one."""
+"""A store whose logs are compacted in this process, one cleaner step at a time."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

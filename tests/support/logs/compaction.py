@@ -1,4 +1,4 @@
-"""Compaction of a single log, in this process, and what is in a log afterwards."""
+"""Compacts a single log in this process and reads its contents afterwards."""
 
 import pickle
 from collections.abc import Callable

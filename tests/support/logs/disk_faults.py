@@ -1,4 +1,4 @@
-"""Disks that fail, or are full, from an operation of a number on: what a `DiskHistory` asks before each."""
+"""Disks that fail or are full from the n-th operation on; a `DiskHistory` asks them before each operation."""
 
 import errno
 from collections.abc import Callable

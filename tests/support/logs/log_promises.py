@@ -1,4 +1,4 @@
-"""Whether a store that was opened again after a power cut keeps what was promised, and holds nothing else."""
+"""Checks that a store reopened after a power cut has all promised data and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pybroker log`` as a person runs it, in this process; and data directories to run it on."""
+"""Runs ``pybroker log`` in this process, and makes data directories for it."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""A store over three log directories, with a log that is moved between them step by step."""
+"""A store over three log directories, with a log that moves between them step by step."""
 
 import os
 import uuid

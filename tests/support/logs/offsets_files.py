@@ -1,4 +1,4 @@
-"""``__consumer_offsets`` as it stands in a log directory: what a broker wrote there, and records to find there."""
+"""Reads and writes ``__consumer_offsets`` in a log directory."""
 
 from pathlib import Path
 

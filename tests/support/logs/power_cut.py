@@ -1,4 +1,4 @@
-"""Models what a power cut may leave of a history of file operations.
+"""Models the states of a disk that a power cut may leave of a history of file operations.
 
 The model is what ext4 and XFS promise. Bytes and sizes of a file are durable when the file was synced, names when their
 directory was; what was not synced may be there or not, a write in part. A rename is there or not, never half.

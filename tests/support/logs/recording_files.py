@@ -1,4 +1,4 @@
-"""A file system that notes what the system is asked to do, in order."""
+"""A file system that records the calls to the operating system in order."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Logs in a temporary directory, batches to put in, and what is in them."""
+"""Logs in a temporary directory, batches to append, and readers of their contents."""
 
 import shutil
 from collections.abc import Iterator

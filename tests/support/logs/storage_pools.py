@@ -1,4 +1,4 @@
-"""Pools without threads, for tests that say what runs when."""
+"""Pools without threads, for tests that decide which job runs when."""
 
 from collections.abc import Callable
 from typing import Any

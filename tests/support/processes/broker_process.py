@@ -1,4 +1,4 @@
-"""A real broker process, started like by a user."""
+"""A real broker process, started as a user starts it."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Example figures of the job `report`, with everything that is hard to draw."""
+"""Example figures of the job `report`, which include all values that are hard to draw."""
 
 from __future__ import annotations
 

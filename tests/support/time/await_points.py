@@ -1,4 +1,4 @@
-"""The moments at which coroutines wait: what is done at each of them in its turn finds what chance seldom does."""
+"""Runs an action at the n-th suspension of tasks; trying every n finds races that chance seldom hits."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator

@@ -1,4 +1,4 @@
-"""How often others come to their turn while something goes on."""
+"""Counts how often other tasks run while an operation is in progress."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,5 +1,6 @@
-"""Waits, by polling, for an effect of another process that sends no event, and fails with its name. Attempts are
-counted, not seconds: on a busy machine both attempts and the effect take longer.
+"""Polls for an effect of another process that sends no event, and fails with the name of the missing effect.
+
+Attempts are counted instead of seconds, because on a busy machine both attempts and the effect take longer.
 """
 
 import threading

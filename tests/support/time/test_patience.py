@@ -1,4 +1,4 @@
-"""Polling succeeds at the last attempt, or fails with the name of the missing effect."""
+"""Tests that polling succeeds at the last attempt, or fails with the name of the missing effect."""
 
 import pytest
 from support.time.patience import await_answer, await_that

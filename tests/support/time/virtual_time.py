@@ -1,4 +1,4 @@
-"""Clocks and timers in virtual time, as the group coordinator wants them: nothing runs but what `advance` makes due."""
+"""Clocks and timers in virtual time for the group coordinator: only `advance` runs timers that are due."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush

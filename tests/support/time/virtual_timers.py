@@ -1,4 +1,4 @@
-"""A loop's clock and timers in virtual time: nothing runs but what `advance` makes due."""
+"""A loop's clock and timers in virtual time: `advance` runs the timers that are due, and nothing else runs."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
