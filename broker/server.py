@@ -34,7 +34,7 @@ from ..controller.tree.znodes import BrokerInfo, ZnodeDecodeError
 from ..replication.partition.isr import PendingIsr
 from ..replication.partition.partition import Partition
 from ..replication.partition_set import PartitionSet
-from ..replication.run_in_pool import Offload
+from ..replication.run_in_pool import RunInPool
 from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import StateChanges
 from ..storage.files.files import DirectoryLockedError
@@ -104,7 +104,7 @@ class BrokerServer:
     _pool: ClosablePool
     _background: ClosablePool
     _logs: LogStore
-    _offload: Offload
+    _run_in_pool: RunInPool
     _store: MetadataStore
     _settings: LiveSettings
     _metadata: MetadataPlane
@@ -211,7 +211,7 @@ class BrokerServer:
         environment, add = self._environment, self._parts.add
         add(environment.files.close_all, environment.files.close_all)
         self._pool = self._start_pool(self.config.int("num.io.threads"), "pybroker-io")
-        self._offload = Offload(self._pool)
+        self._run_in_pool = RunInPool(self._pool)
         self._logs = LogStore(
             self.config,
             environment.files,
@@ -247,7 +247,7 @@ class BrokerServer:
             raise lost_store(path, "empty", cluster, config)
         stored_id = stored.broker_id if stored is not None else None
         identity = await resolve_identity(self._store, config, stored_id, environment.random)
-        self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._offload)
+        self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
         self._pool.resize(config.int("num.io.threads"))
         self._logs.update_config(config)
@@ -272,9 +272,9 @@ class BrokerServer:
     async def _load_logs(self) -> None:
         identity = self._metadata.identity
         self._logs.claim(identity.broker_id, identity.cluster_id)
-        await self._offload(self._logs.load)  # recovery may take long, and signals must be handled meanwhile
+        await self._run_in_pool(self._logs.load)  # recovery may take long, and signals must be handled meanwhile
         # The logs are recovered, so closing them writes the clean-shutdown marker even if the start fails later.
-        self._parts.add(lambda: self._offload(self._logs.close))
+        self._parts.add(lambda: self._run_in_pool(self._logs.close))
 
     def _build_replication(self) -> None:
         config, cache, dynamic = self.config, MetadataCache(), self._settings.dynamic
@@ -283,8 +283,8 @@ class BrokerServer:
         self._partitions = PartitionSet(
             self._loop,
             is_known=lambda partition: cache.has_partition(partition.topic, partition.partition),
-            offload=self._offload,
-            offload_long=Offload(self._pool, is_long=True),
+            run_in_pool=self._run_in_pool,
+            run_long_in_pool=RunInPool(self._pool, is_long=True),
             propose_isr=None if config.uses_embedded_store else self._propose_isr,
             broken=self._fail,
             gather_max_ms=config.int("pybroker.fetch.gather.max.ms"),
@@ -302,7 +302,7 @@ class BrokerServer:
             topic_settings=lambda topic: TopicConfig.in_force(dynamic.config, self._overrides(topic)),
             is_alive=cache.is_alive,
             replica_lag_time_max_ms=config.int("replica.lag.time.max.ms"),
-            offload=Offload(self._pool, is_long=True),
+            run_in_pool=RunInPool(self._pool, is_long=True),
             fetchers=self._links.fetchers if self._links is not None else None,
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
@@ -363,7 +363,7 @@ class BrokerServer:
             clock_ms=environment.clock_ms,
             stopwatch_s=environment.stopwatch_s,
             work_time_s=environment.work_time_s,
-            run_in_worker=self._offload,
+            run_in_worker=self._run_in_pool,
             new_sender=environment.new_sender,
             paced_by=environment.paced_by,
         )
@@ -390,7 +390,7 @@ class BrokerServer:
             transaction_checks=None if self._links is None else self._links.transactions,
             addresses=self._addresses,
             waiters=self._waiters,
-            offload=Offload(self._pool, is_long=True),
+            run_in_pool=RunInPool(self._pool, is_long=True),
             random=self._environment.random,
             orders=self._orders,
         )

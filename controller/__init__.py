@@ -1,0 +1,1 @@
+"""The controller and the metadata tree: elections, topics, ISRs. Imports only `protocol/`, `config/`, `base/`."""

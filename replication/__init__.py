@@ -1,0 +1,1 @@
+"""Replication: partition roles, ISRs, followers, parked fetches. Imports only `storage/`, `protocol/`, `base/`."""

@@ -64,10 +64,10 @@ class PartitionSet:
     """``is_known`` tells whether the cluster has a partition, which decides between NOT_LEADER_OR_FOLLOWER and
     UNKNOWN_TOPIC_OR_PARTITION.
 
-    ``offload`` runs a function in the worker pool, ``offload_long`` one that may take long. ``propose_isr`` sends a
-    change of the ISR to the controller; without it (one broker) only LeaderAndIsr changes ISRs. ``broken`` is called
-    with broken invariants. ``gather_max_ms``: how long records for many consumers of a partition gather before they are
-    sent.
+    ``run_in_pool`` runs a function in the worker pool, ``run_long_in_pool`` one that may take long. ``propose_isr``
+    sends a change of the ISR to the controller; without it (one broker) only LeaderAndIsr changes ISRs. ``broken`` is
+    called with broken invariants. ``gather_max_ms``: how long records for many consumers of a partition gather before
+    they are sent.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class PartitionSet:
         loop: asyncio.AbstractEventLoop,
         *,
         is_known: Callable[[TopicPartition], bool],
-        offload: Callable[[Callable[[], Any]], Awaitable[Any]],
-        offload_long: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
+        run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]],
+        run_long_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
         propose_isr: Callable[[Partition, PendingIsr], None] | None = None,
         broken: Callable[[Exception], None] = lambda error: None,
         gather_max_ms: int = DEFAULT_GATHER_MAX_MS,
     ) -> None:
         self._loop = loop
         self._is_known = is_known
-        self._offload = offload
-        self._offload_long = offload_long or offload
+        self._run_in_pool = run_in_pool
+        self._run_long_in_pool = run_long_in_pool or run_in_pool
         self._propose_isr = propose_isr
         self._broken = broken
         self._hosted: dict[TopicPartition, HostedPartition] = {}
@@ -96,7 +96,7 @@ class PartitionSet:
             self._hosted,
             self.wakeups,
             absence=self._absence,
-            offload=offload,
+            run_in_pool=run_in_pool,
             propose_isr=propose_isr,
             monotonic_ms=self.monotonic_ms,
             throttle=self.throttle,
@@ -303,7 +303,7 @@ class PartitionSet:
         offset = 0
         while (offset := max(offset, log.log_start_offset)) < log.log_end_offset:
             whole: memoryview | None
-            whole, offset = await self._offload(partial(_read_whole_batches, log, offset, max_bytes))
+            whole, offset = await self._run_in_pool(partial(_read_whole_batches, log, offset, max_bytes))
             if whole is None:
                 break  # the rest was compacted away
             yield whole
@@ -325,7 +325,7 @@ class PartitionSet:
         return found if found is not None else self._search_offset(hosted, query)
 
     async def _search_offset(self, hosted: HostedPartition, query: OffsetQuery) -> FoundOffset | None:
-        found = await self._offload_long(search_of(hosted.log, query.timestamp))
+        found = await self._run_long_in_pool(search_of(hosted.log, query.timestamp))
         hosted.partition.check_readable(query.leader_epoch, leader_only=query.leader_only)
         return find_by_time(hosted.partition, query, found)
 

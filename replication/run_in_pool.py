@@ -1,4 +1,4 @@
-"""Running a function in the worker pool and awaiting what it returns."""
+"""Runs a function in the worker pool and returns a future of its result."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,14 +7,16 @@ from typing import TypeVar
 from ..storage.workers.fair_queue import LongWorkSource
 from ..storage.workers.worker_pool import Pool
 
-__all__ = ["Offload"]
+__all__ = ["RunInPool"]
 
 T = TypeVar("T")
 
 
-class Offload:
-    """``await offload(function)`` runs it in the worker pool; raises what it raises. As long work, functions of one
-    source take turns with those of others."""
+class RunInPool:
+    """``await run_in_pool(function)`` runs ``function`` in the worker pool, and returns or raises what it does.
+
+    ``is_long``: the functions are long work, and the fair queue shares time between their sources.
+    """
 
     def __init__(self, pool: Pool, *, is_long: bool = False) -> None:
         self._pool = pool

@@ -97,7 +97,7 @@ class StateChanges:
         topic_settings: Callable[[str], TopicSettings],
         is_alive: Callable[[int], bool],
         replica_lag_time_max_ms: int,
-        offload: Callable[[Callable[[], Any]], Awaitable[Any]],
+        run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]],
         fetchers: Following | None = None,
     ) -> None:
         self._broker_id = broker_id
@@ -107,7 +107,7 @@ class StateChanges:
         self._topic_settings = topic_settings
         self._is_alive = is_alive
         self._lag_max_ms = replica_lag_time_max_ms
-        self._offload = offload
+        self._run_in_pool = run_in_pool
         self._one_at_a_time = asyncio.Lock()
         self._listeners: list[LeadershipListener] = []
         self._checkpointed: dict[TopicPartition, int] = {}
@@ -122,7 +122,7 @@ class StateChanges:
 
     async def load_high_watermarks(self) -> None:
         """Read the checkpoints of the last run; call it before the first order."""
-        self._checkpointed = dict(await self._offload(self._logs.checkpoints.read_high_watermarks))
+        self._checkpointed = dict(await self._run_in_pool(self._logs.checkpoints.read_high_watermarks))
 
     # -- LeaderAndIsr -------------------------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class StateChanges:
     async def _open_log(self, state: PartitionState) -> Log:
         """The log, created if necessary, with its topic id."""
         try:
-            log: Log = await self._offload(
+            log: Log = await self._run_in_pool(
                 lambda: self._logs.get_or_create(state.topic_partition, state.is_new, state.topic_id)
             )
         except ValueError as error:  # the log on disk belongs to an earlier topic of that name
@@ -437,7 +437,7 @@ class StateChanges:
         """Write the high watermarks; called every replica.high.watermark.checkpoint.interval.ms and at a clean stop."""
         high_watermarks = {hosted.topic_partition: hosted.partition.high_watermark for hosted in self._partitions}
         if high_watermarks:
-            await self._offload(lambda: self._logs.checkpoints.write_high_watermarks(high_watermarks))
+            await self._run_in_pool(lambda: self._logs.checkpoints.write_high_watermarks(high_watermarks))
 
     def _tell(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
         if elected or resigned:

@@ -6,7 +6,7 @@ from random import Random
 from ...config.config import Config
 from ...controller.metadata_plane import MetadataPlane
 from ...replication.partition_set import PartitionSet
-from ...replication.run_in_pool import Offload
+from ...replication.run_in_pool import RunInPool
 from ...replication.transaction_checks import TransactionChecks
 from ...storage.store.log_store import LogStore
 from ..coordinator.coordinator_directory import CoordinatorDirectory
@@ -39,7 +39,7 @@ class BrokerParts:
     """Verifies transactions with their coordinators on other brokers; None on a broker without a cluster."""
     addresses: AdvertisedAddresses
     waiters: TopicWaiters
-    offload: Offload
+    run_in_pool: RunInPool
     random: Random
     orders: ControllerOrders
 

@@ -1,0 +1,1 @@
+"""Coordinators: consumer groups and the topics that hold their state."""

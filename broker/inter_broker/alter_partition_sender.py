@@ -1,7 +1,7 @@
 """Sends changes of ISRs to the controller as AlterPartition requests (Kafka: AlterPartitionManager).
 
 One request is in flight at a time; changes proposed meanwhile go together with the next one. A request is retried until
-it is answered. Until then the leader reckons with both outcomes.
+it is answered. Until then the leader stays correct whether or not the change was written.
 """
 
 import asyncio
@@ -156,7 +156,9 @@ class AlterPartitionSender:
                     else [],
                 )
             )
-            logger.info("%s: the ISR is to be %s, it is %s", topic_partition, members, sorted(change.committed.members))
+            logger.info(
+                "%s: proposing ISR %s, currently %s", topic_partition, members, sorted(change.committed.members)
+            )
         return AlterPartitionRequest(
             broker_id=self._broker_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
         )

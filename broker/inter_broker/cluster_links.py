@@ -189,7 +189,7 @@ class ClusterLinks:
             if not self._leads_for_others():
                 return
             await asyncio.sleep(_BETWEEN_LOOKS_S)
-        logger.warning("this broker stops as a leader: the controller's requests to follow have not come")
+        logger.warning("stopping while still leader: no LeaderAndIsr arrived in time")
 
     async def _refuse_the_last_requests(self) -> None:
         """Keep serving a moment longer, so that requests on their way are refused as not-leader.

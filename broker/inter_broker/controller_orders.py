@@ -32,7 +32,8 @@ _NO_BROKER_EPOCH = -1
 class ControllerOrders:
     """``broker_epoch``: the epoch of the current registration. Requests for an earlier epoch are refused.
 
-    So are all requests once the session of the registration is over: the next registration brings them again.
+    LeaderAndIsr for a missing log is also refused after the broker's session has expired, because the log's settings
+    cannot be read then. The controller sends the request again after the next registration.
     """
 
     def __init__(

@@ -1,4 +1,6 @@
-"""The gate: every request of every connection passes through `Dispatcher`, and nothing else calls a handler.
+"""The dispatcher: decodes each request, calls the handler of its API, and encodes the response.
+
+Nothing else calls a handler.
 
 Steps: 1. the API and version are looked up; 2. the body is decoded, by the API's own codec where that knows such
 requests, else by the general one; 3. the handler is called; 4. an error becomes the error codes of the response; 5. the

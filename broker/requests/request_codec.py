@@ -1,4 +1,4 @@
-"""A codec that one API brings for its most frequent requests; the gate uses it in place of the general codec."""
+"""A codec that one API brings for its most frequent requests; the dispatcher uses it in place of the general codec."""
 
 from typing import Any, Protocol, runtime_checkable
 

@@ -72,15 +72,15 @@ class DynamicConfig:
                 return
             await self._put_in_force(config)
 
-    async def reload(self, offload: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
-        """Read the settings file again (with ``offload``, because it blocks) and apply what may change."""
+    async def reload(self, run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
+        """Read the settings file again (with ``run_in_pool``, because it blocks) and apply what may change."""
         async with self._one_at_a_time:
             if self.config.file is None:
                 logger.warning("there is no settings file to read again")
                 return
             logger.info("reading %s again", self.config.file)
             try:
-                fresh: Config = await offload(partial(reload_config, self.config))
+                fresh: Config = await run_in_pool(partial(reload_config, self.config))
                 config = with_static(self.config, _reloaded(self.config.static, fresh.static))
             except ConfigError as error:
                 logger.error("%s is invalid, the former settings stay in force: %s", self.config.file, error)

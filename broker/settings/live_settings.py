@@ -48,7 +48,7 @@ _CONNECTION_LIMITS = frozenset(
 class LiveSettings:
     """Call `load` before the parts are made, `follow` after that; `run` is a task while the broker runs.
 
-    ``offload`` runs blocking calls in a worker.
+    ``run_in_pool`` runs blocking calls in a worker.
     """
 
     dynamic: DynamicConfig
@@ -56,11 +56,11 @@ class LiveSettings:
     loggers: LoggerLevels
 
     def __init__(
-        self, tree: ClusterTree, broker_id: int, offload: Callable[[Callable[[], Any]], Awaitable[Any]]
+        self, tree: ClusterTree, broker_id: int, run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]]
     ) -> None:
         self._tree = tree
         self._broker_id = broker_id
-        self._offload = offload
+        self._run_in_pool = run_in_pool
         self.loggers = LoggerLevels()
 
     async def load(self, config: Config) -> Config:
@@ -107,7 +107,7 @@ class LiveSettings:
 
         async def limit(config: Config) -> None:
             # Looking up host names may block.
-            change_limits(await self._offload(partial(limits_of, config)))
+            change_limits(await self._run_in_pool(partial(limits_of, config)))
 
         self.dynamic.when_changed(_CONNECTION_LIMITS, limit)
 
@@ -127,7 +127,7 @@ class LiveSettings:
 
     async def reload(self) -> None:
         """Read the settings file again."""
-        await self.dynamic.reload(self._offload)
+        await self.dynamic.reload(self._run_in_pool)
 
     async def _take_brokers(self, name: str, settings: Mapping[str, str]) -> None:
         if name in (ALL_BROKERS, str(self._broker_id)):

@@ -1,0 +1,1 @@
+"""The table of settings, one file for each subject."""

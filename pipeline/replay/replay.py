@@ -1,4 +1,4 @@
-"""Runs a replay on Spark: each task writes one partition, in the order of offsets."""
+"""Writes archived rows back into topics on Spark: each task writes one partition, in the order of offsets."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Kafka's messages, one file for each API."""

@@ -1,0 +1,1 @@
+"""Record batches and message sets: read, written, compressed and converted."""

@@ -387,7 +387,7 @@ class Fetcher:
 
     def _fenced(self, topic_partition: TopicPartition, state: FetchState) -> None:
         """There is a later leader epoch than ours: wait for the LeaderAndIsr that tells of it."""
-        logger.info("%s: leader epoch %d is over; the next one is waited for", topic_partition, state.leader_epoch)
+        logger.info("%s: leader epoch %d ended; waiting for the next LeaderAndIsr", topic_partition, state.leader_epoch)
         self.states.fail(topic_partition)
 
     def _failed(self, topic_partition: TopicPartition, state: FetchState, error: Exception) -> None:
@@ -398,7 +398,7 @@ class Fetcher:
             return
         match error:
             case NotLeaderOrFollowerError():
-                """The fence of a later leader epoch: the order is on its way."""
+                # a later leader epoch has fenced the log; its LeaderAndIsr is on the way
                 self._delay(topic_partition)
             case NoSpaceError():
                 logger.error("%s: not replicated, the disk is full: %s", topic_partition, error)

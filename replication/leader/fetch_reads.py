@@ -38,9 +38,9 @@ class _Read(NamedTuple):
 
 
 class FetchReads:
-    """``hosted``: the online partitions. ``absence``: the error for any other partition. ``offload`` runs a function in
-    the worker pool. ``propose_isr`` sends a change of the ISR to the controller. ``throttle`` limits what followers
-    read."""
+    """``hosted``: the online partitions. ``absence``: the error for any other partition. ``run_in_pool`` runs a
+    function in the worker pool. ``propose_isr`` sends a change of the ISR to the controller. ``throttle`` limits what
+    followers read."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class FetchReads:
         wakeups: Wakeups,
         *,
         absence: Callable[[TopicPartition], KafkaError],
-        offload: Callable[[Callable[[], Any]], Awaitable[Any]],
+        run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]],
         propose_isr: Callable[[Partition, PendingIsr], None] | None,
         monotonic_ms: Callable[[], int],
         throttle: ReplicationThrottle,
@@ -57,7 +57,7 @@ class FetchReads:
         self._hosted = hosted
         self._wakeups = wakeups
         self._absence = absence
-        self._offload = offload
+        self._run_in_pool = run_in_pool
         self._propose_isr = propose_isr
         self._monotonic_ms = monotonic_ms
 
@@ -103,7 +103,7 @@ class FetchReads:
             else:
                 self._park(params, fetches, read, done, parked)
 
-        asyncio.ensure_future(self._offload(warm_up_all)).add_done_callback(warmed)
+        asyncio.ensure_future(self._run_in_pool(warm_up_all)).add_done_callback(warmed)
 
     def _is_enough(self, params: FetchParams, read: _Read) -> bool:
         """Whether the fetch is answered now."""

@@ -53,13 +53,13 @@ class DelayedFetch:
     def complete(self) -> None:
         """Answer with the records that are there now."""
         if not self.is_completed:
-            self._timer.one_died()
+            self._timer.one_finished()
             self._end()
 
     def abandon(self) -> None:
         """The client has gone: end without a response."""
         if not self.is_completed:
-            self._timer.one_died()
+            self._timer.one_finished()
             self._leave()
 
     def expire(self) -> None:

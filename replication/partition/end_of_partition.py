@@ -1,4 +1,4 @@
-"""The result of a fetch that has everything the partition has for it: no records, only the offsets.
+"""The result of a fetch at the end of a partition: no records, only the offsets.
 
 Why: it is the most frequent result. A consumer's session names all its partitions and most have nothing new; each fetch
 of a follower reads all partitions it follows.

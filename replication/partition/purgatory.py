@@ -32,7 +32,7 @@ COMPLETED_IN_A_TURN = 32
 DEFAULT_GATHER_MAX_MS = 12
 _REST_MS_FOR_EACH = 1.5
 FEW = 3
-"""So many consumers are answered without a rest: a chain of consumers and producers would add up all rests."""
+"""Up to this many consumers are answered without a rest, because rests add up along a chain of topics."""
 
 
 def rest_s(answered: int, gather_max_ms: int) -> float:
@@ -59,7 +59,7 @@ class DelayedAppend:
             call_isolated(self._done, error)
 
     def expire(self) -> None:
-        self._waiting.one_died()
+        self._waiting.one_finished()
         self.complete(ErrorCode.REQUEST_TIMED_OUT)
 
 
@@ -92,13 +92,13 @@ class AppendPurgatory:
     ) -> None:
         """The high watermark moved: complete the appends it reached with the ``verdict`` on each."""
         for operation in waiting.pop_up_to(high_watermark):
-            self._timer.one_died()
+            self._timer.one_finished()
             operation.complete(verdict(operation.required_offset) or ErrorCode.NONE)
 
     def fail_all(self, waiting: OperationHeap[DelayedAppend], error: ErrorCode) -> None:
         """Complete all with ``error``."""
         for operation in waiting.pop_all():
-            self._timer.one_died()
+            self._timer.one_finished()
             operation.complete(error)
 
     def close(self) -> None:

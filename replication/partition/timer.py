@@ -49,9 +49,9 @@ class Timer(Generic[ExpiringT]):
         if deadline < self._armed_for:
             self._arm(deadline)
 
-    def one_died(self) -> None:
+    def one_finished(self) -> None:
         """An operation with a deadline here was completed."""
-        self._heap.one_died()
+        self._heap.one_finished()
 
     def close(self) -> None:
         if self._handle is not None:

@@ -100,7 +100,7 @@ class LogFiles:
         return KafkaStorageError(f"{self._topic_partition}: {what}: {error}")
 
     def transient_error(self, error: OSError) -> NoSpaceError:
-        """Note a full disk; return the error to raise."""
+        """Return the error to raise for a full disk or missing file descriptors; a full disk is noted and logged."""
         if is_out_of_descriptors(error):
             return NoDescriptorsError(f"{self._topic_partition}: no file descriptor is left (ulimit -n): {error}")
         if not self.is_disk_full:

@@ -3,7 +3,8 @@
 How: a worker drains the queue, and neighbouring appends become one write. Long work (see `worker_pool`) is done one
 group at a time, and the strand then queues again. A quick append on an idle strand runs on the event loop itself, as
 long as the disk is fast (see `inline_append`); when it needs a new segment, a worker continues it.
-Everything here but `_drain` and `_drain_long` runs on the event loop.
+`_drain`, `_drain_long` and what they call run on workers, `run_now` runs on the caller's thread, and everything else
+runs on the event loop.
 """
 
 from __future__ import annotations

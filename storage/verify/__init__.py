@@ -1,0 +1,1 @@
+"""Verifies the files of log directories: `pybroker log verify`."""

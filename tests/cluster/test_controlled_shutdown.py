@@ -108,7 +108,7 @@ async def test_producers_see_only_a_new_leader_when_the_leader_stops(
     for producer in producers:
         assert producer.leader.leader_id == new_leader, "the answer of the one that stopped said who leads"
         assert producer.refused_by.count(leader_id) == 1
-    assert "have not come" not in caplog.text, "it has heard its orders before it stopped"
+    assert "stopping while still leader" not in caplog.text, "the broker stopped before it received the LeaderAndIsr"
 
 
 async def test_request_just_after_a_leadership_ends_is_answered_with_the_new_leader(

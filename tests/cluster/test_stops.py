@@ -43,7 +43,7 @@ async def test_brokers_stop_one_after_another_and_the_last_does_not_wait(
     await start_in_sync(cluster)
     for broker_id in order:
         await cluster.stop(broker_id)
-    assert "have not come" not in caplog.text, "who handed over has heard that others lead"
+    assert "stopping while still leader" not in caplog.text, "a broker stopped before it received the LeaderAndIsr"
     await cluster.start(order[-1])
     await until(lambda: cluster.leader_of(TP) == order[-1], "who was last leads")
     assert cluster.offsets(order[-1], TP)[1] == 1

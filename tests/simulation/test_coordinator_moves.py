@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 from pybroker.broker.coordinator.group.append_bridge import AppendBridge
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
-from pybroker.broker.coordinator.group.ports import AppendDone
+from pybroker.broker.coordinator.group.interfaces import AppendDone
 from pybroker.broker.coordinator.group.registry import GroupRegistry
 from pybroker.broker.coordinator.offsets_topic import OffsetsTopic
 from simulation.clients.coordinator_moves import moved_coordinators

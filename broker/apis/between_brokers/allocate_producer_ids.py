@@ -17,7 +17,7 @@ class ProducerIdAllocator(Protocol):
 
 
 class AllocateProducerIds:
-    """Handler."""
+    """Handles AllocateProducerIds requests."""
 
     def __init__(self, controller: ProducerIdAllocator) -> None:
         self._controller = controller

@@ -24,7 +24,7 @@ class ShutdownController(Protocol):
 
 
 class ControlledShutdown:
-    """Handler."""
+    """Handles ControlledShutdown requests."""
 
     def __init__(self, controller: ShutdownController) -> None:
         self._controller = controller

@@ -24,7 +24,7 @@ class LeaderAndIsrOrders(Protocol):
 
 
 class LeaderAndIsr:
-    """Handler."""
+    """Handles LeaderAndIsr requests."""
 
     def __init__(self, orders: LeaderAndIsrOrders) -> None:
         self._orders = orders

@@ -24,7 +24,7 @@ class StopReplicaOrders(Protocol):
 
 
 class StopReplica:
-    """Handler."""
+    """Handles StopReplica requests."""
 
     def __init__(self, orders: StopReplicaOrders) -> None:
         self._orders = orders

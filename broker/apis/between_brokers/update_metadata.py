@@ -22,7 +22,7 @@ class MetadataOrders(Protocol):
 
 
 class UpdateMetadata:
-    """Handler."""
+    """Handles UpdateMetadata requests."""
 
     def __init__(self, orders: MetadataOrders) -> None:
         self._orders = orders

@@ -26,7 +26,7 @@ from ....protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 from ....replication.partition_set import PartitionSet
-from ....replication.run_in_pool import Offload
+from ....replication.run_in_pool import RunInPool
 from ....storage.store.log_store import LogStore
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
@@ -42,12 +42,12 @@ _FUTURE_SUFFIX_LENGTH = len(".00000000000000000000000000000000-future")
 
 
 class AlterReplicaLogDirs:
-    """Handler."""
+    """Handles AlterReplicaLogDirs requests."""
 
-    def __init__(self, logs: LogStore, partitions: PartitionSet, offload: Offload) -> None:
+    def __init__(self, logs: LogStore, partitions: PartitionSet, run_in_pool: RunInPool) -> None:
         self._logs = logs
         self._partitions = partitions
-        self._offload = offload
+        self._run_in_pool = run_in_pool
 
     async def __call__(
         self, context: RequestContext, request: AlterReplicaLogDirsRequest
@@ -79,7 +79,7 @@ class AlterReplicaLogDirs:
     async def _code(self, partition: TopicPartition, path: str, refusals: "_Refusals") -> ErrorCode:
         try:
             self._check(partition, path)
-            await self._offload(lambda: self._logs.moves.begin(partition, path))
+            await self._run_in_pool(lambda: self._logs.moves.begin(partition, path))
         except NotLeaderOrFollowerError:
             return ErrorCode.REPLICA_NOT_AVAILABLE
         except KafkaError as error:

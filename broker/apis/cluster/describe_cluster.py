@@ -22,7 +22,7 @@ _NO_CONTROLLER = -1
 
 
 class DescribeCluster:
-    """Handler."""
+    """Handles DescribeCluster requests."""
 
     def __init__(self, cache: MetadataCache, addresses: AdvertisedAddresses, cluster_id: str) -> None:
         self._cache = cache

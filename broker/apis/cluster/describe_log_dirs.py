@@ -16,7 +16,7 @@ from ....protocol.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from ....replication.partition_set import PartitionSet
-from ....replication.run_in_pool import Offload
+from ....replication.run_in_pool import RunInPool
 from ....storage.log.log import Log
 from ....storage.store.log_directory import LogDirectory
 from ....storage.store.log_store import LogStore
@@ -29,19 +29,19 @@ _UNKNOWN_LAG = -1
 
 
 class DescribeLogDirs:
-    """Handler."""
+    """Handles DescribeLogDirs requests."""
 
-    def __init__(self, logs: LogStore, partitions: PartitionSet, offload: Offload) -> None:
+    def __init__(self, logs: LogStore, partitions: PartitionSet, run_in_pool: RunInPool) -> None:
         self._logs = logs
         self._partitions = partitions
-        self._offload = offload
+        self._run_in_pool = run_in_pool
 
     async def __call__(self, context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
         wanted = None
         if request.topics is not None:
             wanted = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}
         # A call to the file system may block.
-        results = await self._offload(lambda: [self._directory(each) for each in self._logs.directories.all])
+        results = await self._run_in_pool(lambda: [self._directory(each) for each in self._logs.directories.all])
         for directory, result in zip(self._logs.directories.all, results, strict=True):
             if result.error_code == ErrorCode.NONE:
                 result.topics = self._topics(directory, wanted)

@@ -44,7 +44,7 @@ class LeaderElector(Protocol):
 
 
 class ElectLeaders:
-    """Handler."""
+    """Handles ElectLeaders requests."""
 
     def __init__(self, controller: LeaderElector, cache: MetadataCache, waiters: TopicWaiters) -> None:
         self._controller = controller

@@ -24,6 +24,6 @@ def cluster_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.ELECT_LEADERS: ElectLeaders(controller, parts.cache, parts.waiters),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: AlterPartitionReassignments(controller),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: ListPartitionReassignments(controller),
-        ApiKey.ALTER_REPLICA_LOG_DIRS: AlterReplicaLogDirs(parts.logs, parts.partitions, parts.offload),
-        ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirs(parts.logs, parts.partitions, parts.offload),
+        ApiKey.ALTER_REPLICA_LOG_DIRS: AlterReplicaLogDirs(parts.logs, parts.partitions, parts.run_in_pool),
+        ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirs(parts.logs, parts.partitions, parts.run_in_pool),
     }

@@ -1,6 +1,6 @@
-"""AlterClientQuotas (KIP-546): set or remove client quotas.
+"""AlterClientQuotas (KIP-546): refuses to set client quotas, and accepts their removal.
 
-Setting a quota is refused, because nothing enforces quotas. Removing a quota succeeds, because none is set. Invalid
+Setting is refused, because nothing enforces quotas. Removal succeeds, because no quota is set. Invalid
 entries get the error that Kafka gives. v1 is flexible.
 """
 

@@ -17,7 +17,7 @@ __all__ = ["AlterConfigs"]
 
 
 class AlterConfigs:
-    """Handler."""
+    """Handles AlterConfigs requests."""
 
     def __init__(self, configs: AlteredConfig) -> None:
         self._configs = configs

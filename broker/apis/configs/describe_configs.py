@@ -49,7 +49,7 @@ _SERVED: tuple[int, ...] = (
 
 
 class DescribeConfigs:
-    """Handler."""
+    """Handles DescribeConfigs requests."""
 
     def __init__(
         self,

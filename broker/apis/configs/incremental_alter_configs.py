@@ -16,7 +16,7 @@ __all__ = ["IncrementalAlterConfigs"]
 
 
 class IncrementalAlterConfigs:
-    """Handler."""
+    """Handles IncrementalAlterConfigs requests."""
 
     def __init__(self, configs: AlteredConfig) -> None:
         self._configs = configs

@@ -11,7 +11,7 @@ __all__ = ["DeleteGroups"]
 
 
 class DeleteGroups:
-    """Handler."""
+    """Handles DeleteGroups requests."""
 
     def __init__(self, administration: Administration) -> None:
         self._administration = administration

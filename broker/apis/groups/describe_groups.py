@@ -23,7 +23,7 @@ _ALL_GROUP_OPERATIONS = (1 << 3) | (1 << 6) | (1 << 8)
 
 
 class DescribeGroups:
-    """Handler."""
+    """Handles DescribeGroups requests."""
 
     def __init__(self, administration: Administration) -> None:
         self._administration = administration

@@ -11,7 +11,7 @@ __all__ = ["Heartbeat"]
 
 
 class Heartbeat:
-    """Handler."""
+    """Handles Heartbeat requests."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership

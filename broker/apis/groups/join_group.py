@@ -19,7 +19,7 @@ __all__ = ["JoinGroup"]
 
 
 class JoinGroup:
-    """Handler."""
+    """Handles JoinGroup requests."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership

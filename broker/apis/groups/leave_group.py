@@ -15,7 +15,7 @@ _FIRST_BATCHED_VERSION = 3
 
 
 class LeaveGroup:
-    """Handler."""
+    """Handles LeaveGroup requests."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership

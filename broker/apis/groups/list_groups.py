@@ -11,7 +11,7 @@ __all__ = ["ListGroups"]
 
 
 class ListGroups:
-    """Handler."""
+    """Handles ListGroups requests."""
 
     def __init__(self, administration: Administration) -> None:
         self._administration = administration

@@ -31,7 +31,7 @@ _LATEST_MS = 2**63 - 1
 
 
 class OffsetCommit:
-    """Handler."""
+    """Handles OffsetCommit requests."""
 
     def __init__(self, commits: Commits, topic_exists: TopicExists, legacy_offsets: LegacyOffsets) -> None:
         self._commits = commits

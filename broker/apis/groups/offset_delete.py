@@ -16,7 +16,7 @@ __all__ = ["OffsetDelete"]
 
 
 class OffsetDelete:
-    """Handler."""
+    """Handles OffsetDelete requests."""
 
     def __init__(self, administration: Administration, topic_exists: TopicExists) -> None:
         self._administration = administration

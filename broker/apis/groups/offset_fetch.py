@@ -39,7 +39,7 @@ Results = Mapping[TopicPartition, OffsetFetchResult]
 
 
 class OffsetFetch:
-    """Handler."""
+    """Handles OffsetFetch requests."""
 
     def __init__(self, commits: Commits, topic_exists: TopicExists, legacy_offsets: LegacyOffsets) -> None:
         self._commits = commits

@@ -19,7 +19,7 @@ __all__ = ["SyncGroup"]
 
 
 class SyncGroup:
-    """Handler."""
+    """Handles SyncGroup requests."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership

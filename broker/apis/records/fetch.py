@@ -74,8 +74,8 @@ class TopicNames(Protocol):
 class Fetch:
     """The handler. ``max_bytes``: fetch.max.bytes. ``max_decompressed_bytes``: limit for a batch that is converted.
     ``inline``: limits for converting in this process. ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes.
-    ``near_consumers`` chooses a replica in the consumer's rack; None: consumers read from leaders. ``offload`` runs a
-    function in the worker pool, sources in turn."""
+    ``near_consumers`` chooses a replica in the consumer's rack; None: consumers read from leaders. ``run_in_pool`` runs
+    a function in the worker pool; the fair queue shares time between sources."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Fetch:
         inline: InlineLimits | None = None,
         max_waiting_bytes: int = MAX_WAITING_BYTES,
         near_consumers: NearConsumers | None = None,
-        offload: Callable[[Callable[[], FetchResponse], LongWorkSource], Awaitable[FetchResponse]],
+        run_in_pool: Callable[[Callable[[], FetchResponse], LongWorkSource], Awaitable[FetchResponse]],
     ) -> None:
         self.parked = ParkedFetches(max_waiting_bytes)
         self._near_consumers = near_consumers
@@ -100,7 +100,7 @@ class Fetch:
         self._max_bytes = max_bytes
         self._max_decompressed_bytes = max_decompressed_bytes
         self._inline = inline or InlineLimits()
-        self._offload = offload
+        self._run_in_pool = run_in_pool
         self._conversions: WeakKeyDictionary[ConnectionInfo, LongWorkSource] = WeakKeyDictionary()
 
     def __call__(self, context: RequestContext, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
@@ -259,7 +259,7 @@ class Fetch:
         conversion = _Conversion(response, conversions, magic, self._max_decompressed_bytes, self._inline)
         context.abandon = conversion.abandon
         source = self._conversions.setdefault(context.address, LongWorkSource(conversion.expected_s))
-        return self._offload(conversion, source)  # every record is rebuilt, and few bytes may hold many
+        return self._run_in_pool(conversion, source)  # every record is rebuilt, and few bytes may hold many
 
     def _refusal(self, topic_partition: TopicPartition | None, version: int) -> ErrorCode | None:
         hosted = self._partitions.get(topic_partition) if topic_partition is not None else None

@@ -50,5 +50,5 @@ def _fetch(parts: BrokerParts) -> Fetch:
         ),
         max_waiting_bytes=config.int("pybroker.fetch.waiting.max.bytes"),
         near_consumers=NearConsumers.of(config, parts.cache),
-        offload=parts.offload,
+        run_in_pool=parts.run_in_pool,
     )

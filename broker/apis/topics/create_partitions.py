@@ -42,7 +42,7 @@ class TopicsUnderControl(Protocol):
 
 
 class CreatePartitions:
-    """Handler."""
+    """Handles CreatePartitions requests."""
 
     def __init__(
         self, growth: TopicGrower, controller: TopicsUnderControl, cache: MetadataCache, waiters: TopicWaiters

@@ -25,7 +25,7 @@ _FIRST_BATCHED_VERSION = 4
 
 
 class AddPartitionsToTxn:
-    """Handler."""
+    """Handles AddPartitionsToTxn requests."""
 
     def __init__(self, *, is_in_cluster: bool) -> None:
         self._is_in_cluster = is_in_cluster

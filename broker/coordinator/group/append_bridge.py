@@ -11,7 +11,7 @@ from ....protocol.errors import (
     UnknownServerError,
 )
 from ....storage.producers.verification_guards import VerificationGuard
-from .ports import AppendDone, AppendOutcome, OffsetsLog
+from .interfaces import AppendDone, AppendOutcome, OffsetsLog
 
 __all__ = ["AppendBridge"]
 
@@ -21,7 +21,7 @@ _Running = dict[asyncio.Future[int], AppendDone]
 
 
 class AppendBridge:
-    """A :class:`~.ports.RecordSink` over an :class:`~.ports.OffsetsLog`."""
+    """A :class:`~.interfaces.RecordSink` over an :class:`~.interfaces.OffsetsLog`."""
 
     def __init__(self, log: OffsetsLog) -> None:
         self._log = log

@@ -9,12 +9,12 @@ from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from .group import Group
 from .group_log import GroupLog, commit_error
+from .interfaces import AppendOutcome
 from .joining import UNKNOWN_MEMBER_ID
 from .memory import group_bytes
 from .offset_batch import TransactionalProducer
 from .offset_limit import OffsetLimit
 from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
-from .ports import AppendOutcome
 from .rebalance import Rebalances
 from .registry import GroupRegistry, TransactionEnd
 from .results import NO_GENERATION, OffsetFetchResult

@@ -13,9 +13,9 @@ from ....protocol.errors import KafkaError
 from .append_bridge import AppendBridge
 from .group import Group
 from .group_rules import GroupRules
+from .interfaces import OffsetsLog, Scheduler
 from .loading import PartitionReading
 from .member import Timer
-from .ports import OffsetsLog, Scheduler
 from .replay import Replay
 from .settings import GroupSettings
 

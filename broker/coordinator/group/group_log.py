@@ -7,9 +7,9 @@ from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.records.compression import Codec
 from .group import Group
+from .interfaces import AppendOutcome, RecordSink
 from .offset_batch import TransactionalProducer, build_records
 from .offsets import OffsetAndMetadata
-from .ports import AppendOutcome, RecordSink
 from .records import encode_group, encode_group_key, encode_offset, encode_offset_key
 
 __all__ = ["GroupLog", "commit_error", "store_group_error"]

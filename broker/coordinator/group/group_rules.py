@@ -6,9 +6,9 @@ from ....protocol.records.compression import Codec
 from .administration import Administration
 from .commits import Commits
 from .group_log import GroupLog
+from .interfaces import RecordSink, Scheduler
 from .joining import Joins
 from .membership import Membership
-from .ports import RecordSink, Scheduler
 from .rebalance import Rebalances
 from .registry import GroupRegistry
 from .settings import GroupSettings

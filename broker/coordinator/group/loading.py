@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from ....protocol.records.batch import iter_batches
 from .group import Group
-from .ports import OffsetsLog
+from .interfaces import OffsetsLog
 from .replay import Replay
 
 __all__ = ["PartitionReading"]

@@ -11,8 +11,8 @@ from functools import partial
 from ....protocol.errors import ErrorCode
 from .group import Group
 from .group_log import GroupLog
+from .interfaces import Scheduler
 from .member import Member, Timer
-from .ports import Scheduler
 from .results import JoinResult, SyncResult
 from .settings import GroupSettings
 from .states import GroupState

@@ -69,7 +69,7 @@ class Consumer:
             self.hints,
             max_bytes=max_bytes,
             max_waiting_bytes=max_waiting_bytes,
-            offload=replicas.offload,
+            run_in_pool=replicas.run_in_pool,
         )
 
     def send(
@@ -487,7 +487,7 @@ class Queue:
 
     def __init__(self, consumer: Consumer) -> None:
         self.waiting: list[tuple[Callable[[], FetchResponse], LongWorkSource, asyncio.Future[FetchResponse]]] = []
-        consumer.handler._offload = self._put
+        consumer.handler._run_in_pool = self._put
 
     def _put(self, convert: Callable[[], FetchResponse], source: LongWorkSource) -> "asyncio.Future[FetchResponse]":
         future: asyncio.Future[FetchResponse] = asyncio.get_running_loop().create_future()

@@ -50,7 +50,7 @@ async def describe(
     asked = None
     if topics is not None:
         asked = [DescribableLogDirTopic(topic=topic, partitions=indexes) for topic, indexes in topics.items()]
-    handler = DescribeLogDirs(replicas.logs, replicas.partitions, replicas.offload)
+    handler = DescribeLogDirs(replicas.logs, replicas.partitions, replicas.run_in_pool)
     response: DescribeLogDirsResponse = await call(handler, version, DescribeLogDirsRequest(topics=asked))
     assert response.error_code == ErrorCode.NONE
     return response.results
@@ -119,7 +119,9 @@ async def move(
 ) -> dict[TopicPartition, ErrorCode]:
     topics = [AlterReplicaLogDirTopic(name=topic, partitions=[index]) for topic, index in partitions]
     request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=str(path), topics=topics)])
-    response = await call(AlterReplicaLogDirs(replicas.logs, replicas.partitions, replicas.offload), version, request)
+    response = await call(
+        AlterReplicaLogDirs(replicas.logs, replicas.partitions, replicas.run_in_pool), version, request
+    )
     return {
         TopicPartition(topic.topic_name, partition.partition_index): ErrorCode(partition.error_code)
         for topic in response.results

@@ -28,7 +28,7 @@ async def at_once(work: Callable[[], Any]) -> Any:
     return work()
 
 
-offload: Callable[[Callable[[], Any]], Awaitable[Any]] = at_once
+run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]] = at_once
 
 
 def started(text: str = "") -> DynamicConfig:
@@ -155,7 +155,7 @@ async def test_reload_takes_only_reloadable_settings_from_the_file(
     dynamic.when_changed(["num.io.threads"], threads)
     await dynamic.take({"log.segment.bytes": "3000"}, per_broker=True)
     file.write_text("num.io.threads=64\nnum.partitions=2\nlog.segment.bytes=2000")
-    await dynamic.reload(offload)
+    await dynamic.reload(run_in_pool)
     config = dynamic.config
     assert threads.told == [64], "the file may change them as it likes"
     assert [config.int(name) for name in ("num.partitions", "message.max.bytes", "log.segment.bytes")] == [
@@ -177,7 +177,7 @@ async def test_reload_does_not_log_ignored_settings_as_in_force(
     dynamic = DynamicConfig(load_config(file, {"num.partitions": "3"}, place="given by the test"))
     file.write_text("num.partition=2\nleader.replication.throttled.rate=5\nlog.segment.bytes=2000")
     caplog.clear()
-    await dynamic.reload(offload)
+    await dynamic.reload(run_in_pool)
     assert [record.getMessage() for record in caplog.records[1:]] == [
         "log.segment.bytes is 2000 now (server.properties line 3)",
         "num.partition (server.properties line 1) is ignored: there is no such setting; did you mean num.partitions?",
@@ -193,18 +193,18 @@ async def test_a_file_with_a_fault_is_not_taken(text: str, tmp_path: Path, caplo
     file.write_text("num.io.threads=4")
     dynamic = DynamicConfig(load_config(file))
     file.write_text(text)
-    await dynamic.reload(offload)
+    await dynamic.reload(run_in_pool)
     assert dynamic.config.int("num.io.threads") == 4
     assert "is invalid, the former settings stay in force" in caplog.text
     file.unlink()
-    await dynamic.reload(offload)
+    await dynamic.reload(run_in_pool)
     assert dynamic.config.int("num.io.threads") == 4
 
 
 async def test_reload_without_a_settings_file_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     dynamic = started("num.io.threads=4")
     before = dynamic.config
-    await dynamic.reload(offload)
+    await dynamic.reload(run_in_pool)
     assert dynamic.config is before
     assert "no settings file" in caplog.text
 

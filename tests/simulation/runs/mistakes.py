@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.append_bridge import AppendBridge
-from pybroker.broker.coordinator.group.ports import AppendDone
+from pybroker.broker.coordinator.group.interfaces import AppendDone
 from pybroker.controller import partition_state_machine
 from pybroker.controller.context import ControllerContext
 from pybroker.controller.leader_election import elect_when_offline

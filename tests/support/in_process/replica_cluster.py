@@ -119,7 +119,7 @@ class ReplicaBroker(Replicas):
                 FixedHints(),
                 FixedHints(),
                 max_bytes=1 << 30,
-                offload=self.offload,
+                run_in_pool=self.run_in_pool,
             ),
             ListOffsetsRequest: ListOffsets(self.partitions),
             OffsetForLeaderEpochRequest: OffsetForLeaderEpoch(self.partitions),

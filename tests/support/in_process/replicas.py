@@ -27,7 +27,7 @@ from pybroker.replication.partition.isr import PendingIsr
 from pybroker.replication.partition.partition import Partition
 from pybroker.replication.partition.partition_state import PartitionState
 from pybroker.replication.partition_set import PartitionSet
-from pybroker.replication.run_in_pool import Offload
+from pybroker.replication.run_in_pool import RunInPool
 from pybroker.replication.state_changes import Following, StateChanges
 from pybroker.storage.files.files import Files
 from pybroker.storage.store.log_store import LogStore
@@ -75,11 +75,11 @@ class Replicas:
         self.known: set[TopicPartition] = set()
         self.alive = {1, 2, 3}
         self.broken: list[Exception] = []
-        self.offload = Offload(self.pool)
+        self.run_in_pool = RunInPool(self.pool)
         self.partitions = PartitionSet(
             asyncio.get_running_loop(),
             is_known=self.known.__contains__,
-            offload=self.offload,
+            run_in_pool=self.run_in_pool,
             propose_isr=propose_isr,
             broken=self.broken.append,
         )
@@ -90,7 +90,7 @@ class Replicas:
             topic_settings=lambda topic: TopicConfig.defaults(self.config, self.topics.get(topic, {})),
             is_alive=self.alive.__contains__,
             replica_lag_time_max_ms=30_000,
-            offload=self.offload,
+            run_in_pool=self.run_in_pool,
             fetchers=fetchers,
         )
         self.logs.directories.on_failure = self.changes.directory_failed

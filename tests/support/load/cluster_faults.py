@@ -183,7 +183,7 @@ def a_leader_is_cut_off_from_its_controller(it: LoadedCluster, _: ZooKeeperProce
         """Returns whether the leader proposed a smaller ISR, which it may do early with a slow follower on a busy
         machine.
         """
-        return ": the ISR is to be " in it.log_since(leader, said)
+        return ": proposing ISR " in it.log_since(leader, said)
 
     def may_rest() -> bool:
         return has_changed() or asks_for_less()

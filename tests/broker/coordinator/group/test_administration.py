@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.group.ports import AppendDone
+from pybroker.broker.coordinator.group.interfaces import AppendDone
 from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decode_key
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
