@@ -436,7 +436,8 @@ class Partition:
         return self.log
 
     def __repr__(self) -> str:
-        return f"Partition({self.topic_partition}, {self.role}, epoch {self.leader_epoch}, HW {self.high_watermark})"
+        epoch = f"leader epoch {self.leader_epoch}"
+        return f"Partition({self.topic_partition}, {self.role}, {epoch}, HW {self.high_watermark})"
 
 
 _AWAIT_LEADER_AND_ISR = frozenset(

@@ -1,7 +1,7 @@
-"""Truncation of a log: cut its end, or empty it and start at another offset. Runs on the log's strand.
+"""Truncates a log: removes its end, or empties it and starts at another offset. Runs on the log's strand.
 
 Why: a follower removes the records that its leader does not have. The order of the writes matters: after a crash in
-between, the log must neither have a hole below the recovery point nor get the removed records back.
+between, the log must neither miss offsets below the recovery point nor get the removed records back.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     logger.info("%s: truncating to offset %d, the log ended at %d", log.topic_partition, offset, view.log_end_offset)
     kept = tuple(segment for segment in view.segments if segment.base_offset <= offset)
     removed = view.segments[len(kept) :]
-    # The checkpoint comes first: after a crash, no offset below the recovery point may be missing. The cut is synced
-    # next: the removed records must not reappear after the records that are appended from now on.
+    # The checkpoint comes first: after a crash, no offset below the recovery point may be missing. Then the truncation
+    # is synced, so that the removed records cannot reappear after the records that are appended from now on.
     log.lower_recovery_point(offset)
-    end_offset = files.attempt("cannot truncate", lambda: _cut(files.files, kept[-1], offset, now_ms))
+    end_offset = files.attempt("cannot truncate", lambda: _truncate_segment(files.files, kept[-1], offset, now_ms))
     end_offset = max(end_offset, min(offset, view.log_start_offset))
     log.recovery_point = min(log.recovery_point, end_offset)
     log_start_offset = min(end_offset, view.log_start_offset)
@@ -70,7 +70,7 @@ def truncate_fully_and_start_at(log: Log, offset: int, now_ms: int, log_start_of
     existing = next((segment for segment in view.segments if segment.base_offset == offset), None)
     if existing is not None:
         segment = existing
-        log.files.attempt("cannot truncate", lambda: _cut(log.files.files, segment, offset, now_ms))
+        log.files.attempt("cannot truncate", lambda: _truncate_segment(log.files.files, segment, offset, now_ms))
     else:
         segment = _new_segment(log, offset, now_ms)
     others = [other for other in log.view.segments if other is not segment]
@@ -92,7 +92,7 @@ def _new_segment(log: Log, offset: int, now_ms: int) -> Segment:
         return log.files.create_segment(offset, log.config, now_ms)
 
 
-def _cut(files: Files, segment: Segment, offset: int, now_ms: int) -> int:
+def _truncate_segment(files: Files, segment: Segment, offset: int, now_ms: int) -> int:
     """Cut a segment before the batch that holds `offset`, durably; return the segment's new end offset.
 
     The indexes are cut and synced too: when the next segment begins at that offset, a start after a crash does not
