@@ -201,7 +201,7 @@ class PartitionStateMachine:
         for partition, leadership in states.items():
             if leadership.controller_epoch > self._context.epoch:
                 logger.error(
-                    "partition %s was written by a controller of epoch %d, this is %d",
+                    "partition %s was written in controller epoch %d, but this term has %d",
                     partition,
                     leadership.controller_epoch,
                     self._context.epoch,

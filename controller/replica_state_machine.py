@@ -170,7 +170,7 @@ class ReplicaStateMachine:
                 state = leadership.leader_and_isr
                 if leadership.controller_epoch > self._context.epoch:
                     logger.error(
-                        "partition %s was written by a controller of epoch %d, this is %d",
+                        "partition %s was written in controller epoch %d, but this term has %d",
                         partition,
                         leadership.controller_epoch,
                         self._context.epoch,

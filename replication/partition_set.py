@@ -376,12 +376,12 @@ class PartitionSet:
         should_send_again = partition.isr_change_refused(change, error)
         hosted = self._hosted.get(partition.topic_partition)
         if hosted is not None and hosted.partition is partition:
-            self._stop_waiting(hosted)  # for the replica that was to join
+            self._stop_waiting(hosted)  # the maximal ISR may be smaller now
         return should_send_again
 
     def brokers_gone(self) -> None:
-        """Brokers are no longer registered: stop waiting for those that were about to join an ISR. Nothing else would
-        notice before the next record, and a producer that waits for acknowledgements may not send one."""
+        """Brokers are no longer registered: stop waiting for followers that were about to join an ISR. Nothing else
+        would notice before the next record, and a producer that waits for acknowledgements may not send one."""
         for hosted in tuple(self.leaders()):  # woken requests may change the set
             self._stop_waiting(hosted)
 

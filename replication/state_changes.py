@@ -168,13 +168,13 @@ class StateChanges:
     async def _take_roles(self, states: Sequence[PartitionState]) -> dict[TopicPartition, ErrorCode]:
         codes = await asyncio.gather(*(self._take_role(state) for state in states))
         elected: list[Leadership] = []
-        resigned: list[Leadership] = []
+        following: list[Leadership] = []
         for state, (code, is_new) in zip(states, codes, strict=True):
             if code is ErrorCode.NONE and is_new:
                 change = Leadership(state.topic_partition, state.leader_epoch)
-                (elected if state.leader == self._broker_id else resigned).append(change)
+                (elected if state.leader == self._broker_id else following).append(change)
         _log_roles("leading", elected)
-        _log_roles("following in", resigned)
+        _log_roles("following", following)
         if self._fetchers is not None:
             self._fetchers.end_idle()
         return {state.topic_partition: code for state, (code, _) in zip(states, codes, strict=True)}

@@ -105,7 +105,7 @@ def diverging_epoch(hosted: HostedPartition, fetch: PartitionFetch) -> EpochEnd 
     found = log.end_offset_for_epoch(fetch.last_fetched_epoch)
     if found is None:
         raise OffsetOutOfRangeError(
-            f"{hosted.topic_partition}: where the last fetched epoch {fetch.last_fetched_epoch} ends is not known"
+            f"{hosted.topic_partition}: the end of leader epoch {fetch.last_fetched_epoch}, last fetched, is unknown"
         )
     if fetch.fetch_offset < log.log_start_offset:
         raise OffsetOutOfRangeError(

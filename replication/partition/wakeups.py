@@ -42,7 +42,7 @@ class Wakeups:
         self.fetches.wake(hosted.waiting_consumers, partial(_is_enough, hosted))
 
     def low_watermark_moved(self, hosted: HostedPartition) -> None:
-        """A follower reported its log start offset, so the low watermark may have moved."""
+        """Call when the low watermark may have moved: a follower reported its log start offset, or left."""
         if len(hosted.waiting_deletions):
             low_watermark = hosted.partition.low_watermark()
             self.deletions.advance(hosted.waiting_deletions, low_watermark, lambda _: ErrorCode.NONE)

@@ -231,7 +231,7 @@ class ProducerState:
         if entry.coordinator_epoch > marker.coordinator_epoch:
             raise TransactionCoordinatorFencedError(
                 f"{self.topic_partition}: the marker of producer {marker.producer_id} has coordinator epoch "
-                f"{marker.coordinator_epoch}, but the log has a marker of epoch {entry.coordinator_epoch}"
+                f"{marker.coordinator_epoch}, but the log has a marker of coordinator epoch {entry.coordinator_epoch}"
             )
 
     def _check_epoch(self, entry: ProducerEntry, producer_epoch: int, offset: int) -> None:

@@ -101,7 +101,7 @@ class GroupCoordinator:
             self._resume(group)
         logger.log(
             logging.INFO if replay.record_count else logging.DEBUG,  # a new topic has dozens of empty partitions
-            "loaded %d groups from %d records of __consumer_offsets-%d in epoch %d, %d ms",
+            "loaded %d groups from %d records of __consumer_offsets-%d in leader epoch %d, %d ms",
             len(groups),
             replay.record_count,
             partition,
