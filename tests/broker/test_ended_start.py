@@ -1,4 +1,4 @@
-"""A start that is killed, stopped or cancelled, at each point where it waits: nothing is left, the next one works."""
+"""A start that is killed, stopped or cancelled at any await leaves nothing behind, and the next start works."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""A disk that is full keeps topics from being produced to, until there is room: no longer, and nobody is told else."""
+"""Topics on a full disk refuse records, and are served again as soon as there is space."""
 
 import asyncio
 import errno

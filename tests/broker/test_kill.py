@@ -1,4 +1,4 @@
-"""The parts of a broker, killed as a crash would: what was queued is dropped, what is durable stays, nobody is told."""
+"""Parts of a broker are killed as in a crash: queued work is dropped, durable data stays, no client is answered."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A log directory that fails goes offline alone: its partitions have no leader, and the rest is served."""
+"""A failed log directory takes only its own partitions offline; the others are served."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""Starts of a broker whose data directory lacks a file."""
+"""Tests of starts of a broker whose data directory lacks a file."""
 
 from pathlib import Path
 

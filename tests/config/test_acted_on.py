@@ -1,5 +1,7 @@
-"""Every setting marked as acted on is read by the code: by its own name, its topic's name, or a value Config
-derives."""
+"""Tests that the code reads every setting that is marked as having an effect.
+
+It is read by its own name, by its topic setting's name, or as a value that Config derives.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The same settings given to Apache Kafka's own KafkaConfig: taken or refused alike, and with the same outcome.
+"""Apache Kafka's own KafkaConfig accepts and refuses the same settings, and gives the same values.
 
 ``kafka_settings_cases.txt`` has a case a line, its settings separated by semicolons.
 """

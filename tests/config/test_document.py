@@ -1,4 +1,4 @@
-"""The pages under docs/ that come from the table."""
+"""Tests of the pages under docs/ that are generated from the table of settings."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Listeners and their security protocols."""
+"""Tests of the parsing of listeners and their security protocols."""
 
 import pytest
 from pybroker.config.config_error import ConfigError

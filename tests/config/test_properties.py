@@ -1,4 +1,4 @@
-"""Java's .properties syntax.
+"""Tests of the parser of Java's .properties syntax.
 
 ``java_properties.json`` holds texts and what java.util.Properties of Java 17 made of them; the name "" is left out.
 """

@@ -1,4 +1,4 @@
-"""The table of settings against what Apache Kafka 3.9.1's own classes print."""
+"""The table of settings agrees with the definitions that Apache Kafka 3.9.1 prints."""
 
 import json
 from pathlib import Path

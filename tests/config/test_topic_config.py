@@ -1,4 +1,4 @@
-"""A topic's settings above the broker's."""
+"""A topic's own settings take precedence over the broker's settings."""
 
 import pytest
 from pybroker.config.config_entries import ConfigSource, ConfigType, broker_entries, topic_entries

@@ -1,4 +1,4 @@
-"""Values of settings as Kafka's ConfigDef reads and prints them."""
+"""Values of settings are read and printed as by Kafka's ConfigDef."""
 
 import math
 

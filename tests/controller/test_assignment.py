@@ -1,4 +1,4 @@
-"""Placing replicas: as Kafka's AdminUtils does it, and what holds for every outcome."""
+"""Assignment of replicas to brokers: the same as Kafka's AdminUtils, with the invariants of every assignment."""
 
 from collections import Counter
 from random import Random

@@ -1,4 +1,4 @@
-"""A broker's node, number and cluster."""
+"""Tests of a broker's registration: its znode, its id and epoch, and the cluster id."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

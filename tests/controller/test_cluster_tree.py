@@ -1,5 +1,4 @@
-"""Reads and writes that are started together: what becomes of each is taken, also when the first one fails or nobody
-waits any more."""
+"""Concurrent operations on the tree: every error is retrieved, also after a failure or a cancelled caller."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Topics that differ from a name in dots and underscores alone, and how often the tree is asked for them."""
+"""Finds topics whose names differ only in dots and underscores, with few reads of the tree."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Changed settings reach every broker, and none is lost."""
+"""Tests that every broker is notified of every changed setting."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

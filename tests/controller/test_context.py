@@ -1,4 +1,4 @@
-"""The state tables and their doors."""
+"""Tests of the legal and illegal state changes of partitions and replicas."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""The controller: elections, brokers that come and go, topics that appear and grow."""
+"""The controller: elections, starts and failures of brokers, new topics and new partitions."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Elections on demand: for which partitions, and what the others are told."""
+"""Elections on request: for which partitions they are needed, and how they are refused."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The embedded store: it passes the suite, and what is its own: files, crashes, damage, full disks."""
+"""The embedded store passes the tests of every store; its files, crashes, damage and full disks are tested here."""
 
 import asyncio
 import sqlite3

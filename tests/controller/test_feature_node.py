@@ -1,4 +1,4 @@
-"""/feature, as each release writes it."""
+"""The ``/feature`` znode is written as each Kafka release writes it."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Notifications that others leave in the tree for the controller."""
+"""Notifications that brokers and tools write to the tree for the controller."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""AlterPartition at the controller: what is written, who is told, and what the leader hears."""
+"""AlterPartition at the controller: what is written, which brokers are notified, and the leader's response."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

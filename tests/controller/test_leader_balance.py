@@ -1,4 +1,4 @@
-"""Preferred replicas lead again: by themselves, or because the tree asks for it."""
+"""Preferred leaders are elected by the periodic rebalance and by requests in the tree."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

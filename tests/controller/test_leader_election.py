@@ -1,4 +1,4 @@
-"""The choice of the next leader."""
+"""Tests of the rules that choose the next leader of a partition."""
 
 from collections.abc import Callable
 

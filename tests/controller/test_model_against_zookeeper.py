@@ -1,4 +1,4 @@
-"""The model of ZooKeeper beside a real one: the same operations have the same results, stats and events."""
+"""The model of ZooKeeper gives the same results, stats and events as a real ZooKeeper."""
 
 import asyncio
 from collections.abc import Iterator

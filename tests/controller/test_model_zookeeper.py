@@ -1,4 +1,4 @@
-"""The model of ZooKeeper: it passes the suite of the stores, and does to connections and sessions what networks do."""
+"""The model of ZooKeeper passes the tests of every store, and simulates lost connections and expired sessions."""
 
 import asyncio
 import selectors

@@ -1,4 +1,4 @@
-"""Producer ids: nobody gets one twice."""
+"""Tests that no two producers get the same producer id."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""A controller through whatever happens: brokers and controllers that come and go, ISRs, moves, topics, by a seed.
+"""Invariants of a controller hold under random failures, ISR changes, reassignments and topic changes.
 
 What must hold is checked after each step, in the tree and at the brokers; at the end all brokers are up and in sync,
 and everything that was asked for is done.

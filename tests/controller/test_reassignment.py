@@ -1,4 +1,4 @@
-"""Wishes to move partitions: what is refused, and what is listed."""
+"""Requests to reassign partitions: which are refused, and which are listed."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

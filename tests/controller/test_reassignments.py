@@ -1,4 +1,4 @@
-"""Partitions move to other replicas: step by step, called off, replaced, across broker and controller failures."""
+"""Partitions move to other replicas, step by step, with cancellations and failures of brokers and controllers."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

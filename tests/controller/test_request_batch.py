@@ -1,4 +1,4 @@
-"""In which order a broker hears what one event of the controller has for it."""
+"""The order of the requests that a broker receives for one event of the controller."""
 
 from collections.abc import Callable
 from itertools import permutations

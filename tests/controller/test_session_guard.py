@@ -1,4 +1,4 @@
-"""The process that ends a broker's session when the broker dies: at once then, and never before.
+"""The guard process ends a broker's session as soon as the broker's process dies, and never before.
 
 Sessions here last for longer than any test may: a node that goes was taken by the guard.
 """

@@ -1,4 +1,4 @@
-"""Brokers whose sessions with the metadata store end, break, or are taken up again."""
+"""Brokers whose sessions with the metadata store expire, disconnect or are resumed."""
 
 import asyncio
 from collections.abc import AsyncIterator

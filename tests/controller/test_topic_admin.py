@@ -1,4 +1,4 @@
-"""Wishes for topics: what is checked, what is written."""
+"""Requests to create and delete topics: what is checked, and what is written to the tree."""
 
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path

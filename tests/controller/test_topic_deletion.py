@@ -1,4 +1,4 @@
-"""Deleting topics: whatever happens in between, a topic that is to go goes, once, and whole."""
+"""A topic is deleted once and completely, whatever fails meanwhile."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Giving a topic more partitions: what is checked, what is written, what overtakes it."""
+"""Adding partitions to a topic: what is checked, what is written, and concurrent changes."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path

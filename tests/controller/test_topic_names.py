@@ -1,4 +1,4 @@
-"""Names of topics."""
+"""Tests of legal, illegal, colliding and internal topic names."""
 
 import pytest
 from pybroker.controller.topic_names import (

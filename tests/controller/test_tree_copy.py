@@ -1,4 +1,4 @@
-"""The tree of one store in another: what lasts is there, what belonged to live brokers is not."""
+"""A tree is copied to another store: persistent nodes are copied, ephemeral nodes are not."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

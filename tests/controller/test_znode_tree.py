@@ -1,4 +1,4 @@
-"""The tree: a refused change leaves no trace, and one that is taken back neither."""
+"""The tree in memory: refused and undone changes leave no trace."""
 
 import pickle
 

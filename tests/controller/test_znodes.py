@@ -1,4 +1,4 @@
-"""Kafka's nodes: what real brokers wrote is read, and written again as the same JSON."""
+"""Kafka's znodes: nodes of real brokers are decoded, and encoded again as the same JSON."""
 
 import json
 from collections.abc import Callable, Iterator

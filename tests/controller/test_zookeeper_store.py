@@ -1,4 +1,4 @@
-"""The store on a real ZooKeeper: it passes the suite, and what is its own: lost connections, sessions that end."""
+"""The store on a real ZooKeeper passes the tests of every store; lost connections and sessions are tested here."""
 
 import asyncio
 import errno

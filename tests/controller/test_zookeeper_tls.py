@@ -1,4 +1,4 @@
-"""TLS between the store and a real ZooKeeper that wants to know its clients."""
+"""TLS between the store and a real ZooKeeper that requires client certificates."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The codec beyond Kafka's bytes: what it refuses, what it leaves unchanged, and what its errors say."""
+"""The codec beyond Kafka's golden frames: refused values, views of records, limits, and error messages."""
 
 import struct
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Hostile bytes: whatever comes in, a decoder returns a message or raises DecodeError, in bounded time and memory.
+"""A decoder returns a message or raises DecodeError for any bytes, in bounded time and memory.
 
 Golden frames are damaged with a fixed seed, and random bytes are tried on every message. The compiled decoder and the
 interpreter must agree, and what was decoded can be encoded again.

@@ -1,4 +1,4 @@
-"""scripts/check-golden as its caller sees it (without the setup of an environment)."""
+"""scripts/check-golden: its exit codes and its output."""
 
 import gzip
 import json

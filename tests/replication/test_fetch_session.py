@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): what is remembered, what is sent, and who is pushed out."""
+"""Fetch sessions (KIP-227): remembered partitions, partitions in each response, and eviction."""
 
 from collections.abc import Iterable
 from itertools import count, pairwise

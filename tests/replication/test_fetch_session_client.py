@@ -1,4 +1,4 @@
-"""A fetch session from the follower's side: what is named of what changed."""
+"""A follower's fetch session: which partitions a fetch request names."""
 
 from uuid import UUID
 

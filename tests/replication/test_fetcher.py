@@ -1,4 +1,4 @@
-"""Followers over real logs: they become and stay copies of their leader's, whatever happened before."""
+"""Followers over real logs become and stay copies of the leader's log, after any failure."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator

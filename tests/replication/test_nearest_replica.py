@@ -1,4 +1,4 @@
-"""The replica that a leader recommends to a consumer."""
+"""Tests of the replica that a leader recommends to a consumer."""
 
 import pytest
 from pybroker.replication.partition.nearest_replica import nearest_replica

@@ -1,4 +1,4 @@
-"""LEO, high watermark and what the leader knows of its follower's LEO, step by step, on both sides of real fetches."""
+"""LEO, high watermark and the follower's LEO at the leader, after each produce and each fetch."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Roles, ISR and high watermark of one partition, step by step."""
+"""Roles, ISR and high watermark of a single partition."""
 
 import pytest
 from hypothesis import given

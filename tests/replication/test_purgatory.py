@@ -1,4 +1,4 @@
-"""Parked requests: each ends exactly once, by what it waits for, by an error, or by its deadline."""
+"""A parked request ends exactly once: by its condition, by an error, or by its deadline."""
 
 from collections import Counter
 from collections.abc import Callable

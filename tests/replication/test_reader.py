@@ -1,4 +1,4 @@
-"""The state of a partition as a parked fetch sees it."""
+"""Tests of a partition's state as a parked fetch sees it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

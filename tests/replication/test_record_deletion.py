@@ -1,4 +1,4 @@
-"""Deleting records on demand: up to where, by whom, and when it is done."""
+"""DeleteRecords: the allowed offsets, the partitions it may change, and when it completes."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The throttle of replication, and the replicas it applies to."""
+"""Tests of the replication throttle, and of the replicas it applies to."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""When high watermarks are written and ISRs looked at, in virtual time."""
+"""High watermarks are written and ISRs checked periodically, in virtual time."""
 
 from collections.abc import Coroutine
 from typing import Any

@@ -1,4 +1,4 @@
-"""The controller's orders to lead, follow and stop replicas, and the state that survives a restart."""
+"""LeaderAndIsr and StopReplica start and stop replicas, and their state survives a restart."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""Batches that begin a transaction wait until its coordinator has said that the partition is in it."""
+"""Batches that begin a transaction wait until the coordinator confirms that the partition is part of it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Why followers truncate by leader epochs and not by their high watermark (KIP-101), told step by step.
+"""Followers truncate by leader epochs instead of their high watermark (KIP-101), shown step by step.
 
 Two brokers, min.insync.replicas = 1. Broker 2 follows broker 1, has both records, but has not heard yet that the second
 one is committed: it would with its next fetch. Then it restarts, and soon after broker 1 is gone.

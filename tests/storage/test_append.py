@@ -1,4 +1,4 @@
-"""A leader checks, changes or refuses the record sets it appends; a follower takes them unchanged."""
+"""A leader checks, changes or refuses the record sets it appends; a follower appends them unchanged."""
 
 from pathlib import Path
 

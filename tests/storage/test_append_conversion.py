@@ -1,4 +1,4 @@
-"""A leader stores what old producers send, and what comes in another codec, as one batch of magic 2."""
+"""A leader stores messages of old formats and batches of another codec as one batch of magic 2."""
 
 import pytest
 from pybroker.protocol.errors import CorruptRecordError, InvalidRecordError, InvalidTimestampError

@@ -1,4 +1,4 @@
-"""Data reported as durable was synced before, in the right order."""
+"""Data is synced, in the right order, before it is reported as durable."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The real file system passes the same suite as the simulated ones."""
+"""The real file system passes the same tests as the simulated ones."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which appends may run on the event loop."""
+"""Tests of the rules for which appends may run on the event loop."""
 
 import pytest
 from pybroker.protocol.records.batch import TimestampType, set_max_timestamp

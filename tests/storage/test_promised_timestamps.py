@@ -1,4 +1,4 @@
-"""Batches whose header has a timestamp that none of their records has. Appends do not check this."""
+"""Searches by timestamp in batches whose header has a timestamp that none of their records has."""
 
 import struct
 from pathlib import Path

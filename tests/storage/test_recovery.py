@@ -1,4 +1,4 @@
-"""Opening a log after a crash: whole batches stay, broken ones are cut off, and the log says so."""
+"""Opening a log after a crash: whole batches are kept, broken ones are cut off, and a log line says so."""
 
 import logging
 import os

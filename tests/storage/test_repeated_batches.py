@@ -1,4 +1,4 @@
-"""A producer repeats several batches that were in flight: each is a duplicate, whatever happened to the log."""
+"""A producer repeats batches that were in flight: each is a duplicate, also after restarts and truncations."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""When segments roll, and when retention deletes them."""
+"""Tests of when segments roll, and when retention deletes them."""
 
 import os
 import struct

@@ -1,4 +1,4 @@
-"""Guards of transactions whose verification is pending."""
+"""Tests of the guards of transactions whose verification by the coordinator is pending."""
 
 from pybroker.storage.producers.verification_guards import OPEN_TRANSACTION, VerificationGuards
 

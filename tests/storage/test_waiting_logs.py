@@ -1,4 +1,4 @@
-"""Logs that a start cannot open on a full disk wait for space, and the other logs are served."""
+"""Logs that cannot be opened at a start on a full disk wait for space, and the other logs are served."""
 
 import errno
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn in a cluster, where this broker may lead a partition of ``__transaction_state``."""
+"""AddPartitionsToTxn is refused: for brokers with NOT_COORDINATOR, for producers with a fatal error."""
 
 import pytest
 from pybroker.broker.apis.transactions.add_partitions_to_txn import AddPartitionsToTxn

@@ -1,4 +1,4 @@
-"""The dispatcher: which bytes it answers to which request, and when it closes the connection."""
+"""The dispatcher: which response each request gets, and which requests close the connection."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""When a request repeats names so often that each is answered once."""
+"""Tests of the count of duplicate names in a request, which finds requests that repeat names too often."""
 
 import pytest
 from pybroker.broker.requests.duplicate_names import MAX_DUPLICATES, has_many_duplicates

@@ -1,4 +1,4 @@
-"""Produce against real logs: what is stored, what is answered, and when."""
+"""Produce against real logs: which records are stored, which result is returned, and when."""
 
 import asyncio
 import inspect

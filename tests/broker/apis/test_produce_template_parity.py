@@ -1,4 +1,4 @@
-"""Two brokers, one of which decodes every produce request: they store the same, and answer the same bytes."""
+"""A broker with produce templates and one that decodes every request store and answer the same bytes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

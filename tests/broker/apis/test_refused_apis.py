@@ -1,4 +1,4 @@
-"""APIs of features that are not built: refused, or answered as by a Kafka in which the feature is off."""
+"""APIs of features that are not built are refused, or answered like a Kafka broker with the feature off."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""``pybroker healthcheck``: one line and an exit code, whatever is at the other end."""
+"""``pybroker healthcheck`` prints one line and returns an exit code, for any kind of server."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Changes of ISRs on their way to a controller that may be slow, refuse, or be another by now."""
+"""AlterPartition requests to a controller that is slow, refuses them, or is replaced."""
 
 import asyncio
 from collections.abc import Callable

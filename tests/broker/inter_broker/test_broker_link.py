@@ -1,4 +1,4 @@
-"""Asking another broker: a real one, and servers that are slow, hang up, or send what is no answer."""
+"""Requests to another broker: a real one, and servers that are slow, disconnect or send malformed responses."""
 
 import asyncio
 import struct

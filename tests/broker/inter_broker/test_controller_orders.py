@@ -1,4 +1,4 @@
-"""Orders of the controller that come at a bad moment."""
+"""Requests of the controller that arrive late, or while the metadata tree is unreachable."""
 
 import asyncio
 from collections.abc import AsyncIterator

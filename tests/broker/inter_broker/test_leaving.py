@@ -1,4 +1,4 @@
-"""A broker that is about to stop: how often it asks the controller to have others lead, and when that is no use."""
+"""A stopping broker retries ControlledShutdown, and stops retrying when no other broker can lead."""
 
 import asyncio
 from collections.abc import Iterable

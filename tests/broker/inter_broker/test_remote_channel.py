@@ -1,4 +1,4 @@
-"""The controller's way to another broker: each request until it is answered, in a version that the broker reads."""
+"""The controller sends each request to a broker, in a version that it reads, until the broker answers."""
 
 import asyncio
 from collections import deque

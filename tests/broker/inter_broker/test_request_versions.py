@@ -1,4 +1,4 @@
-"""Which request versions go between brokers."""
+"""Versions of the requests between brokers, by inter.broker.protocol.version."""
 
 from dataclasses import asdict
 

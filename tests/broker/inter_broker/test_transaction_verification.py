@@ -1,4 +1,4 @@
-"""Coordinators of transactions are asked together, and their answers reach whoever wants to know."""
+"""Questions to transaction coordinators are sent together, and every caller gets its answer."""
 
 import asyncio
 from functools import partial

@@ -1,4 +1,4 @@
-"""Which addresses clients are told."""
+"""Tests of the broker addresses that clients receive."""
 
 import pytest
 from pybroker.broker.metadata.advertised_address import AdvertisedAddresses, reachable_host

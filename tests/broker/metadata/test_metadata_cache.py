@@ -1,4 +1,4 @@
-"""The metadata cache: what updates bring, and what they take away."""
+"""Tests of the metadata cache: its contents after updates and deletions."""
 
 from uuid import UUID
 

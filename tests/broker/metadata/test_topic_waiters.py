@@ -1,4 +1,4 @@
-"""Waiting for topics."""
+"""Tests of `TopicWaiters`, with which handlers wait until topics appear or vanish."""
 
 import asyncio
 

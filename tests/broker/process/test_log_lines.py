@@ -1,4 +1,4 @@
-"""The log stays readable whatever clients make the broker say."""
+"""The log stays readable when clients cause very many or very long log lines."""
 
 import logging
 

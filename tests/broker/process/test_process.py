@@ -1,4 +1,4 @@
-"""Settings of a process that runs nothing but a broker."""
+"""Settings of the process when it runs only a broker."""
 
 import subprocess
 import sys

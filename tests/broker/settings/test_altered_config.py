@@ -1,4 +1,4 @@
-"""Wishes about settings: what is made of them, what is written, what is refused."""
+"""Requests to change settings: the resulting values, the stored values, and the refused changes."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Settings that change while the broker runs: what is in force, who is told, what the log says."""
+"""Settings that change while the broker runs: their values, the notified listeners, and the log lines."""
 
 import logging
 from collections.abc import Awaitable, Callable

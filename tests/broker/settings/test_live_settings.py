@@ -1,4 +1,4 @@
-"""A broker acts on changed settings at once, and again after a restart."""
+"""A running broker applies changed settings at once, and again after a restart."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Levels of loggers by log4j's names."""
+"""Levels of Python's loggers are set and described by log4j's logger names."""
 
 import logging
 

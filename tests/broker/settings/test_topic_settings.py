@@ -1,4 +1,4 @@
-"""Topics go by changed settings."""
+"""Changed topic settings are passed on to the logs, the partitions and the elections of leaders."""
 
 import pytest
 from pybroker.broker.settings.topic_overrides import TopicOverrides

@@ -1,4 +1,4 @@
-"""The client connection without I/O: requests to bytes, bytes to responses, hostile bytes to one typed failure."""
+"""The client connection without I/O encodes requests, decodes responses, and fails in one typed way on bad bytes."""
 
 import struct
 from pathlib import Path

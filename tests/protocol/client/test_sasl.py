@@ -1,4 +1,4 @@
-"""The client's side of PLAIN and SCRAM."""
+"""Tests of the client's side of PLAIN and SCRAM."""
 
 from base64 import b64decode
 

@@ -1,4 +1,4 @@
-"""Headers of batches: read, checked, patched in place."""
+"""Headers of batches are read, checked and patched in place."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""The checksums, compared with known values and with each other."""
+"""Tests of the checksums, compared with known values and with each other."""
 
 import importlib.machinery
 import subprocess

@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1: wrappers with their offsets, and every way in which a message can be broken."""
+"""Messages of magic 0 and 1: wrappers with their offsets, and every kind of broken message."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Zigzag varints: Kafka's sizes and values, and every way in which one can be broken."""
+"""Zigzag varints have Kafka's sizes and values, and every kind of broken varint is refused."""
 
 import pytest
 from hypothesis import given

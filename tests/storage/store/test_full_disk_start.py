@@ -1,4 +1,4 @@
-"""A log is opened on a full disk: what cannot be written stays in memory until there is space."""
+"""A log opened on a full disk keeps unwritten indexes in memory until there is space."""
 
 import errno
 import shutil

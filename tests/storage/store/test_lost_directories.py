@@ -1,4 +1,4 @@
-"""Failures of log directories: the last one, and those that are no failures."""
+"""Failures of log directories: the last one stops the broker, and a lack of descriptors is no failure."""
 
 import errno
 import uuid

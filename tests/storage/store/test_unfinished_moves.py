@@ -1,4 +1,4 @@
-"""A copy's disk fails while the copy replaces its log: the right log is served, whatever disk comes back later."""
+"""The right log is served when a disk fails while a moved copy replaces its log."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Long work in the worker pool: it gets few threads and does not delay other steps for long."""
+"""Long work in the worker pool gets few threads and does not delay other steps for long."""
 
 import asyncio
 import threading

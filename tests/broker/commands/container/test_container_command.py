@@ -1,4 +1,4 @@
-"""``pybroker container`` as a program: from variables and a mounted file to a broker, as PID 1 and not."""
+"""Tests of the program ``pybroker container``, run as PID 1 and as an ordinary process."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Settings from ``KAFKA_*`` variables: the rule of Apache Kafka's image, and its own code beside it."""
+"""Tests of settings from ``KAFKA_*`` variables, compared with the code of Apache Kafka's image."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""PID 1 of a container: signals, orphans, exit codes. Where the kernel lets us, in a process namespace of its own."""
+"""PID 1 of a container handles signals, orphans and exit codes; in its own process namespace where possible."""
 
 import signal
 import subprocess

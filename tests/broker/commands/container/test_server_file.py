@@ -1,4 +1,4 @@
-"""The file of settings in a container: which of mounted file, environment and image's own settings holds."""
+"""Precedence of settings in a container: the mounted file, the environment, and the image's own settings."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``pybroker log stat``: the numbers are those of the records, in the order that was asked for."""
+"""``pybroker log stat`` sums up the records of partitions correctly, in the requested order."""
 
 import io
 from datetime import UTC, datetime

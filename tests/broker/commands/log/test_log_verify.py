@@ -1,4 +1,4 @@
-"""``pybroker log verify``: silent on what is sound; names the file, the byte and the fault of what is not."""
+"""``pybroker log verify`` accepts sound files, and names the file, byte and fault of damaged ones."""
 
 import re
 import shutil

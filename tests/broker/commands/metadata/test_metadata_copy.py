@@ -1,4 +1,4 @@
-"""``pybroker metadata copy``: what it refuses, in one line, before anything is changed."""
+"""``pybroker metadata copy`` refuses invalid copies in one line, before it changes anything."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Partitions of ``__consumer_offsets`` move between coordinators that share nothing but the topic."""
+"""Partitions of ``__consumer_offsets`` move between coordinators, which share only the topic."""
 
 import asyncio
 from collections.abc import Coroutine

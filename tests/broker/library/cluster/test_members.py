@@ -1,4 +1,4 @@
-"""The processes of a cluster, here a broker without ZooKeeper: how they start, end, and are found dead."""
+"""A broker process of a cluster starts, pauses, stops, and ends with the program that started it."""
 
 import os
 import signal

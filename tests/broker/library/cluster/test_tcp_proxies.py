@@ -1,4 +1,4 @@
-"""The TCP proxies of a cluster: they recognise the caller, hold data back while they are cut, and lose nothing."""
+"""The TCP proxies of a cluster recognise the calling broker, and delay data on cut links without losing it."""
 
 import asyncio
 import struct

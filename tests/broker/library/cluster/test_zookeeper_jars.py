@@ -1,4 +1,4 @@
-"""Where a cluster finds Java and ZooKeeper, and what it says where they are missing."""
+"""A cluster finds Java and ZooKeeper's jars, and reports how to get them when they are missing."""
 
 import sys
 from importlib.machinery import ModuleSpec
