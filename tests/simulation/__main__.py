@@ -14,7 +14,7 @@ from simulation.runs.shortening import retold
 from simulation.runs.simulation_run import Result
 
 _TOLD = 3
-"""So many of those that failed are run again, for what happened in them."""
+"""Number of failed seeds that are run again for a report."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def _named(result: Result) -> str:
 
 
 def seeds_of(text: str) -> range:
-    """``"3-5"`` or ``"4"``; none when it is neither."""
+    """The seeds of ``"3-5"`` or ``"4"``; an empty range for other texts."""
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
     return range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
 

@@ -1,6 +1,6 @@
 """Checks the guarantees given to each producer and consumer at the end of a run, class by class.
 
-What may be lost, by what happened to its partition since (see `tree_checker.Excuse`), is counted.
+A lost record is only counted if its partition has an excuse for the loss (see `tree_checker.Excuse`).
 """
 
 import sys
@@ -29,8 +29,11 @@ class Replica:
 
 
 class FinalChecker:
-    """`logs` are all replicas of each partition, by broker, when everything is at rest; `holders` who has a log of each
-    topic, whatever the tree says."""
+    """Judges a finished run by its history and the final logs.
+
+    `logs`: the replicas of each partition by broker. `holders`: the brokers that have a log of each topic, even if
+    the tree does not list it.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class FinalChecker:
         holders: Mapping[str, Sequence[int]],
         stable_ends: Mapping[Place, int],
     ) -> None:
-        """`stable_ends`: up to where transactions can be read."""
+        """`stable_ends`: the offset up to which read_committed consumers can read."""
         self._history = history
         self._holders = holders
         self._stable_ends = stable_ends
@@ -49,7 +52,7 @@ class FinalChecker:
         self._starts = {
             place: max(replica.log_start_offset for replica in replicas.values()) for place, replicas in logs.items()
         }
-        """From where on all replicas have their records."""
+        """The offset from which all replicas have their records."""
         self.counts: Counter[str] = Counter()
 
     def violations(self) -> Iterator[str]:
@@ -98,7 +101,7 @@ class FinalChecker:
                 yield f"{_named(place)} is gone, and nobody has deleted it"
 
     def _compare_replicas(self, place: Place, replicas: Mapping[int, Replica]) -> Iterator[str]:
-        """After every election, however unclean, replicas agree in the end."""
+        """All replicas are equal in the end, even after unclean elections."""
         start = self._starts[place]
         (first_id, first), *others = (
             (broker_id, {offset: value for offset, value in replica.records.items() if offset >= start})
@@ -114,7 +117,7 @@ class FinalChecker:
                 )
 
     def _check_start(self, place: Place) -> Iterator[str]:
-        """Nothing is deleted but what somebody wanted to have deleted."""
+        """Only records that a client or the topic's settings allowed to delete are missing."""
         start = self._starts[place]
         self.counts["partitions that begin later"] += start > 0
         if start > 0 and not self._history.may_be_trimmed(place, start):
@@ -159,7 +162,9 @@ class FinalChecker:
             yield f"{_told(sent)} is lost, and its leader was never another"
 
     def _check_transactions(self) -> Iterator[str]:
-        """All of what is committed has been read by whoever reads only that. (What is not, is noticed when it is.)"""
+        """Every read_committed consumer has read all records of committed transactions. (Records of other
+        transactions are reported by the consumer itself.)
+        """
         for transaction in self._history.ended_transactions:
             for consumer in self._history.committed_readers if transaction.is_committed else ():
                 read = transaction.read.get(consumer, {})
@@ -170,7 +175,9 @@ class FinalChecker:
                         yield f"{_told(sent)} is committed, and {consumer} has not read {missing[0]!r}"
 
     def _may_be_unread(self, sent: Sent, end: Acknowledged) -> bool:
-        """It is lost, or its transaction's end is, or that of one before it; or a consumer was not told of a loss."""
+        """Whether a consumer may lack the batch: it, its transaction's end or an earlier end is lost, or the loss
+        was not visible to the consumer.
+        """
         return (
             sent.last_offset >= self._stable_ends.get(sent.place, sys.maxsize)
             or self._tree.may_be_lost(sent.place, sent.acknowledged)

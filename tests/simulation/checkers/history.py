@@ -29,16 +29,16 @@ Place = tuple[str, int]
 
 
 class ViolationError(Exception):
-    """An invariant is broken. The message names the invariant and the place."""
+    """An invariant is broken. The message names the invariant and the partition."""
 
 
 class Outcome(Enum):
     UNDER_WAY = "under way"
     ACKNOWLEDGED = "acknowledged"
     UNKNOWN = "unknown"
-    """Given up without having heard: it may be there or not, or may come yet."""
+    """Given up without a response: the batch may be stored, not stored, or stored later."""
     REFUSED = "refused"
-    """Each time it was sent, an error code said that it was not taken."""
+    """Every attempt was answered with an error code that says that nothing was stored."""
 
 
 class Guarantee(Enum):
@@ -56,7 +56,7 @@ class Guarantee(Enum):
 
 
 IN_SEQUENCE = (Guarantee.ONCE, Guarantee.TRANSACTION)
-"""Those whose batches are numbered: they are to be there once."""
+"""Guarantees under which batches have sequence numbers, so each must be stored once."""
 
 
 @dataclass(slots=True)
@@ -74,13 +74,13 @@ class Sent:
     base_offset: int = -1
     done_s: float = -1.0
     leader_id: int = -1
-    """Who acknowledged it."""
+    """The broker that acknowledged the batch."""
     sequence: int = -1
     known_epoch: int = -1
-    """The leader epoch that who acknowledged it knew of when it was asked, at `asked_s`."""
+    """The leader epoch known to the acknowledging broker when it received the request, at `asked_s`."""
     asked_s: float = -1.0
     maybe_taken: int = 0
-    """Of the attempts, those of which nobody has said that nothing came of them: so many copies may be there."""
+    """The number of attempts that may have been stored: the log may hold this many copies."""
 
     @property
     def last_offset(self) -> int:
@@ -101,8 +101,10 @@ class Read:
 
 
 class Acknowledged(NamedTuple):
-    """An append acknowledged by a leader, with the leader epoch it knew and the time of the request. ``last_offset``:
-    it is there at the latest; where exactly nobody has said."""
+    """A record acknowledged by a leader, with the leader epoch known to it and the time of the request.
+
+    ``last_offset``: the highest offset at which the record can be; its exact offset is unknown.
+    """
 
     known_epoch: int = -1
     last_offset: int = -1
@@ -110,7 +112,7 @@ class Acknowledged(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """An offset, and the record by which a group's coordinator has acknowledged it."""
+    """A committed offset, and the record in ``__consumer_offsets`` that keeps it."""
 
     offset: int = -1
     record: Acknowledged = Acknowledged()
@@ -118,13 +120,13 @@ class Commit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A violation unless the records at that offset and leader epoch may have been lost since."""
+    """A violation unless the records at this offset and leader epoch may have been lost since."""
 
     place: Place
     what: str
     lost: Acknowledged
     is_refusal: bool = False
-    """By a leader that need not be one any more."""
+    """The report is a refusal by a broker that may no longer be leader."""
 
 
 @dataclass(slots=True, eq=False)
@@ -135,14 +137,16 @@ class Transaction:
     sent: list[Sent] = field(default_factory=list)
     is_committed: bool = False
     read: dict[str, dict[bytes, None]] = field(default_factory=dict)
-    """What of it each consumer has read that wants committed records only."""
+    """The values of the transaction that each read_committed consumer has read."""
     ends: dict[Place, Acknowledged] = field(default_factory=dict)
-    """The markers that are acknowledged."""
+    """The acknowledged markers, by partition."""
 
 
 @dataclass
 class History:
-    """`lines` are the last things that happened, in words; `digest` stands for all of them, for comparing runs."""
+    """`lines` describe the most recent events; `digest` is a checksum of all lines, which shows whether two runs are
+    equal.
+    """
 
     sent: list[Sent] = field(default_factory=list)
     read: dict[Place, dict[int, Read]] = field(default_factory=dict)
@@ -152,23 +156,23 @@ class History:
     counts: Counter[str] = field(default_factory=Counter)
     suspicions: list[Suspicion] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
-    """What must not be, whatever happened."""
+    """Violations that no loss can excuse."""
     transactions: dict[bytes, Transaction] = field(default_factory=dict)
-    """By the value of each record in them."""
+    """The transaction of each record, by the record's value."""
     ended_transactions: list[Transaction] = field(default_factory=list)
-    """All markers of which are acknowledged."""
+    """Transactions whose markers are all acknowledged."""
     committed_readers: list[str] = field(default_factory=list)
-    """Consumers that want committed records only."""
+    """The names of read_committed consumers."""
     deletions: dict[Place, int] = field(default_factory=dict)
-    """Up to which offset somebody asked for records to be deleted."""
+    """The highest offset before which a client asked to delete records."""
     kept_to_size: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    """Topics of which old records go by themselves, and their settings."""
+    """Topics whose settings delete old records, with these settings."""
     topics: dict[str, bool | None] = field(default_factory=dict)
-    """Whether a topic is to be there; None: nobody knows, for some request about it was not answered."""
+    """Whether a topic must exist; None: unknown, because a request about it was not answered."""
     digest: int = 0
 
     def may_be_trimmed(self, place: Place, log_start_offset: int) -> bool:
-        """Whether the log may begin there."""
+        """Whether the log may start at this offset."""
         return place[0] in self.kept_to_size or log_start_offset <= self.deletions.get(place, 0)
 
     def note(self, time_s: float, who: str, what: str) -> None:
@@ -177,20 +181,22 @@ class History:
         self.digest = crc32(line.encode(), self.digest)
 
     def suspect(self, place: Place, what: str, lost: Acknowledged | None, *, is_refusal: bool = False) -> None:
-        """``lost``: what explains it, if it is lost; None: nothing does."""
+        """``lost``: the record whose loss would explain it; None if no loss can."""
         if lost is None:
             self.violations.append(f"{place}: {what}")
         else:
             self.suspicions.append(Suspicion(place, what, lost, is_refusal))
 
     def has_committed(self, key: tuple[str, Place], before: Commit, commit: Commit) -> None:
-        """A group's offset is another one now, be it lower than `before`, which was the last one when it was asked for:
-        from now on nothing lower than this is right."""
+        """Record a group's new committed offset; offsets below it are violations from now on.
+
+        The new offset may be lower than `before`, the last one at the time of the request.
+        """
         latest = self.committed.get(key, Commit())
         self.committed[key] = commit if latest == before else max(commit, latest)
 
     def saw(self, place: Place, offset: int, read: Read) -> None:
-        """A consumer read a record."""
+        """Record that a consumer read a record; two different records at one offset are suspicious."""
         records = self.read.setdefault(place, {})
         before = records.setdefault(offset, read)
         if before is read:

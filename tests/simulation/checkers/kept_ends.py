@@ -9,19 +9,20 @@ from simulation.machines.disk import Disk
 __all__ = ["kept_ends"]
 
 _DELETED = ".deleted"
-"""Ends the names of segments that nobody sees any more, and that are removed a while later."""
+"""Suffix of segments that are closed and will be removed a while later."""
 
 
 def kept_ends(disk: Disk, lost: Mapping[str, int]) -> dict[Place, int]:
-    """By partition, of those that lost records. ``lost``: what `Disk.crash` says, files and how many bytes they kept.
+    """The offset before which each log that lost records is complete.
 
-    Whoever recovers such a log may cut it there, and not before.
+    ``lost``: the result of `Disk.crash`: file paths and the number of bytes they kept. Recovery may truncate the log
+    to this offset, but not further.
     """
     ends: dict[Place, int] = {}
     for path_before, kept_bytes in lost.items():
         path = path_before.removesuffix(_DELETED)
         if path != path_before and disk.find(path) is None:
-            continue  # it stays deleted; else the crash took its deletion back, too
+            continue  # still deleted; otherwise the crash has undone the deletion
         place = _place_of(path)
         if place is not None:
             end = _end_of_batches(disk, path, kept_bytes)
@@ -30,7 +31,7 @@ def kept_ends(disk: Disk, lost: Mapping[str, int]) -> dict[Place, int]:
 
 
 def _end_of_batches(disk: Disk, path: str, kept_bytes: int) -> int:
-    """The offset behind the last batch that is whole; if none is, that by which the file is named."""
+    """The offset after the last complete batch; if there is none, the base offset from the file's name."""
     end = int(path.rpartition("/")[2].removesuffix(".log"))
     node = disk.find(path)
     if node is not None:

@@ -1,6 +1,6 @@
 """Checks the replicas on all brokers while they work: the invariants of logs, high watermarks and leaders.
 
-What has been below some replica's high watermark is committed: from then on every replica must have it there.
+A record is committed when it is below the high watermark of any replica: from then on every replica must have it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["ReplicaChecker"]
 
 _LONGEST_CUT_S = 10.0
-"""A disk may be slow."""
+"""A truncation may take this long, because disks may be slow."""
 
 _LogKey = tuple[int, int, object, Place]
-"""A broker, which of its lives, the topic's id, the partition."""
+"""Broker, number of its start, topic id, partition."""
 
 
 class ReplicaChecker:
-    """`check` is quick and wants to be called often, `check_logs` reads what is new in the logs."""
+    """Checks replicas. `check` is fast and is called often; `check_logs` reads the new batches of logs."""
 
     def __init__(
         self,
@@ -40,9 +40,9 @@ class ReplicaChecker:
         self._minimum_isr = minimum_isr
         self._running = running
         self._epochs: dict[tuple[int, Place], int] = {}
-        """The leader epoch that a broker knew of last."""
+        """The leader epoch that a broker knew last."""
         self._too_small: dict[tuple[int, Place], tuple[object, int]] = {}
-        """Of leaders whose ISR is below the minimum: the state in which they are, and their high watermark then."""
+        """For leaders whose ISR is below the minimum: their state, and their high watermark at that time."""
         self._leaders: dict[tuple[object, Place, int], int] = {}
         self._high_watermarks: dict[tuple[int, int, object, Place, int], int] = {}
         self._isrs: dict[tuple[int, int, object, Place, int], IsrState] = {}
@@ -50,24 +50,24 @@ class ReplicaChecker:
         self._trimming = TrimmingChecker(history or History(), self._committed)
         self._checked: dict[_LogKey, int] = {}
         self._seen: dict[int, dict[Partition, tuple[object, ...]]] = {}
-        """By broker, as what a replica was last looked at: what has not changed since is as right as it was."""
+        """By broker, the last checked state of each replica; an unchanged replica is not checked again."""
         self._outside_since_s: dict[tuple[int, Place], float] = {}
-        """Since when a follower's high watermark has not been inside of its log."""
+        """The time since which a follower's high watermark is outside of its log."""
         self.committed_ends: dict[Place, int] = {}
-        """The highest high watermark that any replica had so far."""
+        """The highest high watermark of any replica so far."""
         self._not_lost_ends: dict[Place, int] = {}
-        """The same, since the last time that something may have been lost."""
+        """The highest high watermark since the last time when records may have been lost."""
         self.changes = 0
-        """How often a replica was not as it had been when it was last looked at."""
+        """The number of changed replicas found by `check`."""
 
     def check(self, changed: "Sequence[SimulatedBroker] | None" = None) -> None:
-        """``changed``: which of those that run are to be looked at; None: all. Raises ViolationError."""
+        """``changed``: the running brokers to check; None for all. Raises ViolationError."""
         for broker in self._running() if changed is None else changed:
             self._check_changes(broker)
         self._trimming.judge()
 
     def known_epoch(self, broker_id: int, place: Place) -> int:
-        """The last leader epoch that it is known to have heard of."""
+        """The last leader epoch that this broker is known to have received; -1 if none."""
         return self._epochs.get((broker_id, place), -1)
 
     def note_high_watermarks(self, broker: "SimulatedBroker", place: Place | None = None) -> None:
@@ -77,7 +77,9 @@ class ReplicaChecker:
                 self._note_high_watermark(hosted)
 
     def leaders_end(self, broker: "SimulatedBroker", place: Place) -> int | None:
-        """Up to where something is committed by now, to a broker that leads; None: it does not."""
+        """The offset before which everything is committed according to a leading broker; None if the broker does not
+        lead.
+        """
         for hosted in broker.partitions():
             if hosted.topic_partition == place and hosted.partition.leader is not None:
                 return max(hosted.partition.high_watermark, self._not_lost_ends.get(place, 0))
@@ -98,7 +100,7 @@ class ReplicaChecker:
             if broker.is_running:
                 self._check_changes(broker)
             self._trimming.judge()
-            if broker.is_running:  # in its start it serves nobody, so that nothing new is committed
+            if broker.is_running:  # a starting broker serves no requests, so it commits nothing new
                 self.check_logs([broker])
         except ViolationError as violation:
             self._tree.violations.append(str(violation))
@@ -109,7 +111,7 @@ class ReplicaChecker:
         for hosted in broker.partitions():
             partition = hosted.partition
             leader = partition.leader
-            state = (  # compared after every turn of the loop: most of it is the same object as before
+            state = (  # compared after every loop iteration; usually these are the same objects as before
                 hosted.log.view,
                 partition.high_watermark,
                 partition.leader_epoch,
@@ -155,13 +157,13 @@ class ReplicaChecker:
         self._check_minimum(broker, partition, place)
 
     def _check_outside(self, broker: "SimulatedBroker", hosted: HostedPartition) -> None:
-        """A high watermark is not inside of the log. While a follower's is cut, the loop has yet to hear of it."""
+        """A high watermark is outside of its log. That is allowed for a follower while its log is being truncated."""
         partition, view, now_s = hosted.partition, hosted.log.view, self._tree.now_s()
         who = (broker.broker_id, partition.topic_partition)
         self._seen[broker.broker_id].pop(partition, None)
         since_s = self._outside_since_s.get(who, now_s)
         if not hosted.strand.is_idle or now_s - since_s > 2 * _LONGEST_CUT_S:
-            since_s = now_s  # it is being cut, which takes its time on a slow disk; or that was another time
+            since_s = now_s  # a truncation is running, or this is a later one
         self._outside_since_s[who] = since_s
         if partition.leader is not None or now_s - since_s > _LONGEST_CUT_S:
             raise ViolationError(
@@ -170,7 +172,9 @@ class ReplicaChecker:
             )
 
     def _check_maximal(self, partition: Partition, place: Place, leader: Leader) -> None:
-        """The high watermark has moved, and the ISR has not: every member, or who may be one by now, has reached it."""
+        """The high watermark moved with the same ISR: every member, and every replica about to be one, must have
+        reached it.
+        """
         record = self._tree.partitions[place]
         maximal = set(leader.isr.members)
         if isinstance(leader.isr, PendingExpand):
@@ -186,7 +190,7 @@ class ReplicaChecker:
                 )
 
     def _check_minimum(self, broker: "SimulatedBroker", partition: Partition, place: Place) -> None:
-        """The high watermark stands still for as long as the ISR is below min.insync.replicas."""
+        """The high watermark must not move while the ISR is smaller than min.insync.replicas."""
         leader = partition.leader
         assert leader is not None
         size, who = len(leader.isr.members), (broker.broker_id, place)
@@ -207,10 +211,10 @@ class ReplicaChecker:
                 f"{partition.high_watermark} with {leader.isr}; the minimum is {minimum}"
             )
 
-    # --- what is in the logs
+    # --- the batches in the logs
 
     def check_logs(self, brokers: Iterable["SimulatedBroker"]) -> None:
-        """Raises ViolationError."""
+        """Read the new batches of these brokers' logs and compare them. Raises ViolationError."""
         for broker in brokers:
             for hosted in broker.partitions():
                 place: Place = (hosted.topic_partition.topic, hosted.topic_partition.partition)
@@ -244,30 +248,33 @@ class ReplicaChecker:
         self._checked[key] = end
         if not may_be_uncut:
             committed.end_offset = max(committed.end_offset, end)
-        # Logs are looked at now and then only: what was committed since is not among `committed` yet.
+        # Logs are read only now and then, so the newest committed batches are not in `committed` yet.
         committed_end = max(committed.end_offset, self._not_lost_ends.get(place, 0))
         is_compared = broker.broker_id != record.leader and end == partition.high_watermark
         if is_compared and log.view.log_end_offset >= committed_end:
             self._tree.has_caught_up(broker.broker_id, place)
 
     def _committed_of(self, place: Place, topic_id: object) -> CommittedBatches:
-        """Anew when the topic is another one of the same name."""
+        """The known batches; a new topic of the same name starts without any."""
         committed = self._committed.get(place)
         if committed is None or committed.topic_id != topic_id:
             committed = self._committed[place] = CommittedBatches(topic_id)
         return committed
 
-    # --- what may have been lost
+    # --- lost records
 
     def _is_overtaken(self, hosted: HostedPartition) -> bool:
-        """It has not heard of a leader that may have lost something, and has begun to lead meanwhile."""
+        """Whether the replica has an older leader epoch than an election that may have lost records."""
         record = self._tree.partitions.get(hosted.topic_partition)
         excuses = record.excuses if record is not None else ()
         return any(each.from_offset is not None and hosted.partition.leader_epoch < each.epoch for each in excuses)
 
     def _end_of_what_is_cut(self, hosted: HostedPartition, place: Place, start_offset: int) -> int:
-        """Up to where a follower's log is to be compared. What it has of what was lost, it has until it hears from the
-        leader; and nothing is known to be committed because it stands there."""
+        """The offset up to which a follower's log is compared.
+
+        The follower keeps lost records until it hears from the new leader, so its high watermark does not prove that
+        they are committed.
+        """
         end, excuses = hosted.partition.high_watermark, self._tree.partitions[place].excuses
         lost_from = min(each.from_offset or 0 for each in excuses)
         epoch = max(hosted.partition.leader_epoch, *(each.epoch for each in excuses))
@@ -279,10 +286,11 @@ class ReplicaChecker:
         return end
 
     def _settle(self, leader: int, hosted: HostedPartition, place: Place) -> None:
-        """Somebody begins to lead after something happened by which records may be lost: see which ones can be. Raises
-        ViolationError when more is lost than its crash took.
+        """Find out which records are lost when a broker begins to lead after an excused event.
 
-        Whoever leads without having been excused itself has to have everything: nobody else has led meanwhile."""
+        Raises ViolationError when the leader lacks more than its crash took. A leader without an excuse of its own
+        must have everything, because nobody else has led since.
+        """
         partition = hosted.partition
         for each in self._tree.unsettled(place, partition.leader_epoch):
             if each.leader != leader:
@@ -295,7 +303,7 @@ class ReplicaChecker:
             return
         committed = self._committed_of(place, partition.topic_id)
         first_epoch = min(each.epoch for each in unsettled)
-        for broker in self._running():  # those that have not heard of it yet went on
+        for broker in self._running():  # brokers that do not know the new epoch have continued to commit
             for other in broker.partitions():
                 is_before = other.topic_partition == place and other.partition.leader_epoch < first_epoch
                 if is_before and _can_be_read(other):
@@ -314,13 +322,16 @@ class ReplicaChecker:
 
 
 def _can_be_read(hosted: HostedPartition) -> bool:
-    """To be compared with others."""
+    """Whether the log can be compared with others now."""
     return hosted.strand.is_idle and not hosted.log.is_offline and not hosted.log.config.compact
 
 
 def _lost_from(hosted: HostedPartition, committed: CommittedBatches, kept_end: int, lost_end: int) -> int:
-    """From where on a new leader may lack what is committed. Raises ViolationError when it lacks more than a crash took
-    from it, which left it all before `kept_end`. Of a compacted log nobody can see more than how far it reaches."""
+    """The first offset at which a new leader may lack committed records.
+
+    Raises ViolationError when the leader lacks records before `kept_end`, which its crash has left. Only the end
+    offset of a compacted log can be checked.
+    """
     log, partition = hosted.log, hosted.partition
     if log.is_offline:
         return 0

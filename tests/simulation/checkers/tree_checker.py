@@ -1,7 +1,7 @@
 """Checks every change of the cluster's metadata when it is made: leaders, ISRs, controllers and epochs.
 
-It also keeps account of what excuses a lost record: unclean elections, and members of an ISR that lost unsynced bytes
-in a crash and were elected before they were out of the ISR or had caught up again (KIP-966).
+It also records the excuses for lost records: unclean elections, and elections of ISR members that lost unsynced
+bytes in a crash and had neither left the ISR nor caught up again (KIP-966).
 """
 
 import json
@@ -23,26 +23,33 @@ _TOPICS = "/brokers/topics/"
 _BROKERS = "/brokers/ids/"
 _DELETIONS = "/admin/delete_topics/"
 _ON_ITS_WAY_S = 15.0
-"""An administrator's request."""
+"""Longest time between an administrator's request and its effect."""
 _SETTINGS_READ_S = 5.0
-"""A controller reads a topic's settings for each election, right before it writes who was elected. In between it waits
-for ZooKeeper and nothing else; who does not hear from ZooKeeper for the 4 s of a session is not controller any more.
-(While ZooKeeper is stopped, no session ends, and no setting changes.)"""
+"""Longest time between the controller's read of a topic's settings and the election based on them.
+
+A controller reads them right before it writes the new leader. Between these it only waits for ZooKeeper, and a
+broker that does not hear from ZooKeeper for its session timeout of 4 s is no longer controller. (While ZooKeeper is
+stopped, no session ends and no setting changes.)
+"""
 
 
 class Reason(Enum):
-    """Why a replica that may lack committed records was elected although no part of the cluster could know that. A
-    cluster cannot avoid the first two. In the next two a member of the ISR had everything, and did not lead: Kafka's
-    controller takes any member of an ISR for one that has all (KIP-966 is about that, with KRaft only). With brokers 1
-    and 2, both in the ISR: power fails for both, 1 loses what it had not synced, 2 nothing.
+    """Why a replica that may lack committed records was elected although no part of the cluster could know that.
 
-    - `OTHERS_DOWN`: 1 is back first. It is elected because it is live and in the ISR; 2 cuts its log when it comes. The
-    same when 2 has been up all the time, and was cut off from ZooKeeper until its session was over.
-    - `OTHERS_UP`: both are back before there is a controller again, 1 before 2. No registration says who lost
-      something; as 2 may have been down when 1 still took records, 1 leads, which was back first. Or 2 was back first,
-      and leads; 1 stays in the ISR, and leads when 2 goes before 1 has fetched anything (a third one has it all).
+    The settings or an administrator allow `UNCLEAN`, and no cluster can avoid `LAST` and `ALL`. In the last two cases
+    another ISR member had all records but was not elected: Kafka's controller assumes that every ISR member has all
+    records (KIP-966 changes that, with KRaft only).
 
-    Neither can be while one controller goes on: it sees 1 go, and takes it out of the ISR (the last member stays).
+    As an example, brokers 1 and 2 are both in the ISR and lose power. Broker 1 loses unsynced bytes, broker 2 nothing.
+    - `OTHERS_DOWN`: broker 1 restarts first. It is elected because it is live and in the ISR; broker 2 truncates its
+      log when it restarts. The result is the same if broker 2 was up but without a ZooKeeper session.
+    - `OTHERS_UP`: both restart before there is a controller, broker 1 first. Registrations do not tell who lost
+      records. Broker 2 may have been down while broker 1 still accepted records, so broker 1 leads. Or broker 2
+      restarted first and leads, but dies before broker 1 has fetched the lost records: then broker 1 leads, although
+      a third broker has them all.
+
+    Both cases need a change of controller: a controller that stays sees broker 1 die and removes it from the ISR,
+    unless it is the last member.
     """
 
     UNCLEAN = "an unclean election"
@@ -53,7 +60,7 @@ class Reason(Enum):
 
 
 class Forgotten(NamedTuple):
-    """That a broker lost unsynced bytes, when, and up to which offset it has all that it had."""
+    """The time when a broker lost unsynced bytes of a log, and the offset before which the log is complete."""
 
     lost_s: float
     kept_end: int
@@ -61,13 +68,14 @@ class Forgotten(NamedTuple):
 
 @dataclass
 class Excuse:
-    """Why records of a partition may be gone: from `epoch` on `leader` leads, who need not have all that was committed,
-    but what lies before `kept_end`.
+    """Why records of a partition may be lost: from `epoch` on `leader` leads, which may lack committed records from
+    `kept_end` on.
 
-    `from_offset`: where its log ends, or is another than what was committed, when it is seen to lead (None: it was not
-    yet). What was known to be there under an earlier epoch, or before `time_s`, may be lost from that offset on;
-    nothing else may. `has_lost`: something was, and `lost_end` is where it ended. `is_same_epoch`: the leader goes on
-    under the same one. A consumer who has read what is lost is not told of it, and may go on behind it.
+    - `from_offset`: where the leader's log ends or differs from the committed records; None until it leads. Records
+      known under an earlier epoch or before `time_s` may be lost from this offset on; no others.
+    - `has_lost`: records were lost; `lost_end` is the end of the lost range.
+    - `is_same_epoch`: the leader continues under the same epoch. A consumer that read lost records is not told and
+      may continue after them.
     """
 
     reason: Reason
@@ -90,21 +98,21 @@ class Excuse:
 
 @dataclass
 class PartitionRecord:
-    """A partition's history as the tree showed it. `excuses`: why some of its records may be lost, or be others."""
+    """The history of a partition as the tree showed it. `excuses`: reasons why records may be lost or replaced."""
 
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
     leaders: dict[int, int] = field(default_factory=dict)
-    """By leader epoch."""
+    """The leader of each leader epoch."""
     led: list[tuple[float, int]] = field(default_factory=list)
-    """From when on who led; −1: nobody."""
+    """(time, leader) of each change of the leader; -1 for no leader."""
     lost_s: dict[int, float] = field(default_factory=dict)
-    """When a broker last lost unsynced bytes of it."""
+    """The time when a broker last lost unsynced bytes of the partition."""
     followed_s: dict[int, float] = field(default_factory=dict)
-    """When a broker last took another one for the leader."""
+    """The time when a broker last followed another one."""
     written_s: float = -1.0
-    """When its state was."""
+    """The time when the partition's state was last written."""
 
     def may_have_gone_with(self, leader: int, since_s: float) -> bool:
         """Whether records that only `leader` had may be lost since then: another replica led, it followed another, or
@@ -116,16 +124,18 @@ class PartitionRecord:
         return any(each not in (leader, -1) for _, each in led_then + led_since)
 
     forgetful: dict[int, Forgotten] = field(default_factory=dict)
-    """Members of the ISR that have lost unsynced bytes since they were last known to have them all. Who is none yet may
-    be made one by the next state, which is on its way."""
+    """ISR members that lost unsynced bytes and are not known to have caught up. A broker outside of the ISR is kept
+    too, because a state on its way may add it.
+    """
     excuses: list[Excuse] = field(default_factory=list)
     late: list[Excuse] = field(default_factory=list)
-    """Of those in whose place others led: nothing is lost by them, but they may hear of their election yet, and refuse
-    what follows what they have forgotten."""
+    """Excuses for elected brokers that never led. No record was lost, but such a broker may hear of its election
+    late and refuse batches that follow the ones it lost.
+    """
 
 
 class ObservedTree(ZnodeTree):
-    """Tells a checker of every change."""
+    """A tree that reports every change to a checker."""
 
     checker: "TreeChecker"
 
@@ -137,7 +147,7 @@ class ObservedTree(ZnodeTree):
 
 
 class TreeChecker:
-    """`partitions` are those that the tree has; `deleted` are topics that had been there."""
+    """`partitions`: partitions in the tree now. `deleted`: topics that were in the tree earlier."""
 
     def __init__(
         self,
@@ -147,16 +157,17 @@ class TreeChecker:
         lost_place: Callable[[str, int], None] = lambda what, broker_id: None,
         tree_time_s: Callable[[], float] | None = None,
     ) -> None:
-        """`lost_place` is told who does not lead any more, or is not in sync, or has to begin another epoch.
-        `tree_time_s`: for how long the tree could be reached."""
+        """`lost_place`: called when a broker loses leadership, leaves an ISR or starts another epoch. `tree_time_s`:
+        the total time for which ZooKeeper was reachable.
+        """
         self.partitions: dict[Place, PartitionRecord] = {}
         self.counts: Counter[str] = Counter()
         self.deleted: dict[str, None] = {}
         self.violations: list[str] = []
         self._unclean_until_s: dict[str, float] = {}
-        """Until when partitions of a topic may have a leader from outside of the ISR, in `tree_time_s`."""
+        """The end of the time in which partitions of a topic may get a leader outside of the ISR, in `tree_time_s`."""
         self._asked_until_s: dict[Place, float] = {}
-        """The same for partitions of which it was asked for."""
+        """The same for partitions for which an administrator asked for it."""
         self.now_s = now_s
         self._tree_time_s = tree_time_s or now_s
         self._note = note
@@ -165,7 +176,7 @@ class TreeChecker:
         self._controller_epoch = 0
         self._controller_since_s = -1.0
         self._registered_s: dict[int, float] = {}
-        """Brokers that are registered, and since when."""
+        """The registered brokers, with the time of their registration."""
         self._assignments: dict[str, dict[int, list[int]]] = {}
 
     def changed(self, operations: Sequence[Operation], rows: list[RowChange]) -> None:
@@ -176,7 +187,7 @@ class TreeChecker:
             self.violations.append(str(violation))
 
     def lost_bytes(self, broker_id: int, place: Place, kept_end: int) -> None:
-        """A broker lost some of what it had not synced, of its log of that partition, but nothing before `kept_end`."""
+        """A broker lost unsynced bytes of this partition's log; everything before `kept_end` is complete."""
         record = self.partitions.get(place)
         if record is not None:
             before = record.forgetful.get(broker_id)
@@ -185,13 +196,13 @@ class TreeChecker:
             record.lost_s[broker_id] = self.now_s()
 
     def follows(self, broker_id: int, place: Place) -> None:
-        """A broker takes another one for the leader: it may cut its log."""
+        """A broker follows another one, so it may truncate its log."""
         record = self.partitions.get(place)
         if record is not None:
             record.followed_s[broker_id] = self.now_s()
 
     def leads(self, broker_id: int, place: Place, leader_epoch: int) -> None:
-        """A broker acts as leader: perhaps it was again before anybody had noticed that it had crashed."""
+        """A broker acts as leader. It may lead again before the controller noticed its crash."""
         record = self.partitions.get(place)
         if record is None or record.leader_epoch != leader_epoch or broker_id not in record.forgetful:
             return
@@ -202,7 +213,9 @@ class TreeChecker:
             record.excuses[-1].is_same_epoch = True
 
     def _reason_to_lead(self, broker_id: int, record: PartitionRecord) -> Reason | None:
-        """Why a member of the ISR leads that has forgotten; None: others should, or it should not be in the ISR."""
+        """The excuse of an ISR member that leads after it lost records; None if another should lead or it should not
+        be in the ISR.
+        """
         others = [member for member in record.isr if member != broker_id]
         forgotten = record.forgetful[broker_id]
         if not others:
@@ -217,8 +230,9 @@ class TreeChecker:
         return Reason.OTHERS_UP if any(member not in record.forgetful for member in up) else Reason.OTHERS_DOWN
 
     def _is_to_lead_before(self, member: int, broker_id: int, record: PartitionRecord) -> bool:
-        """It has been up since before the other one forgot; or it has forgotten nothing, and was back before it: this
-        is the first state since then."""
+        """Whether `member` should lead instead: it has been up since before the loss; or it lost nothing, registered
+        earlier, and no state was written since.
+        """
         since_s, lost_s = self._up_since_s(member), record.forgetful[broker_id].lost_s
         if since_s is not None and since_s < lost_s:
             return True
@@ -236,7 +250,7 @@ class TreeChecker:
             record.forgetful.pop(broker_id, None)
 
     def unsettled(self, place: Place, leader_epoch: int) -> list[Excuse]:
-        """By which nobody knows yet what is lost, to who has heard of that epoch."""
+        """Excuses known to a broker of this leader epoch for which the lost records are not determined yet."""
         return [each for each in self.excuses(place) if each.from_offset is None and each.epoch <= leader_epoch]
 
     def settled(self, place: Place, lost_from: int) -> None:
@@ -250,7 +264,7 @@ class TreeChecker:
         return [] if record is None else record.excuses
 
     def may_be_lacking(self, place: Place, known: Acknowledged) -> bool:
-        """To a leader, be it one that others have overtaken."""
+        """Whether a leader, which may be outdated, may lack the record."""
         record = self.partitions.get(place)
         late = record.late if record is not None else []
         return self.may_be_lost(place, known) or any(each.covers(known) for each in late)
@@ -289,7 +303,9 @@ class TreeChecker:
         self._controller_since_s = self.now_s()
 
     def _check_topic(self, operations: Sequence[Operation], row: RowChange, topic: str) -> None:
-        """Whoever adds partitions may write it; it is for the controller to move replicas and to delete topics."""
+        """Any broker may write a topic's node to add partitions; only the controller may move replicas or delete the
+        topic.
+        """
         before = self._assignments.pop(topic, {})
         if row.after is None:
             _check_condition(operations, row.path)
@@ -344,9 +360,11 @@ class TreeChecker:
             self._forgetful_is_elected(record, leader, epoch)
 
     def _forgetful_is_elected(self, record: PartitionRecord, leader: int, epoch: int) -> None:
-        """While others remember, nothing is lost yet: it may be down, elected by a controller that takes it for its
-        former life. If it leads all the same, `leads` is told. When it is elected again, it may be the others that were
-        down.
+        """An ISR member that lost bytes is elected.
+
+        No record is lost while other members have them: the elected broker may be down, if the controller has not
+        noticed its crash. If it leads all the same, `leads` is called. If it registered again since, it has an
+        excuse, because the others may have been down.
         """
         reason = self._reason_to_lead(leader, record)
         forgotten = record.forgetful[leader]
@@ -355,13 +373,13 @@ class TreeChecker:
             self._excuse(record, Excuse(reason, leader, epoch, self.now_s(), forgotten.kept_end))
 
     def allow_unclean(self, place: Place) -> None:
-        """An administrator is about to ask for it: the request may be a while on its way."""
+        """An administrator is about to request an unclean election; the request may take a while."""
         self._asked_until_s[place] = self.now_s() + _ON_ITS_WAY_S
 
     def _note_unclean(self, topic: str, is_allowed: bool) -> None:
         if is_allowed:
             self._unclean_until_s[topic] = math.inf
-        elif topic in self._unclean_until_s:  # who has read the settings before may yet write what follows from them
+        elif topic in self._unclean_until_s:  # a controller that has read the old settings may still write an election
             until_s = self._tree_time_s() + _SETTINGS_READ_S
             self._unclean_until_s[topic] = min(self._unclean_until_s[topic], until_s)
 

@@ -1,8 +1,10 @@
 """Checks that old records are deleted only where a client asked for it or the topic's settings allow it.
 
-By size, whole segments go as long as `retention.bytes` are left; by time, segments whose records are all older than
-`retention.ms` by that broker's clock. A replica may begin where another one does by right; a new one, nowhere else. Of
-what a broker has deleted before a crash some may be there again; no more may have gone.
+By size, complete segments are deleted while at least `retention.bytes` remain. By time, segments are deleted if all
+their records are older than `retention.ms` by the broker's clock.
+
+A replica may start where another correct replica starts; a new replica may start nowhere else. After a crash some
+deleted records may exist again, but no others may be missing.
 """
 
 from collections.abc import Mapping
@@ -19,20 +21,20 @@ __all__ = ["TrimmingChecker"]
 
 
 class TrimmingChecker:
-    """`saw` is told of logs as they are; then `judge` looks at those that begin later than they did."""
+    """`saw` records the log starts; `judge` then checks the logs whose start has risen since."""
 
     def __init__(self, history: History, committed: Mapping[Place, CommittedBatches]) -> None:
         self._history = history
         self._committed = committed
         self._starts: dict[tuple[int, object, Place], int] = {}
-        """By broker, the topic's id, and partition: also when the broker was restarted since."""
+        """By broker, topic id and partition; kept over restarts of the broker."""
         self._by_right: dict[tuple[object, Place], int] = {}
         self._rises: list[tuple[SimulatedBroker, HostedPartition, int | None]] = []
-        """With where the log began before; None: it was not there."""
+        """The previous log start is the last item; None if the log is new."""
 
     def saw(self, broker: "SimulatedBroker", hosted: HostedPartition) -> None:
         place: Place = hosted.topic_partition
-        if hosted.partition.topic_id is None:  # it is being opened
+        if hosted.partition.topic_id is None:  # the log is being opened
             return
         key = (broker.broker_id, hosted.partition.topic_id, place)
         start = hosted.log.view.log_start_offset
@@ -42,10 +44,10 @@ class TrimmingChecker:
             self._rises.append((broker, hosted, before))
 
     def judge(self) -> None:
-        """Raises ViolationError."""
+        """Check the log starts that have risen. Raises ViolationError."""
         rises, self._rises = self._rises, []
         for broker, hosted, before in rises:
-            if before is not None:  # else it is new here, and begins where others do
+            if before is not None:  # a new replica, which starts where another one does
                 self._judge_own(broker, hosted, before)
         for broker, hosted, before in rises:
             place, start = hosted.topic_partition, hosted.log.view.log_start_offset
@@ -58,7 +60,7 @@ class TrimmingChecker:
                 )
 
     def _judge_own(self, broker: "SimulatedBroker", hosted: HostedPartition, before: int) -> None:
-        """Whether it may have deleted what it has."""
+        """Whether the broker's own deletion was allowed."""
         place, view = hosted.topic_partition, hosted.log.view
         settings = self._history.kept_to_size.get(place[0], {})
         size, age_ms = settings.get("retention.bytes"), settings.get("retention.ms")

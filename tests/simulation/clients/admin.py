@@ -50,11 +50,11 @@ _DECIDED = (
     ErrorCode.TOPIC_ALREADY_EXISTS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 )
-"""What an answer can be after which nothing more comes of a request."""
+"""Error codes after which a request has no further effect."""
 
 
 class Admin:
-    """Each call asks the controller; None when there was no answer."""
+    """Sends administrative requests, mostly to the controller, and notes their results."""
 
     def __init__(self, client: ClusterClient) -> None:
         self.client = client
@@ -69,7 +69,7 @@ class Admin:
     async def create(
         self, topic: str, assignment: Sequence[Sequence[int]], configs: Mapping[str, str], attempts: int = _ATTEMPTS
     ) -> bool:
-        """Until it is there."""
+        """Create a topic. Returns False if it does not exist after all attempts."""
         request = CreateTopicsRequest(
             topics=[
                 CreatableTopic(
@@ -112,7 +112,7 @@ class Admin:
             topics[topic] = is_there
 
     async def grow(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
-        """`assignment` of the partitions that come in addition to the one there is."""
+        """Add partitions to a topic of one. `assignment`: the replicas of the new partitions."""
         request = CreatePartitionsRequest(
             topics=[
                 CreatePartitionsTopic(
@@ -152,7 +152,7 @@ class Admin:
             )
 
     async def reassign(self, place: Place, replicas: Sequence[int] | None) -> None:
-        """None: cancel what is under way."""
+        """Reassign a partition; `None` cancels a running reassignment."""
         request = AlterPartitionReassignmentsRequest(
             timeout_ms=_TIMEOUT_MS,
             topics=[
@@ -173,7 +173,7 @@ class Admin:
         self._tell(f"reassign {place[0]}-{place[1]} to {replicas}", code)
 
     async def reassignments(self) -> int | None:
-        """How many are under way; None: not known."""
+        """The number of running reassignments; None if unknown."""
         answer = await self.ask(ListPartitionReassignmentsRequest(timeout_ms=_TIMEOUT_MS, topics=None), 0)
         if answer is None or answer.error_code:
             return None

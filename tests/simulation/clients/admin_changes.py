@@ -12,8 +12,9 @@ __all__ = ["AdminChanges"]
 
 
 class AdminChanges:
-    """One change after another, by chance. `places` are the partitions that clients use; they stay. `readable_end`:
-    up to where somebody has read one of them."""
+    """Makes random changes one after another. `places`: partitions used by clients, which are not deleted.
+    `readable_end`: the offset up to which a consumer has read a partition.
+    """
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class AdminChanges:
         await self._admin.set_config(topic, "unclean.leader.election.enable", value)
 
     async def _make_and_delete(self) -> None:
-        """A topic, perhaps of the same name as one before, that grows, and goes again."""
+        """Create a topic, perhaps with the name of an earlier one, grow it and delete it."""
         self._passing += 1
         topic = f"passing{self._passing % 2}"
         replicas = self._random.sample(self._brokers, min(2, len(self._brokers)))

@@ -15,11 +15,13 @@ _SIZE = Struct(">i")
 
 
 class UnansweredError(Exception):
-    """The broker was not reached, or gave no answer: nobody knows what it did."""
+    """There was no connection or no response, so the effect of the request is unknown."""
 
 
 class ClientLink:
-    """Connected when it is first needed; a broken one is not used again. `on_unanswered` is told the host."""
+    """A connection that opens at the first request; a broken one is not reused. `on_unanswered` is called with the
+    host.
+    """
 
     def __init__(
         self,
@@ -32,14 +34,14 @@ class ClientLink:
         self._loop = loop
         self._on_unanswered = on_unanswered
         self.address = (host, port)
-        """Where it connects to the next time."""
+        """The address for the next connection."""
         self._client_id = client_id
         self._protocol: _Answers | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._correlation_id = 0
 
     async def ask(self, request: Message, version: int, timeout_s: float) -> Any:
-        """The answer. Raises UnansweredError."""
+        """Returns the response. Raises UnansweredError."""
         try:
             frame = await self._answer(request, version, timeout_s)
         except UnansweredError:
@@ -57,7 +59,7 @@ class ClientLink:
             raise UnansweredError("no answer in time") from None
 
     async def tell(self, request: Message, version: int, timeout_s: float) -> None:
-        """Send what has no answer. Raises UnansweredError when there is no connection."""
+        """Send a request that has no response. Raises UnansweredError when there is no connection."""
         try:
             async with asyncio.timeout(timeout_s):
                 protocol = await self._connected()
@@ -131,5 +133,5 @@ class _Answers(asyncio.Protocol):
         for future in self._asked:
             if not future.done():
                 future.set_exception(UnansweredError("the connection broke"))
-                future.exception()  # whoever waited may be gone
+                future.exception()  # the waiting task may be gone
         self._asked.clear()

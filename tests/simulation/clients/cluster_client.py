@@ -19,11 +19,11 @@ _ASK_TIMEOUT_S = 3.0
 _METADATA_VERSION = 12
 
 Leader = tuple[int, int]
-"""Who, and under which leader epoch."""
+"""Broker id and leader epoch."""
 
 
 class ClusterClient:
-    """On a machine of its own, of that name. `servers` are hosts and ports to begin with."""
+    """A client on its own machine. `servers`: bootstrap hosts and ports."""
 
     def __init__(
         self,
@@ -36,8 +36,9 @@ class ClusterClient:
         known_epoch: Callable[[int, Place], int] = lambda broker_id, place: -1,
         acknowledged_end: Callable[[int, Place], int] = lambda broker_id, place: 0,
     ) -> None:
-        """`known_epoch`: the last leader epoch of a partition that a broker is known to have heard of.
-        `acknowledged_end`: before which offset everything is that it has acknowledged by now, when all have it."""
+        """`known_epoch`: the last leader epoch of a partition that a broker is known to have received.
+        `acknowledged_end`: the offset before which a broker has acknowledged everything by now.
+        """
         self.name = name
         self.loop = loop
         self.random = random
@@ -62,7 +63,7 @@ class ClusterClient:
         await asyncio.sleep(BACKOFF_S * (1 + self.random.random()))
 
     def acknowledged(self, broker_id: int, place: Place, known_epoch: int, asked_s: float) -> Acknowledged:
-        """A record that a broker has just said to be committed, who knew of that epoch when it was asked for it."""
+        """A record that a broker has just reported as committed, with the epoch it knew at the time of the request."""
         return Acknowledged(known_epoch, self._acknowledged_end(broker_id, place) - 1, asked_s)
 
     def next_number(self, place: Place) -> int:
@@ -71,7 +72,7 @@ class ClusterClient:
         return number
 
     def failed(self, what: str, broker_id: int) -> None:
-        """A broker said no: count it."""
+        """Count a broker's error response."""
         self.history.counts[what] += 1
         self._effects.add("requests refused", self.name, f"broker-{broker_id}")
 
@@ -85,20 +86,20 @@ class ClusterClient:
         self._effects.add("requests without an answer", self.name, host)
 
     async def ask(self, node_id: int, request: Message, version: int, timeout_s: float = _ASK_TIMEOUT_S) -> Any:
-        """Raises UnansweredError."""
+        """Returns the broker's response. Raises UnansweredError."""
         return await self._link_to(node_id).ask(request, version, timeout_s)
 
     async def tell(self, node_id: int, request: Message, version: int) -> None:
-        """Raises UnansweredError."""
+        """Send a request without a response. Raises UnansweredError."""
         await self._link_to(node_id).tell(request, version, _ASK_TIMEOUT_S)
 
     async def ask_any(self, request: Message, version: int) -> Any:
-        """Some broker's answer. Raises UnansweredError."""
+        """Returns the response of any broker. Raises UnansweredError."""
         addresses = [address for _, address in sorted(self._brokers.items())] or self._servers
         return await self.link(self.random.choice(addresses)).ask(request, version, _ASK_TIMEOUT_S)
 
     def _link_to(self, node_id: int) -> ClientLink:
-        """One connection to a broker, by whatever name it is told of: that is the order of what is sent to it."""
+        """The single connection to a broker, whatever name it is known by, so requests keep their order."""
         address = self._brokers.get(node_id)
         if address is None:
             raise UnansweredError(f"broker {node_id} is not known")
@@ -109,7 +110,7 @@ class ClusterClient:
         return link
 
     async def refresh(self, *topics: str) -> None:
-        """Fetch the leaders; a failed request leaves them as they were."""
+        """Fetch the leaders; a failed request leaves them unchanged."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=topic) for topic in topics], allow_auto_topic_creation=False
         )
@@ -127,7 +128,7 @@ class ClusterClient:
             self.partitions[topic.name] = len(topic.partitions)
             for partition in topic.partitions:
                 place, known = (topic.name, partition.partition_index), (partition.leader_id, partition.leader_epoch)
-                # As clients do since KIP-320: an answer that is behind what is known already does not count.
+                # Like clients since KIP-320: metadata with an older leader epoch is ignored.
                 if place not in self.leaders or known[1] >= self.leaders[place][1]:
                     self.leaders[place] = known
 

@@ -1,8 +1,8 @@
 """A consumer of some partitions that checks that all reads of an offset return the same record.
 
-It does as Java's: it reads from the follower that the leader names for its rack (KIP-392); when there is a new leader
-epoch it asks whether the log still reaches to where it is (KIP-320); with read_committed it leaves out what the answers
-say was aborted.
+It behaves like Kafka's Java consumer. It reads from the follower that the leader names for its rack (KIP-392). After
+a new leader epoch it asks whether the log still reaches its position (KIP-320). With read_committed it skips aborted
+records listed in fetch responses.
 """
 
 import asyncio
@@ -32,12 +32,14 @@ _EPOCH_VERSION = 4
 _MAX_WAIT_MS = 500
 _EARLIEST = -2
 _METADATA_MAX_AGE_S = 10.0
-"""Kafka: metadata.max.age.ms, 5 minutes. For so long, too, a near follower is read without asking the leader again."""
+"""Kafka's metadata.max.age.ms (5 minutes there). Also the time for which a follower is read without asking the
+leader again.
+"""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How it reads. ``committed_end``: the offset up to which a partition is known to be committed by now."""
+    """How a consumer reads. ``committed_end``: the offset up to which a partition is known to be committed by now."""
 
     committed_end: Callable[[Place], int]
     read_committed: bool = False
@@ -46,19 +48,19 @@ class Reading:
 
 
 class Consumer:
-    """`positions` are the offsets that it reads next."""
+    """Reads partitions from their start. `positions`: the next offset to read, by partition."""
 
     def __init__(self, client: ClusterClient, places: list[Place], reading: Reading) -> None:
         self._client = client
         self.reading = reading
         self.positions: dict[Place, int] = dict.fromkeys(places, 0)
         self._fetched_epochs: dict[Place, int] = {}
-        """Of the last batch that was read."""
+        """The leader epoch of the last batch read, by partition."""
         self._checked_epochs: dict[Place, int] = {}
-        """Of the leader that was last asked whether the position is in its log."""
+        """The epoch of the leader that last confirmed the position, by partition."""
         self._last_read: dict[Place, Read] = {}
         self._nearest: dict[Place, int] = {}
-        """Which follower a partition is read from instead of its leader."""
+        """The follower that a partition is read from instead of its leader."""
         self._is_over = False
 
     def stop(self) -> None:
@@ -82,10 +84,10 @@ class Consumer:
                 await client.back_off()
                 await client.refresh(*dict.fromkeys(topic for topic, _ in self.positions))
 
-    # --- whether the log still has what was read
+    # --- validation of the position (KIP-320)
 
     async def _is_in_log(self, place: Place, leader: int, epoch: int) -> bool:
-        """False: not known yet."""
+        """Whether the leader confirmed that the position is in its log; False: not known yet."""
         fetched = self._fetched_epochs.get(place, -1)
         if fetched < 0 or self._checked_epochs.get(place) == epoch:
             return True
@@ -107,21 +109,21 @@ class Consumer:
                 f"({told.leader_epoch}) says broker {leader}",
             )
             self.positions[place] = min(self.positions[place], max(told.end_offset, 0))
-            # Java's knows by that, too, of what epoch its new position is, and asks the next leader about it.
+            # Kafka's Java consumer takes its new epoch from this, and asks the next leader about it.
             self._fetched_epochs[place] = told.leader_epoch
         self._checked_epochs[place] = epoch
         return True
 
     def _suspect(self, place: Place, what: str) -> None:
-        """Unless what was read last may have been lost since."""
+        """Report a violation unless the last record read may have been lost."""
         read = self._last_read.get(place, Read(b"", -1, -1.0))
         lost = Acknowledged(read.known_epoch, self.positions[place] - 1, read.read_s)
         self._client.history.suspect(place, f"{self._client.name} {what}", lost)
 
-    # --- reading
+    # --- fetching
 
     async def _fetch(self, broker: int, places: list[Place]) -> bool:
-        """False: somebody else may lead."""
+        """Returns False if another broker may lead."""
         topics: dict[str, list[FetchPartition]] = {}
         for topic, partition in places:
             topics.setdefault(topic, []).append(
@@ -179,7 +181,7 @@ class Consumer:
                     f"{place}: {self._client.name} reads up to {batch.next_offset} at broker {broker}, where it may "
                     f"see what is before {end}; what is before {committed_end} is committed"
                 )
-            # A follower may have heard of a new leader, and not yet have cut its log.
+            # A follower may know the new leader before it truncates its log.
             epoch = min(asked.known_epoch, batch.partition_leader_epoch) if is_near else asked.known_epoch
             self._last_read[place] = replace(asked, known_epoch=epoch)
             if not batch.is_control and not (self.reading.read_committed and aborted.has(batch)):
@@ -200,14 +202,14 @@ class Consumer:
         if not self.reading.read_committed or transaction is None:
             return
         transaction.read.setdefault(self._client.name, {})[value] = None
-        if not transaction.is_committed:  # or its end was lost, and that of the producer's next one stands for it, too
+        if not transaction.is_committed:  # or its end is lost, and the next end stands for both
             told = (
                 f"{self._client.name} read {value.decode()} at offset {offset}, of a transaction that is not committed"
             )
             history.suspect(place, told, transaction.ends.get(place))
 
     async def _begin_anew(self, place: Place, leader: int) -> None:
-        """Reset the position: its records were deleted, or the log ends before it."""
+        """Reset the position, because its records were deleted or the log ends before it."""
         request = ListOffsetsRequest(
             replica_id=-1,
             topics=[
@@ -232,7 +234,7 @@ class Consumer:
 
 
 class _Aborted:
-    """The aborted transactions of a fetch response, followed batch by batch."""
+    """Follows the aborted transactions of a fetch response batch by batch."""
 
     def __init__(self, data: PartitionData) -> None:
         self._coming = sorted((each.first_offset, each.producer_id) for each in data.aborted_transactions or ())

@@ -1,7 +1,7 @@
 """Moves group coordinators between brokers during other faults, and provides clients that depend on them.
 
-`Moves` is an administrator who has the partitions of ``__consumer_offsets`` led and kept by others, again and again.
-An `OffsetKeeper` commits offsets that rise, without being a member of a group: between two moves it commits often.
+`Moves` is an administrator that keeps reassigning partitions of ``__consumer_offsets`` and their leaders. An
+`OffsetKeeper` commits rising offsets without being a group member, many times between two moves.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ _ASK_AGAIN = (
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 )
-"""All that a move, or a fault, may be to a client that commits."""
+"""Errors that a committing client may see because of a move or fault."""
 
 
 def moved_coordinators(cluster: SimulatedCluster, keeper_count: int = 3) -> None:
-    """Have the simulation move coordinators and check what they keep."""
+    """Make the simulation move coordinators and check what they keep."""
     moves = Moves(cluster, Random(cluster.random.random()))
     cluster.spawn(moves.name, moves.run())
     for number in range(keeper_count):
@@ -46,7 +46,7 @@ def moved_coordinators(cluster: SimulatedCluster, keeper_count: int = 3) -> None
 
 
 class Moves:
-    """One after the other, some of them right after each other."""
+    """Moves partitions one after another, some of them in quick succession."""
 
     name = "mover"
 
@@ -56,7 +56,7 @@ class Moves:
         self._admin = Admin(cluster.client(self.name))
 
     async def run(self) -> None:
-        """For ever: also while the cluster heals, as long as reassignments come to their end."""
+        """Move partitions until cancelled, each after the end of all running reassignments."""
         while True:
             await asyncio.sleep(self._random.choice((0.05, 0.5, 1.0, 2.0)))
             partitions = self._cluster.assignments().get(OFFSETS, {})
@@ -108,8 +108,9 @@ class OffsetKeeper:
         return self._coordinator
 
     async def _commit_next(self, coordinator: tuple[str, int]) -> None:
-        """A fetch from a coordinator that was moved without knowing it proves nothing; a commit it acknowledges was
-        written to all in-sync replicas."""
+        """Only acknowledged commits count: they reached all in-sync replicas. A fetch from an outdated coordinator
+        proves nothing.
+        """
         before = await self._committed(coordinator)
         if before is None:
             return
@@ -132,7 +133,7 @@ class OffsetKeeper:
         self._client.history.suspect(self._kept_in, f"group {self._group}: {what}", before.record)
 
     async def _committed(self, coordinator: tuple[str, int]) -> int | None:
-        """None when the coordinator does not say."""
+        """The committed offset; None when the coordinator gives none."""
         topic = OffsetFetchRequestTopic(name=OFFSETS, partition_indexes=[0])
         request = OffsetFetchRequest(group_id=self._group, topics=[topic])
         answer = await self._client.link(coordinator).ask(request, 5, _ANSWER_S)

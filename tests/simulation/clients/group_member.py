@@ -1,7 +1,7 @@
 """A member of a consumer group: joins, syncs, heartbeats, and checks that committed offsets are never lost.
 
-The leader of a generation gives every member its turn of the partitions. Instead of reading, a member counts: what is
-committed for a partition is one more each time, so an offset that falls back is one that was forgotten.
+The leader of a generation assigns the partitions round-robin. Members count instead of reading: each commit of a
+partition is one higher than the last, so a lower offset shows that a commit was forgotten.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _HEARTBEAT_S = 0.7
 
 
 class GroupMember:
-    """`commits` counts the offsets that it committed."""
+    """A group member. `commits`: the number of offsets it committed."""
 
     def __init__(self, client: ClusterClient, places: list[Place]) -> None:
         self._client = client
@@ -123,7 +123,7 @@ class GroupMember:
         return [(topic, number) for topic, number in found]
 
     async def _work(self, assigned: list[Place]) -> None:
-        """Until the generation is over."""
+        """Commit and send heartbeats until the generation ends."""
         while not self._is_over:
             await asyncio.sleep(_HEARTBEAT_S)
             answer = await self._ask(
@@ -164,7 +164,7 @@ class GroupMember:
         self.commits += 1
         history.counts["group: commits"] += 1
         commit = Commit(before + 1, self._client.acknowledged(coordinator_id, kept_in, known_epoch, asked_s))
-        if before < expected.offset:  # of a coordinator that is one: it has committed something since it said so
+        if before < expected.offset:  # it is the coordinator, because it has committed something since that response
             history.suspect(
                 kept_in, f"{place}: offset {expected.offset} was committed, {before} is known", expected.record
             )
@@ -173,12 +173,12 @@ class GroupMember:
 
 
 def offsets_place(group: str) -> Place:
-    """The partition that keeps what a group commits."""
+    """The partition of ``__consumer_offsets`` that stores the group's commits."""
     return "__consumer_offsets", partition_for_key(group, int(SETTINGS["offsets.topic.num.partitions"]))
 
 
 async def committed_offset(client: ClusterClient, coordinator: tuple[str, int], place: Place) -> int | None:
-    """-1 when none is; None when the coordinator does not say. Raises UnansweredError."""
+    """The committed offset; -1 for none, None when the coordinator gives no answer. Raises UnansweredError."""
     request = OffsetFetchRequest(
         group_id=GROUP, topics=[OffsetFetchRequestTopic(name=place[0], partition_indexes=[place[1]])]
     )

@@ -21,7 +21,7 @@ _WALL_CLOCK_START_MS = 1_700_000_000_000
 
 
 class Producer:
-    """To each partition one batch at a time, or, if it is idempotent, several."""
+    """Sends batches to each partition: one in flight at a time, or several if it is idempotent."""
 
     def __init__(self, client: ClusterClient, guarantee: Guarantee, places: list[Place], pause_s: float) -> None:
         self._client = client
@@ -31,7 +31,7 @@ class Producer:
         self._is_over = False
 
     def stop(self) -> None:
-        """No further batch; those under way are finished."""
+        """Send no further batches; batches in flight are completed."""
         self._is_over = True
 
     async def run(self) -> None:
@@ -56,14 +56,14 @@ class Producer:
                     await self._burst(lane, random.choice(_BURSTS))
 
     async def _burst(self, lane: "PipelinedLane", count: int) -> None:
-        """One batch right after the other, as far as the lane takes them."""
+        """Send batches back to back while the lane accepts them."""
         for _ in range(count):
             if self._is_over or not await lane.put(self._client.random.choice(_SIZES)):
                 return
 
 
 class ProducerIds:
-    """The id and epoch by which brokers know an idempotent producer; −1 while it has none."""
+    """The id and epoch of an idempotent producer; −1 while it has none."""
 
     def __init__(self, client: ClusterClient) -> None:
         self._client = client
@@ -71,7 +71,7 @@ class ProducerIds:
         self.producer_epoch = -1
 
     async def learn(self, topic: str) -> bool:
-        """Whether it has one now."""
+        """Returns whether the producer has an id now."""
         if self.producer_id >= 0:
             return True
         try:
@@ -91,12 +91,12 @@ class ProducerIds:
         self.producer_id = -1
 
     def bump(self) -> None:
-        """Begin anew with another epoch, which fences what is still on its way (KIP-360)."""
+        """Start again with the next epoch, which fences batches in flight (KIP-360)."""
         self.producer_epoch += 1
 
 
 class Lane:
-    """A producer's way to one partition: one batch at a time."""
+    """A producer's batches to one partition, one at a time."""
 
     def __init__(self, client: ClusterClient, guarantee: Guarantee, place: Place, ids: ProducerIds) -> None:
         self._client = client
@@ -106,12 +106,12 @@ class Lane:
         self._count = 0
         self._sequence = 0
         self._acknowledged: list[Sent] = []
-        """Of this sequence, in the order of numbers: a repetition is acknowledged after what came behind it."""
+        """Acknowledged batches of this sequence, ordered by number. Retries may be acknowledged after later batches."""
         self._last_leader_id = -1
-        """Who acknowledged something last."""
+        """The broker that last acknowledged a batch."""
 
     async def send(self, size: int, transaction: Transaction | None = None) -> Sent:
-        """A batch of ``size`` records, delivered or given up."""
+        """Send a batch of ``size`` records; returns when it is delivered or given up."""
         sent = self._begin(size)
         if transaction is not None:
             transaction.sent.append(sent)
@@ -140,21 +140,21 @@ class Lane:
         client.note(f"{sent.values[0].decode()}+{len(sent.values)} {sent.outcome.value} at {sent.base_offset}")
 
     def _is_to_be_sent_again(self, sent: Sent) -> None:
-        """After a while."""
+        """Called when a batch will be retried."""
 
     async def _turn(self, sent: Sent) -> None:
-        """Wait until it may be sent again."""
+        """Wait until the batch may be retried."""
 
     def _is_next(self, sent: Sent) -> bool:
-        """All before it in its sequence are acknowledged."""
+        """Whether all earlier batches of its sequence are acknowledged."""
         return True
 
     def _is_behind_a_gap(self, sent: Sent) -> bool:
-        """Somebody before it was given up: it will hardly ever be the next."""
+        """Whether an earlier batch was given up, so this one will probably never be next."""
         return False
 
     def _values(self, size: int) -> tuple[bytes, ...]:
-        """Each like no other of this cluster."""
+        """Values that are unique in this cluster."""
         client, (topic, partition) = self._client, self._place
         self._count = client.next_number(self._place)
         return tuple(f"{client.name}/{topic}-{partition}/{self._count}/{index}".encode() for index in range(size))
@@ -196,7 +196,7 @@ class Lane:
             await self._turn(sent)
 
     def _is_final(self, sent: Sent, code: ErrorCode, *, is_next: bool) -> bool:
-        """Whether it was refused for good. (An attempt before may have come through, all the same.)"""
+        """Whether the batch was refused permanently. (An earlier attempt may have been stored all the same.)"""
         if error_for(code).retriable or code in _RETRIED:
             return False
         is_early = code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not is_next
@@ -212,11 +212,11 @@ class Lane:
         return True
 
     def _may_be_forgotten(self, sent: Sent, code: ErrorCode, last: Acknowledged | None) -> bool:
-        """Whether a leader may know so little of the producer, as Kafka's may, because records were deleted.
+        """Whether a leader, like Kafka's, may know too little of the producer because records were deleted.
 
-        One that was restarted reads the producer's last five batches in the log: a repetition of one that has been
-        trimmed since is taken for one out of order. And who has begun to follow behind a transaction's last batch, and
-        before its marker, knows the producer, and no sequence of it.
+        A restarted leader reads the producer's last five batches from the log, so a retry of a deleted batch looks
+        out of order. A follower that starts fetching between a transaction's last batch and its marker knows the
+        producer, but none of its sequence numbers.
         """
         history = self._client.history
         if sent.maybe_taken and history.may_be_trimmed(sent.place, 1):
@@ -253,27 +253,28 @@ class Lane:
 
 
 class PipelinedLane(Lane):
-    """An idempotent producer's way to one partition: up to five batches are on their way at a time.
+    """An idempotent producer's batches to one partition, up to five in flight.
 
-    What was refused or not answered is sent again in the order of sequences, one at a time, and nothing new before it:
-    a batch that comes before the one ahead of it is refused (OUT_OF_ORDER_SEQUENCE_NUMBER), and waits for its turn.
-    When one is given up, there is a gap in the sequence: once nothing is on its way any more, another begins. This is
-    how Java's does it (RecordAccumulator, TransactionManager), but that batches that are behind a gap get no other
-    sequences.
+    Refused or unanswered batches are retried in sequence order, one at a time, before any new batch. A batch that
+    overtakes an earlier one gets OUT_OF_ORDER_SEQUENCE_NUMBER and is retried later.
+
+    A batch that is given up leaves a gap: when no batch is in flight any more, a new sequence begins. Kafka's Java
+    client does the same (RecordAccumulator, TransactionManager), but gives new sequence numbers to batches after the
+    gap.
     """
 
     def __init__(self, client: ClusterClient, place: Place, ids: ProducerIds, deliveries: asyncio.TaskGroup) -> None:
         super().__init__(client, Guarantee.ONCE, place, ids)
         self._deliveries = deliveries
         self._under_way: list[Sent] = []
-        """In the order of sequences."""
+        """Batches in flight, in sequence order."""
         self._once_more: list[Sent] = []
-        """Those that wait for being sent again."""
+        """Batches that wait for their retry."""
         self._has_gap = False
         self._changed = asyncio.Event()
 
     async def put(self, size: int) -> bool:
-        """Have a batch of ``size`` records delivered, as soon as there is room. False: the sequence is over."""
+        """Deliver a batch of ``size`` records when the window allows it. Returns False if the sequence has ended."""
         while not self._has_gap and (self._once_more or self._span() >= self._window()):
             await self._changed.wait()
         if self._has_gap:
@@ -286,14 +287,19 @@ class PipelinedLane(Lane):
         return True
 
     def _span(self) -> int:
-        """How many there are from the first one on its way to the last that was sent. A broker knows the last five, so
-        what was acknowledged meanwhile counts, too: another leader may have acknowledged it than the one that does not
-        answer."""
+        """The number of batches from the first in flight to the last sent.
+
+        Batches acknowledged meanwhile count too: a broker remembers five, and another leader may have acknowledged
+        them than the one that does not respond.
+        """
         return self._count - self._under_way[0].number + 1 if self._under_way else 0
 
     def _window(self) -> int:
-        """How many may be on their way. A leader that knows nothing of a producer takes any sequence for its first: it
-        must have taken a batch before it is sent several. So must any new leader where it may know the log's end only.
+        """The number of batches that may be in flight.
+
+        A leader that does not know the producer accepts any sequence number as its first. So one batch must be
+        acknowledged before several are sent; again for each new leader if deletions may have left it only the log's
+        end.
         """
         place = self._place
         if not self._acknowledged:
@@ -327,7 +333,7 @@ class PipelinedLane(Lane):
         self._wake()
 
     def _wake(self) -> None:
-        """Whoever waits looks again."""
+        """Wake all waiting tasks, which check their conditions again."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -339,7 +345,7 @@ class PipelinedLane(Lane):
 
 
 _SIZES = (1, 1, 2, 5)
-"""Records a batch."""
+"""Records in a batch."""
 _BURSTS = (1, 1, 2, 4, 7)
 _BURST_MEAN = 3.0
 _IN_FLIGHT = 5
@@ -360,12 +366,14 @@ _BEFORE_IT_OR_WHILE_REPLICAS_ARE_AWAITED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, Er
 
 
 def says_nothing_is_written(code: ErrorCode, guarantee: Guarantee) -> bool:
-    """Whether Kafka answers so only where it has not begun to write: all copies there are come of other attempts.
+    """Whether Kafka gives this error only before it writes, so that any copies come from other attempts.
 
-    Open are: NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT, which are said of what is written;
-    KAFKA_STORAGE_ERROR, a write that failed in part, or a log directory that did so while replicas were awaited; with
-    acks=all NOT_LEADER_OR_FOLLOWER and UNKNOWN_TOPIC_OR_PARTITION, which whoever waits for replicas hears when the
-    partition goes to another broker; and whatever a broker has not thought of.
+    These errors leave it open:
+    - NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT: the batch is written.
+    - KAFKA_STORAGE_ERROR: the write or the log directory may have failed at any moment.
+    - With acks=all, NOT_LEADER_OR_FOLLOWER and UNKNOWN_TOPIC_OR_PARTITION: the partition may have moved while the
+      request waited for replicas.
+    - Any error that is not listed here.
     """
     return code in _BEFORE_AN_APPEND or (
         guarantee is Guarantee.LEADER and code in _BEFORE_IT_OR_WHILE_REPLICAS_ARE_AWAITED

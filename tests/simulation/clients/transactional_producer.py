@@ -1,8 +1,8 @@
 """A transactional producer and its coordinator, which stands in for an Apache Kafka broker in the same cluster.
 
-Records go to several partitions; then the end is decided, and markers are written (WriteTxnMarkers) until every leader
-has taken them. What may have been sent without having heard is aborted under the next producer epoch, which fences
-whatever is still on its way, and the next transaction is another producer's.
+Records go to several partitions. Then the result is decided, and markers are written (WriteTxnMarkers) until every
+leader has accepted them. If a response is missing, the transaction is aborted under the next producer epoch, which
+fences everything in flight, and the next transaction gets another producer id.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _ABORTED_SHARE = 0.3
 
 
 class TransactionalProducer:
-    """One transaction after another, of up to three batches."""
+    """Runs one transaction after another, of up to three batches each."""
 
     def __init__(self, client: ClusterClient, places: list[Place], pause_s: float) -> None:
         self._client = client

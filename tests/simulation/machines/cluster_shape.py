@@ -8,18 +8,18 @@ __all__ = ["CONTROL_PORT", "DISK", "PORT", "ClusterShape", "rack_of"]
 PORT = 9092
 CONTROL_PORT = 9093
 DISK = "/disk"
-"""Where all of a broker's log directories are."""
+"""The directory that holds all log directories of a broker."""
 
 
 @dataclass(frozen=True)
 class ClusterShape:
-    """`protocol_version` is inter.broker.protocol.version; the others say what there is."""
+    """Settings of a cluster. `protocol_version` is inter.broker.protocol.version."""
 
     log_directories: int = 1
     has_control_plane: bool = False
-    """The controller reaches brokers on a listener of its own."""
+    """The controller reaches brokers on a separate listener."""
     has_racks: bool = False
-    """Brokers stand in two racks, and consumers read from the nearest replica."""
+    """The brokers are in two racks, and consumers read from the nearest replica."""
     fetchers: int = 1
     """num.replica.fetchers."""
     protocol_version: str = "3.9"

@@ -1,7 +1,7 @@
 """A disk in memory that tracks which bytes and names are synced, and drops others in a simulated crash.
 
-What a crash leaves follows `support/power_cut.py`: of what was not synced any part may be there, the last write of a
-file torn, names only in the order in which they came about. What is there after the crash is on the disk, and safe.
+The result of a crash follows `support/logs/power_cut.py`: any part of the unsynced bytes may survive, the last write
+of a file may be torn, and names survive in the order of their creation. Everything that survives is synced.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _SYNC_S = (0.0002, 0.002)
 _TOTAL_BYTES = 1 << 40
 
 Change = tuple[int, bytes | None]
-"""Of a file: bytes written at a position; or, without bytes, a size that it was given."""
+"""A change of a file: bytes written at a position, or a new size if there are no bytes."""
 
 
 class Node:
-    """A file or a directory, whatever its name. `names` is None for a file."""
+    """A file or a directory, independent of its name. `names` is None for a file."""
 
     __slots__ = ("data", "durable", "durable_names", "modified_ms", "names", "pending")
 
@@ -39,7 +39,7 @@ class Node:
 
 @dataclass
 class _Renaming:
-    """Names given and taken together: in `directory`, `name` is `node` from now on, or nobody."""
+    """An atomic change of names: each step sets `name` in `directory` to `node`, or removes it if `node` is None."""
 
     steps: tuple[tuple[Node, str, Node | None], ...]
 
@@ -52,21 +52,21 @@ class _Renaming:
 
 
 class Loss(Enum):
-    """How much of what was not synced a crash takes."""
+    """The amount of unsynced data that a crash takes."""
 
     NOTHING = "nothing"
-    """The process died, and the system lives: all that was written is there."""
+    """Only the process died: everything written survives."""
     SOME = "some"
     ALL = "all"
 
 
 @dataclass
 class Disk:
-    """One machine's. Paths are absolute. `now_ms` is its clock, for the times of files.
+    """The disk of one machine. Paths are absolute. `now_ms` is its clock, for file times.
 
-    `is_full`, `failing` (a path: whatever is written or synced below it fails with EIO) and `slow_s` (of each write and
-    sync) may be set at any time. `spent_s` is how long all that was asked of the disk took; it only grows. `counts`
-    says how often each fault was met: "full", "failed", "slow", "lost", "torn".
+    `is_full`, `failing` (writes and syncs below this path fail with EIO) and `slow_s` (duration of each write and
+    sync) may be changed at any time. `spent_s` is the total duration of all operations. `counts` tells how often
+    each fault was met: "full", "failed", "slow", "lost", "torn".
     """
 
     random: Random
@@ -103,14 +103,14 @@ class Disk:
         return node
 
     def get_file(self, path: str) -> Node:
-        """Raises IsADirectoryError, too."""
+        """Raises IsADirectoryError, in addition to the errors of `get`."""
         node = self.get(path)
         if node.names is not None:
             raise _error(errno.EISDIR, path)
         return node
 
     def place(self, path: str) -> tuple[Node, str]:
-        """The directory that `path` is in, and its name there. Raises as `get` does."""
+        """The parent directory of `path` and the name in it. Raises the errors of `get`."""
         head, _, name = path.rpartition("/")
         directory = self.get(head)
         if directory.names is None:
@@ -123,7 +123,7 @@ class Disk:
         return node.names
 
     def rename(self, *steps: tuple[Node, str, Node | None]) -> None:
-        """Give and take names, all at once."""
+        """Add and remove names atomically."""
         for directory, name, node in steps:
             assert directory.names is not None
             if node is None:
@@ -133,7 +133,7 @@ class Disk:
         self._renamings.append(_Renaming(steps))
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a directory and all in it, for good."""
+        """Delete a file, or a directory with its contents."""
         directory, name = self.place(path)
         self.rename((directory, name, None))
         self.sync_names(directory)
@@ -166,7 +166,7 @@ class Disk:
     # --- faults
 
     def before_write(self, path: str, grows_bytes: int) -> None:
-        """Raises OSError; of a write that finds the disk full nothing is there."""
+        """Raises OSError; a write to a full disk stores nothing."""
         self.spent_s += self.slow_s
         self.counts["slow"] += self.slow_s > 0
         self.before(path)
@@ -190,8 +190,11 @@ class Disk:
     # --- crashes
 
     def crash(self, loss: Loss) -> dict[str, int]:
-        """Drop everything that is only in memory. Returns the paths of files that lost bytes or, as a whole, their
-        name; and how many of their first bytes are as they were."""
+        """Drop everything that exists only in memory.
+
+        Returns the paths of files that lost bytes or their name, with the number of leading bytes that are
+        unchanged.
+        """
         before = dict(self._files(self.root, ""))
         if loss is not Loss.NOTHING:
             self._lose_names(loss)
@@ -215,7 +218,7 @@ class Disk:
         del self._renamings[kept:]
 
     def _lose_bytes(self, node: Node, loss: Loss) -> bool:
-        """Whether anything was lost."""
+        """Returns whether anything was lost."""
         pending = node.pending
         if loss is Loss.ALL:
             kept: list[Change] = []
@@ -234,7 +237,7 @@ class Disk:
         choice = self.random.randrange(4)
         if choice == 0:
             return pending
-        if choice == 1:  # all up to somewhere, as a disk that writes in order leaves it
+        if choice == 1:  # a prefix of the changes, as a disk leaves that writes in order
             kept = pending[: self.random.randint(0, len(pending))]
         else:
             kept = [change for change in pending if self.random.random() < 0.7]
@@ -252,7 +255,7 @@ class Disk:
         return data[:end] + bytes(len(data) - end) if self.random.random() < 0.5 else data[:end]
 
     def _restart(self, node: Node) -> None:
-        """Restart with the synced bytes and names only."""
+        """Keep only the synced bytes and names."""
         if node.names is None:
             node.data = bytearray(node.durable)
             return
@@ -281,7 +284,7 @@ def _cut(target: bytearray, size_bytes: int) -> None:
 
 
 def _common_bytes(one: bytearray, other: bytearray) -> int:
-    """How many of their first bytes are the same."""
+    """The number of equal leading bytes."""
     shorter = min(len(one), len(other))
     if one[:shorter] == other[:shorter]:
         return shorter

@@ -12,7 +12,9 @@ _PLAIN = (str, bytes, bytearray, memoryview, int, float, bool, type(None), type,
 
 
 def foreign_parts(root: object, ours: str = "pybroker") -> dict[str, str]:
-    """By name, each class and function that is of neither `ours` nor Python's own, and from where it is held."""
+    """Each class and function by name that is neither in `ours` nor in Python itself, with the object that refers to
+    it.
+    """
     found: dict[str, str] = {}
     for held, path in _walk(root, ours):
         if not _is_followed(held, ours):
@@ -21,7 +23,7 @@ def foreign_parts(root: object, ours: str = "pybroker") -> dict[str, str]:
 
 
 def shadowed_methods(root: object, ours: str = "pybroker") -> list[str]:
-    """Methods of our classes that an attribute of an object replaces."""
+    """Methods of our classes that are replaced by an attribute of an object."""
     return [
         f"{path}.{name}"
         for held, path in _walk(root, ours)
@@ -86,5 +88,5 @@ def _parts_of(held: Any) -> Iterator[tuple[str, Any]]:
 def _content_of(cell: types.CellType) -> object:
     try:
         return cell.cell_contents
-    except ValueError:  # not yet
+    except ValueError:  # not initialised yet
         return None

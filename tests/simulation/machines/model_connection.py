@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["ClientConnection", "Perform", "WatchedPaths"]
 
 Perform = Callable[["Session"], Any]
-"""What a request does at the server."""
+"""The work of a request at the server."""
 
 
 @dataclass
@@ -30,13 +30,13 @@ class WatchedPaths:
 
 
 class _Pipe:
-    """One direction of a connection: what is sent arrives in order, each after a time of its own."""
+    """One direction of a connection: messages arrive in order, each after a random delay."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, delay_s: Callable[[], float], context: Context | None = None
     ) -> None:
         self._loop = loop
-        self._context = context  # in which what is sent arrives: that of the end it arrives at
+        self._context = context  # the receiver's context, in which messages arrive
         self._delay_s = delay_s
         self._under_way: deque[tuple[float, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -51,7 +51,7 @@ class _Pipe:
         self._arm()
 
     def hold(self) -> None:
-        """Nothing arrives until `release`."""
+        """Deliver nothing until `release`."""
         self._is_held = True
         self._disarm()
 
@@ -60,7 +60,7 @@ class _Pipe:
         self._arm()
 
     def drop_behind(self, count: int) -> None:
-        """Only the first ``count`` of what is under way arrive."""
+        """Deliver only the first ``count`` messages in flight."""
         while len(self._under_way) > count:
             self._under_way.pop()
         self._is_held = False
@@ -68,7 +68,7 @@ class _Pipe:
         self._arm()
 
     def _arm(self) -> None:
-        # One timer, for the first: a loop does not keep the order of timers of the same time.
+        # One timer, for the first message: a loop does not keep the order of timers of equal time.
         if self._under_way and self._timer is None and not self._is_held:
             self._timer = self._loop.call_at(self._under_way[0][0], self._arrived, context=self._context)
 
@@ -85,7 +85,7 @@ class _Pipe:
 
 
 class ClientConnection:
-    """A client's connection to the server: requests one way, answers and events the other."""
+    """A client's connection to the server: requests in one direction, responses and events in the other."""
 
     def __init__(self, server: "ModelZooKeeper", store: "ModelStore") -> None:
         self.server = server
@@ -97,16 +97,16 @@ class ClientConnection:
         self._notice: asyncio.TimerHandle | None = None
 
     def ask(self, perform: Perform, answer: Callable[[Any, int], None]) -> None:
-        """Have the server run ``perform``; ``answer`` gets its result, or the error it raised, and the last zxid."""
+        """Have the server run ``perform``; ``answer`` gets the result or the raised error, and the last zxid."""
         self.requests.send(lambda: self._perform(perform, answer))
 
     def send_event(self, event: WatchEvent) -> None:
-        """Called as a watch of the server's table."""
+        """Called for a watch in the server's table."""
         if self.is_open:
             self.answers.send(lambda: self.store.on_watch_event(self, event))
 
     def hold(self) -> None:
-        """A silent cut: the client notices when its session is two thirds over."""
+        """Start a silent cut: the client notices it after two thirds of its session timeout."""
         if self._notice is not None:
             return
         self.requests.hold()
@@ -114,7 +114,7 @@ class ClientConnection:
         self._notice = self.server.loop.call_later(self.store.session_timeout_s * 2 / 3, self.break_off)
 
     def release(self) -> None:
-        """The silent cut is over, and was not noticed."""
+        """End a silent cut that nobody noticed."""
         if self._notice is not None:
             self._notice.cancel()
             self._notice = None
@@ -122,11 +122,11 @@ class ClientConnection:
             self.answers.release()
 
     def break_off(self) -> None:
-        """Both ends notice; which of the requests under way still arrive is chance."""
+        """Both ends notice the break; a random number of the requests in flight still arrive."""
         if not self.is_open:
             return
         self.is_open = False
-        if self._notice is not None:  # nothing arrives through a silent cut
+        if self._notice is not None:  # no message arrives during a silent cut
             self._notice.cancel()
             self._notice = None
             self.requests.drop_behind(0)
@@ -136,7 +136,7 @@ class ClientConnection:
         self.store.on_connection_broken(self)
 
     def forget(self) -> None:
-        """The server takes nothing more from this connection."""
+        """The server accepts nothing more from this connection."""
         self.is_open = False
         if self._notice is not None:
             self._notice.cancel()

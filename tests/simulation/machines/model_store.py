@@ -46,9 +46,9 @@ class _Request:
     perform: Perform
     future: "Future[Any] | None"
     armed: Callable[[Any], None] | None = None
-    """Called with the result, when it comes: remembers a watch."""
+    """Called with the result, to remember a watch."""
     is_read: bool = False
-    """It is asked again when its connection breaks."""
+    """The request is repeated when its connection breaks."""
 
     def fail(self, error: MetadataStoreError) -> None:
         if self.future is not None and not self.future.done():
@@ -56,7 +56,7 @@ class _Request:
 
 
 class ModelStore(MetadataStore):
-    """Made by `ModelZooKeeper.open`. What is started while there is no connection waits for one."""
+    """Created by `ModelZooKeeper.open`. Operations that start without a connection wait for one."""
 
     def __init__(self, server: "ModelZooKeeper", client: str, session_timeout_s: float) -> None:
         self.client = client
@@ -65,7 +65,7 @@ class ModelStore(MetadataStore):
         self._server = server
         self._loop = server.loop
         self.context = copy_context()
-        """Where its owner lives: whoever is told something, is told there, whatever brought it about."""
+        """The context of the owner, in which all its callbacks run."""
         self._session_id = 0
         self._seen_zxid = 0
         self._asked: deque[_Request] = deque()
@@ -75,7 +75,7 @@ class ModelStore(MetadataStore):
         self._end: MetadataStoreError | None = None
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._opened: Future[None] = self._loop.create_future()
-        # Ordered, so that nothing depends on hashes. `missing`: set by exists() on a node that was not there.
+        # Ordered, so that nothing depends on hashes. `missing`: watches set by exists() on a missing node.
         self._data: dict[str, dict[Watch, None]] = {}
         self._missing: dict[str, dict[Watch, None]] = {}
         self._children: dict[str, dict[Watch, None]] = {}
@@ -154,7 +154,7 @@ class ModelStore(MetadataStore):
             self._end = StoreClosedError(None, "the metadata store is closed")
             if not self._is_connected:
                 self._fail(self._waiting, self._end)
-            with suppress(MetadataStoreError):  # then the session ends by its time-out
+            with suppress(MetadataStoreError):  # then the session expires
                 await last
             self._leave()
 
@@ -243,17 +243,17 @@ class ModelStore(MetadataStore):
     # -- the connection
 
     def _connect(self) -> None:
-        """Ask for a session, or for the one there was."""
+        """Ask for a new session, or for the previous one."""
         self._reconnect = None
         if self.connection is not None or isinstance(self._end, SessionExpiredError):
             return
         self.connection = connection = self._server.connect(self)
         if connection is None:
-            return  # `reconnect_soon` is called when there is a way
+            return  # `reconnect_soon` is called when the server is reachable
         connection.requests.send(lambda: self._greeted(connection))
 
     def _greeted(self, connection: ClientConnection) -> None:
-        """At the server: the session begins, or goes on, or is not there any more."""
+        """Runs at the server: the session begins, continues, or is found expired."""
         if not connection.is_open:
             return
         if not self._session_id:

@@ -1,16 +1,14 @@
 """A ZooKeeper in memory, for clusters on a loop of virtual time: one tree; sessions expire, connections break.
 
-It is one server, as its clients see it. What travels between it and a client (`ClientConnection`) takes a seeded time
-and keeps its order in either direction, so a watch's event, sent when the change is made, comes before the answers to
-all that the server does later. A connection is lost in one of three ways:
+It behaves like a single server. Messages between it and a client (`ClientConnection`) take a random time and keep their
+order in each direction, so a watch event comes before the responses to later requests. A connection breaks in one of
+three ways:
+- `cut`: both ends notice at once. The server still gets the first few requests in flight, a random number of them.
+- `cut(silent=True)`: nothing arrives any more, and the client notices after two thirds of its session timeout. If the
+  cut ends earlier, everything in flight arrives after all.
+- `stop`: there is no server. When it starts again, all sessions have their full timeout, as in ZooKeeper.
 
-- `cut`: both ends notice at once. Of the requests that were under way the server still gets some, chosen by the seed:
-  the first few, since a connection keeps its order.
-- `cut(silent=True)`: nothing arrives any more, and the client notices after two thirds of its session time-out; what
-  is under way arrives after all if the cut is healed before.
-- `stop`: there is no server; sessions are as old as new when it starts again, as in ZooKeeper.
-
-Time, order and chance come from the loop and the ``Random`` that are passed in, and from nothing else.
+Time, order and chance come only from the given loop and ``Random``.
 """
 
 import asyncio
@@ -50,7 +48,7 @@ class Session:
 
 
 class ModelZooKeeper:
-    """The server, and the network to it. Clients are named; a cut is of a client, and outlives its sessions."""
+    """The server and the network to it. Cuts are by client name and outlast the client's sessions."""
 
     def __init__(
         self,
@@ -63,11 +61,11 @@ class ModelZooKeeper:
         self.loop = loop
         self.tree = ZnodeTree()
         self.latency_s = latency_s
-        """The least and the longest time that anything is under way, one way. May be changed at any time."""
+        """The shortest and longest one-way delay of a message, in seconds. May be changed at any time."""
         self.fired: Counter[str] = Counter()
-        """How often each fault came to be."""
+        """The number of times each fault happened."""
         self.on_expired: Callable[[str], None] = lambda client: None
-        """Told whose session has expired."""
+        """Called with the client whose session has expired."""
         self._random = random
         self._clock_ms = clock_ms
         self._watches = WatchTable()
@@ -82,7 +80,7 @@ class ModelZooKeeper:
     # -- for clients
 
     async def open(self, client: str = "client", *, session_timeout_ms: int = 18_000) -> ModelStore:
-        """A new session; waits for as long as ``client`` is cut off."""
+        """A new session; waits while ``client`` is cut off."""
         store = ModelStore(self, client, session_timeout_ms / 1000)
         self._stores.append(store)
         try:
@@ -93,7 +91,7 @@ class ModelZooKeeper:
         return store
 
     def connect(self, store: ModelStore) -> ClientConnection | None:
-        """A connection, if the client can reach the server."""
+        """A connection; None if the client cannot reach the server."""
         if self._is_stopped or store.client in self._cut:
             return None
         return ClientConnection(self, store)
@@ -108,14 +106,14 @@ class ModelZooKeeper:
         return arriving
 
     def closed(self, store: ModelStore) -> None:
-        """The client ended, by whatever way."""
+        """The client closed its session or connection."""
         if store in self._stores:
             self._stores.remove(store)
 
     # -- faults
 
     def cut(self, client: str, *, silent: bool = False) -> None:
-        """Nothing gets through between ``client`` and the server until `heal`."""
+        """Let nothing pass between ``client`` and the server until `heal`."""
         self.fired["silent cut" if silent else "cut"] += 1
         self._cut[client] = silent
         for connection in self._connections_of(client):
@@ -149,7 +147,7 @@ class ModelZooKeeper:
         self._have_reconnected(client)
 
     def stop(self) -> None:
-        """The server is gone, the tree stays."""
+        """Stop the server; the tree stays."""
         self.fired["server stopped"] += 1
         self._served_s, self._is_stopped = self.served_s, True
         for session in self._sessions.values():
@@ -168,7 +166,7 @@ class ModelZooKeeper:
             store.reconnect_soon()
 
     def expire(self, session_id: int) -> None:
-        """End a session now, as if its time had run out. Its client learns it when it connects the next time."""
+        """End a session as if it had timed out. Its client learns it at its next connection."""
         session = self._sessions.get(session_id)
         if session is None:
             return
@@ -181,7 +179,7 @@ class ModelZooKeeper:
 
     @property
     def served_s(self) -> float:
-        """How long it has been there, without the times at which it was stopped."""
+        """The total time for which the server was running, in seconds."""
         return self._served_s if self._is_stopped else self._served_s + self.loop.time() - self._started_s
 
     @property
@@ -207,7 +205,7 @@ class ModelZooKeeper:
         return session.session_id
 
     def take_up_session(self, connection: ClientConnection, session_id: int) -> None:
-        """SessionExpiredError: there is none any more."""
+        """Raises SessionExpiredError if the session has ended."""
         session = self._sessions.get(session_id)
         if session is None:
             raise SessionExpiredError(None, "the session expired while its client was away")
@@ -222,12 +220,12 @@ class ModelZooKeeper:
         self._end(session)
 
     def connection_broke(self, connection: ClientConnection) -> None:
-        """It stays the session's until another takes its place: requests may still arrive by it."""
+        """The connection stays the session's until another replaces it, because requests may still arrive on it."""
         if connection.session is not None and not self._is_stopped:
             self._let_expire(connection.session)
 
     def _let_expire(self, session: Session) -> None:
-        """Nothing is heard of it from now on."""
+        """Start the session's timeout, because its connection is gone."""
         if session.expiry is None and session.session_id in self._sessions:
             session.expiry = self.loop.call_later(session.timeout_s, self._expired, session)
 
@@ -265,7 +263,7 @@ class ModelZooKeeper:
         self._watches.watch_children(path, connection)
 
     def set_watches(self, watched: WatchedPaths, connection: ClientConnection) -> None:
-        """Arm again what a client had, or tell it at once of what it missed."""
+        """Set a client's watches again, and report the changes that it missed."""
         for path in watched.data:
             self._watch_again(path, connection, watched.seen_zxid)
         for path in watched.missing:
@@ -294,7 +292,7 @@ class ModelZooKeeper:
         try:
             applied = self.tree.apply(operations, session_id, self._clock_ms())
         finally:
-            self.tree.last_zxid = number  # what is refused has a number, too
+            self.tree.last_zxid = number  # ZooKeeper gives refused operations a zxid, too
         for triggered in self._watches.trigger(applied.events):
             triggered.watch(triggered.event)
         return applied.results

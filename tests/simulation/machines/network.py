@@ -1,15 +1,15 @@
 """Machines and the network between them, in memory: connections in virtual time, and network faults.
 
-A machine (host) has a name and an address; brokers and clients are machines. What is written at one end of a
-connection arrives at the other later, in order; how long that takes differs, so that what was sent on two of them may
-arrive the other way round. As with TCP, what cannot get through waits and is sent again: a cut loses nothing for as
-long as nobody gives up the connection.
+A machine (host) has a name and an address; brokers and clients run on machines. Bytes of one connection arrive later
+and in order; bytes of two connections may overtake each other. As with TCP, blocked bytes wait and are sent again, so a
+cut loses nothing while both ends keep the connection.
 
-    cut      one way, from one machine to another: nothing arrives, and nobody is told
-    slow     one way: everything takes so much longer
-    refuse   nobody can connect to a machine
-    reset    a connection breaks, and both ends are told (unless the way there is cut)
-    off      a machine is without power: it says nothing more, until it is on again and knows no connection
+Faults:
+- cut: nothing arrives in one direction between two machines, and nobody is told
+- slow: one direction takes longer by a fixed time
+- refuse: nobody can connect to a machine
+- reset: a connection breaks, and both ends are told (unless the direction to them is cut)
+- off: a machine is without power: it is silent until it is on again, and then knows no connection
 """
 
 import asyncio
@@ -83,15 +83,15 @@ class _ListeningSocket:
         return self._name
 
     def setsockopt(self, *arguments: Any) -> None:
-        """Buffers are what they are."""
+        """Ignores options, because buffer sizes are fixed."""
 
 
 Way = tuple[str, str]
-"""From one machine to another."""
+"""The sending and the receiving machine."""
 
 
 class Network:
-    """`stalls` and `delays` count what could not go a way, or went it slowly, `refusals` by machine, `resets` all."""
+    """`stalls` and `delays` count blocked and slowed messages by direction, `refusals` by machine, `resets` all."""
 
     def __init__(self, loop: VirtualLoop, random: Random) -> None:
         self.loop = loop
@@ -111,7 +111,7 @@ class Network:
         return host
 
     def find_host(self, name: str) -> Host:
-        """By name or address. Raises OSError."""
+        """Find a machine by name or address. Raises OSError."""
         host = self.hosts.get(name)
         if host is None:
             host = next((each for each in self.hosts.values() if each.address == name), None)
@@ -122,7 +122,7 @@ class Network:
     def addresses(self, host: str) -> list[str]:
         return [self.find_host(host).address]
 
-    # --- what goes wrong
+    # --- faults
 
     def cut(self, source: str, destination: str) -> None:
         self._cuts[source, destination] = None
@@ -140,18 +140,18 @@ class Network:
         self._go_on()
 
     def slow(self, source: str, destination: str, delay_s: float) -> None:
-        """0: as fast as ever."""
+        """Slow down a direction by this many seconds; 0 restores the speed."""
         self._slow[source, destination] = delay_s
 
     def refuse(self, name: str, *, refuses: bool = True) -> None:
         self.hosts[name].refuses = refuses
 
     def connections(self) -> list[VirtualTransport]:
-        """One end of each: the one that connected."""
+        """The connecting end of each connection."""
         return [each for host in self.hosts.values() for each in host.transports if each.is_client]
 
     def ends_of(self, transport: VirtualTransport) -> Way:
-        """The machine that connected, and the other."""
+        """The machine that connected, and the other one."""
         return transport.host_name, transport.peer_host.name
 
     def reset(self, transport: VirtualTransport) -> None:
@@ -161,7 +161,7 @@ class Network:
             transport.peer.break_off()
 
     def switch_off(self, name: str) -> None:
-        """Without power. Whoever runs there is to be stopped by the caller."""
+        """Switch off the power of a machine. The caller must stop everything that runs on it."""
         host = self.hosts[name]
         host.is_off = True
         for transport in list(host.transports):
@@ -169,7 +169,7 @@ class Network:
         host.servers.clear()
 
     def switch_on(self, name: str) -> None:
-        """The machine has forgotten its connections; peers learn that when they send."""
+        """Switch on a machine that has forgotten its connections; peers notice when they send."""
         host = self.hosts[name]
         host.is_off = False
         for other in self.hosts.values():
@@ -189,7 +189,7 @@ class Network:
         return (source, destination) in self._cuts or self.hosts[source].is_off or self.hosts[destination].is_off
 
     def stalled(self, pipe: Pipe) -> None:
-        """It has something to deliver, and cannot."""
+        """Note that a message is blocked."""
         self.stalls[pipe.source, pipe.destination] += 1
         self._stalled[pipe] = None
 
@@ -235,7 +235,7 @@ class Network:
         return here, protocol
 
     async def _shake_hands(self, source: Host, destination: Host) -> None:
-        """Ask for a connection, again and again, until there is a way there and back."""
+        """Open a connection; retries until both directions are free."""
         for pause_s in _CONNECT_RETRY_S:
             await asyncio.sleep(self.delay(source.name, destination.name))
             there, back = (source.name, destination.name), (destination.name, source.name)

@@ -11,7 +11,7 @@ __all__ = ["RegionCopier"]
 
 
 class RegionCopier:
-    """A `RegionSender`."""
+    """Implements `RegionSender` for a transport in virtual time."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """A broker on a machine in memory: `broker/server.py` starts it as in production; it can crash, stop and restart.
 
-What it is given instead of the real world is all in `environment`: the loop it runs on is the rest.
+`environment` and the event loop replace the real world; everything else is production code.
 """
 
 import asyncio
@@ -35,12 +35,14 @@ __all__ = ["SimulatedBroker"]
 WALL_CLOCK_START_MS = 1_700_000_000_000
 _PLAIN = ClusterShape()
 _JUMP_IS_FELT_S = 30.0
-"""So long after it was decided by the clock, a slow disk may have deleted a segment."""
+"""A slow disk may delete a segment this long after the decision that was based on the clock."""
 
 
 class SimulatedBroker:
-    """`server` is None while it does not run. `clock_ahead_ms`: how far its wall clock is off; `clock_reads`: how often
-    it was looked at. `compactions`: how many were done."""
+    """A broker, or its machine while the broker is down. `server` is None while it does not run. `clock_ahead_ms`:
+    error of its wall clock; `clock_reads`: the number of reads of it. `compactions`: the number of finished
+    compactions.
+    """
 
     def __init__(
         self,
@@ -57,7 +59,7 @@ class SimulatedBroker:
         self.disk = Disk(Random(random.random()))
         self.clock_ahead_ms = 0
         self._jumps: list[tuple[float, int]] = []
-        """When its clock jumped, and how far it was ahead before."""
+        """The time of each clock jump, and the clock's error before it."""
         self.clock_reads = 0
         self.compactions = 0
         self.server: BrokerServer | None = None
@@ -65,18 +67,18 @@ class SimulatedBroker:
         self._pools: list[SimulatedPool] = []
         self.starts = 0
         self.started_s = 0.0
-        """When it was started the last time."""
+        """The time of the last start."""
         self.running_since_s = 0.0
-        """When that start was over, and others knew of it."""
+        """The time when the last start was complete and known to others."""
         self.failures: list[Exception] = []
-        """Why it could not go on, each time."""
+        """The errors with which the broker ended."""
         self.failed_directories: dict[str, None] = {}
-        """Log directories of which it may have moved away since."""
+        """Log directories that failed in an earlier run, whose partitions may have moved to others."""
         self.on_end: Callable[[], None] = lambda: None
-        """Called when it is about to be no more; and before that, when it gives up by itself:"""
+        """Called when the broker stops or crashes. `on_failure` is called before it if the broker ended by itself."""
         self.on_failure: Callable[[], None] = lambda: None
         self.on_crash: Callable[[], None] = lambda: None
-        """Called when it is about to be ended in the middle of its work."""
+        """Called before the broker is ended in the middle of its work."""
         self.config = load_config(
             "",
             {**shape.settings_of(broker_id, self.name), "zookeeper.connect": "model:2181", **settings},
@@ -90,7 +92,7 @@ class SimulatedBroker:
 
     @property
     def is_up(self) -> bool:
-        """It runs, or starts."""
+        """Whether it runs or starts."""
         return self.server is not None
 
     @property
@@ -99,7 +101,7 @@ class SimulatedBroker:
 
     def partitions(self) -> list[HostedPartition]:
         """The partitions the broker hosts now, with their logs."""
-        partitions = getattr(self.server, "_partitions", None)  # not there before the logs are loaded
+        partitions = getattr(self.server, "_partitions", None)  # missing before the logs are loaded
         return [] if partitions is None else list(partitions)
 
     def logs(self) -> list[Log]:
@@ -107,7 +109,7 @@ class SimulatedBroker:
         return [] if logs is None else logs.all_logs()
 
     def has_lost_directories(self) -> bool:
-        """It goes on without some of its log directories."""
+        """Whether it runs without some of its log directories."""
         logs = getattr(self.server, "_logs", None)
         return self.is_running and logs is not None and len(logs.directories.online()) < len(self.config.log_dirs)
 
@@ -116,14 +118,14 @@ class SimulatedBroker:
         return WALL_CLOCK_START_MS + int(self._loop.time() * 1000) + self.clock_ahead_ms
 
     def latest_clock_ms(self) -> int:
-        """The latest that its clock may have shown within the last `_JUMP_IS_FELT_S`."""
+        """The highest value that its clock may have shown within the last `_JUMP_IS_FELT_S`."""
         now_s = self._loop.time()
         self._jumps = [each for each in self._jumps if now_s - each[0] <= _JUMP_IS_FELT_S]
         ahead_ms = max((self.clock_ahead_ms, *(before_ms for _, before_ms in self._jumps)))
         return WALL_CLOCK_START_MS + int(now_s * 1000) + ahead_ms
 
     def set_clock(self, ahead_ms: int) -> None:
-        """Have its wall clock show so much more than the time it is."""
+        """Set the error of its wall clock."""
         self._jumps.append((self._loop.time(), self.clock_ahead_ms))
         self.clock_ahead_ms = ahead_ms
 
@@ -155,7 +157,7 @@ class SimulatedBroker:
         )
 
     def make_disk_fast(self) -> None:
-        """As it is when nothing is wrong with it."""
+        """End all slowness of the disk."""
         self.disk.slow_s = 0.0
         for pool in self._pools:
             pool.hurry()
@@ -164,7 +166,7 @@ class SimulatedBroker:
         self.compactions += 1
 
     def start(self) -> asyncio.Task[None]:
-        """The task ends when it runs, or could not be started: then `failures` says why."""
+        """Start the broker. The returned task ends when it runs or when the start failed, which `failures` explains."""
         assert self.server is None
         if self.disk.failing is None:
             self._delete_what_was_made_anew()
@@ -180,8 +182,9 @@ class SimulatedBroker:
         return self._starting
 
     def _delete_what_was_made_anew(self) -> None:
-        """Whoever repairs a directory deletes from it what the broker could not, and has in another by now: with both
-        it would not start, and says so."""
+        """Delete logs in a repaired directory that the broker has recreated in another one; it refuses to start with
+        both.
+        """
         for failed in self.failed_directories:
             others = (self.disk.find(path) for path in self.config.log_dirs if path != failed)
             elsewhere = {name for other in others if other is not None for name in other.names or ()}
@@ -206,14 +209,14 @@ class SimulatedBroker:
         server.failed.add_done_callback(lambda failed: self._failed(server, failed.result()))
 
     def _failed(self, server: BrokerServer, error: Exception) -> None:
-        """It cannot go on: as its process would, it ends."""
+        """End the broker after a fatal error, as its process would end."""
         if self.server is server:
             self.failures.append(error)
             self.on_failure()
             self.crash(Loss.NOTHING)
 
     def crash(self, loss: Loss, *, without_power: bool = False) -> dict[str, int]:
-        """End it in the middle of whatever it does. Returns the files that lost something, and what they kept."""
+        """Kill the broker. Returns the files that lost data, with the number of bytes they kept."""
         server, files = self.server, self.files
         assert server is not None
         assert files is not None

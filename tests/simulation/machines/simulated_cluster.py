@@ -49,10 +49,10 @@ SETTINGS = {
     "replica.high.watermark.checkpoint.interval.ms": "1500",
     "replica.lag.time.max.ms": "2500",
     "replica.socket.timeout.ms": "3000",
-    "transaction.partition.verification.enable": "false",  # clients coordinate, whom no broker could ask
+    "transaction.partition.verification.enable": "false",  # clients act as coordinators, which brokers cannot ask
     "zookeeper.session.timeout.ms": "4000",
 }
-"""Small files and short times: what takes a production cluster an hour happens here within a minute."""
+"""Small files and short intervals, so that an hour of a production cluster happens within a minute."""
 
 ResultT = TypeVar("ResultT")
 
@@ -64,7 +64,7 @@ _LOG_CHECK_INTERVAL_S = 0.5
 
 
 class SimulatedCluster:
-    """`loop` runs nothing but this. `violation` is the first thing that must not be, once there is one."""
+    """A cluster on `loop`, which runs nothing else. `violation` is the first violation found."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class SimulatedCluster:
         )
 
     def spawn(self, host: str, work: "asyncio._CoroutineLike[ResultT]") -> "asyncio.Task[ResultT]":
-        """Run it on a machine."""
+        """Run a coroutine on a machine."""
         return self.loop.create_task(work, context=on_host(host))
 
     # --- brokers
@@ -159,7 +159,7 @@ class SimulatedCluster:
                 self.tree.lost_bytes(broker.broker_id, place, kept_end)
 
     async def until(self, condition: Callable[[], bool], within_s: float) -> bool:
-        """Wait for it; False when it did not come to be."""
+        """Wait for a condition; returns False if the time is over first."""
         deadline_s = self.loop.time() + within_s
         while not condition():
             if self.loop.time() > deadline_s or self.violation is not None:
@@ -168,7 +168,7 @@ class SimulatedCluster:
         return True
 
     def committed_end(self, place: Place) -> int:
-        """Up to which offset a partition is known to be committed by now: its highest high watermark so far."""
+        """The offset up to which a partition is known to be committed: its highest high watermark so far."""
         for broker in self.brokers.values():
             self.replicas.note_high_watermarks(broker, place)
         return self.replicas.committed_ends.get(place, 0)
@@ -203,44 +203,45 @@ class SimulatedCluster:
         return int(config.get("min.insync.replicas", "1"))
 
     def reassignments(self) -> list[str]:
-        """The topics of which partitions are being moved."""
+        """Partitions with a running reassignment."""
         tree = self.zookeeper.tree
         topics = {topic: json.loads(tree.get(f"{_TOPICS}/{topic}")[0]) for topic in tree.children(_TOPICS)}
         return [topic for topic, node in topics.items() if node.get("adding_replicas") or node.get("removing_replicas")]
 
     def deletions(self) -> list[str]:
-        """The topics that are being deleted."""
+        """Topics with a running deletion."""
         tree = self.zookeeper.tree
         return list(tree.children(_DELETIONS)) if tree.contains(_DELETIONS) else []
 
     def end(self) -> None:
-        """Let go of everything; nothing runs any more."""
+        """Close everything, so that nothing runs any more."""
         for broker in self.brokers.values():
             if broker.is_up:
                 broker.crash(Loss.NOTHING)
         self.loop.before_turn = None
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
-        with suppress(DeadlockError, asyncio.CancelledError):  # whoever does not heed that waits for ever
+        with suppress(DeadlockError, asyncio.CancelledError):  # a task that ignores this would wait for ever
             self.loop.run_until_complete(asyncio.sleep(_END_S))
             self.loop.run_until_complete(asyncio.sleep(_END_S))
         self.loop.close()
 
-    # --- watching
+    # --- checks
 
     def current_host(self) -> str:
         return CURRENT_HOST.get("nobody")
 
     def unexpected(self, who: str, what: str, error: BaseException) -> None:
-        """A broker logged a traceback."""
+        """A broker logged a traceback, which is a violation."""
         if self.violation is None:
             text = "".join(traceback.format_exception(error))
             self.violation = ViolationError(f"{who}: {what}\n{text}")
 
     def _watch(self) -> None:
-        """The loop is about to go on: look at all that may have changed in this turn.
+        """Check everything that may have changed in this loop iteration.
 
-        What a broker has changes when something runs on its machine; now and then all are looked at, all the same.
+        A broker's state changes only when something runs on its machine. All brokers are checked now and then all
+        the same.
         """
         if self.violation is not None:
             return
@@ -256,7 +257,7 @@ class SimulatedCluster:
             self.note("checker", str(violation))
 
     def check(self, changed: Sequence[SimulatedBroker] | None = None) -> None:
-        """``changed``: the brokers whose replicas are to be looked at; None: all. Raises ViolationError."""
+        """``changed``: brokers whose replicas are checked; None for all. Raises ViolationError."""
         if self.tree.violations:
             raise ViolationError(self.tree.violations[0])
         if self.history.violations:

@@ -1,7 +1,7 @@
 """Implements `storage.files` on a `Disk` in memory: the same calls and errors, plus the disk's faults.
 
-One `SimulatedFiles` is the file system as one run of a broker sees it; after a crash the next run gets another one, on
-the same disk, and the old one does nothing any more.
+One `SimulatedFiles` is the file system of one run of a broker. After a crash the next run gets a new one on the same
+disk, and the old one refuses all calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OPEN_REFS = 1 << 20
 
 
 class SimulatedFile(File):
-    """An open file: it stays readable when its name is gone."""
+    """An open file, which stays readable after its name is removed."""
 
     __slots__ = ("_disk", "_node", "_path", "_writable")
 
@@ -44,7 +44,7 @@ class SimulatedFile(File):
         return self._node
 
     def fileno(self) -> int:
-        """Only in messages: there is no descriptor."""
+        """A number for messages only; there is no descriptor."""
         return -1
 
     def size(self) -> int:
@@ -81,11 +81,11 @@ class SimulatedFile(File):
         raise NotImplementedError("there is no descriptor to give away")
 
     def __del__(self) -> None:
-        """Nothing is held."""
+        """Does nothing, because no descriptor is open."""
 
 
 class SimulatedFiles(Files):
-    """See the module's text."""
+    """The file system of one run of a broker."""
 
     def __init__(self, disk: Disk, clock_ms: Callable[[], int] = lambda: 0) -> None:
         super().__init__(_OPEN_REFS)
@@ -94,7 +94,7 @@ class SimulatedFiles(Files):
         self._is_over = False
 
     def end(self) -> None:
-        """The machine crashed: whoever still works on the disk is told off."""
+        """The machine crashed: all further calls fail."""
         self._is_over = True
 
     def _disk(self) -> Disk:

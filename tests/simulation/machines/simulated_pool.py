@@ -24,7 +24,7 @@ _SOONEST_S = 0.00002
 _LATEST_S = 0.001
 
 Posts = list[tuple[Callable[..., None], tuple[Any, ...]]]
-"""What a step posted: callbacks and their arguments."""
+"""The callbacks that a step posted, with their arguments."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class _Step:
 
 
 class SimulatedPool:
-    """Workers that take one step after another, in the order in which they were asked for.
+    """Workers that run steps in the order of submission.
 
-    A step is carried out all at once when its turn comes. Its callbacks run after the simulated time of its disk
-    operations; steps of other workers may complete earlier.
+    A step runs in one loop callback, shortly after a worker is free. Its own callbacks run after the simulated time
+    of its disk operations, so steps of other workers may complete earlier.
     """
 
     def __init__(self, loop: VirtualLoop, workers: int, random: Random, files: SimulatedFiles) -> None:
@@ -51,7 +51,7 @@ class SimulatedPool:
         self._posts: Posts | None = None
         self._steps = 0
         self._under_way: dict[int, _Step] = {}
-        """By number: those that are carried out, and for which the disk still takes its time."""
+        """Completed steps whose simulated disk time is not over, by number."""
         self._is_closed = False
         self._is_killed = False
 
@@ -85,7 +85,7 @@ class SimulatedPool:
         self._under_way[self._steps] = _Step(timer, self._taken_posts, copy_context())
 
     def hurry(self) -> None:
-        """The disk is as fast as ever again: what it is busy with is done, in the same order."""
+        """Complete all steps that a slow disk delays, in the same order."""
         steps = sorted(self._under_way.values(), key=lambda step: step.timer.when())
         self._under_way.clear()
         for step in steps:
@@ -96,7 +96,7 @@ class SimulatedPool:
         self._finished(self._under_way.pop(number).posts)
 
     def _carry_out(self, step: Callable[[], None]) -> float:
-        """How long it took, in seconds."""
+        """Run a step; returns its duration in seconds."""
         disk = self._files.disk
         disk.now_ms = self._files.clock_ms()
         spent_s = disk.spent_s
@@ -136,7 +136,7 @@ class SimulatedPool:
         self._start()
 
     def close(self) -> None:
-        """Run queued steps at once; their callbacks come later."""
+        """Run queued steps at once; their callbacks run later."""
         self._is_closed = True
         while self._queue:
             self._carry_out(self._queue.popleft())
@@ -148,7 +148,7 @@ class SimulatedPool:
 
 
 class InlineCompaction:
-    """A `CompactionWorker` that does the job all at once, a little later. `done` is called after each."""
+    """A `CompactionWorker` that runs each job in one go, a little later. `done` is called after each."""
 
     def __init__(self, loop: VirtualLoop, files: SimulatedFiles, done: Callable[[], None]) -> None:
         self._loop = loop

@@ -1,8 +1,7 @@
 """The two ends of a connection in virtual time, and the pipes between them: asyncio's transports without sockets.
 
-A pipe carries one way. What is on its way or lies unread at the other end fills its window; what has no room there
-waits in the transport's write buffer, and the protocol is told to pause. Protocols are called on the machine (in the
-context) that they belong to.
+A pipe carries one direction. Bytes in flight or unread at the other end fill its window; further bytes wait in the
+transport's write buffer, and the protocol is told to pause. Protocols are called in the context of their machine.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ class _Mark(Enum):
 
 
 class Pipe:
-    """One way of a connection, from the machine `source` to `destination`: what is sent arrives in order, later."""
+    """One direction of a connection, from the machine `source` to `destination`; bytes arrive later, in order."""
 
     def __init__(self, network: "Network", source: str, destination: str, receiver: "VirtualTransport") -> None:
         self._network = network
@@ -60,7 +59,7 @@ class Pipe:
             self._timer = None
 
     def go_on(self) -> None:
-        """Nothing is in the way any more."""
+        """Continue after the direction is free again."""
         if self._on_the_way and self._timer is None and not self._is_closed:
             loop = self._network.loop
             self._schedule(loop.time() + self._network.delay(self.source, self.destination))
@@ -83,7 +82,7 @@ class Pipe:
 
 
 class VirtualTransport(asyncio.Transport):
-    """One end. `connect` joins it to the other one, `begin` gives it its protocol."""
+    """One end of a connection. `connect` joins it to the other end, `begin` gives it its protocol."""
 
     def __init__(
         self, network: "Network", host: "Host", name: tuple[str, int], context: Context, *, is_client: bool
@@ -94,7 +93,7 @@ class VirtualTransport(asyncio.Transport):
         self.peer: VirtualTransport | None = None
         self.peer_host = host
         self.has_no_peer = False
-        """The other end vanished without a word."""
+        """The other end has vanished silently."""
         self._network = network
         self._loop = network.loop
         self._host = host
@@ -105,7 +104,7 @@ class VirtualTransport(asyncio.Transport):
         self._is_reading = True
         self._unsent: deque[bytes] = deque()
         self._unsent_bytes = 0
-        self._window_bytes = 0  # of ours, sent and not read at the other end
+        self._window_bytes = 0  # bytes sent by this end and not read at the other
         self._high_bytes = _HIGH_WATER_BYTES
         self._low_bytes = _HIGH_WATER_BYTES // 4
         self._is_paused = False
@@ -115,7 +114,7 @@ class VirtualTransport(asyncio.Transport):
 
     @property
     def host_name(self) -> str:
-        """The machine that this end is on."""
+        """The machine of this end."""
         return self._host.name
 
     def connect(self, other: "VirtualTransport") -> None:
@@ -127,7 +126,7 @@ class VirtualTransport(asyncio.Transport):
     def begin(self, factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
         protocol = self._protocol = factory()
         protocol.connection_made(self)
-        if self._is_over:  # it broke before there was anybody to tell
+        if self._is_over:  # it broke before there was a protocol
             error = ConnectionResetError(104, "Connection reset by peer")
             self._loop.call_soon(protocol.connection_lost, error, context=self.context)
         self._read()
@@ -138,13 +137,13 @@ class VirtualTransport(asyncio.Transport):
     def arrived(self, items: list[bytes | _Mark]) -> None:
         if self._is_over:
             if any(item is not _Mark.RESET for item in items) and self.peer is not None:
-                self._pipe.send(_Mark.RESET)  # to whom it may concern: nobody reads here any more
+                self._pipe.send(_Mark.RESET)  # this end reads no longer
             return
         self._inbox.extend(items)
         self._read()
 
     def _read(self) -> None:
-        """Give the protocol what is there, as long as it wants it."""
+        """Give received bytes to the protocol while it wants them."""
         while self._inbox and self._protocol is not None and not self._is_over:
             item = self._inbox[0]
             if item is _Mark.RESET:
@@ -180,7 +179,7 @@ class VirtualTransport(asyncio.Transport):
             self._loop.call_soon(self._send_unsent, context=self.context)
 
     def break_off(self) -> None:
-        """The network says that the connection is broken."""
+        """The network reports that the connection is broken."""
         if not self._is_over:
             self._loop.call_soon(self._broken, context=self.context)
 
@@ -189,7 +188,7 @@ class VirtualTransport(asyncio.Transport):
             self._end(ConnectionResetError(104, "Connection reset by peer"))
 
     def vanish(self) -> None:
-        """The machine is off: the other end is told nothing, and what is left of this one only to clear up."""
+        """The machine is switched off: the other end is not told, and this end is only cleaned up."""
         if self._protocol is not None and not self._is_over:
             self._loop.call_soon(self._protocol.connection_lost, None, context=self.context)
         self._is_over = True
@@ -248,7 +247,7 @@ class VirtualTransport(asyncio.Transport):
             self._finish()
 
     def _finish(self) -> None:
-        """All is sent."""
+        """Everything is sent; send the end of the stream."""
         self.write_eof()
         self._loop.call_soon(self._end_quietly, context=self.context)
 
@@ -307,7 +306,7 @@ class VirtualTransport(asyncio.Transport):
         return self._protocol
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """There is no socket: who would use it has another way."""
+        """Has no socket to return; callers have another way."""
         if name == "sockname":
             return self._name
         if name == "peername":

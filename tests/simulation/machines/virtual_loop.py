@@ -1,8 +1,8 @@
 """An event loop of virtual time: it never waits, but advances to the next timer when no callback is ready.
 
-What runs, and in which order, depends on nothing but what was scheduled: a run of the same program is the same run.
-The base class does the work (tasks, handles, the heap of timers); this one tells the time and makes the connections,
-which are those of a `Network` in memory. What touches the real world (executors, sockets, signals) is not there.
+The order of callbacks depends only on how they were scheduled, so each run of a program is the same. The base class
+runs tasks, handles and timers; this class provides the time, and connections of a `Network` in memory. Executors,
+sockets and signals do not exist.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from typing import Any, NoReturn, Protocol, TypeVar
 __all__ = ["CURRENT_HOST", "DeadlockError", "LoopNetwork", "VirtualLoop", "on_host"]
 
 CURRENT_HOST: ContextVar[str] = ContextVar("host")
-"""On which machine the code that runs just now would run: tasks, timers and protocols inherit it."""
+"""The machine on which the current code runs; tasks, timers and protocols inherit it."""
 
 ResultT = TypeVar("ResultT")
 
 
 class DeadlockError(Exception):
-    """Nothing is ready, no timer runs, and somebody still waits."""
+    """A task still waits, but no callback is ready and no timer is set."""
 
 
 class LoopNetwork(Protocol):
@@ -40,10 +40,10 @@ class LoopNetwork(Protocol):
 
 
 class VirtualLoop(base_events.BaseEventLoop):
-    """`time()` begins at 0. `network` is set by whoever makes one.
+    """An event loop whose `time()` begins at 0. The creator sets `network`.
 
-    `errors` are what callbacks raised that nobody waited for (`call_exception_handler`). `hosts_run`: the machines on
-    which something ran since whoever looks at them cleared them; None stands for what runs on none.
+    `errors`: exceptions of callbacks without a waiting task (`call_exception_handler`). `hosts_run`: the machines on
+    which something ran since the reader last cleared it; None stands for code outside of machines.
     """
 
     network: LoopNetwork
@@ -58,7 +58,7 @@ class VirtualLoop(base_events.BaseEventLoop):
         self.errors: list[dict[str, Any]] = []
         self.turns = 0
         self.before_turn: Callable[[], None] | None = None
-        """Called when all that was ready has run."""
+        """Called when all ready callbacks have run."""
         self._at_turn: tuple[int, Callable[[], None]] | None = None
         self.set_exception_handler(_note_error)
 
@@ -66,11 +66,11 @@ class VirtualLoop(base_events.BaseEventLoop):
         return self._now_s
 
     def call_at_turn(self, number: int, callback: Callable[[], None]) -> None:
-        """Call it once so many turns are over, in place of what was to be called so before."""
+        """Call a function when the loop has made this many iterations; replaces an earlier such call."""
         self._at_turn = number, callback
 
     def skip(self, seconds: float | None) -> None:
-        """Nothing is ready for so long (None: ever)."""
+        """Advance the time by this many seconds; None means that no timer is set."""
         self.turns += 1
         if self.before_turn is not None:
             self.before_turn()
@@ -85,10 +85,10 @@ class VirtualLoop(base_events.BaseEventLoop):
     # --- what the base class asks of a loop
 
     def _process_events(self, event_list: list[Any]) -> None:
-        """There are none."""
+        """Does nothing, because there are no I/O events."""
 
     def _write_to_self(self) -> None:
-        """There is one thread: nobody sleeps who must be woken."""
+        """Does nothing, because a single thread never sleeps."""
 
     # --- the world
 
@@ -128,14 +128,14 @@ class VirtualLoop(base_events.BaseEventLoop):
 
 
 def _note_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Tasks of machines that crashed wait for ever; when they are collected is not for a run to depend on."""
+    """Ignore abandoned tasks of crashed machines: the moment of their collection must not influence a run."""
     assert isinstance(loop, VirtualLoop)
     if context.get("message") != "Task was destroyed but it is pending!":
         loop.errors.append(context)
 
 
 class _Ready(deque[asyncio.Handle]):
-    """A callback of the loop that knows on which machine it runs."""
+    """A loop callback that knows its machine."""
 
     def __init__(self, hosts_run: dict[str | None, None]) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class _Ready(deque[asyncio.Handle]):
 
 
 class _Skip:
-    """Stands where a loop has its selector: instead of waiting, time moves on."""
+    """Replaces the loop's selector: advances the time instead of waiting."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
@@ -159,7 +159,7 @@ class _Skip:
 
 
 def on_host(name: str) -> Context:
-    """A context for what runs on that machine."""
+    """A context for code that runs on this machine."""
     context = copy_context()
     context.run(CURRENT_HOST.set, name)
     return context

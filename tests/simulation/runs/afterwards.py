@@ -16,7 +16,9 @@ _READ_S = 30.0
 
 
 async def work_again(cluster: SimulatedCluster, places: list[Place]) -> None:
-    """Raises ViolationError. What was sent is a part of the history, and is to be kept like all before."""
+    """Produce to and read from each partition again. Raises ViolationError. The records join the history and must be
+    kept.
+    """
     sent: list[Sent] = []
     for number, guarantee in enumerate(_GUARANTEES):
         client = cluster.client(f"afterwards{number}")
@@ -31,7 +33,7 @@ async def work_again(cluster: SimulatedCluster, places: list[Place]) -> None:
 
 
 async def _produce(client: ClusterClient, guarantee: Guarantee, places: list[Place]) -> list[Sent]:
-    """A record to each."""
+    """Produce a record to each partition."""
     await client.refresh(*dict.fromkeys(topic for topic, _ in places))
     ids = ProducerIds(client)
     deadline_s = client.loop.time() + _IDS_S

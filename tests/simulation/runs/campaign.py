@@ -1,7 +1,7 @@
 """Runs many seeds in several processes and adds up their results.
 
-By every tenth seed its cluster is run once more, with one fault alone: where as much goes wrong at a time as in a
-seed's own run, nobody can say which fault it was that changed something.
+The cluster of every tenth seed runs again with a single fault. A seed's own run has many faults at a time, so it
+does not show which of them had an effect.
 """
 
 import gc
@@ -23,35 +23,34 @@ from simulation.runs.simulation_run import Plan, Result, run_seed
 __all__ = ["Summary", "run_seeds"]
 
 CPU_BUDGET_S = 1.0
-"""What a seed may cost."""
+"""The CPU time that a seed may take, in seconds."""
 ALONE_EVERY = 10
-"""Of so many seeds, by one a fault is brought about alone, too; each fault in its turn."""
+"""One of this many seeds is also run with a single fault; the faults take turns."""
 
 _GARBAGE_IS_SOUGHT_EVERY = 50_000
-"""So many objects that are made and not freed."""
+"""The number of new objects between garbage collections."""
 
 _ALONE = ("fired", "met", "changed")
 
 _Run = tuple[Result, float]
-"""With the seconds of CPU that it took."""
+"""A result and the CPU seconds of its run."""
 
 
 @dataclass
 class Summary:
-    """Totals over all seeds, of this run and of added runs. `cpu_s` is that of their own runs only.
-
-    `alone`: under "fired", "met" and "changed", what faults came to by themselves.
+    """Totals over all seeds, including added summaries. `cpu_s`: CPU time of the seeds' own runs. `alone`: effects
+    of single faults, under "fired", "met" and "changed".
     """
 
     seeds: int = 0
     cpu_s: float = 0.0
     slowest: tuple[float, int] = (0.0, -1)
     over_budget: list[int] = field(default_factory=list)
-    """Seeds that took more than `CPU_BUDGET_S`, beside whatever else the machine did."""
+    """Seeds that took more than `CPU_BUDGET_S` while other work ran on the machine."""
     slowest_alone: tuple[float, int] = (0.0, -1)
-    """Of those, when they were run again with nothing beside them."""
+    """The slowest of these seeds when it was run again alone."""
     longest: tuple[int, int] = (0, -1)
-    """The most turns of the loop that a seed took, and which: unlike its CPU, the same on each machine."""
+    """The most loop iterations of a seed, and that seed. Unlike CPU time, the number is the same on each machine."""
     virtual_s: float = 0.0
     ranges: list[str] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
@@ -81,12 +80,12 @@ class Summary:
         self.counts += result.counts
 
     def weigh_again(self) -> None:
-        """Run those seeds that cost too much with nothing beside them: a busy neighbour makes any work dearer."""
+        """Run the expensive seeds again with no other work beside them, which would make them slower."""
         for seed, cpu_s in _costs_alone(self.over_budget):
             self.slowest_alone = max(self.slowest_alone, (cpu_s, seed))
 
     def add_saved(self, path: Path) -> None:
-        """Read what `save` wrote; empty without a file."""
+        """Read the file that `save` wrote; an empty summary if there is none."""
         if not path.exists():
             return
         saved = json.loads(path.read_text())
@@ -129,7 +128,7 @@ class Summary:
         yield f"failed: {sorted(self.failed) or 'none'}"
 
     def _shares(self) -> Iterator[str]:
-        """How many of the partitions, and of the runs, have something excused, and why."""
+        """The shares of partitions and of runs with an excuse, by reason."""
         partitions = self.counts["partitions"]
         if not partitions:
             return
@@ -141,9 +140,10 @@ class Summary:
 
 
 def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> Iterator[_Run]:
-    """Results as they come, with the CPU seconds each took. None begins after `until_s` (of `time.monotonic`).
+    """Yields results as they complete, with the CPU seconds of each.
 
-    Whatever goes wrong in a seed is that seed's result; the others are run all the same.
+    No seed begins after `until_s` (of `time.monotonic`). An exception in a run becomes that seed's result, and the
+    other seeds still run.
     """
     left = iter(seeds)
     if jobs == 1:
@@ -157,7 +157,7 @@ def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> 
 
 
 def _run_in_processes(left: Iterator[int], jobs: int, until_s: float | None) -> Generator[_Run, None, bool]:
-    """Whether a process died and the remaining seeds need new ones."""
+    """Returns whether a process died, so the remaining seeds need new ones."""
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_process) as executor:
         running: dict[Future[list[_Run]], int] = {}
         is_broken = False
@@ -177,15 +177,16 @@ def _run_in_processes(left: Iterator[int], jobs: int, until_s: float | None) -> 
 
 
 def _begin_process() -> None:
-    """Imported objects stay, and a run keeps most objects it makes: frequent garbage collection costs a tenth of the
-    time."""
+    """Prepare a process: a run keeps most of its objects, so frequent garbage collection would cost a tenth of the
+    time.
+    """
     os.nice(5)
     gc.freeze()
     gc.set_threshold(_GARBAGE_IS_SOUGHT_EVERY)
 
 
 def _costs_alone(seeds: list[int]) -> Iterator[tuple[int, float]]:
-    """The CPU seconds of each, in a process that has run one before."""
+    """The CPU seconds of each seed, in a process that has already run one."""
     if seeds:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin_process) as executor:
             executor.submit(_cost, seeds[0]).result()
@@ -200,14 +201,14 @@ def _cost(seed: int) -> float:
 def _submitted(executor: ProcessPoolExecutor, seed: int) -> Future[list[_Run]]:
     try:
         return executor.submit(_runs_of, seed)
-    except BrokenExecutor as error:  # a process died just now
+    except BrokenExecutor as error:  # a process has just died
         failed: Future[list[_Run]] = Future()
         failed.set_exception(error)
         return failed
 
 
 def _runs_of(seed: int) -> list[_Run]:
-    """The seed's own, and now and then one fault alone."""
+    """The seed's own run, and for some seeds a run with a single fault."""
     runs = [_timed(seed, None)]
     if seed % ALONE_EVERY == 0:
         names = list(FAULTS)
@@ -225,5 +226,5 @@ def _timed(seed: int, plan: Plan | None) -> _Run:
 
 
 def _broken_off(seed: int, error: BaseException) -> Result:
-    """The report of a seed whose process died."""
+    """The result of a seed whose run raised an exception or whose process died."""
     return Result(seed, "".join(("the run broke off\n", *traceback.format_exception(error))))

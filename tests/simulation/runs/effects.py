@@ -12,7 +12,7 @@ __all__ = ["Effects"]
 
 
 class Effects:
-    """`kinds` counts them by what they are, for all machines."""
+    """Counts effects by machine; `kinds` counts them by kind for all machines."""
 
     def __init__(self) -> None:
         self.kinds: Counter[str] = Counter()

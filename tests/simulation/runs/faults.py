@@ -1,10 +1,12 @@
 """The faults of a run: their kind, time, machines and duration, all chosen by one seed.
 
-Each is undone after a while; at the end everything is. Per fault it is counted how often it was brought about
-("fired"), how often somebody ran into it ("met": a message that could not go that way, a write that found no room), and
-how often things then went otherwise for those whom it was about ("changed": see `effects.py`). A fault that is never
-met proves nothing. "nothing" is no fault at all: what it seems to change is what others do meanwhile, and tells how
-much of the last column is coincidence.
+Each fault ends after a while, and all have ended at the end of the run. Three counts are kept for each kind:
+- "fired": how often the fault was started
+- "met": how often an operation ran into it, such as a blocked message or a write to a full disk
+- "changed": how often something then changed for the machines concerned (see `effects.py`)
+
+A fault that is never met proves nothing. The fault "nothing" does nothing: its changes are coincidences and show how
+many of the others' changes are.
 """
 
 import asyncio
@@ -25,15 +27,16 @@ __all__ = ["FAULTS", "Faults"]
 
 _LONGEST_S = 8.0
 _AFTERMATH_S = 3.0
-"""As long as clients wait for an answer: so long after its end a fault may still come to something."""
+"""A fault may have effects for this long after its end, because clients wait this long for a response."""
 
 Key = TypeVar("Key")
 
 
 @dataclass
 class Brought:
-    """A fault that is there. ``undo`` ends it, ``meetings`` is how often it was met since then, ``hosts`` are the
-    machines that it is about."""
+    """An active fault. ``undo`` ends it, ``meetings`` returns how often it was met since its start, ``hosts`` are
+    the machines concerned.
+    """
 
     undo: Callable[[], None]
     meetings: Callable[[], int]
@@ -41,7 +44,7 @@ class Brought:
 
 
 class Faults:
-    """`run` brings `count` faults about, at any time of the next `duration_s`."""
+    """Causes faults: `run` starts `count` faults at random times of the next `duration_s`."""
 
     def __init__(self, cluster: SimulatedCluster, client_hosts: list[str], random: Random) -> None:
         self._cluster = cluster
@@ -81,7 +84,7 @@ class Faults:
         cluster.note("fault", f"{name} is over")
 
     def judge_all(self) -> None:
-        """The run is over: what has not come to anything by now does not."""
+        """The run is over: faults without effects until now have none."""
         for number in list(self._unjudged):
             self._judge(number)
 
@@ -92,9 +95,9 @@ class Faults:
 
 
 class _Fault:
-    """All faults. Each function causes its fault, or returns None when no machine qualifies.
+    """One fault. Each public method starts a kind of fault, or returns None when no machine qualifies.
 
-    Chance is each fault's own: one that is left out changes nothing about the others.
+    Each fault has its own random numbers, so leaving one out does not change the others.
     """
 
     def __init__(self, cluster: SimulatedCluster, clients: list[str], random: Random) -> None:
@@ -107,7 +110,7 @@ class _Fault:
         return self.random.choice(running) if running else None
 
     def _any_broker(self) -> SimulatedBroker:
-        """Whether it runs or not."""
+        """Any broker, running or not."""
         return self.random.choice(list(self._cluster.brokers.values()))
 
     def nothing(self) -> Brought:
@@ -153,7 +156,7 @@ class _Fault:
     # --- the network
 
     def way_is_cut(self) -> Brought:
-        """One way, between two machines."""
+        """Cut one direction between two machines."""
         return self._cut([self._two_machines()])
 
     def link_is_cut(self) -> Brought:
@@ -161,7 +164,7 @@ class _Fault:
         return self._cut([(one, other), (other, one)])
 
     def broker_is_isolated(self) -> Brought:
-        """From all machines but ZooKeeper's."""
+        """Cut a broker off from all machines except ZooKeeper."""
         name = self._any_broker().name
         others = [other for other in self._cluster.network.hosts if other != name]
         ways = [way for other in others for way in ((name, other), (other, name))]
@@ -225,12 +228,12 @@ class _Fault:
         return Brought(undo, _since_now(broker.disk.counts, "full"), [broker.name])
 
     def disk_fails(self) -> Brought | None:
-        """Whatever is written to it: its broker ends, and is started again when it works."""
+        """Make all writes to a broker's disk fail: the broker ends, and is started again when the disk works."""
         broker = self._some_broker()
         return None if broker is None else self._fail(broker, DISK)
 
     def log_directory_fails(self) -> Brought | None:
-        """One of several, if there are several: the broker goes on with the others, until it is started again."""
+        """Make one of several log directories fail: the broker continues with the others until it is restarted."""
         broker = self._some_broker()
         if broker is None or len(broker.config.log_dirs) < 2:
             return None
@@ -252,7 +255,7 @@ class _Fault:
     # --- ZooKeeper
 
     def zookeeper_is_cut_off(self) -> Brought:
-        """From one broker: silently, or so that the broker knows; it may last longer than the session does."""
+        """Cut one broker off from ZooKeeper, silently or not; the cut may outlast the session."""
         name, zookeeper = self._any_broker().name, self._cluster.zookeeper
         meetings = zookeeper.connection_count(name)
         zookeeper.cut(name, silent=self.random.random() < 0.5)
@@ -281,12 +284,12 @@ class _Fault:
 
 
 def _always() -> int:
-    """Whoever it is done to cannot but meet it."""
+    """Counts the fault as met once, because its machine cannot miss it."""
     return 1
 
 
 def _since_now(counter: Counter[Key], *keys: Key) -> Callable[[], int]:
-    """How much has been counted under these keys from now on."""
+    """Counts events under these keys from now on."""
     before = sum(counter[key] for key in keys)
     return lambda: sum(counter[key] for key in keys) - before
 

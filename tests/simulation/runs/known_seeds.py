@@ -55,5 +55,6 @@ FAILED_ONCE = {
     21548: "a checker that did not know of a leader that heard of its election when the next one led",
     22002: "the same as 21300",
 }
-"""Seeds above those that found something, and what it was. (What happens in a seed is another thing when the simulation
-has changed.)"""
+"""Seeds that found a bug in earlier versions, with the bug. (A change of the simulation changes the runs of all
+seeds.)
+"""

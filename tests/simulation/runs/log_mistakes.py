@@ -30,7 +30,7 @@ __all__ = ["LOG_MISTAKES", "lost_answers"]
 
 @contextmanager
 def _forgotten_sequences() -> Iterator[None]:
-    """A log that takes what a producer sends again for something new."""
+    """Accept a producer's retry as a new batch."""
     with (
         patch.object(ProducerState, "find_duplicate", lambda self, batch: None),
         patch.object(ProducerState, "_check_sequence", lambda self, entry, batch: None),
@@ -39,7 +39,7 @@ def _forgotten_sequences() -> Iterator[None]:
 
 
 def _last_batch_only(state: ProducerState, batch: DataBatch) -> BatchMetadata | None:
-    """As if a producer had one batch at a time on its way."""
+    """Recognise only a producer's last batch as a duplicate."""
     entry = state.producers.get(batch.producer_id)
     return _find_duplicate(state, batch) if entry is None else _known_of(entry.batches[-1:], batch)
 
@@ -52,7 +52,7 @@ def _known_of(known: list[BatchMetadata], batch: DataBatch) -> BatchMetadata | N
 
 
 def _forget_after_a_cut(state: ProducerState, *arguments: Any) -> None:
-    """A log that begins to know producers anew where it was cut, but for those with an open transaction."""
+    """Forget the producers after a truncation, except those with an open transaction."""
     rebuild_producer_state(state, *arguments)
     state.producers = {
         producer_id: entry for producer_id, entry in state.producers.items() if entry.current_txn_first_offset >= 0
@@ -66,8 +66,9 @@ def _forgotten_after_a_cut() -> Iterator[None]:
 
 
 def lost_answers() -> Any:
-    """No mistake by itself: of every other batch of an idempotent producer the first answers are lost, so it is sent
-    again to whoever leads by then."""
+    """Not a mistake: drop the first responses to every other idempotent batch, so that it is retried at a later
+    leader.
+    """
     return patch.object(Lane, "_try", _try_unheard)
 
 
@@ -86,7 +87,7 @@ async def _try_unheard(lane: Lane, sent: Sent, leader: int) -> ErrorCode:
 
 @contextmanager
 def _nothing_recalled() -> Iterator[None]:
-    """As Kafka: of a producer's last batches those are forgotten that a snapshot does not hold."""
+    """Forget batches of a producer that the snapshot does not hold, as Kafka does."""
     with (
         patch.object(log, "recall_last_batches", lambda state, segments: None),
         patch.object(log_recovery, "recall_last_batches", lambda state, segments: None),
@@ -95,7 +96,7 @@ def _nothing_recalled() -> Iterator[None]:
 
 
 def _answered_one_further(known: BatchMetadata, size_bytes: int, log_start_offset: int) -> LogAppendInfo:
-    """With another offset than the first copy has."""
+    """Answer a duplicate with another offset than that of its first copy."""
     further = known._replace(last_offset=known.last_offset + 1)
     return appended_before(further, size_bytes, log_start_offset)
 
@@ -103,7 +104,7 @@ def _answered_one_further(known: BatchMetadata, size_bytes: int, log_start_offse
 def _index_committed(
     files: LogFiles, state: ProducerState, active: Segment, appends: Sequence[PreparedAppend]
 ) -> int | None:
-    """Note every transaction that ends, whether it was committed or not."""
+    """List every finished transaction as aborted, even if it was committed."""
     return _index_aborted(files, state, active, [_all_aborted(append) for append in appends])
 
 
@@ -119,7 +120,7 @@ def _all_aborted(append: PreparedAppend) -> PreparedAppend:
 
 
 def _load_what_is_flushed(loader: log_loader._Loader) -> Log:
-    """A start that does not look at what is behind the recovery point, and takes it for torn."""
+    """Truncate a log to its recovery point at start."""
     loaded = _load(loader)
     truncate_to(loaded, loaded.recovery_point, 0)
     return loaded
@@ -129,7 +130,7 @@ _load = log_loader._Loader.load
 
 
 def _load_one_batch_less(loader: log_loader._Loader) -> Log:
-    """A recovery that takes the last batch for torn, whatever is in it."""
+    """Truncate the last batch in a recovery although it is valid."""
     loaded = _load(loader)
     if loader.start.needs_recovery:
         truncate_to(loaded, max(loaded.log_end_offset - 1, loaded.view.log_start_offset), 0)
@@ -137,14 +138,14 @@ def _load_one_batch_less(loader: log_loader._Loader) -> Log:
 
 
 def _load_one_record_later(loader: log_loader._Loader) -> Log:
-    """A start that has the log begin behind its first record."""
+    """Start a log after its first record."""
     loaded = _load(loader)
     loaded.increment_log_start_offset(min(loaded.view.log_start_offset + 1, loaded.log_end_offset))
     return loaded
 
 
 def _all_but_the_last(segments: Sequence[SegmentFacts], high_watermark: int, *limits: int) -> int:
-    """Whatever size or age the topic wants to have kept."""
+    """Delete all segments except the last, whatever size or age the topic's settings keep."""
     return sum(not segment.is_last and segment.end_offset <= high_watermark for segment in segments)
 
 
@@ -173,4 +174,4 @@ LOG_MISTAKES: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "retention by size deletes what is to be kept": partial(patch.object, retention, "beyond_size", _all_but_the_last),
     "retention by time deletes what is to be kept": partial(patch.object, retention, "beyond_time", _all_but_the_last),
 }
-"""By what is wrong: a context in which it is."""
+"""A context manager for each mistake, by its description."""

@@ -44,7 +44,7 @@ __all__ = ["MISTAKES", "slow_queues"]
 
 
 def _cut_to_the_high_watermark(partition: Partition, state: PartitionState) -> bool:
-    """Before KIP-101: a follower forgets what it does not know to be committed, before it asks the leader."""
+    """Truncate a new follower to its high watermark before it asks the leader, as before KIP-101."""
     changed = _become_follower(partition, state)
     log = partition.log
     if isinstance(log, Log) and log.log_end_offset > partition.high_watermark:
@@ -56,14 +56,14 @@ _become_follower = Partition.become_follower
 
 
 def _lowest_of_committed(partition: Partition, leader: Leader, leader_end_offset: int, now_ms: int) -> int:
-    """Not waiting for those that are about to join the ISR, or may have."""
+    """Advance the high watermark without waiting for replicas that may join the ISR."""
     ends = [leader.replicas[member].log_end_offset for member in leader.isr.members if member in leader.replicas]
     return min([leader_end_offset, *ends])
 
 
 @contextmanager
 def _nobody_is_about_to_join() -> Iterator[None]:
-    """The same, and a leader that believes it: who is about to join is no part of its maximal ISR."""
+    """Leave replicas that are about to join out of the maximal ISR, in the leader's state as well."""
     with (
         patch.object(PendingExpand, "maximal", property(lambda self: self.members)),
         patch.object(PendingExpand, "proposed", property(lambda self: self.members | {self.joining})),
@@ -79,7 +79,7 @@ def _patched(owner: Any, name: str, replacement: Any) -> Iterator[None]:
 
 
 class _AnyEpoch(int):
-    """The same as any other, and not later than any."""
+    """An epoch that equals every other and is not later than any."""
 
     __hash__ = int.__hash__
 
@@ -95,7 +95,7 @@ class _AnyEpoch(int):
 
 @contextmanager
 def _forgotten_broker_epochs() -> Iterator[None]:
-    """A controller that takes a broker for the one it knew, however often it was restarted."""
+    """Treat a restarted broker as the one known before."""
     with (
         patch.object(ControllerContext, "broker_epoch", lambda self, broker_id: _AnyEpoch(-1)),
         patch.object(ControllerContext, "is_of_broker_epoch", lambda self, broker_id, broker_epoch: True),
@@ -105,13 +105,13 @@ def _forgotten_broker_epochs() -> Iterator[None]:
 
 @contextmanager
 def _unfenced_appends() -> Iterator[None]:
-    """Appends of leaders wait for long, and nobody looks under which leader epoch they were accepted."""
+    """Delay leaders' appends, and do not check the leader epoch under which they were accepted."""
     with slow_queues(), patch.object(Log, "check_fence", lambda self, leader_epoch: None):
         yield
 
 
 def slow_queues() -> Any:
-    """No mistake by itself: leaders' appends take so long that followers of a new leader have fetched meanwhile."""
+    """Not a mistake: delay leaders' appends until followers have fetched from a new leader."""
     return patch.object(Strand, "append", _append_later)
 
 
@@ -129,7 +129,7 @@ def _append_later(strand: Strand, append: LeaderAppend | FollowerAppend, callbac
 def _append_unless_killed(strand: Strand, append: LeaderAppend, callback: AppendCallback) -> None:
     pool = strand._pool
     assert isinstance(pool, SimulatedPool)
-    if not pool.is_killed:  # or the broker has crashed meanwhile
+    if not pool.is_killed:  # false if the broker has crashed meanwhile
         _append(strand, append, callback)
 
 
@@ -140,7 +140,7 @@ def _elect_anybody(*arguments: Any, **named: Any) -> Any:
 def _read_to_the_end(
     hosted: HostedPartition, fetch: PartitionFetch, params: FetchParams, max_bytes: int, **named: bool
 ) -> FetchResult:
-    """Whoever reads is shown the whole log, as followers are."""
+    """Show consumers the whole log, as followers see it."""
     return read_partition(hosted, fetch, replace(params, isolation=Isolation.LOG_END), max_bytes, **named)
 
 
@@ -149,7 +149,7 @@ def _under_the_same_epoch(state: LeaderAndIsr, leader: int, isr: tuple[int, ...]
 
 
 def _write_by_whomever(store: ModelStore, operations: Sequence[Operation]) -> Any:
-    """Whatever the controller's epoch is by now."""
+    """Write without comparing the controller epoch."""
     return _multi(store, [replace(each, version=-1) if isinstance(each, Check) else each for each in operations])
 
 
@@ -158,11 +158,13 @@ _multi = ModelStore.multi
 
 Done = Callable[[AppendResult], None]
 Change = Callable[[HostedPartition, int, Done, bool], tuple[int, Done] | None]
-"""``(hosted, required_acks, done, is_clients)``: which acks are waited for, and who is told. None: nothing is taken."""
+"""``(hosted, required_acks, done, is_clients)`` returns the acks to wait for and the callback; None drops the
+append.
+"""
 
 
 def _appending(change: Change) -> Callable[..., None]:
-    """`PartitionSet.append` to what is hosted, with that change."""
+    """`PartitionSet.append` with this change for hosted partitions."""
 
     def append(partitions: PartitionSet, request: AppendRequest, done: Done) -> None:
         topic_partition = request.topic_partition
@@ -183,7 +185,7 @@ _append_to_set = PartitionSet.append
 
 
 def _unseen(hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool) -> tuple[int, Done]:
-    """A produce with acks=1 is acknowledged at once, before the append."""
+    """Acknowledge a produce with acks=1 before the append."""
     if required_acks == 1 and hosted.partition.is_leader:
         end = hosted.log.log_end_offset
         done(AppendResult(base_offset=end, last_offset=end))
@@ -194,7 +196,7 @@ def _unseen(hosted: HostedPartition, required_acks: int, done: Done, is_clients:
 def _under_first_epoch(
     hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool
 ) -> tuple[int, Done] | None:
-    """Once there was an election, leaders of what clients use take nothing."""
+    """Refuse all appends of clients after the first election."""
     if is_clients and hosted.partition.leader_epoch > 0:
         done(AppendResult(error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
         return None
@@ -202,7 +204,7 @@ def _under_first_epoch(
 
 
 def _refused_afterwards(hosted: HostedPartition, required_acks: int, done: Done, is_clients: bool) -> tuple[int, Done]:
-    """For want of replicas, once it is written."""
+    """Write the records, then refuse them because of missing replicas."""
     if required_acks == -1 and _has_too_few(hosted.partition):
         refused = AppendResult(error=ErrorCode.NOT_ENOUGH_REPLICAS)
         return 1, lambda result: done(refused)
@@ -215,7 +217,7 @@ def _has_too_few(partition: Partition) -> bool:
 
 
 def _nobody(result: AppendResult) -> None:
-    """Hears of it."""
+    """Ignores the result."""
 
 
 def _append_alone(bridge: AppendBridge, partition: int, records: bytes, done: AppendDone, **named: Any) -> None:
@@ -226,7 +228,7 @@ _append_by_bridge = AppendBridge.append
 
 
 async def _keep_log(changes: StateChanges, topic_partition: TopicPartition) -> None:
-    """Applies to a deleted topic."""
+    """Keep the log of a deleted topic."""
 
 
 def _all_committed(hosted: HostedPartition, offset: int) -> int:
@@ -271,4 +273,4 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "what is refused is written": partial(_patched, PartitionSet, "append", _appending(_refused_afterwards)),
     **LOG_MISTAKES,
 }
-"""By what is wrong: a context in which it is."""
+"""A context manager for each mistake, by its description."""

@@ -11,8 +11,8 @@ _LINES = 120
 
 
 def retold(failed: Result) -> Iterator[str]:
-    """The lines of a failed run that a reader needs."""
-    if not failed.lines:  # it could not even tell what happened: whoever ran it may have died of it
+    """The report of a failed run: its violation and the lines worth reading."""
+    if not failed.lines:  # the process that ran it may have died
         yield f"seed {failed.seed} broke off, and is not run again here"
         return
     again = run_seed(failed.seed, failed.plan)
@@ -25,7 +25,9 @@ def retold(failed: Result) -> Iterator[str]:
 
 
 def shortened(failed: Result) -> Result:
-    """With as few faults, and no changes by administrators, as still make it fail: none of those left can be spared."""
+    """Repeats the run without changes and with fewer faults while it fails; each fault that remains is needed for
+    the failure.
+    """
     shortest = failed
     while True:
         before = shortest.plan
@@ -45,13 +47,13 @@ def _if_it_fails(fewer: Plan, shortest: Result) -> Result:
 
 
 def useful_lines(result: Result) -> list[str]:
-    """The end of what happened, without the producers' daily work on partitions that the violation is not about."""
+    """The last lines, without producers' routine lines about partitions that the violation does not name."""
     violation = result.violation or ""
     kept = [line for line in result.lines if " producer" not in line.split(":", 1)[0] or _is_about(line, violation)]
     return kept[-_LINES:]
 
 
 def _is_about(line: str, violation: str) -> bool:
-    """It begins with what was sent, of which the violation speaks."""
+    """Whether the line begins with the batch that the violation names."""
     words = line.split()[2:3]
     return any(word.partition("+")[0].rstrip(":") in violation for word in words)

@@ -31,21 +31,22 @@ _START_S = 30.0
 _HEAL_S = 90.0
 _RESTART_S = 2.0
 _LOAD_TURNS = 10_000
-"""When a run has taken so many turns of the loop, its producers rest. What is left of its faults, and the healing, take
-some 7,000 more: so a seed has its price, however much it has been given to do."""
+"""After this many loop iterations, the producers of a run stop. The rest of its faults and the healing take about
+7,000 more, so the cost of a seed is limited.
+"""
 _TIMES_ARE_CHECKED = {"message.timestamp.after.max.ms": "10000", "message.timestamp.before.max.ms": "10000"}
-"""A leader refuses records whose time is far from what its clock says."""
+"""A leader refuses records whose timestamp is far from its clock."""
 _SHORT_OF_ROOM = (
     {"retention.bytes": "4096", "segment.bytes": "2048"},
     {"retention.ms": "8000", "segment.bytes": "4096"},
     {"retention.ms": "30000", "segment.ms": "5000"},
 )
-"""Settings of topics of which old records go by themselves; some sooner where a clock is ahead."""
+"""Settings of topics that delete old records; sooner if a broker's clock is ahead."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The parameters of a run; the seed decides the rest. `faults` are names; None: all there are."""
+    """The parameters of a run; the seed decides the rest. `faults`: names of faults; None for all."""
 
     broker_count: int = 1
     duration_s: float = 20.0
@@ -54,7 +55,7 @@ class Plan:
     shape: ClusterShape = field(default_factory=ClusterShape)
     faults: tuple[str, ...] | None = None
     skipped: frozenset[int] = frozenset()
-    """Numbers of faults that are left out: for finding out which of them matter."""
+    """Numbers of faults that are left out, to find out which of them matter."""
 
     @classmethod
     def of_seed(cls, seed: int) -> "Plan":
@@ -68,19 +69,19 @@ class Plan:
         )
 
     def with_one_fault(self, name: str) -> "Plan":
-        """The same cluster, to which nothing happens but this."""
-        shape = replace(self.shape, log_directories=2)  # one of them may fail
+        """The same cluster with only this fault."""
+        shape = replace(self.shape, log_directories=2)  # one attempt may find no machine
         return replace(self, fault_count=1, change_count=0, shape=shape, faults=(name,))
 
     @property
     def only_fault(self) -> str | None:
-        """By name, of a plan of `with_one_fault`."""
+        """The fault's name, if the plan is one of `with_one_fault`."""
         return self.faults[0] if self.faults is not None and self.fault_count == 1 else None
 
 
 @dataclass
 class Result:
-    """`violation` is None when all went well. `lines` tell what happened; `digest` stands for everything that did."""
+    """`violation` is None for a correct run. `lines` describe the last events; `digest` is a checksum of all events."""
 
     seed: int
     violation: str | None = None
@@ -97,7 +98,7 @@ class Result:
 def run_seed(
     seed: int, plan: Plan | None = None, prepare: Callable[[SimulatedCluster], None] = lambda cluster: None
 ) -> Result:
-    """`prepare` is called with the cluster before anything runs."""
+    """Run one seed. `prepare` is called with the cluster before anything runs."""
     plan = plan or Plan.of_seed(seed)
     cluster = SimulatedCluster(plan.broker_count, Random(seed), shape=plan.shape)
     prepare(cluster)
@@ -108,7 +109,7 @@ def run_seed(
             cluster.loop.run_until_complete(run.run())
         except ViolationError as violation:
             result.violation = str(violation)
-        except Exception:  # of a client, a checker, or the loop: a finding of this seed, like any other
+        except Exception:  # an exception of a client, a checker or the loop is a failure of this seed
             result.violation = f"the run broke off\n{traceback.format_exc()}"
         finally:
             _end(cluster, result)
@@ -151,7 +152,7 @@ class _Run:
         self.faults = Faults(cluster, self._client_hosts, Random(random.random()))
 
     async def run(self) -> None:
-        """Raises ViolationError."""
+        """Run the cluster until the final checks. Raises ViolationError."""
         cluster, plan = self._cluster, self._plan
         for broker in cluster.brokers.values():
             cluster.start(broker)
@@ -172,7 +173,7 @@ class _Run:
         await asyncio.gather(
             self.faults.run(names, plan.fault_count, plan.duration_s, plan.skipped),
             cluster.spawn("admin", changes.run(plan.change_count, plan.duration_s)),
-            asyncio.sleep(plan.duration_s),  # also when nothing happens
+            asyncio.sleep(plan.duration_s),  # even without faults
         )
         await self._heal()
         await work_again(cluster, [place for place, _ in self._assignments() if not place[0].startswith("__")])
@@ -181,7 +182,7 @@ class _Run:
         self._check_all()
 
     def _fail(self, what: str) -> None:
-        """A violation the checkers found before is the better explanation."""
+        """Raise the violation that the checkers found earlier, if any, because it explains more."""
         raise self._cluster.violation or ViolationError(what)
 
     # --- clients
@@ -196,7 +197,7 @@ class _Run:
                 "unclean.leader.election.enable": random.choice(("false", "false", "false", "true")),
             }
             if random.random() < 0.3:
-                configs["flush.messages"] = "1"  # every append is synced, by a worker
+                configs["flush.messages"] = "1"  # a worker syncs every append
             if random.random() < 0.25:
                 configs |= _TIMES_ARE_CHECKED
             if random.random() < 0.2:
@@ -210,7 +211,7 @@ class _Run:
         return [(topic, each) for topic, count in self._topics.items() for each in range(count)]
 
     def _readable_end(self, place: Place) -> int:
-        """Up to where somebody has read by now."""
+        """The highest offset that a consumer has read up to."""
         return max(consumer.positions.get(place, 0) for consumer in self._consumers)
 
     def _start_clients(self) -> None:
@@ -261,7 +262,7 @@ class _Run:
     # --- the end
 
     async def _heal(self) -> None:
-        """All faults are over: everything must work again, by itself."""
+        """End all faults; the cluster must then recover by itself."""
         cluster = self._cluster
         self._is_healing = True
         cluster.network.heal_all()
@@ -292,7 +293,7 @@ class _Run:
         return sum(member.commits for member in self._members)
 
     def _ailment(self) -> str | None:
-        """The reason why the cluster has not settled yet; None when it has."""
+        """The reason why the cluster has not recovered yet; None when it has."""
         cluster = self._cluster
         for broker in cluster.brokers.values():
             if not broker.is_running:
@@ -332,11 +333,11 @@ class _Run:
         return None
 
     def _ends(self) -> dict[Place, int]:
-        """Up to where partitions can be read."""
+        """The end offset of each partition."""
         return {place: log.view.log_end_offset for place, log in self._some_logs().items()}
 
     def _stable_ends(self) -> dict[Place, int]:
-        """The readable end for read_committed: all transactions are over, but their markers may be lost."""
+        """The end for read_committed consumers: all transactions have ended, but their markers may be lost."""
         ends = self._ends()
         for place, log in self._some_logs().items():
             if self._has_lost_a_marker(place):
@@ -344,7 +345,7 @@ class _Run:
         return ends
 
     def _has_lost_a_marker(self, place: Place) -> bool:
-        """That may be; until then whoever reads committed records gets to the end of the log."""
+        """Whether a marker may be lost; if not, read_committed consumers reach the end of the log."""
         tree, ended = self._cluster.tree, self._cluster.history.ended_transactions
         if not tree.excuses(place):
             return False
@@ -393,7 +394,7 @@ class _Run:
 
 @contextmanager
 def _told_lines(cluster: SimulatedCluster) -> Iterator[None]:
-    """The brokers' log lines belong to the history; a traceback in them is a bug."""
+    """Add the brokers' log lines to the history; a logged traceback is a violation."""
     logger = logging.getLogger("pybroker")
     handler = _HistoryHandler(cluster)
     level, propagates = logger.level, logger.propagate
