@@ -25,10 +25,7 @@ from ..controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolv
 from ..controller.settings_limit import SettingsLimit
 from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..controller.tree.cluster_tree import ClusterTree
-from ..controller.tree.metadata_store import (
-    MetadataStore,
-    MetadataStoreError,
-)
+from ..controller.tree.metadata_store import MetadataStore, MetadataStoreError
 from ..controller.tree.renewing_store import RenewingStore
 from ..controller.tree.znodes import BrokerInfo, ZnodeDecodeError
 from ..replication.partition.isr import PendingIsr
