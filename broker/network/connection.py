@@ -26,11 +26,11 @@ from .admission.read_pause import CLOSING, CONNECTION_LIMIT, MEMORY, QUEUED, RES
 from .frame_reader import FIRST_READ, FrameReader, FrameSizeError
 from .loop_resources import LoopResources
 from .parked_requests import ParkedRequest, ParkedRequests
-from .protocol_sniffing import Offence, recognise
+from .protocol_sniffing import Violation, recognise
 from .region_sender import RegionSender, RegionSenderFactory
 from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request, no_connection
 from .request_header import BadRequestHeaderError
-from .response_writer import AnswerTooLongError, ResponseWriter
+from .response_writer import ResponseTooLongError, ResponseWriter
 from .socket_states import leaves_many_descriptors
 
 __all__ = ["FREE_TINY_READS", "Connection", "ConnectionOwner"]
@@ -42,9 +42,9 @@ _PRODUCE = 0
 """The one API whose handler works with the frame after its first step, so that the frame counts as memory."""
 _HALF_CLOSED_S = 2.0
 """Time for responses to a client that has ended its half of the stream."""
-_MOST_IN_A_PASS = 32
-_LONGEST_PASS_S = 0.00025
-_OF_A_WAITING_FRAME = 96
+_MAX_REQUESTS_PER_PASS = 32
+_MAX_PASS_S = 0.00025
+_WAITING_FRAME_OVERHEAD_BYTES = 96
 """Memory of a waiting frame besides its bytes."""
 _REMEMBERED_CLIENT_ID_BYTES = 256
 """A longer one is decoded each time, so that an idle connection costs little."""
@@ -53,7 +53,7 @@ _TINY_READ = 1024
 FREE_TINY_READS = 8
 """For each frame, until they were more once."""
 _TINY_READ_PAUSE_S = 0.2
-_MOST_TINY_READS = 16
+_MAX_TINY_READS = 16
 _WAIT_FOR_OTHERS = RESPONSES | QUEUED | CLOSING
 """Pauses that may last so long that the peer is gone meanwhile: `DisconnectPoll` looks."""
 _BEHIND_RESPONSES = RESPONSES | THROTTLED
@@ -231,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
         connection = self._transport.get_extra_info("socket")
         return -1 if connection is None else cast("int", connection.fileno())
 
-    def peer_has_hung_up(self) -> None:
+    def peer_has_closed(self) -> None:
         """Nobody will read a response. But records that were sent are stored, and so may be those behind them."""
         waits_long = len(self._parked) >= self._max_parked or self._resources.gate.queue.holds(self)
         if self._pauses & CLOSING or (waits_long and not self._in_work_bytes):
@@ -282,12 +282,12 @@ class Connection(asyncio.BufferedProtocol):
         self.abort()
 
     def close_for_memory(self) -> None:
-        self._warn(Offence.SILENCE, "it does not go on with a request while queued.max.request.bytes is reached")
+        self._warn(Violation.SILENCE, "it does not go on with a request while queued.max.request.bytes is reached")
         self.abort()
 
     def close_as_slow(self) -> None:
         self._warn(
-            Offence.SLOW_READER,
+            Violation.SLOW_READER,
             "its responses, or requests behind them, wait for longest while pybroker.unsent.max.bytes is reached",
         )
         self.abort()
@@ -329,7 +329,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             api_key, api_version, correlation_id, client_id, header_size = resources.headers.parse(frame)
         except BadRequestHeaderError as error:
-            self._refuse(Offence.HEADER, str(error))
+            self._refuse(Violation.HEADER, str(error))
             return
         if client_id == self._client_id_bytes:
             client_name = self._client_id
@@ -452,7 +452,7 @@ class Connection(asyncio.BufferedProtocol):
         if not before:
             self._transport.pause_reading()
             if self._reader.held_bytes:
-                self._resources.memory.frames.end_turn(self)
+                self._resources.memory.frames.end_exemption(self)
         if reason & _WAIT_FOR_OTHERS and not self.is_lost:
             self._resources.disconnects.watch(self)
         if self._pauses != before and logger.isEnabledFor(logging.DEBUG):
@@ -485,15 +485,15 @@ class Connection(asyncio.BufferedProtocol):
     def _start_frames(self) -> bool:
         """Start what may be started in this iteration of the loop. Whether anything was."""
         frames, share = self._frames, self.share
-        left = _MOST_IN_A_PASS
+        left = _MAX_REQUESTS_PER_PASS
         share.used_s = 0.0
         while not self._pauses & ~MEMORY and (frames or self._take_more()):
-            if not left or share.used_s > _LONGEST_PASS_S:
+            if not left or share.used_s > _MAX_PASS_S:
                 self._yield_to_others()
                 break
             left -= 1
             self._start(frames.popleft())
-        return left < _MOST_IN_A_PASS
+        return left < _MAX_REQUESTS_PER_PASS
 
     def _take_more(self) -> bool:
         """Take the next frames of the last read. Whether there are any."""
@@ -515,7 +515,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _tiny_read_came(self) -> None:
         """Each costs the loop as much as a whole request: after some, bytes gather while reading pauses."""
-        self._tiny_reads = min(self._tiny_reads + 1, _MOST_TINY_READS)
+        self._tiny_reads = min(self._tiny_reads + 1, _MAX_TINY_READS)
         if self._tiny_reads > FREE_TINY_READS:
             self.throttle(_TINY_READ_PAUSE_S)
 
@@ -525,7 +525,7 @@ class Connection(asyncio.BufferedProtocol):
         memory, reader, frames = self._resources.memory, self._reader, self._frames
         held_bytes = reader.held_bytes + reader.rest_bytes
         if frames:
-            held_bytes += sum(map(len, frames)) + len(frames) * _OF_A_WAITING_FRAME
+            held_bytes += sum(map(len, frames)) + len(frames) * _WAITING_FRAME_OVERHEAD_BYTES
         response_bytes = 0
         if self._parked or self._writer.blocked or self._counts_as_responses:
             response_bytes = self._transport.get_write_buffer_size()
@@ -544,11 +544,11 @@ class Connection(asyncio.BufferedProtocol):
     def _watch_memory(self) -> None:
         frames = self._resources.memory.frames
         if not (self._counted_bytes or self._in_work_bytes):
-            if self._pauses & MEMORY or frames.turn is self:
+            if self._pauses & MEMORY or frames.exempt is self:
                 frames.forget(self)
                 self._resume(MEMORY)
         elif self._pauses & MEMORY:
-            frames.offer_turn()
+            frames.offer_exemption()
         elif frames.is_over and not self._pauses and not frames.may_read(self):
             self._pause(MEMORY)
 
@@ -556,26 +556,28 @@ class Connection(asyncio.BufferedProtocol):
 
     def _refuse_frame(self, error: FrameSizeError) -> None:
         self._bad_frame = None
-        if self._requests_started == 0 and (stranger := recognise(error.start)) is not None:
-            if stranger.answer:
-                self._writer.write_raw(stranger.answer)
-            self._refuse(stranger.offence, stranger.description)
+        if self._requests_started == 0 and (other := recognise(error.start)) is not None:
+            if other.answer:
+                self._writer.write_raw(other.answer)
+            self._refuse(other.violation, other.description)
             return
         limit = self._resources.settings.max_request_bytes
         allowed = f"socket.request.max.bytes allows 1 to {limit}"
-        self._refuse(Offence.FRAME_SIZE, f"a request of {error.size} bytes; {allowed}")
+        self._refuse(Violation.FRAME_SIZE, f"a request of {error.size} bytes; {allowed}")
 
-    def _refuse(self, offence: Offence, reason: str) -> None:
-        self._warn(offence, reason)
+    def _refuse(self, violation: Violation, reason: str) -> None:
+        self._warn(violation, reason)
         self.finish()
 
-    def _warn(self, offence: Offence, reason: str) -> None:
-        self._resources.offenders.warn(self.info.peer_host, offence, f"Closing the connection of {self.info}: {reason}")
+    def _warn(self, violation: Violation, reason: str) -> None:
+        self._resources.offenders.warn(
+            self.info.peer_host, violation, f"Closing the connection of {self.info}: {reason}"
+        )
 
     def _failed(self, error: BaseException, api_key: int, api_version: int) -> None:
         """A handler did not answer but raised: it should have answered with an error code, or it wants us to close."""
         if isinstance(error, CloseConnectionError):
-            self._refuse(error.offence, str(error))
+            self._refuse(error.violation, str(error))
             return
         if not isinstance(error, asyncio.CancelledError):
             logger.error(
@@ -590,8 +592,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _broken(self, error: OSError) -> None:
         """An answer cannot be finished, so no further one can follow it."""
-        if isinstance(error, AnswerTooLongError):
-            self._warn(Offence.LONG_ANSWER, str(error))
+        if isinstance(error, ResponseTooLongError):
+            self._warn(Violation.LONG_RESPONSE, str(error))
         elif not isinstance(error, ConnectionError):
             logger.warning("Closing the connection of %s in the middle of an answer: %s", self.info, error)
         self.abort()

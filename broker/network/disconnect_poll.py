@@ -26,21 +26,21 @@ class UnreadConnection(Protocol):
     def descriptor(self) -> int:
         """Of its socket; negative when that is closed."""
 
-    def peer_has_hung_up(self) -> None:
+    def peer_has_closed(self) -> None:
         """Called again in each round as long as the connection is watched."""
 
 
 class DisconnectPoll:
-    """Watches connections that are not read. ``hung_up_of`` returns the descriptors whose peers are gone
-    (`socket_states.hung_up`, except in tests)."""
+    """Watches connections that are not read. ``find_closed`` returns the descriptors whose peers are gone
+    (`socket_states.closed_by_peer`, except in tests)."""
 
     def __init__(
         self,
         call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle],
-        hung_up_of: Callable[[Iterable[int]], set[int]],
+        find_closed: Callable[[Iterable[int]], set[int]],
     ) -> None:
         self._call_later = call_later
-        self._hung_up_of = hung_up_of
+        self._find_closed = find_closed
         self._unread: OrderedDict[UnreadConnection, None] = OrderedDict()  # the next one to be asked for first
         self._left = 0  # to be asked for in this round
         self._timer: asyncio.TimerHandle | None = None
@@ -68,8 +68,8 @@ class DisconnectPoll:
             self._unread.move_to_end(connection)
         self._left -= len(asked)
         by_descriptor = {connection.descriptor: connection for connection in asked}
-        for descriptor in self._hung_up_of(by_descriptor):
-            by_descriptor[descriptor].peer_has_hung_up()
+        for descriptor in self._find_closed(by_descriptor):
+            by_descriptor[descriptor].peer_has_closed()
         self._timer = None
         if self._unread:
             self._timer = self._call_later(PAUSE_S if self._left > 0 else CHECK_INTERVAL_S, self._check)

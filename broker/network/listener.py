@@ -14,7 +14,7 @@ from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
 from .local_socket_options import LocalSocketOptions, congestion_control_that_paces
 from .loop_resources import LoopResources
-from .protocol_sniffing import Offence
+from .protocol_sniffing import Violation
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender, sender_for
 from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
@@ -262,7 +262,9 @@ class Listeners:
 
     def _refuse(self, connection: Connection, reason: str) -> None:
         info = connection.info
-        self._resources.offenders.warn(info.peer_host, Offence.TOO_MANY, f"Refusing the connection of {info}: {reason}")
+        self._resources.offenders.warn(
+            info.peer_host, Violation.TOO_MANY, f"Refusing the connection of {info}: {reason}"
+        )
         connection.abort()
 
     def _close_excess(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from .admission.fair_queue import FairQueue
 from .admission.gate import Gate
-from .admission.memory import FrameMemory, FrameUser, MemoryBudget
+from .admission.memory import FrameMemory, MemoryBudget, ReceivingConnection
 from .disconnect_poll import DisconnectPoll
 from .frame_pool import FramePool
 from .frame_reader import new_shared_buffer
@@ -18,7 +18,7 @@ from .region_sender import RunInWorker
 from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser
 from .settings import NetworkSettings
-from .socket_states import hung_up
+from .socket_states import closed_by_peer
 
 __all__ = ["LoopResources"]
 
@@ -50,7 +50,7 @@ class LoopResources:
         self._long_reader: object = None
         self._long_read_ms = -1
         self.frame_pool = FramePool()
-        self.disconnects = DisconnectPoll(self.call_later, hung_up)
+        self.disconnects = DisconnectPoll(self.call_later, closed_by_peer)
         self.idle = IdleConnections(settings.max_idle_ms / 1000, self.call_later, loop.time)
         frames = FrameMemory(
             settings.max_queued_bytes,
@@ -58,7 +58,7 @@ class LoopResources:
             self.call_later,
             loop.call_soon,
             loop.time,
-            cast("Callable[[], list[FrameUser]]", self.idle.by_activity),
+            cast("Callable[[], list[ReceivingConnection]]", self.idle.by_activity),
         )
         self.memory = MemoryBudget(frames, settings.max_unsent_bytes, settings.max_decoded_bytes)
         queue = FairQueue(loop, self.call_later, stopwatch_s)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-__all__ = ["Offence", "OffenderLog", "Stranger", "recognise"]
+__all__ = ["OffenderLog", "OtherProtocol", "Violation", "recognise"]
 
 _HTTP_METHODS = (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"PRI ")
 _TLS_HANDSHAKE = b"\x16\x03"
@@ -24,7 +24,7 @@ _HTTP_ANSWER = (
 ).encode("ascii")
 
 
-class Offence(Enum):
+class Violation(Enum):
     """Kinds of misbehaviour that the log tells apart."""
 
     TLS = auto()
@@ -37,23 +37,25 @@ class Offence(Enum):
     SILENCE = auto()
     SLOW_READER = auto()
     TOO_MANY = auto()
-    LONG_ANSWER = auto()
+    LONG_RESPONSE = auto()
 
 
 @dataclass(frozen=True, slots=True)
-class Stranger:
+class OtherProtocol:
     """A client of another protocol."""
 
-    offence: Offence
+    violation: Violation
     description: str
     answer: bytes
 
 
-_TLS = Stranger(Offence.TLS, "a TLS hello on a plaintext listener: the client is set to SSL, this listener is not", b"")
-_HTTP = Stranger(Offence.HTTP, "an HTTP request on a Kafka port", _HTTP_ANSWER)
+_TLS = OtherProtocol(
+    Violation.TLS, "a TLS hello on a plaintext listener: the client is set to SSL, this listener is not", b""
+)
+_HTTP = OtherProtocol(Violation.HTTP, "an HTTP request on a Kafka port", _HTTP_ANSWER)
 
 
-def recognise(start: bytes) -> Stranger | None:
+def recognise(start: bytes) -> OtherProtocol | None:
     """``start``: the first bytes of a connection."""
     if start.startswith(_TLS_HANDSHAKE):
         return _TLS
@@ -66,10 +68,10 @@ _OTHER_HOSTS = "other hosts"
 
 
 class OffenderLog:
-    """Warnings about peers: one line for a host and an offence in ``quiet_s`` seconds, and how many were left out
+    """Warnings about peers: one line for a host and an violation in ``quiet_s`` seconds, and how many were left out
     since.
 
-    So many are remembered; as long as each of them had its line just now, further hosts share one for an offence.
+    So many are remembered; as long as each of them had its line just now, further hosts share one for an violation.
     """
 
     _MAX_REMEMBERED = 1024
@@ -78,19 +80,19 @@ class OffenderLog:
         self._logger = logger
         self._now_s = now_s
         self._quiet_s = quiet_s
-        self._lines: OrderedDict[tuple[str, Offence], tuple[float, int]] = OrderedDict()  # last line, left out since
+        self._lines: OrderedDict[tuple[str, Violation], tuple[float, int]] = OrderedDict()  # last line, left out since
 
     @property
     def remembered_count(self) -> int:
-        """Hosts, each with an offence, that are remembered."""
+        """Hosts, each with an violation, that are remembered."""
         return len(self._lines)
 
-    def warn(self, host: str, offence: Offence, message: str) -> None:
+    def warn(self, host: str, violation: Violation, message: str) -> None:
         now_s = self._now_s()
-        key = (host, offence)
+        key = (host, violation)
         if key not in self._lines and self._is_full(now_s):
             host = _OTHER_HOSTS
-            key = (host, offence)
+            key = (host, violation)
         last_s, left_out = self._lines.get(key, (None, 0))
         if last_s is not None and now_s - last_s < self._quiet_s:
             self._lines[key] = (last_s, left_out + 1)

@@ -4,12 +4,12 @@ from asyncio import Future
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol, TypeAlias
 
-from .protocol_sniffing import Offence
+from .protocol_sniffing import Violation
 
 __all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "LaterReply", "Region", "Reply", "ReplyPart", "Request",
            "memory_of", "no_connection"]  # fmt: skip
 
-_OF_A_PART = 150
+_PART_OVERHEAD_BYTES = 150
 """Memory of a part of a response besides its bytes."""
 
 
@@ -39,9 +39,9 @@ class CloseConnectionError(Exception):
     The message says why, in words for the log.
     """
 
-    def __init__(self, message: str, offence: Offence = Offence.REFUSED_REQUEST) -> None:
+    def __init__(self, message: str, violation: Violation = Violation.REFUSED_REQUEST) -> None:
         super().__init__(message)
-        self.offence = offence
+        self.violation = violation
 
 
 class ConnectionInfo:
@@ -170,4 +170,4 @@ of its connection is handed over; what must happen in order has to happen before
 def memory_of(parts: Collection[ReplyPart]) -> int:
     """Memory of ``parts``: their bytes, as far as they are in memory, and their objects."""
     in_memory = sum(len(part) for part in parts if isinstance(part, bytes | bytearray | memoryview))
-    return in_memory + len(parts) * _OF_A_PART
+    return in_memory + len(parts) * _PART_OVERHEAD_BYTES

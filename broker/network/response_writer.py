@@ -14,7 +14,7 @@ from struct import error as StructError  # noqa: N812
 from .region_sender import RegionSender
 from .request import Region, ReplyPart, memory_of
 
-__all__ = ["SMALL_REGION", "AnswerTooLongError", "ResponseWriter"]
+__all__ = ["SMALL_REGION", "ResponseTooLongError", "ResponseWriter"]
 
 _SIZE = Struct(">i")
 _CORK_LIMIT = 256 * 1024
@@ -26,7 +26,7 @@ Measured over loopback, in µs: 5 against 10 at 4 KiB, 8 against 11 at 32 KiB, 1
 """
 
 
-class AnswerTooLongError(OSError):
+class ResponseTooLongError(OSError):
     """The size in front of a frame has 31 bits."""
 
 
@@ -87,7 +87,7 @@ class ResponseWriter:
             corked.append(_SIZE.pack(size))
         except StructError:
             self.blocked = True
-            self._on_broken(AnswerTooLongError(f"an answer of {size} bytes, and 2147483647 is the most"))
+            self._on_broken(ResponseTooLongError(f"an answer of {size} bytes, and 2147483647 is the most"))
             return False
         self._corked_bytes += 4
         if only_bytes:

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterable
 from typing import cast
 
-__all__ = ["hung_up", "leaves_descriptors", "leaves_many_descriptors", "reserved"]
+__all__ = ["closed_by_peer", "leaves_descriptors", "leaves_many_descriptors", "reserved"]
 
 
-def hung_up(descriptors: Iterable[int]) -> set[int]:
+def closed_by_peer(descriptors: Iterable[int]) -> set[int]:
     """Those of which the system has heard the end of the stream, or a reset, also when bytes stand unread before it.
     None where the system cannot tell (it can on Linux). Negative descriptors, and closed ones, are passed over."""
     if sys.platform != "linux":

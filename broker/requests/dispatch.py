@@ -20,7 +20,7 @@ from ...controller.tree.metadata_store import ConnectionLossError, SessionExpire
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
 from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotControllerError, UnknownServerError
-from ..network.protocol_sniffing import Offence
+from ..network.protocol_sniffing import Violation
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from .context import EncodedResponse, Handler, RequestContext
 from .failures import failure_needs_request, failure_response
@@ -129,7 +129,7 @@ class Dispatcher:
             )
         except DecodeError as error:
             raise CloseConnectionError(
-                f"{describe(request)} could not be decoded: {error}", Offence.UNDECODABLE
+                f"{describe(request)} could not be decoded: {error}", Violation.UNDECODABLE
             ) from error
         return message
 
@@ -151,13 +151,13 @@ class Dispatcher:
             key = ApiKey(request.api_key)
             handler = self._handlers[key]
         except (ValueError, KeyError) as error:
-            raise CloseConnectionError(f"API {request.api_key} is not served", Offence.NOT_SERVED) from error
+            raise CloseConnectionError(f"API {request.api_key} is not served", Violation.NOT_SERVED) from error
         spec = API_SPECS[key]
         if not spec.min_version <= request.api_version <= spec.max_version:
             if key is ApiKey.API_VERSIONS:
                 return None
             raise CloseConnectionError(
-                f"{describe(request)} is not served: {spec.min_version} to {spec.max_version} are", Offence.NOT_SERVED
+                f"{describe(request)} is not served: {spec.min_version} to {spec.max_version} are", Violation.NOT_SERVED
             )
         route = Route(key, request.api_version, handler)
         self._routes[key, request.api_version] = route

@@ -30,8 +30,8 @@ DEBT_FACTOR = 100
 """A connection is in debt for this many times what its long request used: else short ones could come in between."""
 STANDSTILL_S = 2.0
 """When no request of a full account took a step for so long, all may wait for other brokers: one more starts."""
-_MOST_IN_AN_ITERATION = 32
-_FORGOTTEN = 0.875
+_MAX_REQUESTS_PER_ITERATION = 32
+_ESTIMATE_DECAY = 0.875
 """What is left, after each step, of the estimate of a step's time."""
 
 
@@ -223,7 +223,7 @@ class FairQueue:
         return turn
 
     def stepped(self, share: LoopShare, step_s: float) -> None:
-        self._step_s = max(step_s, self._step_s * _FORGOTTEN)
+        self._step_s = max(step_s, self._step_s * _ESTIMATE_DECAY)
         self.used(share, step_s)
 
     # --- the next ones
@@ -260,7 +260,7 @@ class FairQueue:
         self._is_scheduled = False
         self._used_s = 0.0
         self._release_steps()
-        for _ in range(_MOST_IN_AN_ITERATION):
+        for _ in range(_MAX_REQUESTS_PER_ITERATION):
             if self._used_s >= QUANTUM_S or self._now_s() < self._free_s:
                 break
             runnable = [lane for lane in self._lanes if lane.waiting and lane.is_open]

@@ -25,12 +25,12 @@ LARGE_BYTES = 16 * 1024
 LONG_FETCH_S = 0.005
 """In place of `LONG_S` for fetches and brokers: hundreds of partitions are well-behaved clients' daily work."""
 _PRODUCE, _FETCH, _JOIN_GROUP, _SYNC_GROUP, _API_VERSIONS = 0, 1, 11, 14, 18
-_OF_BROKERS = (4, 5, 6, 7, 27, 56, 67)
-_OF_FETCHERS = frozenset((_FETCH, *_OF_BROKERS))
-_CHEAP_AT_FIRST: int = sum(1 << api_key for api_key in (*_OF_FETCHERS, _PRODUCE, _API_VERSIONS))
-_NOT_DECODED = _OF_FETCHERS | {_PRODUCE, _JOIN_GROUP, _SYNC_GROUP}
+_BROKER_APIS = (4, 5, 6, 7, 27, 56, 67)
+_FETCH_AND_BROKER_APIS = frozenset((_FETCH, *_BROKER_APIS))
+_CHEAP_AT_FIRST: int = sum(1 << api_key for api_key in (*_FETCH_AND_BROKER_APIS, _PRODUCE, _API_VERSIONS))
+_NOT_COUNTED = _FETCH_AND_BROKER_APIS | {_PRODUCE, _JOIN_GROUP, _SYNC_GROUP}
 """APIs whose requests wait as long as other clients like: their handlers count what they keep."""
-_OF_CLIENTS_AT_WORK = frozenset((2, 3, 8, 9, 10, 15, 23, 24, 28, 61, 75))
+_COUNTED_IN_DECODED = frozenset((2, 3, 8, 9, 10, 15, 23, 24, 28, 61, 75))
 """Metadata, offsets, groups, transactions: account `decoded`. All others: account `administration`."""
 _S_FOR_A_RESPONSE_BYTE = 1.5e-7
 """Cost of a produce request that names partitions by the thousand and has no records for them."""
@@ -54,8 +54,8 @@ class Gate:
         self._work_time_s = work_time_s
         self._call_soon = call_soon
         self._requests = queue.requests
-        self._at_work = queue.new_lane(memory.decoded)
-        self._administration = queue.new_lane(memory.administration)
+        self._decoded_lane = queue.new_lane(memory.decoded)
+        self._administration_lane = queue.new_lane(memory.administration)
         self._admitted: QueuedConnection | None = None
 
     def new_share(self) -> LoopShare:
@@ -70,7 +70,7 @@ class Gate:
         share.is_expensive = is_expensive = self._may_be_expensive(share, api_key, frame_bytes)
         queue = self.queue
         lane: Lane = self._requests
-        if api_key not in _NOT_DECODED:
+        if api_key not in _NOT_COUNTED:
             account_lane = self._lane_of(api_key)
             is_small = frame_bytes <= LARGE_BYTES and not has_others
             if not is_small or not account_lane.account.has_room_for_one_more():
@@ -120,7 +120,7 @@ class Gate:
 
     def takes_memory(self, api_key: int, frame_bytes: int) -> Callable[[object], None] | None:
         """Count a request that goes on after its first step. Returns what to call when it ends, if it counts."""
-        if api_key in _NOT_DECODED:
+        if api_key in _NOT_COUNTED:
             return None
         account = self._lane_of(api_key).account
         size_bytes = account.take(frame_bytes)
@@ -133,7 +133,7 @@ class Gate:
 
         ``begun`` is called in the iteration behind the first step.
         """
-        is_expensive = share.is_expensive and api_key not in _OF_FETCHERS
+        is_expensive = share.is_expensive and api_key not in _FETCH_AND_BROKER_APIS
         return self._run(share, api_key, work, begun, self.queue.goes_on() if is_expensive else _nothing)
 
     async def _run(
@@ -144,10 +144,12 @@ class Gate:
         begun: Callable[[], object],
         ended: Callable[[], None],
     ) -> list[ReplyPart] | None:
-        if api_key in _OF_FETCHERS or not iscoroutine(work):  # an order to lead must not wait for the one before it
+        if api_key in _FETCH_AND_BROKER_APIS or not iscoroutine(
+            work
+        ):  # an order to lead must not wait for the one before it
             self._call_soon(begun)
             return await work
-        lane = None if api_key in _NOT_DECODED else self._lane_of(api_key)
+        lane = None if api_key in _NOT_COUNTED else self._lane_of(api_key)
         try:
             parts: list[ReplyPart] | None = await self._steps(share, lane, work, begun)
         finally:
@@ -162,13 +164,13 @@ class Gate:
         return share.debt_until_s > 0.0 and self.queue.is_in_debt(share)
 
     def _lane_of(self, api_key: int) -> DecodedLane:
-        return self._at_work if api_key in _OF_CLIENTS_AT_WORK else self._administration
+        return self._decoded_lane if api_key in _COUNTED_IN_DECODED else self._administration_lane
 
     def _charge(self, share: LoopShare, api_key: int, took_s: float) -> None:
         share.used_s += took_s
         if took_s <= LONG_S:
             share.cheap_apis |= 1 << api_key
-        is_long = took_s > (LONG_FETCH_S if api_key in _OF_FETCHERS else LONG_S)
+        is_long = took_s > (LONG_FETCH_S if api_key in _FETCH_AND_BROKER_APIS else LONG_S)
         if is_long or share.is_expensive:
             self.queue.used(share, took_s)
         if is_long:

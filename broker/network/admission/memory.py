@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 __all__ = [
-    "DECODED_FOR_A_BYTE",
+    "DECODED_BYTES_PER_BYTE",
+    "EXEMPTION_S",
     "STALLED_S",
-    "TURN_S",
     "Account",
     "DecodedMemory",
     "FrameMemory",
@@ -23,7 +23,7 @@ __all__ = [
     "ResponseMemory",
 ]
 
-DECODED_FOR_A_BYTE = 64
+DECODED_BYTES_PER_BYTE = 64
 """An array's element is a few hundred bytes as an object, and as many in the response; in a request it is four to
 twelve."""
 _LEAST_DECODED_BYTES = 256
@@ -31,11 +31,11 @@ _LEAST_DECODED_BYTES = 256
 STALLED_S = 5.0
 _STALLED_BYTES = 16 * 1024
 """A frame that brings less in `STALLED_S`, and is not complete, is stalled."""
-TURN_S = 10.0
-_TURN_BYTES = 1024 * 1024
-"""The connection that may exceed the limit brings so much in each `TURN_S`, or completes its frame."""
+EXEMPTION_S = 10.0
+_EXEMPTION_BYTES = 1024 * 1024
+"""The connection that may exceed the limit brings so much in each `EXEMPTION_S`, or completes its frame."""
 _LOOK_INTERVAL_S = 1.0
-_LEFT_FULL = 0.75
+_CLOSE_DOWN_TO = 0.75
 """Stalled frames are closed until this much of the limit is used, so that others can use the rest."""
 
 
@@ -58,7 +58,7 @@ class DecodedMemory(Account):
 
     def take(self, frame_bytes: int) -> int:
         """A request goes on after its first step. Returns what to ``give_back`` when it ends."""
-        size_bytes = min(max(frame_bytes, _LEAST_DECODED_BYTES) * DECODED_FOR_A_BYTE, self.max_bytes)
+        size_bytes = min(max(frame_bytes, _LEAST_DECODED_BYTES) * DECODED_BYTES_PER_BYTE, self.max_bytes)
         self._change(size_bytes)
         return size_bytes
 
@@ -106,7 +106,7 @@ class ResponseMemory(Account):
             self._readers.move_to_end(reader)
 
 
-class FrameUser(Protocol):
+class ReceivingConnection(Protocol):
     """A connection that holds frames, or a part of one."""
 
     @property
@@ -132,7 +132,7 @@ class FrameMemory(Account):
     """``queued.max.request.bytes`` and ``queued.max.requests``.
 
     Partial frames alone could fill the limit, and then none could be completed. So one connection at a time may exceed
-    it (``turn``), until its frame is handled. Frames that make no progress are closed, the longest stalled first.
+    it (``exempt``), until its frame is handled. Frames that make no progress are closed, the longest stalled first.
     What is complete never waits for memory: that it is handled is what frees memory.
     """
 
@@ -143,7 +143,7 @@ class FrameMemory(Account):
         call_later: Callable[[float, Callable[[], None]], object],
         call_soon: Callable[[Callable[[], None]], object],
         now_s: Callable[[], float],
-        connections: Callable[[], Iterable[FrameUser]],
+        connections: Callable[[], Iterable[ReceivingConnection]],
     ) -> None:
         super().__init__("frames", max_bytes)
         self.max_requests = max_requests
@@ -153,12 +153,14 @@ class FrameMemory(Account):
         self._call_soon = call_soon
         self._now_s = now_s
         self._connections = connections
-        self._waiting: OrderedDict[FrameUser, None] = OrderedDict()
-        self._progress: dict[FrameUser, tuple[float, int]] = {}  # partial frames: since when they have so many bytes
+        self._waiting: OrderedDict[ReceivingConnection, None] = OrderedDict()
+        self._progress: dict[
+            ReceivingConnection, tuple[float, int]
+        ] = {}  # partial frames: since when they have so many bytes
         self._is_waking = False
         self._is_watching = False
-        self._turn_began_s = 0.0
-        self.turn: FrameUser | None = None
+        self._exemption_began_s = 0.0
+        self.exempt: ReceivingConnection | None = None
         """The connection that may exceed the limit."""
 
     @property
@@ -173,44 +175,44 @@ class FrameMemory(Account):
         if self._waiting and not self.is_over:
             self._wake_soon()
 
-    def may_read(self, user: FrameUser) -> bool:
+    def may_read(self, connection: ReceivingConnection) -> bool:
         """Asked by a connection that holds frames. No: it is not read until ``memory_is_free`` is called."""
-        if not self.is_over or (self.turn is user and user.waits_for_memory_only):
+        if not self.is_over or (self.exempt is connection and connection.waits_for_memory_only):
             return True
         self._watch()
-        if user.reads_without_memory:
+        if connection.reads_without_memory:
             return True
-        self._waiting[user] = None
-        chosen = self._give_turn()
-        if chosen is not None and chosen is not user:
+        self._waiting[connection] = None
+        chosen = self._exempt_one()
+        if chosen is not None and chosen is not connection:
             chosen.memory_is_free()
-        return chosen is user
+        return chosen is connection
 
-    def offer_turn(self) -> None:
+    def offer_exemption(self) -> None:
         """A waiting connection has become able to use the turn, or the turn has become free."""
-        if self.is_over and (chosen := self._give_turn()) is not None:
+        if self.is_over and (chosen := self._exempt_one()) is not None:
             chosen.memory_is_free()
 
-    def end_turn(self, user: FrameUser) -> None:
+    def end_exemption(self, connection: ReceivingConnection) -> None:
         """Its frame was handled, or something else keeps it from reading."""
-        if self.turn is user:
-            self.turn = None
-            self.offer_turn()
+        if self.exempt is connection:
+            self.exempt = None
+            self.offer_exemption()
 
-    def forget(self, user: FrameUser) -> None:
+    def forget(self, connection: ReceivingConnection) -> None:
         """It is gone, or holds nothing any more."""
-        self._waiting.pop(user, None)
-        self._progress.pop(user, None)
-        self.end_turn(user)
+        self._waiting.pop(connection, None)
+        self._progress.pop(connection, None)
+        self.end_exemption(connection)
 
-    def _give_turn(self) -> FrameUser | None:
-        if self.turn is not None:
+    def _exempt_one(self) -> ReceivingConnection | None:
+        if self.exempt is not None:
             return None
-        chosen = next((user for user in self._waiting if user.waits_for_memory_only), None)
+        chosen = next((connection for connection in self._waiting if connection.waits_for_memory_only), None)
         if chosen is not None:
             del self._waiting[chosen]
-            self.turn = chosen
-            self._turn_began_s = self._now_s()
+            self.exempt = chosen
+            self._exemption_began_s = self._now_s()
             self._progress[chosen] = self._now_s(), chosen.partial_bytes
             self._watch()
         return chosen
@@ -224,12 +226,12 @@ class FrameMemory(Account):
         """One connection in each iteration: what it reads counts before the next one."""
         self._is_waking = False
         if self.is_over:
-            self.offer_turn()
+            self.offer_exemption()
         elif self._waiting:
-            user, _ = self._waiting.popitem(last=False)
+            connection, _ = self._waiting.popitem(last=False)
             if self._waiting:
                 self._wake_soon()
-            user.memory_is_free()
+            connection.memory_is_free()
 
     def _watch(self) -> None:
         if not self._is_watching:
@@ -239,34 +241,38 @@ class FrameMemory(Account):
     def _look(self) -> None:
         self._is_watching = False
         if not self.is_over:
-            self.turn = None
+            self.exempt = None
             self._progress.clear()
             return
         self._watch()
-        for user in self._find_stalled():
-            if user is self.turn or self.used_bytes > self.max_bytes * _LEFT_FULL:
-                user.close_for_memory()
-        turn = self.turn
-        if turn is not None and not turn.waits_for_memory_only and self._now_s() - self._turn_began_s >= TURN_S:
-            self.end_turn(turn)  # its frame is complete, and waits for something else
+        for connection in self._find_stalled():
+            if connection is self.exempt or self.used_bytes > self.max_bytes * _CLOSE_DOWN_TO:
+                connection.close_for_memory()
+        turn = self.exempt
+        if (
+            turn is not None
+            and not turn.waits_for_memory_only
+            and self._now_s() - self._exemption_began_s >= EXEMPTION_S
+        ):
+            self.end_exemption(turn)  # its frame is complete, and waits for something else
 
-    def _find_stalled(self) -> list[FrameUser]:
+    def _find_stalled(self) -> list[ReceivingConnection]:
         """The longest stalled first."""
         now_s, before = self._now_s(), self._progress
         self._progress = {}
-        stalled: list[tuple[float, FrameUser]] = []
-        for user in self._connections():
-            if not user.waits_for_memory_only or user in self._waiting:
+        stalled: list[tuple[float, ReceivingConnection]] = []
+        for connection in self._connections():
+            if not connection.waits_for_memory_only or connection in self._waiting:
                 continue
-            has_turn = user is self.turn
-            least_bytes, patience_s = (_TURN_BYTES, TURN_S) if has_turn else (_STALLED_BYTES, STALLED_S)
-            since_s, since_bytes = before.get(user, (now_s, user.partial_bytes))
-            if user.partial_bytes < since_bytes or user.partial_bytes - since_bytes >= least_bytes:
-                since_s, since_bytes = now_s, user.partial_bytes
-            self._progress[user] = since_s, since_bytes
+            has_turn = connection is self.exempt
+            least_bytes, patience_s = (_EXEMPTION_BYTES, EXEMPTION_S) if has_turn else (_STALLED_BYTES, STALLED_S)
+            since_s, since_bytes = before.get(connection, (now_s, connection.partial_bytes))
+            if connection.partial_bytes < since_bytes or connection.partial_bytes - since_bytes >= least_bytes:
+                since_s, since_bytes = now_s, connection.partial_bytes
+            self._progress[connection] = since_s, since_bytes
             if now_s - since_s >= patience_s:
-                stalled.append((since_s, user))
-        return [user for _, user in sorted(stalled, key=lambda each: each[0])]
+                stalled.append((since_s, connection))
+        return [connection for _, connection in sorted(stalled, key=lambda each: each[0])]
 
 
 class MemoryBudget:

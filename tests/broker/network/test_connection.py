@@ -491,7 +491,7 @@ async def test_queued_produce_requests_sent_before_a_hang_up_are_still_handled()
         (connection,) = server.listeners.connections()
         await peer.close()
         for number in range(1, 6):
-            connection.peer_has_hung_up()
+            connection.peer_has_closed()
             await server.handler.has_started(number)
             server.handler.later.pop(number).set_result(None)
         await until(lambda: server.listeners.connection_count == 0)

@@ -14,7 +14,7 @@ class Connection:
         self.descriptor = descriptor
         self.times_told = 0
 
-    def peer_has_hung_up(self) -> None:
+    def peer_has_closed(self) -> None:
         self.times_told += 1
 
 
@@ -22,13 +22,13 @@ class World:
     def __init__(self) -> None:
         self.timers = VirtualTimers()
         self.gone: set[int] = set()
-        self.disconnects = DisconnectPoll(self.call_later, self.hung_up_of)
+        self.disconnects = DisconnectPoll(self.call_later, self.find_closed)
         self._count = 0
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         return cast("asyncio.TimerHandle", self.timers.call_at(self.timers.time() + delay_s, callback))
 
-    def hung_up_of(self, descriptors: Iterable[int]) -> set[int]:
+    def find_closed(self, descriptors: Iterable[int]) -> set[int]:
         return self.gone.intersection(descriptors)
 
     def check(self) -> None:
@@ -76,7 +76,7 @@ def test_poll_has_one_timer_although_hung_up_connections_are_watched_again(monke
     """Who is aborted is not read either, and so is watched again until it is gone. Each of them once left a timer
     for ever: after some hundreds of such peers the loop did nothing else but ask for them."""
     world = World()
-    monkeypatch.setattr(Connection, "peer_has_hung_up", lambda connection: world.disconnects.watch(connection))
+    monkeypatch.setattr(Connection, "peer_has_closed", lambda connection: world.disconnects.watch(connection))
     for _ in range(20):
         connection = world.connection()
         world.hangs_up(connection)

@@ -5,11 +5,11 @@ from itertools import count
 
 import pytest
 from pybroker.broker.network.admission.gate import LARGE_BYTES
-from pybroker.broker.network.admission.memory import DECODED_FOR_A_BYTE
+from pybroker.broker.network.admission.memory import DECODED_BYTES_PER_BYTE
 from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.frame_reader import FIRST_ALLOCATION
 from pybroker.broker.network.settings import NetworkSettings
-from pybroker.broker.network.socket_states import hung_up
+from pybroker.broker.network.socket_states import closed_by_peer
 from support.in_process.network_peer import ECHO, LATER, PRODUCE, STUCK, WORK, frame, serving, until, warnings
 
 MIB = 1024 * 1024
@@ -150,7 +150,7 @@ async def test_partial_request_behind_long_polls_counts_in_the_account_of_respon
 async def test_request_that_waits_for_memory_is_dropped_when_its_client_hangs_up(is_large: bool) -> None:
     """Nobody would read the response."""
     size = LARGE_BYTES + 1000 if is_large else LARGE_BYTES - 1000
-    async with serving(NetworkSettings(max_decoded_bytes=size * DECODED_FOR_A_BYTE)) as server:
+    async with serving(NetworkSettings(max_decoded_bytes=size * DECODED_BYTES_PER_BYTE)) as server:
         first, second, third, gone, patient = [await server.connect() for _ in range(5)]
         before = [first] if is_large else [first, second, third]  # small ones wait only over twice the limit
         for number, peer in enumerate(before):
@@ -169,7 +169,7 @@ async def test_request_that_waits_for_memory_is_dropped_when_its_client_hangs_up
 
 async def test_large_request_waits_over_the_limit_of_decoded_requests_until_another_ends() -> None:
     size = LARGE_BYTES + 1000
-    async with serving(NetworkSettings(max_decoded_bytes=2 * size * DECODED_FOR_A_BYTE)) as server:
+    async with serving(NetworkSettings(max_decoded_bytes=2 * size * DECODED_BYTES_PER_BYTE)) as server:
         first, second, third, other = [await server.connect() for _ in range(4)]
         for number, peer in enumerate((first, second, third)):
             peer.send(frame(STUCK, number, bytes(size)))
@@ -203,8 +203,8 @@ async def test_complete_request_sent_before_a_hang_up_is_served_when_memory_is_f
         await until(lambda: connection.read_pause == ReadPause.MEMORY)
         peer.send(request[full + FIRST_ALLOCATION :] if is_whole else request[full + FIRST_ALLOCATION : -1])
         await peer.close()
-        await until(lambda: bool(hung_up([connection.descriptor])))
-        connection.peer_has_hung_up()
+        await until(lambda: bool(closed_by_peer([connection.descriptor])))
+        connection.peer_has_closed()
         assert connection.read_pause == ReadPause.MEMORY
         server.handler.answer(1)
         if is_whole:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.network.admission.fair_queue import DEBT_FACTOR
 from pybroker.broker.network.admission.gate import LARGE_BYTES
-from pybroker.broker.network.admission.memory import DECODED_FOR_A_BYTE
+from pybroker.broker.network.admission.memory import DECODED_BYTES_PER_BYTE
 from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.frame_reader import FIRST_READ, LONG_READ, MOST_FRAMES
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
@@ -134,7 +134,7 @@ PEER = st.tuples(st.lists(REQUEST, min_size=1, max_size=12), st.booleans())
     max_bytes=st.sampled_from((1, 1000, 30_000, 200_000, 1_000_000)),
     max_requests=st.sampled_from((1, 3, 100)),
     max_parked=st.sampled_from((1, 2, 8)),
-    max_decoded_bytes=st.sampled_from((1, 20_000 * DECODED_FOR_A_BYTE, 1 << 40)),
+    max_decoded_bytes=st.sampled_from((1, 20_000 * DECODED_BYTES_PER_BYTE, 1 << 40)),
     handler_s=st.sampled_from((0.0, 0.0005, 0.02, 3.0)),
     seed=st.integers(0, 1000),
 )

@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from pybroker.broker.network.protocol_sniffing import Offence, OffenderLog, recognise
+from pybroker.broker.network.protocol_sniffing import OffenderLog, Violation, recognise
 
 
 @pytest.mark.parametrize(
@@ -16,9 +16,9 @@ from pybroker.broker.network.protocol_sniffing import Offence, OffenderLog, reco
     ],
 )
 def test_tls_and_http_clients_are_recognised_by_their_first_bytes(start: bytes, words: str) -> None:
-    stranger = recognise(start)
-    assert stranger is not None
-    assert words in stranger.description
+    other = recognise(start)
+    assert other is not None
+    assert words in other.description
 
 
 @pytest.mark.parametrize("start", [b"", b"\x00\x00\x00\x20\x00\x12\x00\x03", b"GETX", b"\x15\x03\x01"])
@@ -37,24 +37,24 @@ def test_offender_log_writes_one_line_per_host_in_its_quiet_time(caplog: pytest.
     clock = Clock()
     log = OffenderLog(logging.getLogger("test"), clock, quiet_s=30)
     for _ in range(5000):
-        log.warn("10.0.0.1", Offence.HEADER, "nonsense")
-    log.warn("10.0.0.2", Offence.HEADER, "other nonsense")
+        log.warn("10.0.0.1", Violation.HEADER, "nonsense")
+    log.warn("10.0.0.2", Violation.HEADER, "other nonsense")
     assert caplog.messages == ["nonsense", "other nonsense"]
     clock.now_s += 30
-    log.warn("10.0.0.1", Offence.HEADER, "nonsense")
+    log.warn("10.0.0.1", Violation.HEADER, "nonsense")
     assert caplog.messages[2:] == ["nonsense (4999 more from 10.0.0.1 since the last such line)"]
 
 
 def test_offender_log_writes_a_line_for_each_kind_of_offence(caplog: pytest.LogCaptureFixture) -> None:
     log = OffenderLog(logging.getLogger("test"), Clock(), quiet_s=30)
-    for offence in (Offence.TLS, Offence.HTTP, Offence.NOT_SERVED, Offence.HTTP):
-        log.warn("10.0.0.1", offence, offence.name)
+    for violation in (Violation.TLS, Violation.HTTP, Violation.NOT_SERVED, Violation.HTTP):
+        log.warn("10.0.0.1", violation, violation.name)
     assert caplog.messages == ["TLS", "HTTP", "NOT_SERVED"]
 
 
 def warn_of_hosts(log: OffenderLog, count: int) -> None:
     for number in range(count):
-        log.warn(f"10.0.{number // 256}.{number % 256}", Offence.HEADER, f"nonsense of {number}")
+        log.warn(f"10.0.{number // 256}.{number % 256}", Violation.HEADER, f"nonsense of {number}")
 
 
 @pytest.mark.parametrize("count", [1, 20, 1000])
@@ -83,6 +83,6 @@ def test_offenders_beyond_the_1024_that_are_remembered_share_a_line(caplog: pyte
     assert len(caplog.messages) == 1025
     assert log.remembered_count <= 1025
     clock.now_s += 30
-    log.warn("10.99.0.1", Offence.HEADER, "nonsense")
+    log.warn("10.99.0.1", Violation.HEADER, "nonsense")
     assert caplog.messages[-1] == "nonsense"
     assert log.remembered_count <= 1025

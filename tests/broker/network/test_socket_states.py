@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 
 import pytest
-from pybroker.broker.network.socket_states import hung_up
+from pybroker.broker.network.socket_states import closed_by_peer
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def test_hang_up_is_found_behind_unread_bytes(
     with accepted:
         ours = accepted.fileno()
         client.sendall(b"unread")
-        assert not hung_up([ours])
+        assert not closed_by_peer([ours])
         client.close()
-        while not hung_up([ours]):
+        while not closed_by_peer([ours]):
             pass
-        assert hung_up([-1, ours]) == {ours}
-    assert not hung_up([ours])  # a socket of ours that is closed says nothing
+        assert closed_by_peer([-1, ours]) == {ours}
+    assert not closed_by_peer([ours])  # a socket of ours that is closed says nothing
 
 
 def test_reset_connection_counts_as_hung_up(pair: "tuple[socket.socket, socket.socket]") -> None:
@@ -36,5 +36,5 @@ def test_reset_connection_counts_as_hung_up(pair: "tuple[socket.socket, socket.s
     with accepted:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()
-        while not hung_up([accepted.fileno()]):
+        while not closed_by_peer([accepted.fileno()]):
             pass

@@ -6,9 +6,9 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.network.admission.memory import (
-    DECODED_FOR_A_BYTE,
+    DECODED_BYTES_PER_BYTE,
+    EXEMPTION_S,
     STALLED_S,
-    TURN_S,
     DecodedMemory,
     FrameMemory,
     ResponseMemory,
@@ -90,7 +90,7 @@ def test_connection_that_cannot_use_its_turn_passes_it_to_the_next_one() -> None
     assert first.reads()
     assert not second.reads()
     first.waits_for_memory_only = False
-    world.memory.end_turn(first)
+    world.memory.end_exemption(first)
     assert second.may_read_now
 
 
@@ -128,7 +128,7 @@ def test_connection_that_may_exceed_the_limit_is_closed_when_it_is_too_slow() ->
     slow, other = Frames(world, 80, "slow"), Frames(world, 80, "other")
     assert slow.reads()
     assert not other.reads()
-    for _ in range(int(TURN_S) + 1):
+    for _ in range(int(EXEMPTION_S) + 1):
         world.timers.advance(1000)
         slow.partial_bytes += 50_000
     assert world.closed == ["slow"]
@@ -160,7 +160,7 @@ def test_connections_blocked_longest_are_closed_over_the_limit_of_responses() ->
 
 
 def test_large_request_counts_as_the_whole_account() -> None:
-    memory = DecodedMemory("administration", 100 * DECODED_FOR_A_BYTE)
+    memory = DecodedMemory("administration", 100 * DECODED_BYTES_PER_BYTE)
     small = memory.take(10)  # as 256 bytes, which is more than the account has
     assert small == memory.used_bytes == memory.max_bytes
     assert memory.is_over
