@@ -39,25 +39,25 @@ logger = logging.getLogger(__name__)
 
 _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _PRODUCE = 0
-"""The one API whose handler works with the frame after its first step, so that the frame counts as memory."""
+"""Its handler keeps the frame until it answers, so the frame counts as memory until then."""
 _HALF_CLOSED_S = 2.0
-"""Time for responses to a client that has ended its half of the stream."""
+"""When a client has half-closed and its requests are still unanswered after this time, the connection is aborted."""
 _MAX_REQUESTS_PER_PASS = 32
 _MAX_PASS_S = 0.00025
 _WAITING_FRAME_OVERHEAD_BYTES = 96
-"""Memory of a waiting frame besides its bytes."""
 _REMEMBERED_CLIENT_ID_BYTES = 256
 """A longer one is decoded each time, so that an idle connection costs little."""
 _TINY_READ = 1024
 """A read of fewer bytes that completes no frame."""
 FREE_TINY_READS = 8
-"""For each frame, until they were more once."""
+"""Short reads allowed for each frame without a pause; fewer are forgiven after a connection exceeded this."""
 _TINY_READ_PAUSE_S = 0.2
 _MAX_TINY_READS = 16
 _WAIT_FOR_OTHERS = RESPONSES | QUEUED | CLOSING
-"""Pauses that may last so long that the peer is gone meanwhile: `DisconnectPoll` looks."""
+"""Pauses so long that the peer may close meanwhile, which `DisconnectPoll` finds out."""
 _BEHIND_RESPONSES = RESPONSES | THROTTLED
-"""Pauses in which a partial frame cannot complete: what is held counts as responses, so that nobody waits for it."""
+"""Pauses in which a partial frame cannot complete. Its memory counts in `responses`, so that it does not block other
+connections' reads."""
 
 
 class ConnectionOwner(Protocol):
@@ -71,7 +71,7 @@ class ConnectionOwner(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """See the head of this file. All of it runs on the loop."""
+    """One connection (see the module's docstring). All methods run on the loop."""
 
     # for its whole life
     info: ConnectionInfo
@@ -106,7 +106,7 @@ class Connection(asyncio.BufferedProtocol):
         self._half_closed: asyncio.TimerHandle | None = None
         self._progress_seen = 0
 
-    # --- what the loop calls
+    # --- called by the loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's and a simulation's need not inherit from it
@@ -121,7 +121,7 @@ class Connection(asyncio.BufferedProtocol):
         is_scarce = resources.memory.frames.is_over
         if not reader.wants_long_read:
             return reader.get_buffer(is_scarce)
-        # Behind requests that are not answered what comes may have to wait.
+        # While requests are unanswered, new bytes may have to be kept, so read less.
         return reader.get_buffer(is_scarce, is_long=not self._parked and resources.may_read_long(self))
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -152,18 +152,17 @@ class Connection(asyncio.BufferedProtocol):
         elif self._in_work_bytes:
             self._watch_memory()
         if nbytes >= FIRST_READ and not self._pauses and not resources.memory.frames.is_over:
-            self._yield_to_others()  # the loop would read on here as long as more has come
+            self._yield_to_others()  # otherwise the loop would read on as long as bytes are there
         if self._pauses:
             self._transport.pause_reading()
 
     def eof_received(self) -> bool:
-        """The client sends nothing more, but may still read: it is answered what it asked for. It may also be gone,
-        which looks the same, so that it is not waited for long."""
-        is_owed = self._parked or self._writer.blocked
-        if not is_owed or self._parked.may_take_long or not leaves_many_descriptors(self._transport):
+        """Half-closed: answer the unanswered requests for a short time, because a closed peer looks the same."""
+        has_unsent = self._parked or self._writer.blocked
+        if not has_unsent or self._parked.may_take_long or not leaves_many_descriptors(self._transport):
             return False
         self.finish()
-        self._resources.disconnects.forget(self)  # what it would find is known
+        self._resources.disconnects.forget(self)  # it would only find the same
         self._half_closed = self._resources.loop.call_later(_HALF_CLOSED_S, self._end_half_closed)
         return True
 
@@ -204,7 +203,7 @@ class Connection(asyncio.BufferedProtocol):
         resources.local_socket_options.forget(self.info)
         self._owner.disconnected(self)
 
-    # --- what the rooms around it call
+    # --- called by the other parts of the network layer
 
     @property
     def is_busy(self) -> bool:
@@ -227,24 +226,27 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def descriptor(self) -> int:
-        """Of its socket; negative when it is closed, or there is none."""
+        """The socket's descriptor; negative when it is closed, or there is none."""
         connection = self._transport.get_extra_info("socket")
         return -1 if connection is None else cast("int", connection.fileno())
 
     def peer_has_closed(self) -> None:
-        """Nobody will read a response. But records that were sent are stored, and so may be those behind them."""
+        """Abort if the connection is closing or its next request would wait long, except while a produce is in work.
+
+        So produce requests already received are still carried out, although the client has closed.
+        """
         waits_long = len(self._parked) >= self._max_parked or self._resources.gate.queue.holds(self)
         if self._pauses & CLOSING or (waits_long and not self._in_work_bytes):
             self.abort()
 
     @property
     def is_ending(self) -> bool:
-        """It will be closed, if it is not."""
+        """The connection takes no further request, and is closed or will be."""
         return bool(self._pauses & CLOSING)
 
     @property
     def read_pause(self) -> ReadPause:
-        """Why it is not read just now."""
+        """Why the connection is not read now."""
         return ReadPause(self._pauses)
 
     def wait_for_admission(self) -> None:
@@ -264,7 +266,7 @@ class Connection(asyncio.BufferedProtocol):
         self._resume(QUEUED)
 
     def throttle(self, duration_s: float) -> None:
-        """Read nothing more for so long; what is under way goes on."""
+        """Read nothing for ``duration_s``; requests under way go on."""
         loop = self._resources.loop
         if self._throttle is not None:
             if self._throttle.when() >= loop.time() + duration_s:
@@ -282,13 +284,14 @@ class Connection(asyncio.BufferedProtocol):
         self.abort()
 
     def close_for_memory(self) -> None:
-        self._warn(Violation.SILENCE, "it does not go on with a request while queued.max.request.bytes is reached")
+        reached = self._resources.memory.frames.reached_limit
+        self._warn(Violation.SILENCE, f"it does not go on with a request while {reached} is reached")
         self.abort()
 
     def close_as_slow(self) -> None:
         self._warn(
             Violation.SLOW_READER,
-            "its responses, or requests behind them, wait for longest while pybroker.unsent.max.bytes is reached",
+            "it has gone longest without reading its responses, and pybroker.unsent.max.bytes is reached",
         )
         self.abort()
 
@@ -307,7 +310,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.abort()
 
     def reset(self) -> None:
-        """``abort`` so that the peer sees a reset, even when it is owed nothing."""
+        """``abort`` so that the peer sees a reset, even when no response is unsent."""
         raw = self._transport.get_extra_info("socket")
         if raw is not None and raw.fileno() >= 0:
             with contextlib.suppress(OSError):  # it may be gone already
@@ -381,7 +384,7 @@ class Connection(asyncio.BufferedProtocol):
             begun = partial(self._resume, QUEUED)
             future = resources.new_task(resources.gate.in_steps(self.share, api_key, reply, begun), reply)
             settle = future.result
-            self._pause(QUEUED)  # until the task has begun: requests do so in their order
+            self._pause(QUEUED)  # until the task has begun, because requests start in order
         ended = resources.gate.takes_memory(api_key, frame_bytes)
         if ended is not None:
             future.add_done_callback(ended)
@@ -390,7 +393,7 @@ class Connection(asyncio.BufferedProtocol):
         self._watch_responses()
         future.add_done_callback(partial(self._answered, parked, request, kept_bytes, settle))
         if kept_bytes > LARGE_BYTES and self._frames:
-            self._yield_to_others()  # whether it was wasted work is known when it is answered, which may be now
+            self._yield_to_others()  # the answer, which may come at once, decides whether the next one must queue
 
     def _answered(
         self,
@@ -405,7 +408,7 @@ class Connection(asyncio.BufferedProtocol):
             self._resources.memory.frames.add(-kept_bytes, -1)
         error: BaseException | None = None
         if self.is_lost and not done.cancelled() and done.exception() is None:
-            return  # nobody is there to read it: ten thousand members that vanished are not told of their group
+            return  # skip encoding responses for lost connections
         try:
             parts = parked.parts = settle()
             if kept_bytes and parts:
@@ -430,7 +433,7 @@ class Connection(asyncio.BufferedProtocol):
             self._watch_memory()
 
     def _send_ready(self) -> None:
-        """Give the writer the responses whose turn it is; read on when the client is owed little."""
+        """Give the writer the responses that are next in order; read on when few requests are unanswered."""
         self._parked.send_ready(self._writer)
         self._watch_responses()
         if self._counts_as_responses or self._writer.blocked:
@@ -456,7 +459,7 @@ class Connection(asyncio.BufferedProtocol):
         if reason & _WAIT_FOR_OTHERS and not self.is_lost:
             self._resources.disconnects.watch(self)
         if self._pauses != before and logger.isEnabledFor(logging.DEBUG):
-            logger.debug("Reading of %s pauses: %r", self.info, self.read_pause)
+            logger.debug("Reading of %s is paused; all reasons now: %r", self.info, self.read_pause)
 
     def _resume(self, reason: int) -> None:
         before = self._pauses
@@ -466,12 +469,12 @@ class Connection(asyncio.BufferedProtocol):
         if not self._pauses & _WAIT_FOR_OTHERS:
             self._resources.disconnects.forget(self)
         if logger.isEnabledFor(logging.DEBUG):
-            logger.debug("Reading of %s resumes after %r; now: %r", self.info, ReadPause(reason), self.read_pause)
+            logger.debug("Reading of %s: %r ended; reasons left: %r", self.info, ReadPause(reason), self.read_pause)
         if not self._pauses & ~MEMORY:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Start the frames that waited, then read on."""
+        """Start the frames that waited, then read on if no reason is left."""
         if self._start_frames():
             self._resources.memory.responses.moved(self)
         self._writer.flush()
@@ -483,7 +486,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def _start_frames(self) -> bool:
-        """Start what may be started in this iteration of the loop. Whether anything was."""
+        """Start waiting frames, at most `_MAX_REQUESTS_PER_PASS` and none after `_MAX_PASS_S`. Whether any started."""
         frames, share = self._frames, self.share
         left = _MAX_REQUESTS_PER_PASS
         share.used_s = 0.0
@@ -514,14 +517,14 @@ class Connection(asyncio.BufferedProtocol):
             self._resources.loop.call_soon(self._resume, QUEUED)
 
     def _tiny_read_came(self) -> None:
-        """Each costs the loop as much as a whole request: after some, bytes gather while reading pauses."""
+        """A tiny read costs the loop as much as a whole request. After some, reading pauses so that bytes gather."""
         self._tiny_reads = min(self._tiny_reads + 1, _MAX_TINY_READS)
         if self._tiny_reads > FREE_TINY_READS:
             self.throttle(_TINY_READ_PAUSE_S)
 
     def _count_memory(self) -> None:
-        """Count everything that is held in one account: unsent responses and what waits behind them in `responses`,
-        frames that arrive or wait for other reasons in `frames`."""
+        """Count unsent responses and everything queued behind them in account `responses`, and frames that arrive or
+        wait for other reasons in `frames`."""
         memory, reader, frames = self._resources.memory, self._reader, self._frames
         held_bytes = reader.held_bytes + reader.rest_bytes
         if frames:
@@ -575,7 +578,7 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def _failed(self, error: BaseException, api_key: int, api_version: int) -> None:
-        """A handler did not answer but raised: it should have answered with an error code, or it wants us to close."""
+        """A handler raised: to close the connection (`CloseConnectionError`), or because of a fault in it."""
         if isinstance(error, CloseConnectionError):
             self._refuse(error.violation, str(error))
             return
@@ -591,11 +594,11 @@ class Connection(asyncio.BufferedProtocol):
         self.finish()
 
     def _broken(self, error: OSError) -> None:
-        """An answer cannot be finished, so no further one can follow it."""
+        """A response cannot be finished, so no other can follow it."""
         if isinstance(error, ResponseTooLongError):
             self._warn(Violation.LONG_RESPONSE, str(error))
         elif not isinstance(error, ConnectionError):
-            logger.warning("Closing the connection of %s in the middle of an answer: %s", self.info, error)
+            logger.warning("Closing the connection of %s in the middle of a response: %s", self.info, error)
         self.abort()
 
     def _maybe_close(self) -> None:

@@ -1,10 +1,10 @@
-"""Who may connect: ``max.connections``, ``max.connections.per.ip`` and its overrides, ``max.connection.creation.rate``.
+"""Limits of connections: their number, their number per address, and the rate of new ones.
 
-Decisions only, as Kafka's ConnectionQuotas takes them: over a limit by address the connection is closed at once; over a
-limit by number it waits, unread, until another one goes; over the rate it waits for its time. The numbers and the rate
-hold for all listeners together, and a listener may have its own besides.
-The listener between brokers is not held back by the broker's limits when there are other listeners: there, the longest
-idle connection of another listener has to go.
+Settings: ``max.connections``, ``max.connections.per.ip`` with overrides, ``max.connection.creation.rate``.
+This file only decides, as Kafka's ConnectionQuotas does. Over a limit of its address a connection is closed at once.
+Over a limit of number it waits, unread, until another connection closes; over the rate it waits for its time. The
+limits hold for all listeners together, and a listener may have its own besides. When there are other listeners, the
+listener between brokers ignores the broker's limits: the longest idle connection of another listener is closed.
 """
 
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ UNLIMITED = 2**31 - 1
 
 
 class Admission(Enum):
-    """What to do with a new connection."""
+    """The decision about a new connection."""
 
     ADMIT = auto()
     ADMIT_AND_CLOSE_IDLE = auto()
@@ -34,7 +34,7 @@ class LimitSettings:
     max_connections: int = UNLIMITED
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
-    """By address as ``ipaddress`` writes it; host names are resolved by who builds this."""
+    """By address as ``ipaddress`` writes it; the caller resolves host names."""
     max_connections_by_listener: Mapping[str, int] = field(default_factory=dict)
     max_creations_per_s: int = UNLIMITED
     max_creations_per_s_by_listener: Mapping[str, int] = field(default_factory=dict)
@@ -67,16 +67,16 @@ class ConnectionLimits:
 
     @property
     def excess(self) -> int:
-        """How many there are above ``max.connections``, since it was lowered or gave way to other brokers."""
+        """Connections above ``max.connections``, because it was lowered or other brokers connected."""
         return max(0, self.total - self.settings.max_connections)
 
     def rate_wait_s(self, listener_name: str, now_s: float) -> float:
-        """How long ``max.connection.creation.rate`` holds the next one back."""
+        """Seconds for which ``max.connection.creation.rate`` delays the next connection."""
         wait_s = self._rate_by_listener[listener_name].wait_s(now_s)
         return wait_s if self.is_protected(listener_name) else max(wait_s, self._rate.wait_s(now_s))
 
     def decide(self, listener_name: str, host: str, now_s: float) -> Admission:
-        """About one more connection; ``add`` it only after ADMIT or ADMIT_AND_CLOSE_IDLE."""
+        """Decide about one more connection; ``add`` it only after ADMIT or ADMIT_AND_CLOSE_IDLE."""
         settings = self.settings
         if self._by_address[host] >= self.max_of_address(host):
             return Admission.REFUSE

@@ -1,4 +1,4 @@
-"""Finds clients that hang up while their connections are not read.
+"""Finds clients that close their connections while these are not read.
 
 Why: a connection that is not read does not see the end of its stream, and a long poll may last for weeks. Without this
 poll the requests of such a client would stay in memory. How: every second the system is asked about these sockets.
@@ -13,25 +13,25 @@ from typing import Protocol
 __all__ = ["DisconnectPoll", "UnreadConnection"]
 
 CHECK_INTERVAL_S = 1.0
-"""Between two rounds over all watched connections."""
+"""Time between two rounds over all watched connections."""
 ASKED_AT_ONCE = 1000
 PAUSE_S = 0.1
-"""Between one thousand and the next. Each takes a microsecond, so all of them take a hundredth of the loop."""
+"""Time between `ASKED_AT_ONCE` connections and the next ones. Each takes 1 µs, so the poll takes 1 % of the loop."""
 
 
 class UnreadConnection(Protocol):
-    """A connection, as seen from here."""
+    """A connection that is not read."""
 
     @property
     def descriptor(self) -> int:
-        """Of its socket; negative when that is closed."""
+        """The socket's descriptor; negative when it is closed."""
 
     def peer_has_closed(self) -> None:
         """Called again in each round as long as the connection is watched."""
 
 
 class DisconnectPoll:
-    """Watches connections that are not read. ``find_closed`` returns the descriptors whose peers are gone
+    """Watches connections that are not read. ``find_closed`` returns the descriptors whose peers have closed
     (`socket_states.closed_by_peer`, except in tests)."""
 
     def __init__(
@@ -41,8 +41,8 @@ class DisconnectPoll:
     ) -> None:
         self._call_later = call_later
         self._find_closed = find_closed
-        self._unread: OrderedDict[UnreadConnection, None] = OrderedDict()  # the next one to be asked for first
-        self._left = 0  # to be asked for in this round
+        self._unread: OrderedDict[UnreadConnection, None] = OrderedDict()  # the next one to check is first
+        self._left = 0  # to check in this round
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, connection: UnreadConnection) -> None:

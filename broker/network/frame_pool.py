@@ -15,8 +15,8 @@ _MAX_FRAME = 2 * 1024 * 1024
 
 
 def _refcount_of_unused() -> int | None:
-    """What ``getrefcount`` says in ``take`` of a frame that nobody else refers to: it counts deque, variable and, up to
-    Python 3.13, argument. None where a view makes no difference to it."""
+    """The reference count, in ``take``, of a frame that is in use nowhere else: references of the deque, the variable
+    and, up to Python 3.13, the argument. None if a memoryview does not change the count."""
     frames = deque([bytearray(1)])
     frame = frames[-1]
     count = sys.getrefcount(frame)
@@ -44,7 +44,7 @@ class FramePool:
         return self._bytes
 
     def keep(self, frame: bytearray) -> None:
-        """``frame`` is whole and goes to its handler: it may be taken again when all is done with it."""
+        """Remember a complete ``frame``, so that ``take`` may return it when its handler no longer refers to it."""
         size = len(frame)
         if size > _MAX_FRAME:
             return
@@ -54,8 +54,8 @@ class FramePool:
             self._bytes -= len(self._frames.popleft())
 
     def take(self, size: int) -> bytearray | None:
-        """A buffer of ``size`` bytes at most, whatever is in it; None when all are in use. The last one that was kept
-        is asked first: it is still in the processor's cache."""
+        """A buffer of ``size`` bytes at most, with any content; None when all are in use. The last kept buffer is tried
+        first, because it may still be in the processor's cache."""
         frames = self._frames
         for _ in range(len(frames)):
             frame = frames[-1]

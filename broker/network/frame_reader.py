@@ -31,17 +31,17 @@ __all__ = [
 
 FIRST_ALLOCATION = 128 * 1024
 MOST_FRAMES = 64
-"""That one call returns."""
+"""Frames that one call returns at most."""
 LONG_READ = 512 * 1024
-"""Into the shared buffer, behind a frame that is not small."""
+"""Size of a read into the shared buffer after a frame that is not small."""
 FIRST_READ = 64 * 1024
 _SHORT_READ = 4 * 1024
 _BIG_FRAME = 288 * 1024
-"""More than a batch of 256 KiB with what is around it: beyond that a copy costs more than further reads do."""
+"""A batch of 256 KiB with its request is smaller. For a larger frame a copy costs more than further reads."""
 _LEAST_POOLED_FRAME = 32 * 1024
 
 _ZEROS = memoryview(bytes(1024 * 1024))
-"""What a growing frame is extended by, at most at a time."""
+"""A growing frame is extended by at most this much at a time."""
 
 _NOTHING = bytearray()
 _SIZE = Struct(">i")
@@ -55,8 +55,8 @@ def new_shared_buffer() -> bytearray:
 class FrameSizeError(Exception):
     """A size is negative, zero, or over ``socket.request.max.bytes``.
 
-    ``frames`` were complete before that place. ``start`` is what stands where the size should be, and what follows it:
-    enough to guess who is speaking.
+    ``frames`` were complete before it. ``start``: the bytes in place of the size and the next ones, from which
+    `protocol_sniffing` recognises other protocols.
     """
 
     def __init__(self, size: int, start: bytes, frames: list[bytearray]) -> None:
@@ -69,8 +69,8 @@ class FrameSizeError(Exception):
 class FrameReader:
     """The frame that is arriving on one connection.
 
-    ``get_buffer`` gives a place for bytes, ``received(n)`` takes note of n bytes there and returns the frames that are
-    complete now: `MOST_FRAMES` of them at most, and then ``more()`` is to be asked before ``get_buffer`` is.
+    ``get_buffer`` returns the buffer for the next bytes. ``received(n)`` counts n bytes in it and returns the frames
+    that are complete, `MOST_FRAMES` at most; while ``has_more``, call ``more()`` before ``get_buffer``.
     """
 
     __slots__ = (
@@ -97,20 +97,20 @@ class FrameReader:
         self._size = 0
         self._filled = 0
         self._read_size = FIRST_READ
-        self._rest = _NOTHING  # of a read, not taken apart from _rest_position on
+        self._rest = _NOTHING  # bytes of the last read, not split into frames from _rest_position on
         self._rest_position = 0
         self._is_scarce = False
         self.held_bytes = 0
-        """Memory that the half frame takes."""
+        """Memory of the partial frame."""
 
     @property
     def filled_bytes(self) -> int:
-        """Received of the half frame."""
+        """Bytes received of the partial frame."""
         return 0 if self._frame is None else self._filled
 
     @property
     def has_room(self) -> bool:
-        """The half frame's bytearray takes more bytes as it is."""
+        """Whether the partial frame's bytearray has room without growing."""
         return self._frame is not None and self._filled < len(self._frame)
 
     @property
@@ -118,7 +118,7 @@ class FrameReader:
         return self._read_size == LONG_READ and self._frame is None
 
     def get_buffer(self, is_scarce: bool = False, *, is_long: bool = True) -> bytearray | memoryview:
-        """``is_scarce``: take little memory for a frame that begins now. ``is_long``: there may be a long read."""
+        """The next read's buffer. ``is_scarce``: a new frame gets little memory. ``is_long``: it may be long."""
         frame = self._frame
         if frame is not None:
             if self._filled == len(frame):
@@ -135,7 +135,10 @@ class FrameReader:
         return memoryview(self._shared)[len(prefix) : read_size]
 
     def received(self, count: int) -> list[bytearray]:
-        """:raises FrameSizeError: what comes from here on is no frame."""
+        """The frames that are complete after ``count`` more bytes.
+
+        :raises FrameSizeError: the next bytes are not a frame.
+        """
         frame = self._frame
         if frame is None:
             return self._split(self._shared, 0, len(self._prefix) + count)
@@ -151,12 +154,12 @@ class FrameReader:
 
     @property
     def has_more(self) -> bool:
-        """Of the last read there is something that was not taken apart."""
+        """Whether bytes of the last read are not yet split into frames."""
         return bool(self._rest)
 
     @property
     def rest_bytes(self) -> int:
-        """What is kept for ``more``: of a read that was not taken apart at once, all but its first frames."""
+        """Memory of the bytes kept for ``more``."""
         return len(self._rest)
 
     def more(self) -> list[bytearray]:
@@ -164,7 +167,7 @@ class FrameReader:
         return self._split(self._rest, self._rest_position, len(self._rest))
 
     def abandon(self) -> None:
-        """No more bytes will come, and none of those that have come are wanted."""
+        """Drop all bytes; no more will come."""
         self._frame = None
         self._prefix = b""
         self._rest, self._rest_position = _NOTHING, 0
@@ -176,7 +179,7 @@ class FrameReader:
         return LONG_READ if frame_size >= _LEAST_POOLED_FRAME else FIRST_READ
 
     def _split(self, source: bytearray, position: int, end: int) -> list[bytearray]:
-        """The first frames from ``position`` on; what is behind them is kept."""
+        """The first frames from ``position`` on; later bytes are kept."""
         frames: list[bytearray] = []
         while end - position >= 4:
             if len(frames) == MOST_FRAMES:
@@ -206,7 +209,7 @@ class FrameReader:
             self._rest, self._rest_position = source[position:end], 0
 
     def _own(self, source: bytearray, start: int, end: int) -> bytearray:
-        """What stands there, in a bytearray of its own."""
+        """The bytes from ``start`` to ``end``, copied to their own bytearray."""
         size = end - start
         if size < _LEAST_POOLED_FRAME:
             return source[start:end]

@@ -126,7 +126,7 @@ class Listeners:
 
     @property
     def request_bytes(self) -> int:
-        """What counts against ``queued.max.request.bytes`` just now."""
+        """Memory that counts against ``queued.max.request.bytes`` now."""
         return self._resources.memory.frames.used_bytes
 
     def connections(self) -> list[Connection]:
@@ -251,7 +251,7 @@ class Listeners:
         self._watch_rate(now_s)
 
     def _watch_rate(self, now_s: float) -> None:
-        """``now_s``: when those who wait were told to. A later look at the clock might find nobody's time to come."""
+        """``now_s``: the time of the decision to wait. At a later time all waits may be over, and no timer be set."""
         if self._rate_timer is not None:
             return
         waits_s = [
@@ -307,5 +307,5 @@ class _Origin:
 
 
 def _host_and_port(address: Any) -> tuple[str, int]:
-    """Of a socket's address; a peer that is gone already has none."""
+    """Host and port of a socket's address; a peer that is gone already has none."""
     return (str(address[0]), int(address[1])) if address else ("unknown", 0)

@@ -21,13 +21,13 @@ WIDE_BUFFER_BYTES = 640 * 1024
 allow less)."""
 WIDE_BUFFER_TAKES = 2 * WIDE_BUFFER_BYTES
 _PACING = b"bbr"
-_UNPACED = b"reno"  # which each Linux has, and everybody may choose
+_UNPACED = b"reno"  # exists on every Linux and needs no privilege
 _NAME_BYTES = 16
 _TCP_CONGESTION: int = getattr(socket, "TCP_CONGESTION", -1)  # Linux; elsewhere none has such an option
 
 
 class Socket(Protocol):
-    """An asyncio transport's is no `socket.socket`."""
+    """The socket of an asyncio transport, which is not a `socket.socket`."""
 
     def getsockopt(self, level: int, option: int, size: int, /) -> bytes: ...
 
@@ -35,7 +35,7 @@ class Socket(Protocol):
 
 
 def congestion_control_that_paces() -> bytes | None:
-    """What the system chooses for a new socket, if that paces, and a socket may be given another and have it back."""
+    """The system's default congestion control, if it paces and can be replaced and restored; otherwise None."""
     try:
         with socket.socket() as new:
             chosen = _congestion_control(new)
@@ -52,14 +52,14 @@ class LocalSocketOptions:
     """Sets the options of a broker's sockets, and counts the wide buffers."""
 
     def __init__(self, paced_by: bytes | None, settings: NetworkSettings) -> None:
-        """``paced_by``: as `congestion_control_that_paces` has it."""
+        """``paced_by``: the result of `congestion_control_that_paces`."""
         self._paced_by = paced_by
         is_wider = 0 <= settings.send_buffer_bytes < WIDE_BUFFER_BYTES
         self._most_wide = settings.max_local_send_buffer_bytes // WIDE_BUFFER_TAKES if is_wider else 0
         self._wide: set[ConnectionInfo] = set()
 
     def prepare(self, listening: Socket) -> None:
-        """What is accepted from now on does not pace."""
+        """Connections accepted from now on do not pace."""
         if self._paced_by is not None:
             with contextlib.suppress(OSError):  # it stays as it is then, which serves as well
                 listening.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _UNPACED)
@@ -74,7 +74,7 @@ class LocalSocketOptions:
                 accepted.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, self._paced_by)
 
     def will_be_sent_records(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:
-        """It has a wide buffer from now on, if there is room for one. Who never is sent any needs none."""
+        """Give the connection a wide send buffer, if the budget allows, because it is sent records now."""
         if len(self._wide) >= self._most_wide or not _is_local(info):
             return
         accepted = transport.get_extra_info("socket")
@@ -85,12 +85,12 @@ class LocalSocketOptions:
             accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, WIDE_BUFFER_BYTES)
 
     def forget(self, info: ConnectionInfo) -> None:
-        """Its connection has ended."""
+        """The connection has ended: its wide buffer is free for another one."""
         self._wide.discard(info)
 
 
 def _is_local(info: ConnectionInfo) -> bool:
-    """It speaks to the address that it comes from. Who has another address of this machine is not known by that."""
+    """Whether the client has the address it connects to. Clients at other addresses of this machine are missed."""
     return info.peer_host == info.local_host
 
 

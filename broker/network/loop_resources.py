@@ -1,4 +1,4 @@
-"""What all connections on one loop share."""
+"""The objects that all connections on one loop share: buffers, gate, memory budget, timers, tasks."""
 
 import asyncio
 import logging
@@ -65,10 +65,10 @@ class LoopResources:
         self.gate = Gate(handler, queue, self.memory, work_time_s, loop.call_soon)
         self.offenders = OffenderLog(logger, loop.time)
         self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()
-        """Of handlers that are coroutines; kept, for the loop knows its tasks only weakly."""
+        """Tasks of handlers that are coroutines; kept here, because the loop has only weak references to tasks."""
 
     def may_read_long(self, connection: object) -> bool:
-        """One of them may in a millisecond: where many send much, each has its turn soon."""
+        """Whether the connection may do a long read: one connection a millisecond, so that heavy senders alternate."""
         now_ms = int(self.loop.time() * 1000)
         if self._long_reader is not connection:
             if self._long_read_ms == now_ms:
@@ -78,10 +78,10 @@ class LoopResources:
         return True
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
-        """The loop's, but never in less than a millisecond.
+        """The loop's ``call_later``, with a delay of at least one millisecond.
 
-        uvloop's clock stands still while it runs timers, and it runs those that are due until there are none: one that
-        is a rounding error too early and asks for the rest of its time would keep the loop for ever.
+        uvloop's clock stands still while it runs due timers, and it runs them until none is due. A timer that fires a
+        rounding error too early and is set again for the remaining time would so block the loop for ever.
         """
         return self.loop.call_later(max(delay_s, 0.001), callback)
 

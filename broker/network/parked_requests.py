@@ -48,7 +48,7 @@ class ParkedRequests(deque[ParkedRequest]):
         self.append(parked)
 
     def drop_behind(self, parked: ParkedRequest) -> None:
-        """Drop requests behind one that ends the connection: they get no response."""
+        """Drop the requests after one that ends the connection: they get no response."""
         while self and self[-1] is not parked:
             _abandon(self.pop())
 

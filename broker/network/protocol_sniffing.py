@@ -25,7 +25,7 @@ _HTTP_ANSWER = (
 
 
 class Violation(Enum):
-    """Kinds of misbehaviour that the log tells apart."""
+    """Kinds of misbehaviour that the log distinguishes."""
 
     TLS = auto()
     HTTP = auto()
@@ -56,7 +56,7 @@ _HTTP = OtherProtocol(Violation.HTTP, "an HTTP request on a Kafka port", _HTTP_A
 
 
 def recognise(start: bytes) -> OtherProtocol | None:
-    """``start``: the first bytes of a connection."""
+    """The protocol that a client speaks instead of Kafka's, by the first bytes of a connection; None if unknown."""
     if start.startswith(_TLS_HANDSHAKE):
         return _TLS
     if start[:4] in _HTTP_METHODS:
@@ -68,10 +68,10 @@ _OTHER_HOSTS = "other hosts"
 
 
 class OffenderLog:
-    """Warnings about peers: one line for a host and an violation in ``quiet_s`` seconds, and how many were left out
+    """Warnings about peers: one line for a host and a violation in ``quiet_s`` seconds, and how many were left out
     since.
 
-    So many are remembered; as long as each of them had its line just now, further hosts share one for an violation.
+    So many are remembered; as long as each of them had its line just now, further hosts share one for a violation.
     """
 
     _MAX_REMEMBERED = 1024
@@ -84,7 +84,7 @@ class OffenderLog:
 
     @property
     def remembered_count(self) -> int:
-        """Hosts, each with an violation, that are remembered."""
+        """Hosts, each with a violation, that are remembered."""
         return len(self._lines)
 
     def warn(self, host: str, violation: Violation, message: str) -> None:

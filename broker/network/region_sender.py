@@ -82,7 +82,7 @@ def _truncated(region: Region, position: int) -> TruncatedRegionError:
 
 
 class _Sender:
-    """What both ways share: the region under way, and reading cold pages ahead in a worker."""
+    """The base of both senders: the current region, and reading uncached pages ahead in a worker."""
 
     def __init__(
         self,

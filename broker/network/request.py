@@ -10,11 +10,10 @@ __all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "LaterReply", "R
            "memory_of", "no_connection"]  # fmt: skip
 
 _PART_OVERHEAD_BYTES = 150
-"""Memory of a part of a response besides its bytes."""
 
 
 class Region(Protocol):
-    """A stretch of a file that is sent as it stands; ``storage.files.FileRegion`` is one.
+    """A piece of a file that is sent unchanged; ``storage.files.FileRegion`` is one.
 
     The object keeps the file's descriptor open as long as it lives.
     """
@@ -30,11 +29,11 @@ class Region(Protocol):
 
 
 ReplyPart: TypeAlias = "bytes | bytearray | memoryview | Region"
-"""Bytes are not copied before they are sent: whoever hands them over leaves them alone from then on."""
+"""Bytes are not copied before they are sent, so the handler must not change them afterwards."""
 
 
 class CloseConnectionError(Exception):
-    """Raised by a handler, at once or through its awaitable: close this connection, without an answer to this request.
+    """Raised by a handler, at once or through its awaitable: close this connection without a response to this request.
 
     The message says why, in words for the log.
     """
@@ -74,16 +73,16 @@ class ConnectionInfo:
         self.local_host, self.local_port = local
         self.peer_host, self.peer_port = peer
         self.principal = "User:ANONYMOUS"
-        """Kafka's name of who is speaking; authentication sets it."""
+        """Kafka's name of the authenticated client; authentication sets it."""
         self.throttle: Callable[[float], None] = no_connection
-        """Read no further request for so many seconds (KIP-219); answers under way leave nevertheless."""
+        """Read no further request for so many seconds (KIP-219); requests under way are still answered."""
 
     def __str__(self) -> str:
         return f"{_address(self.peer_host, self.peer_port)} on listener {self.listener_name}"
 
 
 def no_connection(duration_s: float) -> None:
-    """What stands in ``throttle`` before there is a connection, and when it is gone."""
+    """In place of ``throttle`` before there is a connection, and when it is gone."""
 
 
 def _address(host: str, port: int) -> str:
@@ -93,8 +92,8 @@ def _address(host: str, port: int) -> str:
 class Request:
     """One frame with its header decoded.
 
-    ``frame`` is the whole frame without its size; it belongs to this request alone, nobody else reads or writes it, so
-    views of it stay good and may be written through. ``header_size`` is where the body starts in it.
+    ``frame`` is the whole frame without its size. It belongs to this request alone, so views of it stay valid and may
+    be written through. ``header_size`` is where the body starts in it.
     ``received_ms`` is the wall clock when the frame was complete.
     """
 
@@ -132,22 +131,24 @@ class Request:
         self.connection = connection
         self.received_ms = received_ms
         self.abandon: Callable[[], None] | None = None
-        """Set by a handler whose answer may take long: called when the connection is gone before that."""
+        """Set by a handler whose response may take long: called when the connection is gone before that."""
         self.records_were_refused = False
         """Set by a produce handler that refuses records as invalid."""
         self.throttle_time_ms = 0
-        """Set by whoever throttles the client (KIP-219): the response tells it."""
+        """Throttle time that the response tells the client (KIP-219)."""
 
     @property
     def body(self) -> memoryview:
-        """The frame behind its header, writable, not copied."""
+        """The frame after its header, writable, not copied."""
         return memoryview(self.frame)[self.header_size :]
 
 
 class LaterReply:
-    """A reply that ``settle`` makes when ``future`` is done, of whatever that brought: one future and no task for a
-    request that waits, of which there are many. ``settle`` is called once, and may raise what a handler may; when the
-    future was cancelled CancelledError."""
+    """A reply that ``settle`` makes from the result of ``future`` when it is done.
+
+    A waiting request so takes one future and no task. ``settle`` is called once. It may raise what a handler may, and
+    CancelledError if the future was cancelled.
+    """
 
     __slots__ = ("future", "settle")
 
@@ -160,10 +161,10 @@ Reply: TypeAlias = "list[ReplyPart] | LaterReply | Awaitable[list[ReplyPart] | N
 """Header and body of the response without its size; None sends nothing (Produce with acks=0)."""
 
 Handler: TypeAlias = Callable[[Request], Reply]
-"""Called on the loop, requests of a connection in the order they came; answers leave in that order too.
+"""Called on the loop, requests of a connection in the order they came; responses leave in that order too.
 
 A list at once is the fast path, a `LaterReply` the next one. A coroutine is started as a task before the next request
-of its connection is handed over; what must happen in order has to happen before its first real suspension.
+of its connection starts. Work that must happen in order has to happen before its first real suspension.
 """
 
 

@@ -27,7 +27,7 @@ Measured over loopback, in µs: 5 against 10 at 4 KiB, 8 against 11 at 32 KiB, 1
 
 
 class ResponseTooLongError(OSError):
-    """The size in front of a frame has 31 bits."""
+    """The response is longer than 2 GiB − 1, the largest size that the protocol can express."""
 
 
 class ResponseWriter:
@@ -61,13 +61,13 @@ class ResponseWriter:
         self._sender: RegionSender | None = None
         self._corked: list[bytes | bytearray | memoryview] = []
         self._corked_bytes = 0
-        self._parts: deque[ReplyPart] = deque()  # what is left of the reply under way
-        self._sending = False  # the first of them is a region that the sender has begun
+        self._parts: deque[ReplyPart] = deque()  # unsent parts of the current response
+        self._sending = False  # the sender has begun the region that is the first part
         self._transport_full = False
         self.blocked = False
 
     def send(self, parts: list[ReplyPart]) -> bool:
-        """Frame one reply and cork it; ``flush`` sends what is corked. Whether the writer takes another one.
+        """Frame one response and buffer it; ``flush`` sends the buffered bytes. Whether the writer takes another one.
 
         Not to be called while ``blocked``.
         """
@@ -87,7 +87,7 @@ class ResponseWriter:
             corked.append(_SIZE.pack(size))
         except StructError:
             self.blocked = True
-            self._on_broken(ResponseTooLongError(f"an answer of {size} bytes, and 2147483647 is the most"))
+            self._on_broken(ResponseTooLongError(f"a response of {size} bytes; the protocol allows 2147483647"))
             return False
         self._corked_bytes += 4
         if only_bytes:
@@ -106,7 +106,7 @@ class ResponseWriter:
         return memory_of(self._parts)
 
     def flush(self) -> None:
-        """Write what is corked."""
+        """Write the buffered bytes."""
         corked = self._corked
         if not corked:
             return
@@ -137,7 +137,7 @@ class ResponseWriter:
         self.blocked = True
 
     def resume(self) -> None:
-        """The transport holds none any more."""
+        """The transport holds no unsent bytes any more."""
         self._transport_full = False
         if self._sending:
             self._get_sender().transport_drained()
@@ -154,7 +154,7 @@ class ResponseWriter:
         if self._sender is not None:
             self._sender.close()
             self._sender = None
-        # Nothing is to lead back to the connection: it would stay until a collection of garbage finds it.
+        # Drop all references to the connection, so that it is freed without a garbage collection.
         self._make_sender, self._on_ready, self._on_broken = _none_is_made, _nobody_waits, _nobody_minds
 
     def _go_on(self) -> None:
@@ -170,7 +170,7 @@ class ResponseWriter:
             self._on_broken(error)
 
     def _send_parts(self) -> bool:
-        """Cork or send what is left of the reply under way. False: something has to be waited for."""
+        """Buffer or send the unsent parts of the current response. False: the transport or the sender is not ready."""
         parts = self._parts
         while parts:
             part = parts[0]

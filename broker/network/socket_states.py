@@ -1,4 +1,4 @@
-"""What the system knows of sockets that are not read, and how many descriptors are left."""
+"""States of sockets from the operating system: peers that have closed, and free file descriptors."""
 
 import asyncio
 import resource
@@ -11,8 +11,10 @@ __all__ = ["closed_by_peer", "leaves_descriptors", "leaves_many_descriptors", "r
 
 
 def closed_by_peer(descriptors: Iterable[int]) -> set[int]:
-    """Those of which the system has heard the end of the stream, or a reset, also when bytes stand unread before it.
-    None where the system cannot tell (it can on Linux). Negative descriptors, and closed ones, are passed over."""
+    """The descriptors whose peers have closed or reset the connection, also when bytes before that are unread.
+
+    Always empty except on Linux. Negative and closed descriptors are skipped.
+    """
     if sys.platform != "linux":
         return set()
     poll = select.poll()
@@ -24,23 +26,23 @@ def closed_by_peer(descriptors: Iterable[int]) -> set[int]:
 
 
 def reserved(limit: int) -> int:
-    """How many of ``limit`` descriptors connections have to leave alone."""
+    """The number of descriptors, of ``limit``, that connections must not use."""
     return max(32, limit // 16)
 
 
 def leaves_descriptors(transport: asyncio.Transport) -> bool:
-    """Whether enough are left, now that this connection has one."""
+    """Whether enough descriptors are left for the rest of the broker, now that this connection has one."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _number(transport) < limit - reserved(limit) or limit == resource.RLIM_INFINITY
 
 
 def leaves_many_descriptors(transport: asyncio.Transport) -> bool:
-    """Whether less than half of them were in use when this connection came."""
+    """Whether less than half of the descriptors were in use when this connection came."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _number(transport) < limit // 2 or limit == resource.RLIM_INFINITY
 
 
 def _number(transport: asyncio.Transport) -> int:
-    """The system gives the lowest number that is free, so it tells how many are in use."""
+    """The connection's descriptor. The system assigns the lowest free number, so it tells how many are in use."""
     connection = transport.get_extra_info("socket")
     return -1 if connection is None else cast("int", connection.fileno())

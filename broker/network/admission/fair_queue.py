@@ -3,11 +3,12 @@
 Order: the connection with the smallest virtual finish time is next. A connection's virtual time grows by the loop time
 that its queued requests use, so all connections that wait get the same share, whatever their requests cost.
 
-Rate: `QUANTUM_S` of queued work in one iteration of the loop. After a request that used more than `LONG_S`, new ones
-rest for twice that time. So queued work has at most a third of the loop when its requests are long.
+Rate: `QUANTUM_S` of queued work in one iteration of the loop. After a request that used more than `LONG_S` the queue
+rests: no queued request starts for twice that time. So long queued requests have at most a third of the loop, as long
+as each takes up to 0.25 s (`LONGEST_REST_S`).
 
-Requests that wait for memory stand in a lane of their own, which is closed while their account is full. Steps of
-coroutines wait in the same order, but do not rest: they are short, and each leaves the loop to others.
+Requests that wait for an account of memory stand in its lane, which is closed while the account is over its limit.
+Steps of coroutines wait in the same order, but also run during a rest, because they are short and leave the loop.
 """
 
 import asyncio
@@ -24,15 +25,20 @@ __all__ = ["DEBT_FACTOR", "LONG_S", "QUANTUM_S", "REST_FACTOR", "STANDSTILL_S", 
 QUANTUM_S = 0.00025
 LONG_S = 0.001
 REST_FACTOR = 2.0
+"""A rest (a time in which no queued request starts) lasts this many times the CPU time of a long request."""
 LONGEST_REST_S = 0.5
 LONGEST_WORK_S = 0.25
+"""Queued requests wait at most this long for an expensive request that has more steps."""
 DEBT_FACTOR = 100
-"""A connection is in debt for this many times what its long request used: else short ones could come in between."""
+"""A connection is in debt for this many times the CPU time of its long request: its requests count as expensive.
+
+Produce is excepted. Without debt, a client could send cheap requests between its long ones, which would never queue.
+"""
 STANDSTILL_S = 2.0
-"""When no request of a full account took a step for so long, all may wait for other brokers: one more starts."""
+"""If no request of a full account progressed for this long, start one more: all may be waiting for other brokers."""
 _MAX_REQUESTS_PER_ITERATION = 32
 _ESTIMATE_DECAY = 0.875
-"""What is left, after each step, of the estimate of a step's time."""
+"""After each step the estimate of a step's time shrinks to this part, if the step was shorter."""
 
 
 class TimerHandle(Protocol):
@@ -45,31 +51,31 @@ class QueuedConnection(Protocol):
     share: "LoopShare"
 
     def turn_has_come(self) -> None:
-        """Start the request, unless something else keeps it: then the connection asks again later."""
+        """Start the request. If another reason still stops it, the connection asks the gate again later."""
 
 
 class LoopShare:
-    """How much loop time one connection has used, and what is known of its requests."""
+    """One connection's use of the loop: its virtual finish time, its debt, and which of its requests were cheap."""
 
     __slots__ = ("cheap_apis", "debt_until_s", "finish_s", "is_expensive", "last_cost_s", "used_s", "wastes_produce")
 
     def __init__(self, cheap_apis: int) -> None:
         self.cheap_apis = cheap_apis
-        """A bit for each API: a request of it has been cheap on this connection, or is known to be."""
+        """A bit for each API: a request of it was cheap on this connection, or it counts as cheap from the start."""
         self.debt_until_s = 0.0
         self.finish_s = 0.0
-        """Virtual finish time of the last request that went through the queue."""
+        """Virtual finish time of the connection's last charged request or step."""
         self.last_cost_s = 0.0
         self.is_expensive = False
-        """The request at hand went through the queue."""
+        """The current request may be expensive; it queues if the queue is not free."""
         self.used_s = 0.0
-        """Loop time used in this iteration, by all requests."""
+        """CPU time of the requests that `Connection` started in the current pass, without Produce."""
         self.wastes_produce = False
-        """The last large produce request was refused, or named partitions without records."""
+        """The last large produce request was refused, or contained partitions without records."""
 
 
 class Lane:
-    """Requests that wait for loop time only."""
+    """A queue of requests; this class: those that wait only for loop time."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[float, int, QueuedConnection]] = []  # a heap by virtual finish time
@@ -80,13 +86,13 @@ class Lane:
 
 
 class DecodedLane(Lane):
-    """Requests that wait for an account, too: closed while that is full."""
+    """Requests that also wait for an account of memory: closed while the account is over its limit."""
 
     def __init__(self, account: DecodedMemory) -> None:
         super().__init__()
         self.account = account
         self.has_moved = False
-        """Since the last look: a request of the account took a step, or ended."""
+        """A request of the account took a step, started or ended since the last look."""
         self.is_watched = False
 
     @property
@@ -108,7 +114,7 @@ class FairQueue:
         self._now_s = now_s
         self.requests = Lane()
         self._lanes: list[Lane] = [self.requests]
-        self._places: dict[QueuedConnection, int] = {}  # the number of each one's valid entry
+        self._places: dict[QueuedConnection, int] = {}  # the number of each connection's valid entry
         self._steps: list[tuple[float, int, asyncio.Future[None]]] = []
         self._numbers = count()
         self._virtual_s = 0.0
@@ -135,7 +141,7 @@ class FairQueue:
     # --- requests
 
     def is_free(self, lane: Lane) -> bool:
-        """A request may start without waiting."""
+        """Whether a request of the lane may start without waiting."""
         return not lane.waiting and self._used_s < QUANTUM_S and self._now_s() >= self._free_s
 
     def wait(self, lane: Lane, connection: QueuedConnection) -> None:
@@ -151,7 +157,7 @@ class FairQueue:
         self._schedule()
 
     def holds(self, connection: QueuedConnection) -> bool:
-        """Its next request waits here."""
+        """Whether the connection's next request waits in the queue."""
         return connection in self._places
 
     def forget(self, connection: QueuedConnection) -> None:
@@ -160,20 +166,20 @@ class FairQueue:
             self._drop_stale()
 
     def used(self, share: LoopShare, cost_s: float) -> None:
-        """A queued request, or a step, has used so much loop time."""
+        """Charge loop time to a connection."""
         self._used_s += cost_s
         share.finish_s = max(share.finish_s, self._virtual_s) + cost_s
-        # A newcomer starts at the virtual time: behind the first of those that wait, and before most of them.
+        # A new connection starts at the virtual time: after the first waiting request, and before most others.
         virtual_s = self._virtual_s + cost_s / (len(self._places) + len(self._steps) + 1)
         firsts_s = [lane.waiting[0][0] for lane in self._lanes if lane.waiting and lane.is_open]
         self._virtual_s = max(self._virtual_s, min(virtual_s, *firsts_s)) if firsts_s else virtual_s
         self._schedule()
 
     def rest(self, cost_s: float, *, adds: bool = False) -> None:
-        """What was used just now was long: no request starts from the queue for a while.
+        """Start or extend a rest after a request that used ``cost_s``: no queued request starts until it is over.
 
-        That is as long as the longest use since the rest began asks for, or, with ``adds``, as long as all together do.
-        No rest is longer than `LONGEST_REST_S`, and between two rests a request starts if one waits.
+        The rest lasts twice the longest use since it began; with ``adds``, twice the sum.
+        No rest is longer than `LONGEST_REST_S`, and between two rests one request starts if any waits.
         """
         now_s = self._now_s()
         if now_s >= self._rest_until_s:
@@ -185,9 +191,10 @@ class FairQueue:
         self._rest_until_s = min(rest_until_s, self._rest_began_s + LONGEST_REST_S)
 
     def goes_on(self) -> Callable[[], None]:
-        """A request that may be expensive goes on in later steps, whose cost is not known yet.
+        """A request that may be expensive has more steps, whose cost is not known yet.
 
-        No other starts until what is returned here is called, or for `LONGEST_WORK_S`: it may wait for another broker.
+        No queued request starts until the returned function is called, or `LONGEST_WORK_S` have passed, because the
+        request may wait for another broker.
         """
         until_s = self._work_until_s = self._now_s() + LONGEST_WORK_S
 
@@ -200,7 +207,7 @@ class FairQueue:
         return ended
 
     def put_in_debt(self, share: LoopShare, cost_s: float) -> None:
-        """A request has used so much: the next ones of its connection count as expensive for a while."""
+        """Count the connection's requests as expensive for a while, because one of them used ``cost_s``."""
         share.last_cost_s = cost_s
         share.debt_until_s = max(share.debt_until_s, self._now_s() + DEBT_FACTOR * cost_s)
 
@@ -216,7 +223,7 @@ class FairQueue:
         return self._used_s < QUANTUM_S and not self._steps
 
     def step_turn(self, share: LoopShare) -> "asyncio.Future[None]":
-        """Done when the next step may be taken."""
+        """A future that is done when the next step may run."""
         turn = self._loop.create_future()
         heappush(self._steps, (max(share.finish_s, self._virtual_s), next(self._numbers), turn))
         self._schedule()
@@ -229,7 +236,7 @@ class FairQueue:
     # --- the next ones
 
     def _schedule(self) -> None:
-        """Look again: in the next iteration, or when the rest is over."""
+        """Serve the queue in the next iteration of the loop, or when the next request may start."""
         if self._is_scheduled:
             return
         rest_s = self._free_s - self._now_s()
@@ -270,7 +277,7 @@ class FairQueue:
         self._schedule()
 
     def _release_steps(self) -> None:
-        room_s = QUANTUM_S  # they run in the next iteration: what they will use can only be estimated
+        room_s = QUANTUM_S  # steps run in the next iteration, so their cost can only be estimated
         while self._steps and room_s > 0:
             _, _, turn = heappop(self._steps)
             if not turn.done():  # else its task was cancelled

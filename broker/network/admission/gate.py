@@ -1,12 +1,12 @@
 """The gate: every request passes here once, on its way from its frame to its handler.
 
-`Gate.admits` decides whether it may start, `Gate.handle` calls the handler and times it. What else every request needs
-(authorisation, quotas, metrics) belongs here, too.
+`Gate.admits` decides whether the request may start. `Gate.handle` calls the handler and measures its CPU time, except
+for Produce. Authorisation, quotas and metrics do not exist yet; add them here.
 
-A request waits in the fair queue when it may be expensive: it is larger than `LARGE_BYTES`, its connection is in debt
-for an earlier one, or no request of its API has been cheap on this connection. Produce requests are cheap for their
-size; they wait only when the connection's last large one was refused, or named partitions and had no records.
-Requests that go on after their first step also need memory for what they are decoded to.
+A request may be expensive when it is larger than `LARGE_BYTES`, when its connection is in debt for an earlier one, or
+when no request of its API has been cheap on this connection. A produce request may be expensive when it is large and
+the connection's last large one was refused or contained partitions without records. Such requests use the fair queue.
+A request that is not answered in its first step also counts in an account of decoded memory.
 """
 
 import sys
@@ -15,31 +15,57 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from types import coroutine
 from typing import Any, cast
 
+from ....protocol.apis import ApiKey
 from ..request import Handler, Reply, ReplyPart, Request
 from .fair_queue import LONG_S, DecodedLane, FairQueue, Lane, LoopShare, QueuedConnection
 from .memory import MemoryBudget
 
 __all__ = ["LARGE_BYTES", "Gate"]
 
+
+def _keys(*apis: ApiKey) -> frozenset[int]:
+    return frozenset(api.value for api in apis)
+
+
 LARGE_BYTES = 16 * 1024
 LONG_FETCH_S = 0.005
-"""In place of `LONG_S` for fetches and brokers: hundreds of partitions are well-behaved clients' daily work."""
-_PRODUCE, _FETCH, _JOIN_GROUP, _SYNC_GROUP, _API_VERSIONS = 0, 1, 11, 14, 18
-_BROKER_APIS = (4, 5, 6, 7, 27, 56, 67)
-_FETCH_AND_BROKER_APIS = frozenset((_FETCH, *_BROKER_APIS))
-_CHEAP_AT_FIRST: int = sum(1 << api_key for api_key in (*_FETCH_AND_BROKER_APIS, _PRODUCE, _API_VERSIONS))
-_NOT_COUNTED = _FETCH_AND_BROKER_APIS | {_PRODUCE, _JOIN_GROUP, _SYNC_GROUP}
-"""APIs whose requests wait as long as other clients like: their handlers count what they keep."""
-_COUNTED_IN_DECODED = frozenset((2, 3, 8, 9, 10, 15, 23, 24, 28, 61, 75))
-"""Metadata, offsets, groups, transactions: account `decoded`. All others: account `administration`."""
-_S_FOR_A_RESPONSE_BYTE = 1.5e-7
-"""Cost of a produce request that names partitions by the thousand and has no records for them."""
-_S_FOR_A_REFUSED_BYTE = 1e-9
+"""In place of `LONG_S` for fetches and broker APIs: well-behaved clients fetch hundreds of partitions at a time."""
+_PRODUCE = ApiKey.PRODUCE.value  # plain numbers: an enum's attributes are slow, and every request needs these
+_FETCH_AND_BROKER_APIS = _keys(
+    ApiKey.FETCH,
+    ApiKey.LEADER_AND_ISR,
+    ApiKey.STOP_REPLICA,
+    ApiKey.UPDATE_METADATA,
+    ApiKey.CONTROLLED_SHUTDOWN,
+    ApiKey.WRITE_TXN_MARKERS,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.ALLOCATE_PRODUCER_IDS,
+)
+_CHEAP_AT_FIRST: int = sum(1 << key for key in (*_FETCH_AND_BROKER_APIS, _PRODUCE, ApiKey.API_VERSIONS.value))
+_NOT_COUNTED = _FETCH_AND_BROKER_APIS | _keys(ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)
+"""APIs whose requests count in no account of decoded memory; their handlers limit the memory of waiting requests."""
+_COUNTED_IN_DECODED = _keys(
+    ApiKey.LIST_OFFSETS,
+    ApiKey.METADATA,
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.TXN_OFFSET_COMMIT,
+    ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+)
+"""APIs whose requests count in account `decoded`. All APIs in neither set count in account `administration`."""
+_S_PER_RESPONSE_BYTE = 1.5e-7
+"""Cost of a produce request that contains thousands of partitions without records."""
+_S_PER_REFUSED_BYTE = 1e-9
 """Cost of reading and checking records that are refused."""
 
 
 class Gate:
-    """One per loop. ``work_time_s``: CPU time of the thread, so that what happens meanwhile makes nobody expensive."""
+    """One per loop. ``work_time_s``: CPU time of the thread, so that other threads' work is not charged."""
 
     def __init__(
         self,
@@ -62,7 +88,7 @@ class Gate:
         return LoopShare(_CHEAP_AT_FIRST)
 
     def admits(self, connection: QueuedConnection, api_key: int, frame_bytes: int, *, has_others: bool) -> bool:
-        """Whether the request may start. No: the gate calls ``connection.turn_has_come`` later.
+        """Whether the request may start. If not, the fair queue calls ``connection.turn_has_come`` later.
 
         ``has_others``: requests of the connection are under way.
         """
@@ -86,7 +112,7 @@ class Gate:
         return may_start
 
     def let_start(self, connection: QueuedConnection, start: Callable[[], None]) -> None:
-        """The connection's turn has come: its next request is admitted without another look."""
+        """Call ``start``, in which the connection's next request is admitted if its lane is open or being served."""
         self._admitted = connection
         start()
         self._admitted = None
@@ -109,9 +135,9 @@ class Gate:
         body_bytes = len(cast("bytes", response[-1]))
         cost_s = 0.0
         if body_bytes > frame_bytes:
-            cost_s = body_bytes * _S_FOR_A_RESPONSE_BYTE
+            cost_s = body_bytes * _S_PER_RESPONSE_BYTE
         elif request.records_were_refused:
-            cost_s = frame_bytes * _S_FOR_A_REFUSED_BYTE
+            cost_s = frame_bytes * _S_PER_REFUSED_BYTE
         share.wastes_produce = cost_s > 0
         share.last_cost_s = cost_s
         if cost_s:
@@ -119,7 +145,7 @@ class Gate:
             self.queue.rest(cost_s, adds=True)
 
     def takes_memory(self, api_key: int, frame_bytes: int) -> Callable[[object], None] | None:
-        """Count a request that goes on after its first step. Returns what to call when it ends, if it counts."""
+        """Count a request not answered in its first step. Returns the function that ends the count, or None."""
         if api_key in _NOT_COUNTED:
             return None
         account = self._lane_of(api_key).account
@@ -129,9 +155,9 @@ class Gate:
     def in_steps(
         self, share: LoopShare, api_key: int, work: Awaitable[list[ReplyPart] | None], begun: Callable[[], object]
     ) -> Coroutine[Any, Any, list[ReplyPart] | None]:
-        """The result of a handler's coroutine, each of whose steps waits for its turn and is timed.
+        """The result of a handler's coroutine. Each step waits in the fair queue, and its CPU time is measured.
 
-        ``begun`` is called in the iteration behind the first step.
+        ``begun`` is called in the iteration after the first step.
         """
         is_expensive = share.is_expensive and api_key not in _FETCH_AND_BROKER_APIS
         return self._run(share, api_key, work, begun, self.queue.goes_on() if is_expensive else _nothing)
@@ -217,4 +243,4 @@ class Gate:
 
 
 def _nothing() -> None:
-    """In place of what ends a request's time alone."""
+    """In place of the function that `FairQueue.goes_on` returns."""

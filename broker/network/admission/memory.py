@@ -1,11 +1,11 @@
 """The memory budget of all connections on a loop: four named accounts.
 
-| account          | counts                                            | over its limit                             |
-|------------------|---------------------------------------------------|--------------------------------------------|
-| `frames`         | requests that arrive or wait, produces in work    | connections that hold some are not read    |
-| `responses`      | unsent responses, and what waits behind them      | the connection stuck for longest is closed |
-| `decoded`        | requests of clients at work, after their first step | further ones wait in their lane          |
-| `administration` | requests of administration, likewise              | further ones wait in their lane            |
+| account          | counts                                               | over its limit                             |
+|------------------|------------------------------------------------------|--------------------------------------------|
+| `frames`         | requests that arrive or wait, produces in work       | connections that hold some are not read    |
+| `responses`      | unsent responses, and everything queued behind them  | the connection stuck for longest is closed |
+| `decoded`        | requests of ordinary client APIs, after a first step | further ones wait in the account's lane    |
+| `administration` | requests of other APIs (``gate.py``), likewise       | further ones wait in the account's lane    |
 """
 
 from collections import OrderedDict
@@ -24,23 +24,22 @@ __all__ = [
 ]
 
 DECODED_BYTES_PER_BYTE = 64
-"""An array's element is a few hundred bytes as an object, and as many in the response; in a request it is four to
-twelve."""
+"""Estimated memory for a byte of a request: an array element of 4 to 12 bytes becomes a few hundred bytes."""
 _LEAST_DECODED_BYTES = 256
-"""A request of fewer counts as one of so many: a handler at work is two kilobytes, whatever it was asked."""
+"""A smaller request counts as this many bytes, because a running handler takes two kilobytes for any request."""
 STALLED_S = 5.0
 _STALLED_BYTES = 16 * 1024
-"""A frame that brings less in `STALLED_S`, and is not complete, is stalled."""
+"""A partial frame is stalled when fewer bytes than this arrive for it in `STALLED_S`."""
 EXEMPTION_S = 10.0
 _EXEMPTION_BYTES = 1024 * 1024
-"""The connection that may exceed the limit brings so much in each `EXEMPTION_S`, or completes its frame."""
+"""The exempt connection is closed when fewer bytes than this arrive for its partial frame in `EXEMPTION_S`."""
 _LOOK_INTERVAL_S = 1.0
 _CLOSE_DOWN_TO = 0.75
-"""Stalled frames are closed until this much of the limit is used, so that others can use the rest."""
+"""Connections with stalled frames are closed until this part of the limit is used, so that others can use the rest."""
 
 
 class Account:
-    """Counts one kind of memory. It is over when more than ``max_bytes`` are used."""
+    """Counts one kind of memory. Each subclass says when it is over its limit, and what happens then."""
 
     def __init__(self, name: str, max_bytes: int) -> None:
         self.name = name
@@ -49,7 +48,10 @@ class Account:
 
 
 class DecodedMemory(Account):
-    """Reckons what requests were decoded to: nobody knows it. A large request counts as the whole account."""
+    """Estimates the memory of decoded requests, which cannot be measured.
+
+    A large request counts as the whole account. So the account is over when ``used_bytes`` reaches ``max_bytes``.
+    """
 
     def __init__(self, name: str, max_bytes: int) -> None:
         super().__init__(name, max_bytes)
@@ -57,7 +59,7 @@ class DecodedMemory(Account):
         self.on_change: Callable[[], None] = _nothing
 
     def take(self, frame_bytes: int) -> int:
-        """A request goes on after its first step. Returns what to ``give_back`` when it ends."""
+        """Count a request that was not answered in its first step. Returns the bytes to ``give_back`` when it ends."""
         size_bytes = min(max(frame_bytes, _LEAST_DECODED_BYTES) * DECODED_BYTES_PER_BYTE, self.max_bytes)
         self._change(size_bytes)
         return size_bytes
@@ -66,7 +68,7 @@ class DecodedMemory(Account):
         self._change(-size_bytes)
 
     def has_room_for_one_more(self) -> bool:
-        """For a small request of a connection without others: twice the limit, so that it seldom waits."""
+        """Whether a small request of a connection without others may start: it may up to twice the limit."""
         return self.used_bytes <= 2 * self.max_bytes
 
     def _change(self, size_bytes: int) -> None:
@@ -82,14 +84,17 @@ class SlowReader(Protocol):
 
 
 class ResponseMemory(Account):
-    """Only connections whose responses wait are in it, the one stuck for longest first."""
+    """The connections with unsent responses, the one stuck for longest first.
+
+    When more than ``max_bytes`` are used, connections are closed at once until no more are.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__("responses", max_bytes)
         self._readers: OrderedDict[SlowReader, int] = OrderedDict()
 
     def hold(self, reader: SlowReader, size_bytes: int) -> None:
-        """So much is kept for it now (0: nothing). Over the limit, the connections stuck for longest are closed."""
+        """``reader`` takes ``size_bytes`` now. Over the limit, the connections stuck for longest are closed."""
         self.used_bytes += size_bytes - self._readers.get(reader, 0)
         if not size_bytes:
             self._readers.pop(reader, None)
@@ -101,7 +106,7 @@ class ResponseMemory(Account):
             slowest.close_as_slow()
 
     def moved(self, reader: SlowReader) -> None:
-        """It made progress: it is the last to be closed."""
+        """``reader`` made progress: it is the last to be closed."""
         if reader in self._readers:
             self._readers.move_to_end(reader)
 
@@ -111,29 +116,30 @@ class ReceivingConnection(Protocol):
 
     @property
     def partial_bytes(self) -> int:
-        """Received of the frame that is not complete."""
+        """Bytes received of the partial frame."""
 
     @property
     def reads_without_memory(self) -> bool:
-        """The frame that is arriving has room left, and no frame of the connection is in use."""
+        """The partial frame's buffer has room left, and no produce request of the connection is in work."""
 
     @property
     def waits_for_memory_only(self) -> bool:
-        """It is inside a frame, and if it is not read, then only because of memory."""
+        """It has a partial frame, and no reason but memory keeps it from being read."""
 
     def memory_is_free(self) -> None:
         """Read on (after ``may_read`` said no)."""
 
     def close_for_memory(self) -> None:
-        """Its frame made no progress while others waited."""
+        """Close the connection: too few bytes arrived for its partial frame while the account was over its limit."""
 
 
 class FrameMemory(Account):
-    """``queued.max.request.bytes`` and ``queued.max.requests``.
+    """Over when more than ``max_bytes`` (``queued.max.request.bytes``) are used, or more than ``max_requests``
+    (``queued.max.requests``) produce requests are in work.
 
     Partial frames alone could fill the limit, and then none could be completed. So one connection at a time may exceed
-    it (``exempt``), until its frame is handled. Frames that make no progress are closed, the longest stalled first.
-    What is complete never waits for memory: that it is handled is what frees memory.
+    it (``exempt``) until its frame is handled. Connections with stalled frames are closed, the longest stalled first.
+    A complete request never waits for memory, because handling it frees memory.
     """
 
     def __init__(
@@ -156,19 +162,24 @@ class FrameMemory(Account):
         self._waiting: OrderedDict[ReceivingConnection, None] = OrderedDict()
         self._progress: dict[
             ReceivingConnection, tuple[float, int]
-        ] = {}  # partial frames: since when they have so many bytes
+        ] = {}  # of partial frames: last progress, bytes then
         self._is_waking = False
         self._is_watching = False
         self._exemption_began_s = 0.0
         self.exempt: ReceivingConnection | None = None
-        """The connection that may exceed the limit."""
+        """The connection that may exceed the limit now."""
 
     @property
     def waiting_count(self) -> int:
         return len(self._waiting)
 
+    @property
+    def reached_limit(self) -> str:
+        """The setting whose limit is reached, while the account is over its limit."""
+        return "queued.max.requests" if self.requests > self.max_requests else "queued.max.request.bytes"
+
     def add(self, size_bytes: int, requests: int = 0) -> None:
-        """Take, or give back with negative numbers."""
+        """Add to the memory and the produce requests in work; negative numbers subtract."""
         self.used_bytes += size_bytes
         self.requests += requests
         self.is_over = self.used_bytes > self.max_bytes or self.requests > self.max_requests
@@ -176,7 +187,7 @@ class FrameMemory(Account):
             self._wake_soon()
 
     def may_read(self, connection: ReceivingConnection) -> bool:
-        """Asked by a connection that holds frames. No: it is not read until ``memory_is_free`` is called."""
+        """Whether a connection that holds frames may be read. If not, ``memory_is_free`` is called later."""
         if not self.is_over or (self.exempt is connection and connection.waits_for_memory_only):
             return True
         self._watch()
@@ -189,18 +200,18 @@ class FrameMemory(Account):
         return chosen is connection
 
     def offer_exemption(self) -> None:
-        """A waiting connection has become able to use the turn, or the turn has become free."""
+        """Exempt a waiting connection if the account is over its limit and no connection is exempt."""
         if self.is_over and (chosen := self._exempt_one()) is not None:
             chosen.memory_is_free()
 
     def end_exemption(self, connection: ReceivingConnection) -> None:
-        """Its frame was handled, or something else keeps it from reading."""
+        """The connection's frame was handled, or another reason keeps it from being read."""
         if self.exempt is connection:
             self.exempt = None
             self.offer_exemption()
 
     def forget(self, connection: ReceivingConnection) -> None:
-        """It is gone, or holds nothing any more."""
+        """The connection is gone, or holds no frames any more."""
         self._waiting.pop(connection, None)
         self._progress.pop(connection, None)
         self.end_exemption(connection)
@@ -223,7 +234,7 @@ class FrameMemory(Account):
             self._call_soon(self._wake_one)
 
     def _wake_one(self) -> None:
-        """One connection in each iteration: what it reads counts before the next one."""
+        """Wake one connection in each iteration, so that the bytes it reads count before the next one wakes."""
         self._is_waking = False
         if self.is_over:
             self.offer_exemption()
@@ -248,13 +259,13 @@ class FrameMemory(Account):
         for connection in self._find_stalled():
             if connection is self.exempt or self.used_bytes > self.max_bytes * _CLOSE_DOWN_TO:
                 connection.close_for_memory()
-        turn = self.exempt
+        exempt = self.exempt
         if (
-            turn is not None
-            and not turn.waits_for_memory_only
+            exempt is not None
+            and not exempt.waits_for_memory_only
             and self._now_s() - self._exemption_began_s >= EXEMPTION_S
         ):
-            self.end_exemption(turn)  # its frame is complete, and waits for something else
+            self.end_exemption(exempt)  # its frame is complete and waits for another reason
 
     def _find_stalled(self) -> list[ReceivingConnection]:
         """The longest stalled first."""
@@ -264,8 +275,8 @@ class FrameMemory(Account):
         for connection in self._connections():
             if not connection.waits_for_memory_only or connection in self._waiting:
                 continue
-            has_turn = connection is self.exempt
-            least_bytes, patience_s = (_EXEMPTION_BYTES, EXEMPTION_S) if has_turn else (_STALLED_BYTES, STALLED_S)
+            is_exempt = connection is self.exempt
+            least_bytes, patience_s = (_EXEMPTION_BYTES, EXEMPTION_S) if is_exempt else (_STALLED_BYTES, STALLED_S)
             since_s, since_bytes = before.get(connection, (now_s, connection.partial_bytes))
             if connection.partial_bytes < since_bytes or connection.partial_bytes - since_bytes >= least_bytes:
                 since_s, since_bytes = now_s, connection.partial_bytes

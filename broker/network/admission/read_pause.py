@@ -1,4 +1,4 @@
-"""Why a connection is not read: every reason there is."""
+"""All reasons why a connection is not read."""
 
 from enum import IntFlag
 
@@ -6,20 +6,20 @@ __all__ = ["ReadPause"]
 
 
 class ReadPause(IntFlag):
-    """A connection is read when none of these is set. Each change is logged at debug level."""
+    """A connection is read when none of these is set. Changes of an open connection are logged at debug level."""
 
     CONNECTION_LIMIT = 1
     """``max.connections`` or the rate of new connections is reached."""
     RESPONSES = 2
-    """The client owes reading: it does not read its responses, or as many requests as allowed await theirs."""
+    """The client does not read its responses, or the limit of unanswered requests is reached."""
     MEMORY = 4
     """``queued.max.request.bytes`` or ``queued.max.requests`` is reached, and this connection holds some of it."""
     QUEUED = 8
-    """Its next request waits: in the fair queue, for a next iteration of the loop, or for the start of the last one."""
+    """The next request waits in the fair queue, until the next iteration, or until the previous task has begun."""
     THROTTLED = 16
-    """A quota is exceeded (KIP-219), or the client sends its requests in very many small pieces."""
+    """The client sends requests in very many small pieces. (Client quotas, KIP-219, will use this.)"""
     CLOSING = 32
-    """The connection takes no further request: it closes when its last response is written."""
+    """The connection takes no further request, and closes when its last response is written, or at once."""
 
 
 # Plain numbers: the operators of IntFlag are slow, and these are used for every request.

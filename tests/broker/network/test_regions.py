@@ -219,7 +219,7 @@ async def test_file_truncated_while_it_is_sent_closes_the_connection(
         received = await read_to_the_end(peer)
         assert received < size
         (line,) = warnings(caplog.records)
-        assert "in the middle of an answer: the file ends at" in line
+        assert "in the middle of a response: the file ends at" in line
 
 
 async def read_to_the_end(peer: Peer) -> int:
@@ -438,7 +438,7 @@ async def test_response_too_long_for_its_size_field_closes_the_connection_with_o
         peer.send(frame(REGIONS, 1))
         assert await peer.is_closed()
     (line,) = warnings(caplog.records)
-    assert "an answer of 2147483648 bytes" in line
+    assert "a response of 2147483648 bytes" in line
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
