@@ -155,7 +155,7 @@ class ResponseWriter:
             self._sender.close()
             self._sender = None
         # Drop all references to the connection, so that it is freed without a garbage collection.
-        self._make_sender, self._on_ready, self._on_broken = _none_is_made, _nobody_waits, _nobody_minds
+        self._make_sender, self._on_ready, self._on_broken = _no_sender, _ignore_ready, _ignore_broken
 
     def _go_on(self) -> None:
         self._advance()
@@ -217,13 +217,13 @@ class ResponseWriter:
         return self._sender
 
 
-def _none_is_made() -> RegionSender:
+def _no_sender() -> RegionSender:
     raise AssertionError("the connection is gone")
 
 
-def _nobody_waits() -> None:
+def _ignore_ready() -> None:
     """In place of ``on_ready``."""
 
 
-def _nobody_minds(error: OSError) -> None:
+def _ignore_broken(error: OSError) -> None:
     """In place of ``on_broken``."""

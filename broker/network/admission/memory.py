@@ -5,7 +5,7 @@
 | `frames`         | requests that arrive or wait, produces in work       | connections that hold some are not read    |
 | `responses`      | unsent responses, and everything queued behind them  | the connection stuck for longest is closed |
 | `decoded`        | requests of ordinary client APIs, after a first step | further ones wait in the account's lane    |
-| `administration` | requests of other APIs (``gate.py``), likewise       | further ones wait in the account's lane    |
+| `administration` | requests of other APIs, after a first step           | further ones wait in the account's lane    |
 """
 
 from collections import OrderedDict
