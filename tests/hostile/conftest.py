@@ -1,4 +1,4 @@
-"""Attacks on a real broker process, beside a client that behaves and must not notice."""
+"""Fixtures: a broker process under attack, and a well-behaved client that must not notice."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,7 +14,7 @@ OpenArena = Callable[..., Arena]
 
 @pytest.fixture
 def open_arena(tmp_path: Path) -> Iterator[OpenArena]:
-    """``open_arena({setting: value})``: a broker of the test's own."""
+    """Return a function: ``open_arena({setting: value})`` starts a broker with these settings for the test."""
     with ExitStack() as stack:
         yield lambda settings=None: stack.enter_context(arena(tmp_path, settings))
 

@@ -1,4 +1,4 @@
-"""Record batches that lie, and batches that unpack to far more than they are."""
+"""Attacks with invalid record batches, and with batches that decompress to far more than their size."""
 
 import struct
 import time
@@ -21,7 +21,7 @@ from .conftest import OpenArena
 AT_REST_MIB = 64
 UNPACKED_LIMIT = {"pybroker.batch.max.decompressed.bytes": str(16 * 1024 * 1024)}
 UNPACKED_MIB = 8 * 6
-"""Up to three times 2 MiB for each worker. Batches that unpack to more are read in a process of their own."""
+"""Up to three times 2 MiB for each worker. Batches that decompress to more are read in another process."""
 
 
 def answer_to(client: WireClient, topic: str, records: bytes) -> ErrorCode:

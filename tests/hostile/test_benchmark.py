@@ -1,4 +1,4 @@
-"""What ``scripts/bench --only hostile`` measures with: the meter in the broker, and what it makes of noise."""
+"""Tests of the meter and the noise check behind ``scripts/bench --only hostile``."""
 
 import socket
 import struct
@@ -18,8 +18,8 @@ from support.processes.broker_process import BrokerProcess
 from .test_batches import good_batch
 
 
-class Stranger:
-    """Another client: what it asks does not count. When it has its answer, what came before it was counted."""
+class UnmeteredClient:
+    """A client that is not metered. Once it has its response, all earlier requests have been counted."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
@@ -36,15 +36,15 @@ class Stranger:
 def test_meter_counts_the_metered_clients_requests_and_the_time_of_delayed_responses(tmp_path: Path) -> None:
     meter = metered_broker.Meter(tmp_path / "meter")
     with BrokerProcess(tmp_path, command=metered_broker.command(tmp_path / "meter")) as broker:
-        stranger = Stranger(broker.port)
+        unmetered = UnmeteredClient(broker.port)
         with WireClient(broker.bootstrap_servers) as client:
             create_topic(client, "fetched")
-            stranger.ask(MetadataRequest(topics=[]), 12)
+            unmetered.ask(MetadataRequest(topics=[]), 12)
             before_ns, before = meter.read()
             for _ in range(10):
                 client.ask(MetadataRequest(topics=[]), 12)
             for _ in range(5):
-                stranger.ask(MetadataRequest(topics=[]), 12)
+                unmetered.ask(MetadataRequest(topics=[]), 12)
             asked_ns, asked = meter.read()
             assert asked - before == 10
             assert asked_ns > before_ns
@@ -52,15 +52,15 @@ def test_meter_counts_the_metered_clients_requests_and_the_time_of_delayed_respo
             wanted = FetchTopic(topic="fetched", partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
             client.send(FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1, session_epoch=-1, topics=[wanted]), 12)
             while meter.read()[1] == asked:
-                stranger.ask(MetadataRequest(topics=[]), 12)
+                unmetered.ask(MetadataRequest(topics=[]), 12)
             waiting_ns, waiting = meter.read()
-            stranger.ask(produce_request("fetched", bytes(good_batch(1))), 9)
+            unmetered.ask(produce_request("fetched", bytes(good_batch(1))), 9)
             client.receive()
-            stranger.ask(MetadataRequest(topics=[]), 12)
+            unmetered.ask(MetadataRequest(topics=[]), 12)
             answered_ns, answered = meter.read()
             assert (waiting - asked, answered - waiting) == (1, 0)
             assert answered_ns > waiting_ns
-        stranger.close()
+        unmetered.close()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Connections opened and dropped by the thousand."""
+"""Attacks that open and drop thousands of connections."""
 
 import resource
 
@@ -10,7 +10,7 @@ from support.processes.arena import Arena, frame_of
 
 AT_REST_MIB = 64
 WAVE = 500
-"""Of more at a time the system would let some wait for a second, since socket.listen.backlog.size is 1,024."""
+"""With more at a time the system would delay some for a second, because socket.listen.backlog.size is 1,024."""
 
 
 @pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.long)])

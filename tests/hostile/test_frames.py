@@ -1,4 +1,4 @@
-"""Bytes that are no requests: half a frame and silence, lies about sizes, noise, headers with nonsense behind them."""
+"""Attacks with malformed frames: partial frames, false sizes, random bytes, headers with random bodies."""
 
 import struct
 
@@ -18,14 +18,14 @@ from .conftest import OpenArena
 MIB = 1 << 20
 
 AT_REST_MIB = 64
-"""A broker that does next to nothing has about 40 MiB; the rest is room for what other Pythons and libraries take."""
+"""A broker at rest takes about 40 MiB; the rest is a margin for other versions of Python and libraries."""
 
 
 def test_stalled_partial_frame_holds_128_kib_and_not_its_announced_size(field: Arena) -> None:
     for _ in range(500):
         field.throw(struct.pack(">i", 100_000_000) + bytes(100))
     field.until(lambda: field.sockets_of_attackers == 500)
-    # Of the 100 MB that each promises 128 KiB are set aside.
+    # Each frame announces 100 MB; the broker sets 128 KiB aside for it.
     field.recovers(lines=0, mib=AT_REST_MIB + 500 / 8)
 
 
@@ -38,7 +38,7 @@ def test_stalled_partial_frames_that_fill_the_memory_give_way_to_large_requests(
         create_topic(client, "large")
         field.begin()
         peers = [field.throw(struct.pack(">i", 900_000) + bytes(60_000)) for _ in range(40)]
-        for _ in range(2):  # the first time is read, and then the memory is full
+        for _ in range(2):  # the bytes of the first round are read; then the memory is full
             field.good.is_served()
             for peer in peers:
                 peer.sendall(now_and_then)
@@ -73,7 +73,7 @@ def test_random_bytes_are_logged_once_per_kind_of_offence(field: Arena) -> None:
     for _ in range(1000):
         peer = field.throw(field.dice.randbytes(field.dice.randrange(1, 3000)))
         field.drop(peer)
-    # A size that is none, a header that is none, a body that is none, an API that is not served.
+    # An invalid size, an invalid header, an invalid body, an API that is not served.
     field.recovers(lines=4, mib=AT_REST_MIB)
 
 
@@ -83,7 +83,7 @@ def test_random_bodies_behind_valid_headers_of_every_api_do_no_harm(field: Arena
             head = header_of(spec.request_type(), version)
             for size in (0, 3, 40, 900):
                 field.drop(field.throw(framed(head + field.dice.randbytes(size))))
-    # Some of the bodies are requests, by chance: for topics to be made, say.
+    # By chance some bodies are valid requests, which may create topics.
     field.recovers(lines=6, mib=AT_REST_MIB, files=1000)
 
 

@@ -1,4 +1,4 @@
-"""Groups joined by thousands who vanish, groups by the thousand, and members that say a great deal of themselves."""
+"""Attacks on groups: thousands of members that vanish, thousands of groups, members with large metadata."""
 
 import pytest
 from pybroker.protocol.errors import ErrorCode
@@ -49,7 +49,7 @@ def test_members_that_get_an_id_and_vanish_are_forgotten(field: Arena, count: in
         field.begin()
         for _ in range(count):
             assert join(client, join_request("haunted")).error_code == ErrorCode.MEMBER_ID_REQUIRED
-        # A rebalance waits for ids handed out until their sessions are over; then somebody who is there gets in.
+        # A rebalance waits for members with a new id until their sessions end; then a member that is present joins.
         member_id = join(client, join_request("haunted", timeout_ms=60_000)).member_id
         answer = join(client, join_request("haunted", member_id=member_id, timeout_ms=60_000))
         assert (answer.error_code, len(answer.members)) == (ErrorCode.NONE, 1)
@@ -86,9 +86,9 @@ def test_member_metadata_is_bounded_over_all_groups(open_arena: OpenArena) -> No
             codes.append(answer.error_code)
         assert codes[:5] == [ErrorCode.NONE] * 5
         assert set(codes[8:]) == {ErrorCode.GROUP_MAX_SIZE_REACHED}
-        # Those who are in a group stay in it, and when they are gone there is room again.
+        # Members stay in their groups. When they are gone there is room again.
         field.until(lambda: not join(client, join_request("later", instance="modest")).error_code)
-    field.recovers(lines=3, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)  # one in 30 s
+    field.recovers(lines=3, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)  # one line in 30 s
 
 
 def test_assignments_by_group_leaders_are_bounded_over_all_groups(open_arena: OpenArena) -> None:
@@ -114,7 +114,7 @@ def test_assignments_by_group_leaders_are_bounded_over_all_groups(open_arena: Op
         codes = [assigned(f"group-{number}", 1_000_000) for number in range(40)]
         assert codes[:5] == [ErrorCode.NONE] * 5
         assert ErrorCode.COORDINATOR_NOT_AVAILABLE in codes
-        # When the sessions of those that got some are over there is room again.
+        # When the sessions of members with an assignment have ended, there is room again.
         field.until(lambda: assigned("later", 1_000_000) is ErrorCode.NONE)
     field.recovers(lines=6, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)
 
@@ -158,7 +158,7 @@ def test_unused_groups_make_room_for_other_groups(open_arena: OpenArena) -> None
         groups = client.ask(ListGroupsRequest(), 4).groups
         assert len(groups) <= 400
         field.until(lambda: not join(client, join_request("honest", instance="here")).error_code)
-    field.recovers(lines=3, mib=AT_REST_MIB + 8, files=OFFSETS_FILES)  # one in 30 s
+    field.recovers(lines=3, mib=AT_REST_MIB + 8, files=OFFSETS_FILES)  # one line in 30 s
 
 
 def test_join_over_group_max_size_is_refused(open_arena: OpenArena) -> None:

@@ -1,4 +1,4 @@
-"""What the broker remembers of new names: producer ids, fetch sessions, topics; and requests of many parts."""
+"""Attacks with ever new producer ids, fetch sessions, topics and offsets, and with requests of many elements."""
 
 import select
 import struct
@@ -51,7 +51,7 @@ def test_new_producer_ids_replace_the_oldest_ones_of_a_partition(open_arena: Ope
         known = {producer.producer_id for producer in partition.active_producers}
         assert len(known) <= 100
         assert set(range(950, 1000)) <= known
-        # Who is still known cannot skip a sequence; who was forgotten begins anew.
+        # A producer that is still known cannot skip a sequence; a forgotten one begins anew.
         assert answer_to(client, "idempotent", batch_of(999, 5)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         assert answer_to(client, "idempotent", batch_of(1, 5)) is ErrorCode.NONE
     field.recovers(lines=0, mib=AT_REST_MIB, files=8)
@@ -68,7 +68,7 @@ def test_partitions_of_all_fetch_sessions_together_are_bounded(open_arena: OpenA
     with WireClient(field.servers) as client:
         sessions = [client.ask(full_fetch(1000), 12).session_id for _ in range(50)]
         assert 0 not in sessions[:5]
-        assert set(sessions[5:]) == {0}  # served all the same
+        assert set(sessions[5:]) == {0}  # served without a session
         grown = client.ask(full_fetch(2000, sessions[0], 1), 12)
         assert grown.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     field.recovers(lines=0, mib=AT_REST_MIB + 16)
@@ -109,7 +109,7 @@ def test_request_with_too_many_elements_closes_its_connection(open_arena: OpenAr
 
 
 def poll_for_weeks(partition_count: int) -> bytes:
-    """A fetch from a topic in which nothing happens."""
+    """Return the frame of a fetch that waits for weeks, from a topic that gets no records."""
     partitions = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1) for _ in range(partition_count)]
     request = FetchRequest(
         max_wait_ms=2**31 - 1,
@@ -128,7 +128,7 @@ def test_memory_of_waiting_fetches_is_bounded(open_arena: OpenArena) -> None:
     field.begin()
     poll = poll_for_weeks(1000)
     peers = [field.throw(poll) for _ in range(200)]
-    # There is room for forty.
+    # Forty of them fit.
     field.until(lambda: len(select.select(peers, [], [], 0)[0]) >= 150)
     field.recovers(lines=0, mib=AT_REST_MIB + 16 + 16)
 
@@ -138,8 +138,8 @@ def test_waiting_fetches_of_disconnected_clients_are_dropped(open_arena: OpenAre
     with WireClient(field.servers) as client:
         create_topic(client, "still")
     field.begin()
-    polls = poll_for_weeks(100) * 7  # with one more they would not be read, and their end be heard a second later
-    for _ in range(1000):  # of 16 KB each: 112 MB if they stayed
+    polls = poll_for_weeks(100) * 7  # with one more the connection is not read, and its end is noticed a second later
+    for _ in range(1000):  # 16 KB for each fetch: 112 MB if all of them stayed
         field.drop(field.throw(polls))
     field.recovers(lines=0, mib=AT_REST_MIB + 32)
 
@@ -150,7 +150,7 @@ def creation(name: str, partition_count: int) -> CreateTopicsRequest:
 
 
 def refused_in(field: Arena) -> int:
-    """Lines about topics that were asked for in vain."""
+    """Return the number of log lines about topics that could not be created on demand."""
     return sum("could not be created on demand" in line for line in field.lines())
 
 
@@ -158,7 +158,7 @@ def test_topics_and_partitions_over_pybroker_partitions_max_are_refused(open_are
     field = open_arena({"pybroker.partitions.max": "60", "num.partitions": "10"})
     with WireClient(field.servers) as client:
         codes = [client.ask(creation(f"topic-{number}", 10), 7).topics[0].error_code for number in range(8)]
-        assert codes == [ErrorCode.NONE] * 5 + [ErrorCode.POLICY_VIOLATION] * 3  # one partition is the good client's
+        assert codes == [ErrorCode.NONE] * 5 + [ErrorCode.POLICY_VIOLATION] * 3  # the good client has one partition
         names = [MetadataRequestTopic(name=f"asked-for-{number}") for number in range(100)]
         asked_for = client.ask(MetadataRequest(topics=names), 9).topics
         assert {topic.error_code for topic in asked_for} == {ErrorCode.POLICY_VIOLATION}
@@ -167,12 +167,12 @@ def test_topics_and_partitions_over_pybroker_partitions_max_are_refused(open_are
         growth = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="good", count=11)], timeout_ms=1000)
         assert client.ask(growth, 3).results[0].error_code == ErrorCode.POLICY_VIOLATION
         assert client.ask(creation("modest", 9), 7).topics[0].error_code == ErrorCode.NONE
-        make_coordinator(client)  # its topic is internal
+        make_coordinator(client)  # internal topics are exempt
     field.recovers(lines=0, mib=AT_REST_MIB + 8, files=500)
 
 
 def test_new_offsets_over_pybroker_offsets_max_bytes_are_refused(open_arena: OpenArena) -> None:
-    field = open_arena({"pybroker.offsets.max.bytes": str(40_000)})  # of 400 bytes and a text of 100 each
+    field = open_arena({"pybroker.offsets.max.bytes": str(40_000)})  # an offset takes 400 bytes and its text 100
     with WireClient(field.servers) as client:
         make_coordinator(client)
         codes = []

@@ -1,4 +1,4 @@
-"""Clients that play controller or replica, and names and ids made to spoil the log."""
+"""Attacks by clients that pretend to be a controller or replica, or whose client id forges log lines."""
 
 import pytest
 from pybroker.protocol.apis import API_SPECS, ApiKey

@@ -1,4 +1,4 @@
-"""Limits that are reached through their settings, set low, on a running broker."""
+"""Tests of limits on a running broker whose settings make them low."""
 
 import contextlib
 import socket
@@ -33,21 +33,21 @@ IN_FLIGHT = "pybroker.max.in.flight.requests.per.connection"
 
 
 def end_of(client: WireClient, topic: str) -> int:
-    """The offset behind its last record."""
+    """Return the latest offset of partition 0: one more than the offset of its last record."""
     latest = ListOffsetsPartition(partition_index=0, timestamp=-1)
     request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=topic, partitions=[latest])])
     offset: int = client.ask(request, 7).topics[0].partitions[0].offset
     return offset
 
 
-def patient_fetch(topic: str) -> Message:
+def waiting_fetch(topic: str) -> Message:
     wanted = FetchTopic(topic=topic, partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
     return FetchRequest(max_wait_ms=2**31 - 1, min_bytes=1, max_bytes=1000, session_epoch=-1, topics=[wanted])
 
 
 def test_connection_is_not_read_at_its_limit_of_requests_in_flight(open_arena: OpenArena) -> None:
     field = open_arena({IN_FLIGHT: "2"})
-    fetch, produce = frame_of(patient_fetch("empty"), 12), frame_of(produce_request("written", bytes(good_batch(1))), 9)
+    fetch, produce = frame_of(waiting_fetch("empty"), 12), frame_of(produce_request("written", bytes(good_batch(1))), 9)
     with WireClient(field.servers) as others:
         for topic in ("empty", "written"):
             create_topic(others, topic)
@@ -55,8 +55,8 @@ def test_connection_is_not_read_at_its_limit_of_requests_in_flight(open_arena: O
         field.throw(fetch + produce)
         field.until(lambda: end_of(others, "written") > 0)
         field.good.is_served(50)
-        assert end_of(others, "written") == 1, "the third request of a connection has begun"
-        assert answer_to(others, "empty", bytes(good_batch(1))) is ErrorCode.NONE  # what the fetches wait for
+        assert end_of(others, "written") == 1, "the third request of a connection was started"
+        assert answer_to(others, "empty", bytes(good_batch(1))) is ErrorCode.NONE  # the fetches wait for these records
         for _ in range(3):
             (size,) = struct.unpack(">i", busy.recv(4, socket.MSG_WAITALL))
             assert len(busy.recv(size, socket.MSG_WAITALL)) == size
@@ -102,8 +102,8 @@ def test_refusal_names_at_most_as_many_records_as_batch_max_record_errors(open_a
     field.recovers(lines=0, mib=AT_REST_MIB, files=8)
 
 
-def reads_apart(field: Arena) -> bool:
-    """The process that reads large batches is there, as it is for ten seconds after one."""
+def big_batch_process_runs(field: Arena) -> bool:
+    """Return whether the process that reads large batches runs; it stays for ten seconds after a batch."""
     for child in psutil.Process(field.broker.pid).children():
         with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
             if "big_batch_process" in " ".join(child.cmdline()):
@@ -124,8 +124,8 @@ def test_batch_over_an_inline_limit_is_read_by_another_process(open_arena: OpenA
             return answer_to(client, "compacted", build_batch(records, codec=Codec.GZIP)) is ErrorCode.NONE
 
         assert stored(50)
-        assert not reads_apart(field)
-        field.until(lambda: stored(150) and reads_apart(field))
+        assert not big_batch_process_runs(field)
+        field.until(lambda: stored(150) and big_batch_process_runs(field))
         assert (end_of(client, "compacted") - 50) % 150 == 0
     field.recovers(lines=0, mib=AT_REST_MIB, files=16)
 
@@ -161,7 +161,7 @@ def test_fetch_response_has_no_more_bytes_of_records_than_the_brokers_fetch_max_
 
 
 def settings_of(size: int) -> dict[str, str]:
-    """Some of a topic's that have about so many characters."""
+    """Return settings of a topic with about ``size`` characters."""
     return {"leader.replication.throttled.replicas": ",".join(["0:1"] * (size // 4))}
 
 
@@ -188,7 +188,7 @@ def test_topic_settings_over_pybroker_topic_settings_max_bytes_are_refused(open_
         assert altered(client, "plain", settings_of(10_000)) is ErrorCode.POLICY_VIOLATION
         assert altered(client, "plain", settings_of(1000)) is ErrorCode.NONE
         assert altered(client, names[0], settings_of(5000)) is ErrorCode.NONE  # less than it had
-        # Those of topics that are deleted are forgotten.
+        # The settings of deleted topics no longer count.
         gone = DeleteTopicsRequest(topic_names=names[:4], timeout_ms=60_000)
         assert {topic.error_code for topic in client.ask(gone, 5).responses} == {ErrorCode.NONE}
         field.until(lambda: created("another", 30_000) is ErrorCode.NONE)

@@ -1,4 +1,4 @@
-"""Settings of brokers by the thousand, under names that nobody knows; also what a restart makes of them."""
+"""Attacks with large and with thousands of unknown broker settings, also across a restart."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,14 +39,14 @@ def replaced(client: WireClient, name: str, settings: Mapping[str, str]) -> Erro
 
 
 def shown(client: WireClient, name: str) -> set[str]:
-    """The names that DescribeConfigs tells of a broker, or of all brokers ("")."""
+    """Return the setting names that DescribeConfigs reports for a broker, or for all brokers (name "")."""
     resource = DescribeConfigsResource(resource_type=ResourceType.BROKER, resource_name=name, configuration_keys=None)
     (result,) = client.ask(DescribeConfigsRequest(resources=[resource], include_synonyms=True), 4).results
     assert result.error_code == ErrorCode.NONE, result.error_message
     return {config.name for config in result.configs}
 
 
-def strangers(count: int, prefix: str = "stranger") -> dict[str, str]:
+def unknown_settings(count: int, prefix: str = "stranger") -> dict[str, str]:
     return {f"{prefix}.{number}": "5" for number in range(count)}
 
 
@@ -56,20 +56,21 @@ def test_broker_settings_over_pybroker_broker_settings_max_bytes_are_refused(ope
     with WireClient(field.servers) as client:
         large = [altered(client, name, {f"large.{number}": "v" * 10_000}) for number in range(6)]
         assert large == [ErrorCode.NONE] * 4 + [ErrorCode.POLICY_VIOLATION] * 2
-        assert altered(client, name, strangers(100)) is ErrorCode.POLICY_VIOLATION  # a hundred bytes for each
+        # each setting counts 100 bytes more
+        assert altered(client, name, unknown_settings(100)) is ErrorCode.POLICY_VIOLATION
         assert altered(client, name, {"large.0": "v"}) is ErrorCode.NONE
-        assert altered(client, name, strangers(200)) is ErrorCode.POLICY_VIOLATION
-        assert altered(client, name, strangers(100)) is ErrorCode.NONE
-        assert replaced(client, name, strangers(1000)) is ErrorCode.POLICY_VIOLATION
-        assert replaced(client, name, strangers(300)) is ErrorCode.NONE
+        assert altered(client, name, unknown_settings(200)) is ErrorCode.POLICY_VIOLATION
+        assert altered(client, name, unknown_settings(100)) is ErrorCode.NONE
+        assert replaced(client, name, unknown_settings(1000)) is ErrorCode.POLICY_VIOLATION
+        assert replaced(client, name, unknown_settings(300)) is ErrorCode.NONE
     field.recovers(lines=10, mib=AT_REST_MIB + 8)
 
 
 def test_thousands_of_unknown_settings_are_logged_in_one_line(field: Arena) -> None:
     with WireClient(field.servers) as client:
-        assert altered(client, BROKER, strangers(2000)) is ErrorCode.NONE
-        assert altered(client, BROKER, strangers(20_000, "more")) is ErrorCode.POLICY_VIOLATION
-        assert set(strangers(2000)) < shown(client, BROKER)
+        assert altered(client, BROKER, unknown_settings(2000)) is ErrorCode.NONE
+        assert altered(client, BROKER, unknown_settings(20_000, "more")) is ErrorCode.POLICY_VIOLATION
+        assert set(unknown_settings(2000)) < shown(client, BROKER)
         assert replaced(client, BROKER, {}) is ErrorCode.NONE
     assert len(field.lines()) < 100, "\n".join(field.lines())
     field.recovers(lines=1, mib=AT_REST_MIB + 16)
@@ -79,11 +80,11 @@ def test_thousands_of_unknown_settings_are_logged_in_one_line_at_the_next_start(
     with BrokerProcess(tmp_path) as broker:
         with WireClient(broker.bootstrap_servers) as client:
             for name in (BROKER, ""):
-                assert altered(client, name, strangers(2000)) is ErrorCode.NONE
+                assert altered(client, name, unknown_settings(2000)) is ErrorCode.NONE
         assert broker.stop() == 0
         before = len(broker.lines)
         broker.start()
         told = [line for line in broker.lines[before:] if "stranger" in line]
         assert len(told) == 1, told
         with WireClient(broker.bootstrap_servers) as client:
-            assert set(strangers(2000)) < shown(client, BROKER)
+            assert set(unknown_settings(2000)) < shown(client, BROKER)

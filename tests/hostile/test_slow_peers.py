@@ -1,4 +1,4 @@
-"""Clients that write byte by byte, read byte by byte, or never read at all."""
+"""Attacks by clients that write single bytes, read slowly, or never read."""
 
 import socket
 import struct
@@ -68,16 +68,16 @@ def test_clients_that_stop_reading_a_response_hold_no_records_in_memory(field: A
 def test_responses_that_are_never_read_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
     limits = ("queued.max.request.bytes", "socket.request.max.bytes", "pybroker.unsent.max.bytes")
     field = open_arena(dict.fromkeys(limits, str(16 * 1024 * 1024)))
-    # 300 answers of half a megabyte would be 150 MB: each name of a topic that is not there comes back.
+    # 300 answers of half a megabyte would be 150 MB: the response repeats each unknown topic name.
     names = [MetadataRequestTopic(name=f"{number:05}" + "x" * 240) for number in range(2000)]
     request = frame_of(MetadataRequest(topics=names, allow_auto_topic_creation=False), 12)
     for _ in range(300):
         field.connect(receive_buffer_bytes=4096).sendall(request)
         field.good.is_served(1)
-    # Of each a fifth of a megabyte is in the system's buffers, and a third counts.
+    # A fifth of a megabyte of each response is in the system's buffers, and a third of a megabyte counts.
     field.until(lambda: field.sockets_of_attackers <= 64)
     assert "pybroker.unsent.max.bytes" in field.complaints()[0]
-    # The requests, of half a megabyte each, wait for their turns: queued.max.request.bytes bounds that.
+    # The requests of half a megabyte each are queued; queued.max.request.bytes bounds them.
     field.recovers(lines=1, mib=AT_REST_MIB + 16 + 16 + 32)
 
 
@@ -90,7 +90,7 @@ def long_poll() -> bytes:
 
 
 TINY_FRAMES = bytes([0, 0, 0, 1, 0]) * 12_000
-"""A megabyte, if all were objects at once; and no more than one read brings."""
+"""These frames fit into one read, but would take a megabyte if all were objects at once."""
 
 
 @pytest.mark.parametrize("before", ["long polls", "an answer that is not read"])
@@ -116,7 +116,7 @@ def half_frame() -> bytes:
 def test_partial_requests_behind_long_polls_are_bounded_over_all_connections(open_arena: OpenArena) -> None:
     limits = ("queued.max.request.bytes", "socket.request.max.bytes", "pybroker.unsent.max.bytes")
     field = open_arena(dict.fromkeys(limits, str(16 * 1024 * 1024)))
-    for _ in range(200):  # each takes 128 KiB for what it promises
+    for _ in range(200):  # each takes 128 KiB for the size that it announces
         field.connect().sendall(long_poll() * 8 + half_frame())
     field.good.is_served(5)
     field.until(lambda: len(field.complaints()) == 1)

@@ -1,4 +1,4 @@
-"""What stays of requests that wait, and of answers that wait for their turn behind them."""
+"""Attacks on the memory of waiting requests and of the responses behind them."""
 
 import socket
 import struct
@@ -32,8 +32,8 @@ from .test_groups import OFFSETS_FILES, join_request
 MIB = 1 << 20
 
 
-def patient_fetch(forgotten: list[ForgottenTopic] | None = None) -> FetchRequest:
-    """From a topic in which nothing happens."""
+def waiting_fetch(forgotten: list[ForgottenTopic] | None = None) -> FetchRequest:
+    """Return a fetch that waits for weeks, from a topic that gets no records."""
     wanted = FetchTopic(topic="still", partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
     return FetchRequest(
         max_wait_ms=2**31 - 1,
@@ -46,7 +46,7 @@ def patient_fetch(forgotten: list[ForgottenTopic] | None = None) -> FetchRequest
 
 
 def with_junk(request: Message, version: int, junk_bytes: int) -> bytes:
-    """Bytes behind the request, in its frame: nobody looks at them."""
+    """Return the frame of a request, with bytes at its end that the broker ignores."""
     return framed(frame_of(request, version)[4:] + bytes(junk_bytes))
 
 
@@ -57,7 +57,7 @@ def read_answer(peer: socket.socket) -> None:
 
 @pytest.mark.parametrize("size_mib", [1, 8])
 def test_waiting_request_does_not_keep_unread_bytes_of_its_frame(open_arena: OpenArena, size_mib: int) -> None:
-    # On a busy machine many of them may be arriving, or wait for their turns, at the same time.
+    # On a busy machine many of them may arrive, or be queued, at the same time.
     limits = ("queued.max.request.bytes", "socket.request.max.bytes")
     field = open_arena(dict.fromkeys(limits, str(16 * MIB)))
     with WireClient(field.servers) as client:
@@ -65,7 +65,7 @@ def test_waiting_request_does_not_keep_unread_bytes_of_its_frame(open_arena: Ope
         make_coordinator(client)
     field.begin()
     for number in range(160 // size_mib):
-        fetch = with_junk(patient_fetch(), 12, size_mib * MIB // 2)
+        fetch = with_junk(waiting_fetch(), 12, size_mib * MIB // 2)
         join = with_junk(join_request(f"g{number}", instance="i", timeout_ms=60_000), 7, size_mib * MIB // 2)
         field.throw(fetch)
         field.throw(join)
@@ -80,8 +80,8 @@ def test_decoded_contents_of_waiting_fetches_count_as_their_memory(open_arena: O
     field.begin()
     wide = "\N{PILE OF POO}" + "x" * 32_000  # Python keeps all of it at four bytes a character
     said = [ForgottenTopic(topic=wide, partitions=[number]) for number in range(30)]
-    request = frame_of(patient_fetch(said), 12)
-    for _ in range(50):  # of a MB in the frame, and four when it is decoded
+    request = frame_of(waiting_fetch(said), 12)
+    for _ in range(50):  # 1 MB in the frame, 4 MB when it is decoded
         field.throw(request)
         field.good.is_served(1)
     field.recovers(lines=0, mib=AT_REST_MIB + 16 + 16, files=8)
@@ -95,8 +95,8 @@ def test_responses_behind_a_waiting_fetch_are_bounded_over_all_connections(open_
     field.begin()
     names = [MetadataRequestTopic(name=f"{number:05}" + "x" * 240) for number in range(2000)]
     half_a_megabyte = frame_of(MetadataRequest(topics=names, allow_auto_topic_creation=False), 12)
-    for _ in range(60):  # 180 MB, if all of it stayed
-        field.throw(frame_of(patient_fetch(), 12) + half_a_megabyte * 6)
+    for _ in range(60):  # 180 MB if all of it stayed
+        field.throw(frame_of(waiting_fetch(), 12) + half_a_megabyte * 6)
         field.good.is_served(1)
     field.until(lambda: len(field.complaints()) == 1)
     assert "pybroker.unsent.max.bytes" in field.complaints()[0]
@@ -117,7 +117,8 @@ def test_memory_of_decoded_small_requests_in_progress_is_bounded_over_all_connec
     field = open_arena({"pybroker.decoded.requests.max.bytes": str(4 * MIB)})
     field.begin()
     topics = [CreatableTopic(name=f"{number}", num_partitions=1, replication_factor=1) for number in range(500)]
-    request = CreateTopicsRequest(topics=topics, timeout_ms=1000, validate_only=True)  # a turn of the loop for each
+    # one iteration of the loop for each topic
+    request = CreateTopicsRequest(topics=topics, timeout_ms=1000, validate_only=True)
     peers = [field.throw(frame_of(request, 4) * 8) for _ in range(12)]
     for peer in peers:
         for _ in range(8):
@@ -142,7 +143,7 @@ def test_large_requests_of_all_apis_are_in_progress_one_at_a_time(field: Arena) 
 
 
 def large_requests(count: int) -> list[bytes]:
-    """Of six APIs, each of things that are not there."""
+    """Return one large request of each of six APIs, about topics that do not exist."""
     records = [DeleteRecordsPartition(partition_index=number, offset=0) for number in range(count)]
     offsets = [OffsetDeleteRequestPartition(partition_index=number) for number in range(count)]
     replicas = [AlterReplicaLogDirTopic(name="nowhere", partitions=list(range(count)))]

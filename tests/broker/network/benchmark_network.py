@@ -1,10 +1,10 @@
-"""Figures of the network layer on this machine, over loopback, client in a process of its own.
+"""Benchmark of the network layer over loopback, with the client in its own process.
 
 python tests/broker/network/benchmark_network.py
 
-- requests: one connection that keeps a window of trivial requests (35 bytes of body) in flight, answered at once
-- regions: answers of one file region from the page cache, several sizes, one at a time
-- frames: requests of several sizes with an empty answer, two in flight, as a producer sends them
+- requests: one connection with a window of trivial requests (35-byte bodies) in flight, answered at once
+- regions: responses of one file region from the page cache, several sizes, one at a time
+- frames: requests of several sizes with empty responses, two in flight, as a producer sends them
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Tests of the network layer run on both loops: the broker's (uvloop) and the one of the standard library."""
+"""Fixtures: tests of the network layer run on both event loops, uvloop (the broker's) and asyncio's own."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Requests and answers of one connection, over real sockets."""
+"""Tests of the requests and responses of one connection, over real sockets."""
 
 import asyncio
 import gc
@@ -120,7 +120,7 @@ async def test_pipelined_requests_are_answered_in_one_write() -> None:
 
 
 class Recording:
-    """A transport that remembers how much was written at once."""
+    """A transport that remembers the size of each write."""
 
     def __init__(self, write: object, writes: list[int]) -> None:
         self._write = write
@@ -171,7 +171,7 @@ async def test_future_that_resolves_to_no_response_is_skipped_in_the_order_of_re
 
 
 async def test_connection_must_queue_its_next_request_after_a_coroutine_that_held_the_loop() -> None:
-    """In whichever of its steps it does."""
+    """It does not matter in which of its steps the coroutine holds the loop."""
     now_s = 0.0
 
     def work() -> None:
@@ -190,7 +190,7 @@ async def test_connection_must_queue_its_next_request_after_a_coroutine_that_hel
             other.send(frame(ECHO, 100 + number))
             await other.answers(1)
         assert 2 not in server.handler.started
-        now_s += 0.021  # twice the time that it took
+        now_s += 0.021  # twice the time that the coroutine took
         assert await peer.answers(1) == [2]
         peer.send(frame(ECHO, 3))
         assert await peer.answers(1) == [3]
@@ -270,7 +270,7 @@ async def test_steps_of_many_coroutines_are_spread_over_iterations_of_the_loop()
         for peer in peers:
             assert await peer.answers(1) == [1]
     assert sum(steps_of_turns) == 20 * 10
-    assert max(steps_of_turns) <= 2  # one, and one that has it at once in a turn that has just begun
+    assert max(steps_of_turns) <= 2  # one queued step, and one that starts at once in a new iteration
 
 
 async def test_coroutine_begins_before_the_next_request_starts() -> None:
@@ -289,7 +289,7 @@ async def test_reading_stops_at_max_parked_requests_and_resumes_when_responses_l
         await server.settle()
         assert server.handler.started == [0, 1, 2]
         assert held(server) == ReadPause.RESPONSES
-        server.handler.answer(1)  # not the first: no place is free before its answer has left
+        server.handler.answer(1)  # not the first: its response frees no place before it has left
         await server.settle()
         assert len(server.handler.requests) == 3
         server.handler.answer(0)
@@ -312,7 +312,7 @@ async def test_connection_at_its_limit_of_parked_requests_is_not_read() -> None:
         await server.settle()
         (connection,) = server.listeners.connections()
         assert server.listeners.request_bytes == 0
-        assert peer.writer.transport.get_write_buffer_size() > 10_000_000  # it is all still at the client's
+        assert peer.writer.transport.get_write_buffer_size() > 10_000_000  # everything is still in the client
         server.handler.answer(1)
         assert await peer.answers(21) == [1] + [2] * 20
         assert connection.read_pause == ReadPause(0)
@@ -466,7 +466,7 @@ async def test_responses_to_a_disconnected_client_are_dropped_and_their_memory_i
         await server.handler.has_started(2)
         await peer.close()
         await until(lambda: server.listeners.connection_count == 0)
-        assert server.listeners.request_bytes > 1000  # its handler still works with it
+        assert server.listeners.request_bytes > 1000  # the produce handler still uses its frame
         server.handler.answer(1)
         server.handler.answer(2)
         await server.settle()
@@ -483,7 +483,7 @@ async def test_requests_sent_before_a_hang_up_are_still_handled() -> None:
 
 
 async def test_queued_produce_requests_sent_before_a_hang_up_are_still_handled() -> None:
-    """It has asked for no answers (acks=0)."""
+    """The client expects no responses (acks=0)."""
     async with serving(NetworkSettings(max_parked_requests=2)) as server:
         peer = await server.connect()
         peer.send(*(frame(PRODUCE, number) for number in range(1, 6)))
@@ -510,7 +510,7 @@ async def test_throttled_connection_gets_its_responses_but_is_not_read() -> None
         await server.settle()
         assert server.handler.started == [1]
         assert connection.read_pause == ReadPause.THROTTLED
-        server.handler.requests[0].connection.throttle(0)  # a shorter one does not end it
+        server.handler.requests[0].connection.throttle(0)  # a shorter throttle time does not end a longer one
         await server.settle()
         assert connection.read_pause == ReadPause.THROTTLED
 
@@ -527,7 +527,7 @@ async def test_throttled_connection_is_read_again_when_its_throttle_time_is_over
 
 @pytest.mark.parametrize("api_key", [ECHO, COROUTINE, WORK, REGIONS])
 async def test_closed_connection_is_freed_without_a_garbage_collection(api_key: int, tmp_path: Path) -> None:
-    """Attackers open thousands of them a second: each collection of garbage would have to look for those."""
+    """Attackers open thousands of connections a second, and each garbage collection would have to look for them."""
     async with serving() as server:
         write_file(tmp_path / "file", 100_000)
         with (tmp_path / "file").open("rb") as file:
@@ -550,7 +550,7 @@ async def test_closed_connection_is_freed_without_a_garbage_collection(api_key: 
 async def test_closed_connection_is_freed_when_its_last_request_fails(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.CRITICAL + 1)  # a record's traceback leads to it
+    caplog.set_level(logging.CRITICAL + 1)  # the traceback of a log record would refer to the connection
     async with serving() as server:
         peer = await server.connect()
         peer.send(frame(LATER, 1))
@@ -566,6 +566,6 @@ async def test_closed_connection_is_freed_when_its_last_request_fails(
 
 
 async def settled() -> None:
-    """What is ready now, and what comes of it, has run."""
+    """Let the callbacks that are ready run, and the callbacks that they schedule."""
     for _ in range(5):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Who may connect: decisions without sockets."""
+"""Tests of the decisions which connections are admitted, without sockets."""
 
 from pybroker.broker.network.connection_limits import Admission, ConnectionLimits, LimitSettings
 
@@ -90,7 +90,7 @@ def test_connections_are_admitted_at_the_creation_rate() -> None:
 
 def test_burst_after_a_quiet_time_is_limited_to_one_second_of_the_creation_rate() -> None:
     made = limits("A", "B", max_creations_per_s=8, max_creations_per_s_by_listener={"B": 4})
-    for now_s in (1e6, 1e6 + 3600):  # the clock did not begin with the broker
+    for now_s in (1e6, 1e6 + 3600):  # the clock runs longer than the broker
         fill(made, "A", HOST, 9, now_s)
         assert made.decide("A", HOST, now_s) is Admission.WAIT
     for now_s in (1e6 + 7200, 1e6 + 10_800):

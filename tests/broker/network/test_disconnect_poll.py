@@ -1,4 +1,4 @@
-"""Peers that hung up while nobody reads from them are found, by one timer."""
+"""Tests that one timer finds peers that hung up while their connections are not read."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -66,15 +66,15 @@ def test_forgotten_connection_is_not_checked_until_it_is_watched_again() -> None
     world.hangs_up(connection)
     world.check()
     assert not connection.times_told
-    assert world.timers.pending == 0  # nothing left to look after
+    assert world.timers.pending == 0  # no connection is left to watch
     world.disconnects.watch(connection)
     world.check()
     assert connection.times_told
 
 
 def test_poll_has_one_timer_although_hung_up_connections_are_watched_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is aborted is not read either, and so is watched again until it is gone. Each of them once left a timer
-    for ever: after some hundreds of such peers the loop did nothing else but ask for them."""
+    """An aborted connection is not read, so it is watched again until it is closed. If each left a timer for ever,
+    some hundreds of such peers would occupy the loop."""
     world = World()
     monkeypatch.setattr(Connection, "peer_has_closed", lambda connection: world.disconnects.watch(connection))
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Buffers of frames are used again, and never while somebody looks at them."""
+"""Tests that frame buffers are reused, but never while a view of them exists."""
 
 import struct
 
@@ -15,7 +15,7 @@ def new_reader(spent: FramePool) -> FrameReader:
 
 
 def receive(reader: FrameReader, body: bytes) -> bytearray:
-    """One frame that comes in pieces of 64 KiB."""
+    """Receive one frame in pieces of 64 KiB."""
     data = struct.pack(">i", len(body)) + body
     position = 0
     while True:
@@ -39,7 +39,7 @@ def test_buffer_of_a_frame_without_references_is_reused_for_the_next_frame() -> 
 def test_frames_of_one_read_are_copied_into_pooled_buffers() -> None:
     spent = FramePool()
     reader = new_reader(spent)
-    receive(reader, b"a" * 50 * KIB)  # behind it much is read at once
+    receive(reader, b"a" * 50 * KIB)  # after a frame of this size one read can bring much
     data = b"".join(struct.pack(">i", 40 * KIB) + letter * 40 * KIB for letter in (b"b", b"c"))
     for _ in range(3):
         memoryview(reader.get_buffer())[: len(data)] = data

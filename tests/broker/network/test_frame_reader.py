@@ -1,4 +1,4 @@
-"""Frames out of bytes, however these are cut."""
+"""Tests that FrameReader finds the frames in received bytes, however the bytes are split into reads."""
 
 import struct
 
@@ -28,7 +28,7 @@ def framed(body: bytes) -> bytes:
 
 
 def feed(reader: FrameReader, data: bytes, step: int) -> list[bytes]:
-    """Receive ``data``, at most ``step`` bytes at a time, as a loop would; the complete frames."""
+    """Receive ``data`` as an event loop would, at most ``step`` bytes a read; return the complete frames."""
     frames = []
     position = 0
     while position < len(data):
@@ -146,7 +146,7 @@ def test_big_frame_is_received_into_its_own_buffer() -> None:
     ("size", "next_read"), [(5, FIRST_READ), (50_000, LONG_READ), (250_000, LONG_READ), (300_000, 4096)]
 )
 def test_size_of_the_next_read_depends_on_the_previous_frame(size: int, next_read: int) -> None:
-    """Of frames that are not small many at once; of a big one only a little, for what is copied of it."""
+    """After medium frames a read is long, to bring many at once; after big ones it is short, because it is copied."""
     reader = new_reader()
     assert len(reader.get_buffer()) == FIRST_READ
     for before in (50_000, 300_000, 5):

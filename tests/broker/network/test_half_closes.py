@@ -1,4 +1,4 @@
-"""A peer that ends its half of the stream may still read, or be gone: nobody can tell."""
+"""Tests of clients that end their half of the stream: such a client may still read, or it may be gone."""
 
 import resource
 import socket
@@ -11,7 +11,7 @@ from support.in_process.network_peer import ECHO, JOIN, LATER, Peer, Server, fra
 
 
 async def ends_its_half_after(server: Server, *frames: bytes) -> Peer:
-    """A peer that has sent these, of which one is not answered yet."""
+    """Return a peer that sent ``frames`` and ended its half of the stream before all were answered."""
     peer = await server.connect()
     peer.send(*frames)
     await server.handler.has_started(len(frames))
@@ -53,7 +53,7 @@ async def test_half_closed_connection_is_closed_when_a_response_takes_too_long(m
 async def test_half_closed_connection_that_waits_for_a_group_join_is_closed_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connection_module, "_HALF_CLOSED_S", 3600.0)  # at once, not then
+    monkeypatch.setattr(connection_module, "_HALF_CLOSED_S", 3600.0)  # it closes at once, not after this time
     async with serving() as server:
         peer = await ends_its_half_after(server, frame(JOIN, 1), frame(ECHO, 2))
         await until(lambda: server.listeners.connection_count == 0)

@@ -1,4 +1,4 @@
-"""Anything at all may come in by a socket; the others must not notice."""
+"""Tests that random and damaged bytes on one connection do not disturb the others."""
 
 import random
 import struct

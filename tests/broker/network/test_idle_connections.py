@@ -1,4 +1,4 @@
-"""connections.max.idle.ms, in virtual time."""
+"""Tests of connections.max.idle.ms in virtual time."""
 
 import asyncio
 import struct
@@ -119,13 +119,13 @@ def test_busy_connections_share_one_idle_timer() -> None:
 
 
 class Served:
-    """A connection of the network layer that is closed when it was idle for ten seconds, and its peer."""
+    """A connection that is closed after ten idle seconds, and its peer."""
 
     def __init__(self) -> None:
         network = VirtualNetwork(NetworkSettings(max_idle_ms=10_000), self._handle)
         self.loop = network.loop
         self.answer: asyncio.Future[Any] = self.loop.future()
-        """To the requests of LATER."""
+        """The response to requests of the API LATER."""
         self.peer: VirtualPeer = network.connect()
 
     def _handle(self, request: Request) -> Reply:
@@ -138,7 +138,7 @@ class Served:
         self.peer.deliver(65_536)
 
     def is_closed_in_s(self) -> float:
-        """After how many more seconds in which nothing happens."""
+        """Return after how many more seconds without activity the connection is closed."""
         for seconds in range(60):
             if self.peer.is_closed:
                 return seconds

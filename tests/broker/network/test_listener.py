@@ -1,4 +1,4 @@
-"""Binding, admitting, idle connections, shutting down: over real sockets."""
+"""Tests of listeners over real sockets: binding, admission, idle connections, shutdown."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6
 
 
 class Maker:
-    """Makes listeners, and closes them behind the test: uvloop does not end before that."""
+    """Makes listeners and closes them after the test, because uvloop does not end before that."""
 
     def __init__(self) -> None:
         self._made: list[Listeners] = []
@@ -74,7 +74,7 @@ async def test_localhost_and_an_empty_host_listen_on_ipv4_and_ipv6(host: str) ->
 @needs_ipv6
 async def test_listener_on_an_ipv6_address_is_not_reached_by_ipv4() -> None:
     with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # and does not listen: neither does anybody else at that port
+        nobody.bind(("127.0.0.1", 0))  # reserves the port without listening, so that no other socket listens there
         async with serving(host="::", port=nobody.getsockname()[1]) as server:
             peer = await server.connect("::1")
             peer.send(frame(ECHO, 1))
@@ -239,7 +239,7 @@ async def test_connection_that_waits_for_admission_is_not_read() -> None:
         for _ in range(50):
             first.send(frame(ECHO, 1))
             await first.answer()
-        assert second.writer.transport.get_write_buffer_size() > 10_000_000  # it is all still at the client's
+        assert second.writer.transport.get_write_buffer_size() > 10_000_000  # everything is still in the client
         await first.close()
         assert await second.answers(20) == [2] * 20
 
@@ -283,7 +283,7 @@ async def test_lowered_connection_limit_closes_the_longest_idle_connections() ->
             peers[number].send(frame(ECHO, number))
             assert await peers[number].answers(1) == [number]
         server.listeners.change_limits(LimitSettings(max_connections=2))
-        server.listeners.change_limits(LimitSettings(max_connections=2))  # those on their way out count once
+        server.listeners.change_limits(LimitSettings(max_connections=2))  # connections that are being closed count once
         assert await peers[2].is_closed()
         assert await peers[0].is_closed()
         for number in (3, 1):
@@ -324,7 +324,7 @@ async def test_connection_whose_wait_ends_during_the_admission_check_is_admitted
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class HastyLoop:
-        """Its time moves on by 5 ms whenever it is asked for."""
+        """A loop whose time moves on by 5 ms at each call of ``time``."""
 
         def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
             self._loop, self._asked = loop, 0
@@ -371,7 +371,7 @@ async def test_broker_over_max_connections_replaces_an_admitted_client_and_not_a
     clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
     active = await Peer.connect(clients)
     await until(lambda: listeners.connection_count == 1)
-    waiting = await Peer.connect(clients)  # the longest idle one
+    waiting = await Peer.connect(clients)  # idle for longest
     await until(lambda: listeners.connection_count == 2)
     active.send(frame(ECHO, 1))
     await active.answer()
@@ -411,7 +411,7 @@ async def test_connection_whose_client_keeps_reading_is_not_idle() -> None:
         await server.handler.has_started(1)
         (connection,) = server.listeners.connections()
         await until(lambda: ReadPause.RESPONSES in connection.read_pause)
-        await until(lambda: not connection.is_busy)  # it stands still
+        await until(lambda: not connection.is_busy)  # no bytes move
         await peer.reader.readexactly(1_000_000)
         await until(lambda: connection.is_busy)
 
@@ -545,7 +545,7 @@ def test_each_network_setting_is_read_from_its_own_name() -> None:
 
 def test_network_defaults_are_kafkas_except_queued_max_request_bytes() -> None:
     settings = NetworkSettings.from_config(load_config("zookeeper.connect=localhost:2181"))
-    assert settings.max_queued_bytes == 256 * 1024 * 1024  # but this one: unbounded there
+    assert settings.max_queued_bytes == 256 * 1024 * 1024  # unbounded in Kafka
     assert settings == NetworkSettings(limits=settings.limits)
 
 

@@ -1,4 +1,4 @@
-"""How peers on this machine are sent to, and all others, over real sockets."""
+"""Tests of the socket options for peers on this machine and elsewhere, over real sockets."""
 
 import os
 import socket
@@ -23,7 +23,7 @@ from support.in_process.network_peer import ECHO, REGIONS, Peer, Server, Stretch
 MIB = 1024 * 1024
 THIS_MACHINE = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"
-"""As it looks from there: who connects to it comes from 127.0.0.1."""
+"""Connections to this address come from 127.0.0.1, so that they look like connections from another machine."""
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 JAVAS_RECEIVE_BUFFER = 64 * 1024
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0
 
 
 class FakeSocket:
-    """Of the congestion control that it is made with; it can have each."""
+    """A socket that has the given congestion control and accepts any other."""
 
     def __init__(self, congestion_control: bytes) -> None:
         self.congestion_control = congestion_control
@@ -48,7 +48,7 @@ class FakeSocket:
 
 @pytest.fixture
 def other() -> bytes:
-    """A congestion control that is not what is chosen in place of a pacing one."""
+    """A congestion control other than reno, which replaces a pacing one."""
     others = set(ALLOWED.read_bytes().split()) - {b"reno"}
     if not others:
         pytest.skip("this system allows reno only")
@@ -176,7 +176,7 @@ async def test_wide_send_buffers_are_given_until_their_budget_is_used_up(records
 async def test_send_buffer_that_is_wide_or_sized_by_the_system_is_not_changed(
     records: Stretch, send_buffer_bytes: int
 ) -> None:
-    """-1: as the system has it, which may let it grow."""
+    """-1: the system sizes the buffer and may let it grow."""
     async with serving(NetworkSettings(send_buffer_bytes=send_buffer_bytes)) as server:
         peer, _ = await accepted(server)
         await fetch(server, peer, records)

@@ -1,4 +1,4 @@
-"""queued.max.request.bytes and queued.max.requests, over real sockets."""
+"""Tests of the memory limits for requests and responses, over real sockets."""
 
 import struct
 from itertools import count
@@ -32,7 +32,7 @@ async def test_produce_request_counts_as_memory_until_it_is_answered() -> None:
         peer = await server.connect()
         peer.send(frame(PRODUCE, 1, b"x" * MIB), frame(LATER, 2, b"x" * MIB))
         await server.handler.has_started(2)
-        assert MIB < server.listeners.request_bytes < 2 * MIB  # only a produce request is worked with where it lies
+        assert MIB < server.listeners.request_bytes < 2 * MIB  # only produce handlers use the frame itself
         server.handler.answer(1)
         server.handler.answer(2)
         await peer.answers(2)
@@ -51,11 +51,11 @@ async def test_connections_that_hold_memory_are_not_read_over_queued_max_request
         started = len(server.handler.requests)
         assert started < 8
         other = await server.connect()
-        other.send(frame(ECHO, 77))  # a fetch of a follower, say: it must get through
+        other.send(frame(ECHO, 77))  # a follower's fetch, for example, must get through
         assert await other.answers(1) == [77]
         done = 0
         while done < 12:
-            await server.handler.has_started(done + 2)  # with the ECHO
+            await server.handler.has_started(done + 2)  # the ECHO counts too
             server.handler.answer(server.handler.started_of(PRODUCE)[done])
             done += 1
         for number, peer in enumerate(peers):

@@ -1,7 +1,7 @@
-"""Whatever the limits, sizes and orders: as long as handlers answer, every complete frame is handled in the end.
+"""Tests that every complete frame is handled in the end, whatever the limits, sizes and orders, if handlers answer.
 
-In virtual time: when nobody can be read and no timer is set, or it goes round in circles, while frames are left, the
-network layer has locked itself up.
+How: time is virtual. The network layer has a deadlock or livelock if frames are left while no connection can be read
+and no timer is set, or if a run takes too many steps.
 """
 
 import random
@@ -27,12 +27,12 @@ THROTTLED = 9
 SLOW = 10
 SLOW_READER_S = 30.0
 MOST_STEPS = 30_000
-"""A run has some hundred frames; one that takes more steps goes round in circles."""
+"""A run has some hundred frames; a run with more steps makes no progress."""
 
 
 @dataclass
 class World:
-    """Peers that send whole frames and read all answers, sooner or later."""
+    """Peers that send complete frames and read all responses sooner or later."""
 
     limits: NetworkSettings
     seed: int = 0
@@ -61,7 +61,7 @@ class World:
         return [*answer, bytes(len(request.frame))]
 
     def peer(self, requests: list[tuple[int, int]], *, reads_answers: bool = True) -> VirtualPeer:
-        """Sends requests of an API key and a size each."""
+        """Return a peer that sends requests, each given by API key and size in bytes."""
         peer = self.network.connect()
         peer.reads_answers = reads_answers
         first = 1000 * len(self.peers)
@@ -74,7 +74,7 @@ class World:
         return peer
 
     def answered_later(self, answer: list[ReplyPart]) -> LaterReply:
-        """In the next turn of the loop."""
+        """Return a reply that is ready in the next iteration of the loop."""
         future = self.loop.future()
         future.set_result(answer)
         return LaterReply(future, future.result)
@@ -83,19 +83,19 @@ class World:
         return all(peer.answered == sent for peer, sent in zip(self.peers, self.sent, strict=True))
 
     def read_all(self, peer: VirtualPeer) -> None:
-        """What the peer has sent, as long as it is read; others have their turns in between."""
+        """Deliver what the peer has sent while its connection is read; run the loop while it is queued."""
         while peer.is_readable:
             peer.deliver(65_536)
             if peer.connection.read_pause is ReadPause.QUEUED:
                 self.loop.turn()
 
     def ask(self, peer: VirtualPeer, api_key: int, number: int) -> None:
-        """A small request, which is read if the peer is."""
+        """Send a small request, and deliver it if the connection is read."""
         peer.send(frame(api_key, number, bytes(10)))
         self.read_all(peer)
 
     def run(self) -> None:
-        """Until all is answered; it fails when nothing can move on."""
+        """Run until all requests are answered; fail when nothing can progress."""
         for _ in range(MOST_STEPS):
             self.loop.turn()
             readable = [peer for peer in self.peers if peer.is_readable]
@@ -165,7 +165,7 @@ def test_large_queued_frames_are_all_handled_although_they_fill_the_memory() -> 
     for _ in range(30):
         world.peer([(ECHO, 500_000)])
     world.run()
-    # Each was handled in the turn it had: one, then a pause of twice its time.
+    # The queue starts one frame at a time, and rests for twice its time.
     assert world.loop.time() < 30 * 3 * world.handler_s + 1
 
 
@@ -174,7 +174,7 @@ def test_small_slow_requests_are_queued_like_large_ones() -> None:
     for _ in range(8):
         world.peer([(SLOW, 10)] * 10)
     world.run()
-    # After each of them nobody's is started for twice its time.
+    # After each slow request none starts for twice its time.
     assert world.loop.time() >= 79 * 3 * world.handler_s
 
 
@@ -194,7 +194,7 @@ def test_connection_in_debt_queues_its_short_requests_but_not_produce_requests()
     assert world.handled == [0, 1, 2, 3, 4, 5]
     world.ask(other, SLOW, 6)
     world.ask(peer, ECHO, 7)
-    assert world.handled[-1] == 6, "trifles between do not make it light"
+    assert world.handled[-1] == 6, "cheap requests in between do not end the debt"
     world.loop.advance(round(DEBT_FACTOR * world.handler_s * 1000))
     assert world.handled[-1] == 7
     third = world.network.connect()
@@ -252,7 +252,7 @@ def test_each_connection_starts_one_request_of_some_work_in_a_loop_iteration() -
 @pytest.mark.parametrize("is_later", [False, True])
 def test_produce_requests_with_many_partitions_and_no_records_are_queued(is_later: bool) -> None:
     world = World(NetworkSettings(), answer_s=0.0)
-    answer_bytes = 1_000_000  # of thirty thousand partitions, or so
+    answer_bytes = 1_000_000  # for about thirty thousand partitions
 
     def handle(request: Request) -> Reply:
         world.handled.append(request.correlation_id)
@@ -264,7 +264,7 @@ def test_produce_requests_with_many_partitions_and_no_records_are_queued(is_late
     full = world.peer([(PRODUCE, 1_100_000)] * 10)
     world.run()
     assert (empty.answered, full.answered) == (list(range(10)), list(range(1000, 1010)))
-    # Each but the first waited for twice the time that one of the others had taken, as far as its answer tells.
+    # Each but the first waited for twice the time of one request, as estimated from the size of its response.
     assert 9 * 2 * 0.15 <= world.loop.time() < 10 * 2 * 0.15 + 0.1
 
 
@@ -282,7 +282,7 @@ def test_produce_requests_are_queued_after_refused_records_until_records_are_acc
     peers = [world.peer([(PRODUCE, 2_000_000)] * 10) for _ in range(2)]
     world.run()
     assert [peer.answered for peer in peers] == [list(range(10)), list(range(1000, 1010))]
-    # Behind each that was refused but the very first, which none was before, the next waits for twice what it took.
+    # Ten requests were refused; after nine of them the next one waited for twice the time of the refused one.
     pause_s = 2 * 2_000_000e-9
     assert 9 * pause_s <= world.loop.time() < 10 * pause_s + 0.02
 
@@ -302,7 +302,7 @@ def test_new_connection_is_served_before_connections_whose_records_were_refused(
     assert sorted(world.handled) == [1000 * number for number in range(20)]
     assert all(peer.connection.read_pause & ReadPause.QUEUED for peer in refused)
     world.ask(world.network.connect(), ECHO, 99)
-    world.loop.advance(20 * 4 + 10)  # twice what they took
+    world.loop.advance(20 * 4 + 10)  # twice the time they took
     assert 99 in world.handled[20:22]
     world.loop.advance(1000)
     assert len(world.handled) == 2 * 20 + 1
@@ -316,7 +316,7 @@ def test_large_frame_behind_an_unread_response_counts_in_the_account_of_response
     for peer in world.peers:
         world.read_all(peer)
     world.loop.advance(5000)
-    assert len(world.handled) == 2  # its second request is whole, and waits for the first answer to be read
+    assert len(world.handled) == 2  # its second request is complete and waits until the first response is read
     assert world.network.resources.memory.responses.used_bytes > 500_000
     slow.read_answers()
     world.run()
@@ -348,13 +348,13 @@ def test_new_connections_over_the_memory_limit_hold_four_kibibytes_each_but_for_
     for _ in range(10):
         newcomer = world.peer([(ECHO, 500_000)])
         world.read_all(newcomer)
-    # One may exceed the limit, and one took a used buffer of that size.
+    # One connection may exceed the limit, and one took a pooled buffer of that size.
     assert world.network.resources.memory.frames.used_bytes - used <= 2 * 500_200 + 8 * 4096
     world.run()
 
 
 def test_complete_frames_that_wait_do_not_let_more_frames_exceed_the_memory_limit() -> None:
-    """Over the limit there is one frame at most, however many wait for something else when they are complete."""
+    """At most one frame goes over the limit, however many complete frames wait for something else."""
     world = World(NetworkSettings(max_queued_bytes=300_000), answer_s=5.0)
     most = 0
     memory = world.network.resources.memory.frames
@@ -387,7 +387,7 @@ def test_thousands_of_requests_in_one_read_are_answered_in_order_and_counted_whi
             peer.deliver(FIRST_READ)
     assert peer.answered == world.sent[0]
     assert FIRST_READ <= waiting[0] < 2 * FIRST_READ + 100 * MOST_FRAMES
-    half = len(tail) + 1 - 4 if tail else 0  # its size is what it takes
+    half = len(tail) + 1 - 4 if tail else 0  # the bytes that its size field announces
     assert world.network.resources.memory.frames.used_bytes == half
 
 
@@ -445,7 +445,7 @@ def test_one_connection_at_a_time_has_a_long_read() -> None:
     for peer in peers:
         peer.deliver(FIRST_READ)
     assert [len(peer.connection.get_buffer(-1)) for peer in peers] == [LONG_READ, FIRST_READ, FIRST_READ]
-    world.loop.take(0.0001)  # asyncio's clock moves on within a turn of the loop
+    world.loop.take(0.0001)  # asyncio's clock moves on within an iteration of the loop
     assert len(peers[1].connection.get_buffer(-1)) == FIRST_READ
     assert len(peers[0].connection.get_buffer(-1)) == LONG_READ
     world.loop.advance(1)
@@ -461,7 +461,7 @@ def test_reads_are_short_while_a_request_of_the_connection_waits() -> None:
 
 
 def test_complete_requests_before_a_partial_one_in_a_long_read_are_answered() -> None:
-    """What is left when the others are started is no whole request."""
+    """When the complete requests have started, only a partial one is left."""
     world = World(NetworkSettings())
     peer = world.peer([(ECHO, 0)] * (MOST_FRAMES + 1))
     last = len(frame(ECHO, 0, b""))

@@ -1,4 +1,4 @@
-"""Who is no Kafka client, and how often that is said."""
+"""Tests that non-Kafka clients are recognised, and how often the log names an offender."""
 
 import logging
 

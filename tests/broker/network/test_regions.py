@@ -1,4 +1,4 @@
-"""Regions of files on their way to a socket, over real sockets and real files."""
+"""Tests of file regions sent in responses, over real sockets and real files."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ SENDERS = [
 
 
 class Disk:
-    """One file, and a worker that counts what it is asked to do."""
+    """One file, and a worker that counts its calls."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,7 +61,7 @@ class Disk:
         self.fd = os.open(self.path, os.O_RDWR)
 
     def make_cold(self) -> None:
-        """Drop the file from the page cache, or skip the test where that cannot be done or seen."""
+        """Drop the file from the page cache; skip the test where this fails or cannot be checked."""
         if not hasattr(os, "RWF_NOWAIT"):
             pytest.skip("this system does not tell what is cached")
         self.drop_cache()
@@ -137,7 +137,7 @@ async def test_bytes_and_regions_of_one_response_keep_their_order(disk: Disk, se
 
 @contextlib.asynccontextmanager
 async def unread(disk: Disk, sender: Any, size: int, *frames: bytes) -> AsyncIterator[tuple[Server, Peer, Connection]]:
-    """A peer that has asked for a region of so many bytes by each of the frames, and reads nothing yet."""
+    """Yield a peer that requested a region of ``size`` bytes with each frame and has read nothing yet."""
     disk.make_sparse(size)
     async with serving(
         NetworkSettings(send_buffer_bytes=64 * 1024, max_local_send_buffer_bytes=0), new_sender=sender
@@ -158,7 +158,7 @@ async def test_slow_reader_of_large_regions_holds_little_memory(disk: Disk, send
         await server.settle()
         assert connection._writer.region_bytes < 4 * MIB
         assert connection._transport.get_write_buffer_size() <= 256 * 1024
-        assert server.handler.started == [1]  # and no further request is begun meanwhile
+        assert server.handler.started == [1]  # no further request starts meanwhile
         for _ in range(2):
             assert (await peer.reader.readexactly(8))[3:] is not None
             assert await read_hash(peer, size) == hashlib.sha256(bytes(size)).hexdigest()
@@ -179,7 +179,7 @@ async def read_hash(peer: Peer, size: int) -> str:
 async def test_connection_whose_client_keeps_reading_a_region_is_not_idle(disk: Disk, sender: Any) -> None:
     size = 8 * MIB
     async with unread(disk, sender, size, frame(REGIONS, 1)) as (_, peer, connection):
-        await until(lambda: not connection.is_busy)  # it stands still
+        await until(lambda: not connection.is_busy)  # no bytes move
         await peer.reader.readexactly(8 + 4 * MIB)
         assert connection.is_busy
         await peer.reader.readexactly(4 * MIB)
@@ -269,7 +269,7 @@ async def test_uncached_bytes_are_read_by_a_worker(disk: Disk, sender: Any, size
         peer = await server.connect()
         peer.send(frame(REGIONS, 1))
         assert await peer.answer() == (1, content)
-        assert disk.worker_calls >= (size > MIB)  # asking for so few bytes may have brought them in already
+        assert disk.worker_calls >= (size > MIB)  # the check itself may have cached so few bytes
 
 
 @pytest.mark.parametrize("sender", SENDERS)
@@ -283,7 +283,8 @@ async def test_bytes_read_by_a_worker_are_sent_even_if_the_cache_drops_them(
         peer = await server.connect()
         peer.send(frame(REGIONS, 1))
         assert await peer.answer() == (1, content)
-        assert 4 <= disk.worker_calls <= 100  # once for 256 KiB, and again for what a full socket left of them
+        # once per 256 KiB, and once more for the rest that did not fit into the socket
+        assert 4 <= disk.worker_calls <= 100
 
 
 @pytest.mark.parametrize("sender", SENDERS)
@@ -365,7 +366,7 @@ def open_descriptors() -> int:
 
 
 class WatchingLoop:
-    """Notes which descriptors are watched for room."""
+    """Notes which descriptors are watched until they are writable."""
 
     def __init__(self) -> None:
         self.watched: set[int] = set()
@@ -375,7 +376,7 @@ class WatchingLoop:
         self.watched.add(fd)
 
     def remove_writer(self, fd: int) -> None:
-        os.fstat(fd)  # still ours
+        os.fstat(fd)  # raises if the descriptor is closed
         self.watched.remove(fd)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
@@ -414,7 +415,7 @@ def test_read_ahead_brings_bytes_into_the_page_cache(disk: Disk) -> None:
     content = disk.write(3 * MIB)
     disk.make_cold()
     assert not is_cached(disk.fd, MIB, MIB // 2)
-    # Elsewhere: who asks for what is cold has the kernel begin to read it.
+    # At another position, because this call makes the kernel start to read ahead.
     assert read_if_cached(disk.fd, 2 * MIB, 1000) is None
     read_ahead(disk.fd, 0, 3 * MIB)
     assert is_cached(disk.fd, 0, 3 * MIB)
@@ -433,7 +434,7 @@ async def test_response_too_long_for_its_size_field_closes_the_connection_with_o
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with serving() as server:
-        server.handler.regions = [Stretch(-1, 0, 2**31 - 4)]  # and the header has four bytes
+        server.handler.regions = [Stretch(-1, 0, 2**31 - 4)]  # the header adds four bytes
         peer = await server.connect()
         peer.send(frame(REGIONS, 1))
         assert await peer.is_closed()

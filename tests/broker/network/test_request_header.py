@@ -1,4 +1,4 @@
-"""The front of a frame, from Kafka's own headers and from garbage."""
+"""Tests of the request header parser with headers that Kafka wrote and with garbage."""
 
 from pathlib import Path
 

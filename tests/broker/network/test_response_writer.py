@@ -1,4 +1,4 @@
-"""What a writer keeps of a reply that it cannot send on."""
+"""Tests of the memory that ResponseWriter counts for a reply that it cannot send."""
 
 import asyncio
 from typing import Any, cast
@@ -10,7 +10,7 @@ from support.in_process.network_peer import Stretch
 
 
 class StuckSender:
-    """The peer reads nothing, until ``go_on``."""
+    """A sender whose peer reads nothing until the test calls ``go_on``."""
 
     sent_bytes = 0
 

@@ -1,4 +1,4 @@
-"""What the system knows of sockets, over real ones."""
+"""Tests of what the operating system reports about sockets, on real sockets."""
 
 import socket
 import struct
@@ -28,7 +28,7 @@ def test_hang_up_is_found_behind_unread_bytes(
         while not closed_by_peer([ours]):
             pass
         assert closed_by_peer([-1, ours]) == {ours}
-    assert not closed_by_peer([ours])  # a socket of ours that is closed says nothing
+    assert not closed_by_peer([ours])  # a socket that we closed is not reported
 
 
 def test_reset_connection_counts_as_hung_up(pair: "tuple[socket.socket, socket.socket]") -> None:

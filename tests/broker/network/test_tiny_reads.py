@@ -1,4 +1,4 @@
-"""Frames that come in many small pieces cost few read events, and whoever sends as clients do is never kept waiting."""
+"""Tests that frames in many tiny pieces cost few read events, and that ordinary clients are never delayed."""
 
 import struct
 
@@ -21,7 +21,7 @@ def network() -> VirtualNetwork:
 
 
 def send_in_pieces(peer: VirtualPeer, data: bytes, size: int, every_ms: float = 1) -> int:
-    """Returns the read events that it took, until the answer has come."""
+    """Send ``data`` in pieces; return the number of read events until its response."""
     before, answers = peer.read_events, len(peer.answered)
     for start in range(0, len(data), size):
         peer.send(data[start : start + size])
@@ -49,7 +49,7 @@ def test_single_bytes_of_pipelined_frames_are_collected_too(network: VirtualNetw
         peer.send(frame(ECHO, 1, bytes(20)))
     data = bytes(peer.unsent)
     peer.unsent.clear()
-    assert send_in_pieces(peer, data, 1) < 50 * 3.5  # for a frame, of 38 bytes
+    assert send_in_pieces(peer, data, 1) < 50 * 3.5  # read events for each frame of 38 bytes
     while peer.is_readable or network.loop.pending:
         network.loop.next_timer() if network.loop.pending else peer.deliver(65_536)
     assert len(peer.answered) == 50

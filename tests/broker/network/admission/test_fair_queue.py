@@ -1,4 +1,4 @@
-"""Connections that wait for loop time get equal shares of it, and no more than a third of the loop together."""
+"""Tests that queued connections get equal shares of loop time, and at most a third of the loop together."""
 
 import asyncio
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class World:
 
 
 class User:
-    """A connection whose requests cost what ``cost`` says."""
+    """A connection whose requests cost ``cost()`` seconds each."""
 
     def __init__(self, world: World, name: str, cost: Callable[[], float], is_backlogged: bool) -> None:
         self.world, self.name, self.cost, self.is_backlogged = world, name, cost, is_backlogged
@@ -72,7 +72,7 @@ def test_no_backlogged_connection_gets_less_than_its_share(costs: list[list[floa
     for user in users:
         user.ask()
     for _ in range(50):
-        for _ in range(newcomers):  # each asks once and goes
+        for _ in range(newcomers):  # each sends one request and leaves
             world.user("new", lambda: 0.002, is_backlogged=False).ask()
         world.loop.advance(100)
     used_s = [user.used_s for user in users]
@@ -119,7 +119,7 @@ def test_queued_request_starts_although_other_requests_keep_starting_new_rests()
     assert world.started == ["waits"]
 
 
-def test_while_a_request_goes_on_no_other_starts_for_a_quarter_of_a_second_at_most() -> None:
+def test_no_queued_request_starts_for_a_quarter_second_while_another_goes_on() -> None:
     world = World()
     ended = world.queue.goes_on()
     world.user("first", lambda: 0.0, is_backlogged=False).ask()

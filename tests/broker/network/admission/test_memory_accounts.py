@@ -1,4 +1,4 @@
-"""The accounts of memory are bounded, whatever clients send, and empty when their connections are gone."""
+"""Tests that memory accounts are bounded whatever clients send, and empty when their connections are closed."""
 
 import random
 import struct
@@ -84,7 +84,7 @@ def test_reads_into_memory_that_is_counted_already_are_allowed_over_the_limit() 
     assert second.reads()
 
 
-def test_connection_that_cannot_use_its_turn_passes_it_to_the_next_one() -> None:
+def test_connection_that_cannot_use_its_exemption_passes_it_to_the_next_one() -> None:
     world = World()
     first, second = Frames(world, 600), Frames(world, 600)
     assert first.reads()
@@ -161,7 +161,7 @@ def test_connections_blocked_longest_are_closed_over_the_limit_of_responses() ->
 
 def test_large_request_counts_as_the_whole_account() -> None:
     memory = DecodedMemory("administration", 100 * DECODED_BYTES_PER_BYTE)
-    small = memory.take(10)  # as 256 bytes, which is more than the account has
+    small = memory.take(10)  # counts as a request of 256 bytes, which is more than the account holds
     assert small == memory.used_bytes == memory.max_bytes
     assert memory.is_over
     assert memory.has_room_for_one_more()
@@ -223,7 +223,7 @@ def test_memory_never_exceeds_its_bound_by_more_than_a_frame_for_each_connection
         elif action == "hang up" and not number % 7:
             peer.hang_up()
         open_peers = [each for each in peers if not each.is_closed]
-        # A frame of each connection in work, another that arrives in a buffer that has just doubled, and a read.
+        # Each connection: a frame in work, a frame arriving in a buffer that has just doubled, and a read.
         of_each = LARGEST + max(2 * LARGEST, FIRST_ALLOCATION) + 64 * 1024
         assert memory.frames.used_bytes <= max_bytes + len(peers) * of_each
         assert memory.responses.used_bytes <= max_bytes
