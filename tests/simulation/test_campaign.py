@@ -23,7 +23,7 @@ async def _breaks_off(producer: Producer) -> None:
     raise KeyError("a mistake of the harness")
 
 
-def test_any_exception_of_a_run_is_its_failure_and_comes_with_its_history(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_in_a_run_is_a_violation_with_history(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Producer, "run", _breaks_off)
     result = run_seed(3, PLAN)
     assert result.violation is not None
@@ -31,7 +31,7 @@ def test_any_exception_of_a_run_is_its_failure_and_comes_with_its_history(monkey
     assert any("broker-1: start" in line for line in useful_lines(result))
 
 
-def test_a_run_that_cannot_be_ended_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_cannot_be_closed_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     end = SimulatedCluster.end
 
     def end_and_break_off(cluster: SimulatedCluster) -> None:
@@ -42,7 +42,7 @@ def test_a_run_that_cannot_be_ended_has_failed(monkeypatch: pytest.MonkeyPatch) 
     assert "could not be ended" in (run_seed(3, PLAN).violation or "")
 
 
-def test_producers_rest_when_a_run_has_become_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_producers_stop_when_a_run_reaches_the_iteration_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     def taken(load_turns: int) -> tuple[int, int, int]:
         monkeypatch.setattr(simulation_run, "_LOAD_TURNS", load_turns)
         result = run_seed(3, replace(PLAN, duration_s=12.0))
@@ -58,7 +58,7 @@ def test_producers_rest_when_a_run_has_become_dear(monkeypatch: pytest.MonkeyPat
     assert has_rested == 1
 
 
-def test_a_seed_that_breaks_off_does_not_keep_the_others_from_being_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_in_one_seed_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(seed: int, plan: Plan | None) -> simulation_run.Result:
         if seed == 2:
             raise KeyError("what a plan cannot be made of")
@@ -87,7 +87,7 @@ def test_every_tenth_seed_runs_with_a_single_fault_round_robin(monkeypatch: pyte
     assert summary.alone["changed"].total() == 0
 
 
-def test_a_process_that_dies_is_the_failure_of_its_seeds_and_others_run_what_is_left(
+def test_seeds_of_a_dead_process_fail_and_new_processes_run_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(campaign, "_runs_of", os._exit)  # whoever runs a seed dies of it
@@ -97,11 +97,11 @@ def test_a_process_that_dies_is_the_failure_of_its_seeds_and_others_run_what_is_
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_no_seed_begins_when_the_time_is_up(jobs: int) -> None:
+def test_no_seed_begins_after_the_time_limit(jobs: int) -> None:
     assert list(run_seeds(range(1, 8), jobs, until_s=time.monotonic() - 1)) == []
 
 
-def test_figures_of_several_runs_are_added_up(
+def test_counts_of_several_campaigns_are_added_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(seed: int, plan: Plan | None) -> simulation_run.Result:
@@ -149,11 +149,11 @@ def test_cost_of_a_single_seed_is_measured_in_its_own_process() -> None:
 
 
 @pytest.mark.parametrize("told", ["5-1", "x", "", "1-", "-3", "1-2-3"])
-def test_seeds_that_are_none_are_an_error(told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_seeds_argument_is_an_error(told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([f"--seeds={told}"]) == 2
     out, error = capsys.readouterr()
     assert (out, error) == ("", f"scripts/simulate: --seeds {told}: A-B with A up to B, or one number\n")
 
 
-def test_seeds_are_a_range_or_one() -> None:
+def test_seeds_argument_is_a_range_or_one_number() -> None:
     assert (seeds_of("3-5"), seeds_of("4")) == (range(3, 6), range(4, 5))

@@ -151,7 +151,7 @@ def test_tree_checker_accepts_legal_changes_of_controllers(change: Callable[[Wat
 
 
 @pytest.mark.parametrize(("change", "told"), WRONG.values(), ids=WRONG)
-def test_a_wrong_change_of_the_tree_is_seen(change: Callable[[WatchedTree], None], told: str) -> None:
+def test_illegal_change_of_the_tree_is_a_violation(change: Callable[[WatchedTree], None], told: str) -> None:
     tree = WatchedTree()
     change(tree)
     assert [told in violation for violation in tree.violations] == [True]
@@ -163,7 +163,7 @@ def test_tree_checker_counts_lost_leaderships_and_isr_places() -> None:
     assert tree.lost == [("leaderships lost", 1), ("places in an ISR lost", 1), ("places in an ISR lost", 3)]
 
 
-def test_an_unclean_election_is_excused_only_where_it_is_allowed() -> None:
+def test_unclean_election_is_excused_where_the_topic_allows_it() -> None:
     tree = WatchedTree()
     tree.as_anybody(Create("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "true"}}'))
     elect_outside_of_the_isr(tree)
@@ -172,7 +172,7 @@ def test_an_unclean_election_is_excused_only_where_it_is_allowed() -> None:
 
 @pytest.mark.parametrize(("served_s", "is_wrong"), [(5.0, False), (5.1, True)])
 def test_an_unclean_election_is_a_violation_again_once_it_is_switched_off(served_s: float, is_wrong: bool) -> None:
-    """A session later; while ZooKeeper is not there, nothing moves on."""
+    """The switch takes effect after a session timeout, which does not run while ZooKeeper is stopped."""
     tree = WatchedTree()
     tree.as_anybody(Create("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "true"}}'))
     tree.as_anybody(SetData("/config/topics/t", b'{"config": {"unclean.leader.election.enable": "false"}}'))
@@ -182,7 +182,7 @@ def test_an_unclean_election_is_a_violation_again_once_it_is_switched_off(served
     assert tree.violations == ["('t', 0): 3 is elected, the ISR was (1, 2)"] * is_wrong
 
 
-# --- leaders that have forgotten
+# --- leaders that lost records
 
 
 def both_forget(tree: WatchedTree) -> None:
@@ -219,7 +219,7 @@ FORGETFUL: dict[str, tuple[Callable[[WatchedTree], None], Reason | None]] = {
     "the other one has forgotten, too": (both_forget, Reason.ALL),
     "it has yet to come back": (lambda tree: tree.stopped(3), None),
 }
-"""What happens when 2, one of the ISR of 2 and 3, has lost unsynced bytes; and why it may lead then."""
+"""Events after broker 2 of the ISR (2, 3) lost unsynced bytes, and the excuse for its leadership."""
 
 
 @pytest.mark.parametrize(("happens", "reason"), FORGETFUL.values(), ids=FORGETFUL)
@@ -235,8 +235,8 @@ def test_leader_that_lost_records_is_excused_only_when_the_controller_could_not_
     assert tree.excuses() == ([] if reason is None else [reason.value])
 
 
-def test_a_leader_that_has_forgotten_is_not_excused_by_a_controller_that_was_there_all_the_time() -> None:
-    """It would have seen it go. But the last one stays in the ISR."""
+def test_leader_that_lost_records_is_not_excused_if_the_controller_saw_its_crash() -> None:
+    """The controller sees the crash and removes the broker from the ISR, unless it is the last member."""
     for isr, reasons in (([2, 3], []), ([2], [Reason.LAST.value])):
         tree = WatchedTree()
         tree.as_controller(SetData(STATE, state(-1, 6, isr)))
@@ -247,7 +247,7 @@ def test_a_leader_that_has_forgotten_is_not_excused_by_a_controller_that_was_the
         assert tree.excuses() == reasons
 
 
-def test_a_leader_that_has_forgotten_is_excused_when_it_is_elected_again_and_the_others_were_down() -> None:
+def test_leader_that_lost_records_is_excused_if_reelected_while_others_were_down() -> None:
     tree = WatchedTree()
     tree.checker.lost_bytes(2, PLACE, 4)
     tree.restarted(2, at_s=20.0)
@@ -271,7 +271,7 @@ def test_replica_that_loses_records_while_joining_the_isr_is_excused_as_leader()
     assert tree.excuses() == [Reason.OTHERS_UP.value]
 
 
-def test_furthest_of_several_losses_counts() -> None:
+def test_lowest_kept_end_of_several_losses_counts() -> None:
     tree = WatchedTree()
     tree.as_controller(SetData(STATE, state(2, 6, [2])))
     tree.checker.lost_bytes(2, PLACE, 4)
@@ -281,11 +281,11 @@ def test_furthest_of_several_losses_counts() -> None:
     assert [each.kept_end for each in tree.checker.excuses(PLACE)] == [4]
 
 
-# --- what clients were promised
+# --- guarantees to clients
 
 
 class Told:
-    """A history of one partition, and what its two replicas have in the end."""
+    """A history of one partition, and the final records of its two replicas."""
 
     def __init__(self) -> None:
         self.history = History()
@@ -311,7 +311,7 @@ class Told:
         return FinalChecker(self.history, self.tree.checker, {PLACE: self.replicas}, {"t": [1, 2]}, self.stable_ends)
 
     def excuse(self, epoch: int, from_offset: int) -> None:
-        """Under that epoch somebody leads who lacks what had been there from that offset on."""
+        """Excuse the loss of records from this offset on by a leader of this epoch."""
         self.tree.checker.partitions[PLACE].excuses.append(Excuse(Reason.UNCLEAN, 2, epoch, 20.0, 0, from_offset))
 
     def read(self, offset: int, value: bytes, known_epoch: int = 5, read_s: float = 30.0) -> None:
@@ -368,7 +368,7 @@ def test_record_acknowledged_with_acks_1_may_be_lost_when_its_leader_follows_or_
         told.tree.checker.partitions[PLACE] = PartitionRecord(1, 5, (1, 2, 3), led=[(0.0, 1)])
         told.tree.now_s = 10.0
         happens(1, PLACE)
-        assert len(told.violations()) == 1  # that was before
+        assert len(told.violations()) == 1  # before the record was sent
         told.tree.now_s = 12.0
         happens(1, PLACE)
         assert told.violations() == []
@@ -424,18 +424,18 @@ def test_retried_record_may_be_in_the_log_as_often_as_it_may_have_been_taken(tol
         (ErrorCode.KAFKA_STORAGE_ERROR, set()),
     ],
 )
-def test_error_codes_that_promise_nothing_was_written_are_known(code: ErrorCode, guarantees: set[Guarantee]) -> None:
+def test_error_codes_that_guarantee_no_write_depend_on_acks(code: ErrorCode, guarantees: set[Guarantee]) -> None:
     assert {each for each in Guarantee if says_nothing_is_written(code, each)} == guarantees
 
 
-def test_group_is_held_to_commits_made_since_its_offset_fell(told: Told) -> None:
+def test_lower_commit_counts_only_if_no_other_commit_came_meanwhile(told: Told) -> None:
     key, history = ("group", PLACE), told.history
     high, low, later = (Commit(offset, Acknowledged(8, offset, 21.0)) for offset in (9, 4, 5))
     history.has_committed(key, Commit(), high)
     history.has_committed(key, high, low)
     assert history.committed[key] == low
     history.has_committed(key, low, later)
-    history.has_committed(key, high, low)  # of a member that was told late
+    history.has_committed(key, high, low)  # a response that another member got earlier arrives late
     assert history.committed[key] == later
 
 
@@ -446,7 +446,7 @@ def test_first_copies_are_in_the_order_of_sending(told: Told) -> None:
     assert ["comes before" in violation for violation in told.violations()] == [True]
 
 
-def test_replicas_that_differ_are_seen(told: Told) -> None:
+def test_different_replicas_are_a_violation(told: Told) -> None:
     told.replicas = {1: Replica(0, {0: b"a"}), 2: Replica(0, {0: b"b"})}
     assert ["at offset 0 broker 1 has" in violation for violation in told.violations()] == [True]
 
@@ -475,14 +475,14 @@ def test_two_different_records_read_at_one_offset_are_a_violation(told: Told) ->
     assert ["was read as" in violation for violation in told.violations()] == [True]
 
 
-def test_a_committed_transaction_is_read(told: Told) -> None:
+def test_unread_record_of_a_committed_transaction_is_a_violation(told: Told) -> None:
     sent = told.sent(Guarantee.TRANSACTION, 1, 0)
     told.there(b"p/1")
     transaction = Transaction(9, [sent], is_committed=True, ends={PLACE: MARKED})
     told.history.committed_readers = ["c"]
     told.history.ended_transactions.append(transaction)
     assert ["c has not read b'p/1'" in violation for violation in told.violations()] == [True]
-    told.stable_ends[PLACE] = 0  # behind a transaction whose end is lost
+    told.stable_ends[PLACE] = 0  # as if the end of an earlier transaction were lost
     assert told.violations() == []
     told.stable_ends[PLACE] = 1
     assert len(told.violations()) == 1
@@ -490,24 +490,24 @@ def test_a_committed_transaction_is_read(told: Told) -> None:
     assert told.violations() == []
 
 
-def test_a_committed_transaction_may_be_unread_where_it_or_its_end_is_lost(told: Told) -> None:
+def test_committed_transaction_may_be_unread_if_its_end_may_be_lost(told: Told) -> None:
     sent = told.sent(Guarantee.TRANSACTION, 1, 0)
     told.there(b"p/1")
     told.history.committed_readers = ["c"]
     told.history.ended_transactions.append(Transaction(9, [sent], is_committed=True, ends={PLACE: MARKED}))
-    told.excuse(6, 2)  # what is lost lies behind them
+    told.excuse(6, 2)  # the lost records come after them
     assert ["c has not read b'p/1'" in violation for violation in told.violations()] == [True]
     told.excuse(6, 1)
     assert told.violations() == []
 
 
-def test_forgotten_offsets_are_excused_by_the_offsets_topic_only(told: Told) -> None:
+def test_lost_group_offsets_are_excused_only_by_losses_of_the_offsets_topic(told: Told) -> None:
     place = ("__consumer_offsets", 1)
     told.history.suspect(place, "offset 4 was committed, 3 is known", Acknowledged(8, 20, 21.0))
     told.excuse(9, 0)
     assert told.violations() == ["__consumer_offsets-1: offset 4 was committed, 3 is known"]
     record = told.tree.checker.partitions[place] = PartitionRecord(1, 9, (1,))
-    for epoch, from_offset in ((8, 0), (9, 21)):  # that was before; the commit was kept
+    for epoch, from_offset in ((8, 0), (9, 21)):  # neither excuse covers the commit
         record.excuses.append(Excuse(Reason.LAST, 1, epoch, 20.0, 0, from_offset))
         assert len(told.violations()) == 1
     record.excuses.append(Excuse(Reason.LAST, 1, 9, 30.0, 0, 20))
@@ -530,7 +530,7 @@ def test_excused_loss_is_counted_and_replicas_must_still_agree(told: Told) -> No
 
 
 @pytest.mark.parametrize(("offset", "known_epoch"), [(2, 5), (3, 6), (2, 6), (4, 7)])
-def test_an_excuse_is_none_for_what_lies_before_it_or_comes_after_it(told: Told, offset: int, known_epoch: int) -> None:
+def test_excuse_does_not_cover_lower_offsets_or_later_records(told: Told, offset: int, known_epoch: int) -> None:
     sent = told.sent(Guarantee.ALL, 1, offset)
     sent.known_epoch, sent.asked_s = known_epoch, 30.0
     told.excuse(6, 3)
@@ -538,21 +538,23 @@ def test_an_excuse_is_none_for_what_lies_before_it_or_comes_after_it(told: Told,
 
 
 @pytest.mark.parametrize(("offset", "known_epoch", "asked_s"), [(3, 5, 30.0), (9, 4, 30.0), (3, 6, 19.0)])
-def test_an_excuse_is_one_for_what_was_there_before(told: Told, offset: int, known_epoch: int, asked_s: float) -> None:
-    """In the order of epochs; or of time, when a leader goes on under the same epoch."""
+def test_excuse_covers_earlier_records_from_its_offset_on(
+    told: Told, offset: int, known_epoch: int, asked_s: float
+) -> None:
+    """Earlier by epoch, or by time if a leader continues under the same epoch."""
     sent = told.sent(Guarantee.ALL, 1, offset)
     sent.known_epoch, sent.asked_s = known_epoch, asked_s
     told.excuse(6, 3)
     assert told.violations() == []
 
 
-def test_leader_that_was_never_seen_excuses_no_loss(told: Told) -> None:
+def test_elected_broker_that_never_led_excuses_no_loss(told: Told) -> None:
     told.sent(Guarantee.ALL, 1, 0)
     told.tree.checker.partitions[PLACE].excuses.append(Excuse(Reason.UNCLEAN, 2, 6, 20.0))
     assert ["is lost" in violation for violation in told.violations()] == [True]
 
 
-def test_an_excuse_for_a_loss_is_none_for_what_is_there_twice(told: Told) -> None:
+def test_excuse_for_a_loss_does_not_cover_duplicates(told: Told) -> None:
     told.sent(Guarantee.ONCE, 1, 0).maybe_taken = 2
     told.there(b"p/1", b"p/1")
     told.excuse(6, 0)
@@ -578,18 +580,18 @@ def test_missing_topic_is_a_violation_unless_a_client_deleted_it(told: Told) -> 
     assert told.violations() == []
 
 
-def test_records_of_a_topic_that_is_gone_are_not_passed_over(told: Told) -> None:
+def test_missing_topic_with_sent_records_is_a_violation(told: Told) -> None:
     told.sent(Guarantee.ALL, 1, 0).place = ("gone", 1)
     assert told.violations() == ["gone-1 is gone, and nobody has deleted it"]
 
 
-def test_a_topic_that_was_deleted_and_is_there_is_seen(told: Told) -> None:
+def test_deleted_topic_that_still_exists_is_a_violation(told: Told) -> None:
     told.history.topics = {"t": False}
     assert told.violations() == ["t was deleted, and brokers [1, 2] have it"]
 
 
-def test_consumer_may_skip_records_that_replaced_those_it_had_read(told: Told) -> None:
-    """Where the leader that has lost it goes on under the same epoch, and only there."""
+def test_consumer_may_miss_records_that_replaced_lost_ones_under_the_same_epoch(told: Told) -> None:
+    """Only if the leader that lost them continues under the same epoch."""
     sent = told.sent(Guarantee.TRANSACTION, 1, 3)
     sent.asked_s = 30.0
     told.there(b"x", b"x", b"x", b"p/1")
@@ -605,8 +607,8 @@ def test_consumer_may_skip_records_that_replaced_those_it_had_read(told: Told) -
         assert len(told.violations()) == 1, narrower
 
 
-def test_a_leader_that_others_have_overtaken_may_refuse_what_it_has_forgotten(told: Told) -> None:
-    """Nothing is lost by that."""
+def test_outdated_leader_may_refuse_batches_after_records_it_lost(told: Told) -> None:
+    """The records themselves must not be lost."""
     sent = told.sent(Guarantee.ONCE, 1, 4)
     told.history.suspect(PLACE, "the next one was refused", sent.acknowledged, is_refusal=True)
     told.there(b"p/1", start=4)

@@ -35,7 +35,7 @@ def has(broker: SimulatedBroker, topic: str) -> bool:
 
 
 def connected_to_control_plane(cluster: SimulatedCluster) -> dict[str, set[str]]:
-    """The machines connected to that listener."""
+    """The machines connected to the control plane listener of each broker."""
     return {
         broker.name: {
             transport.peer_host.name
@@ -58,7 +58,7 @@ def test_only_the_controller_uses_the_control_plane_listener(cluster: SimulatedC
     run(cluster, work())
 
 
-def test_no_order_comes_another_way(cluster: SimulatedCluster) -> None:
+def test_broker_without_control_plane_listener_gets_no_controller_requests(cluster: SimulatedCluster) -> None:
     async def work() -> None:
         admin = await started(cluster)
         await cluster.spawn("admin", admin.client.refresh())

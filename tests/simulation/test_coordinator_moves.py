@@ -19,7 +19,7 @@ from simulation.runs.simulation_run import Plan, Result, run_seed
 
 SEEDS = (*range(2001, 2016), 3035)
 FAULT_NAMES = tuple(name for name in FAULTS if not name.startswith("power fails"))
-"""All but those by which brokers forget what they have acknowledged: that is not the coordinators' business."""
+"""All faults except those by which brokers lose acknowledged data, which coordinators cannot prevent."""
 
 
 def run(seed: int) -> Result:
@@ -29,7 +29,7 @@ def run(seed: int) -> Result:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_offsets_stay_committed_and_groups_go_on_wherever_their_coordinators_go(seed: int) -> None:
+def test_offsets_stay_committed_and_groups_continue_while_coordinators_move(seed: int) -> None:
     result = run(seed)
     assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))
     assert result.counts["keeper: NONE"] > 20
@@ -37,7 +37,7 @@ def test_offsets_stay_committed_and_groups_go_on_wherever_their_coordinators_go(
 
 
 def test_moves_of_coordinators_show_clients_every_expected_error() -> None:
-    """In a run without faults but for clocks that jump, which last as long as it does: moves alone."""
+    """The only faults of this run are clock jumps, so the moves alone cause the errors."""
     plan = Plan(broker_count=4, duration_s=20.0, fault_count=4, change_count=0, faults=("clock jumps",))
     result = run_seed(2001, plan, moved_coordinators)
     assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))
@@ -45,7 +45,7 @@ def test_moves_of_coordinators_show_clients_every_expected_error() -> None:
     assert result.counts["keeper: NOT_COORDINATOR"] > 0
 
 
-# -- mistakes that the keepers must see
+# -- mistakes that the offset keepers must notice
 
 
 def _acknowledged_by_the_leader_alone(topic: OffsetsTopic, *arguments: Any) -> None:
@@ -57,11 +57,11 @@ _make_topic = OffsetsTopic.__init__
 
 
 def _kept_as_it_was(self: GroupCoordinator, partition: int, coordinator_epoch: int | None = None) -> None:
-    """The groups stay in memory, for the case that the partition comes back."""
+    """Keep the groups in memory, in case the partition returns."""
 
 
 def _append_and_forget(self: AppendBridge, partition: int, records: bytes, done: AppendDone, **options: Any) -> None:
-    """Answered before it is written."""
+    """Acknowledge a commit before it is written."""
     _append(self, partition, records, lambda outcome: None, **options)
     done(0)
 
@@ -76,7 +76,7 @@ def _patched(owner: Any, name: str, replacement: Any) -> Iterator[None]:
 
 
 def _served_empty(self: GroupRegistry, partition: int, epoch: int) -> bool:
-    """Nothing is read of a partition that comes to this broker."""
+    """Load nothing from a partition that moves to this broker."""
     began = _begin_loading(self, partition, epoch)
     if began:
         self.finish_loading(partition, [])
@@ -94,7 +94,7 @@ MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_caught_by_one_of_these_seeds(mistake: str) -> None:
+def test_each_coordinator_mistake_is_caught_by_one_of_the_seeds(mistake: str) -> None:
     for seed in SEEDS:
         with _patched(*MISTAKES[mistake]):
             if run(seed).violation is not None:

@@ -33,7 +33,7 @@ def crashed(disk: Disk, loss: Loss) -> tuple[SimulatedFiles, dict[str, int]]:
     return SimulatedFiles(disk), lost
 
 
-def test_synced_bytes_survive_the_loss_of_all_others() -> None:
+def test_synced_bytes_survive_a_crash_that_takes_all_others() -> None:
     disk = Disk(Random(1))
     files = a_file_system(disk)
     file = files.open("/root/a", create=True)
@@ -48,7 +48,7 @@ def test_synced_bytes_survive_the_loss_of_all_others() -> None:
     assert lost == {"/root/a": 3, "/root/b": 0}
 
 
-def test_bytes_are_synced_without_their_name() -> None:
+def test_file_has_its_last_synced_name_after_a_crash() -> None:
     disk = Disk(Random(1))
     files = a_file_system(disk)
     files.write_bytes("/root/a", b"abc")
@@ -60,7 +60,7 @@ def test_bytes_are_synced_without_their_name() -> None:
     assert files.read_bytes("/root/b") == b"abc"
 
 
-def test_a_process_that_dies_loses_nothing() -> None:
+def test_death_of_a_process_loses_no_written_bytes() -> None:
     disk = Disk(Random(1))
     files = a_file_system(disk)
     files.write_bytes("/root/a", b"abc", sync=False)
@@ -72,7 +72,7 @@ def test_a_process_that_dies_loses_nothing() -> None:
     assert files.read_bytes("/root/a") == b"ab", "what a start finds is on the disk"
 
 
-def test_a_crash_takes_all_some_or_nothing_of_what_was_not_synced_and_tears_the_last_write() -> None:
+def test_crash_takes_any_part_of_unsynced_bytes_and_may_tear_the_last_write() -> None:
     left = set()
     for seed in range(200):
         disk = Disk(Random(seed))
@@ -87,7 +87,7 @@ def test_a_crash_takes_all_some_or_nothing_of_what_was_not_synced_and_tears_the_
     assert {b"", b"ab", b"abcd", b"\0\0cd", b"abc", b"abc\0"} <= left
 
 
-def test_the_same_seed_loses_the_same() -> None:
+def test_crash_with_the_same_seed_loses_the_same_bytes() -> None:
     def remains(seed: int) -> tuple[bytes, dict[str, int]]:
         disk = Disk(Random(seed))
         files = a_file_system(disk)
@@ -102,7 +102,7 @@ def test_the_same_seed_loses_the_same() -> None:
     assert [remains(seed) for seed in range(20)] == [remains(seed) for seed in range(20)]
 
 
-def test_a_full_disk_takes_nothing_and_may_be_cut() -> None:
+def test_full_disk_refuses_growth_but_allows_overwriting_and_truncation() -> None:
     disk = Disk(Random(1))
     files = a_file_system(disk)
     file = files.open("/root/a", create=True)
@@ -121,7 +121,7 @@ def test_a_full_disk_takes_nothing_and_may_be_cut() -> None:
     assert disk.counts["full"] == 2
 
 
-def test_a_failing_path_fails_writes_and_syncs_and_no_other() -> None:
+def test_only_writes_and_syncs_below_the_failing_path_fail() -> None:
     disk = Disk(Random(1))
     files = a_file_system(disk)
     files.make_directory("/other")
@@ -134,7 +134,7 @@ def test_a_failing_path_fails_writes_and_syncs_and_no_other() -> None:
     files.write_bytes("/other/a", b"a")
 
 
-def test_a_slow_disk_takes_its_time() -> None:
+def test_slow_disk_spends_time_on_writes_and_syncs() -> None:
     disk = Disk(Random(1))
     file = a_file_system(disk).open("/root/a", create=True)
     before_s = disk.spent_s
@@ -145,7 +145,7 @@ def test_a_slow_disk_takes_its_time() -> None:
     assert disk.spent_s == before_s + 0.5
 
 
-def test_files_of_a_machine_that_crashed_are_not_to_be_used() -> None:
+def test_files_of_a_crashed_machine_refuse_all_calls() -> None:
     files = a_file_system(Disk(Random(1)))
     files.end()
     with pytest.raises(AssertionError):

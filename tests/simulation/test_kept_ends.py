@@ -38,7 +38,7 @@ def ends_after_a_crash(disk: Disk) -> dict[tuple[str, int], int]:
     return kept_ends(disk, disk.crash(Loss.ALL))
 
 
-def test_a_log_is_whole_up_to_where_its_first_segment_lost_something(disk: Disk, files: SimulatedFiles) -> None:
+def test_log_is_complete_up_to_the_first_lost_bytes(disk: Disk, files: SimulatedFiles) -> None:
     assert ends_after_a_crash(disk) == {("t", 0): 6}
 
 
@@ -47,7 +47,7 @@ def test_segment_whose_deletion_was_not_synced_exists_again_after_a_crash(disk: 
     assert ends_after_a_crash(disk) == {("t", 0): 6}
 
 
-def test_a_segment_that_stays_deleted_is_nobodys_loss(disk: Disk, files: SimulatedFiles) -> None:
+def test_deleted_segment_that_stays_deleted_is_no_loss(disk: Disk, files: SimulatedFiles) -> None:
     files.rename(SEGMENT, f"{SEGMENT}.deleted")
     files.sync_directory(DIRECTORY)
     assert ends_after_a_crash(disk) == {("t", 0): 7}

@@ -22,7 +22,7 @@ INTERVAL = "leader.imbalance.check.interval.seconds"
     ],
     ids=["by default", "seldom", "switched off", "never too much"],
 )
-def test_a_preferred_leader_that_is_back_leads_again_by_itself(
+def test_restarted_preferred_leader_leads_again_under_each_setting(
     settings: dict[str, str], leads_after_s: float | None
 ) -> None:
     cluster = SimulatedCluster(3, Random(1), settings)
@@ -44,7 +44,7 @@ def test_a_preferred_leader_that_is_back_leads_again_by_itself(
         assert leads()
         cluster.crash(preferred, Loss.NOTHING, without_power=False)
         assert await cluster.until(lambda: not leads(), 30)
-        await cluster.until(lambda: False, 6.0)  # a controller looks early in its term, too
+        await cluster.until(lambda: False, 6.0)  # a new controller also checks soon after its election
         cluster.start(preferred)
         assert await cluster.until(lambda: PREFERRED in cluster.tree.partitions[PLACE].isr, 30)
         if leads_after_s is None:

@@ -44,13 +44,13 @@ CAUGHT_BY = {
     "leaders take nothing after an election": (2, "after all is healed"),
     "what is refused is written": (10, "attempts"),
 }
-"""The seed to begin with, the first that was found (another one of the 200 does, too), and a part of what is told."""
+"""The first seed that fails, and a part of its message. (Other seeds of the 200 fail too.)"""
 
 RIGHT = {
     "an append that was queued as leader runs as follower": slow_queues,
     "a log that is cut forgets its producers": lost_answers,
 }
-"""What is done beside a mistake, and is none; with it alone, the seed must pass."""
+"""Changes made together with a mistake that are none themselves: a run with them alone must pass."""
 
 
 MORE: dict[str, dict[str, Any]] = {
@@ -75,13 +75,14 @@ MORE: dict[str, dict[str, Any]] = {
         "duration_s": 12.0,
     },
 }
-"""What these runs are made of, whatever their seeds say. For the first, a batch that was stored has to be sent
-again after leaders have changed twice, and logs were cut; for the second, one must be refused and the next one not; for
-the third, an ISR has to be too small."""
+"""Parameters of these mistakes' runs, in place of those chosen by the seed. The first needs a stored batch that is
+retried after two leader changes and truncations; the second, a refused batch whose successor is not refused; the
+third, an ISR below the minimum.
+"""
 
 
 @pytest.mark.parametrize("mistake", CAUGHT_BY)
-def test_a_mistake_is_caught_within_200_seeds(mistake: str) -> None:
+def test_each_mistake_is_caught_within_200_seeds(mistake: str) -> None:
     first, told = CAUGHT_BY[mistake]
     for seed in (first, *range(1, 201)):
         plan = replace(Plan.of_seed(seed), **MORE.get(mistake, {}))
@@ -90,12 +91,12 @@ def test_a_mistake_is_caught_within_200_seeds(mistake: str) -> None:
         if violation is None or told not in violation:
             continue
         if seed in FIXED and mistake not in RIGHT and mistake not in MORE:
-            return  # `test_seeds.py` has it pass
+            return  # `test_seeds.py` runs it without the mistake
         with RIGHT.get(mistake, nullcontext)():
             if run_seed(seed, plan).violation is None:
                 return
     pytest.fail(f"not caught: {mistake}")
 
 
-def test_every_mistake_is_tried() -> None:
+def test_every_mistake_has_a_test_case() -> None:
     assert CAUGHT_BY.keys() == MISTAKES.keys()

@@ -12,7 +12,7 @@ from simulation.machines.virtual_loop import VirtualLoop, on_host
 
 
 class End(asyncio.Protocol):
-    """Notes what it is told."""
+    """A protocol that records its calls."""
 
     def __init__(self) -> None:
         self.received = b""
@@ -52,7 +52,7 @@ class BufferedEnd(asyncio.BufferedProtocol):
 
 
 class World:
-    """Machines a and b; b listens."""
+    """Machines a and b, of which b listens."""
 
     def __init__(self, loop: VirtualLoop, factory: Callable[[], Any] = End) -> None:
         self.loop = loop
@@ -86,7 +86,7 @@ def loop() -> Iterator[VirtualLoop]:
     loop.close()
 
 
-def test_bytes_arrive_in_order_and_take_their_time(loop: VirtualLoop) -> None:
+def test_bytes_arrive_in_order_after_a_delay(loop: VirtualLoop) -> None:
     world = World(loop)
     here = world.connect()
     for number in range(50):
@@ -102,7 +102,7 @@ def test_bytes_arrive_in_order_and_take_their_time(loop: VirtualLoop) -> None:
     assert there.transport.get_extra_info("peername") == here.transport.get_extra_info("sockname")
 
 
-def test_a_protocol_with_a_buffer_of_its_own_gets_all_bytes(loop: VirtualLoop) -> None:
+def test_buffered_protocol_receives_all_bytes(loop: VirtualLoop) -> None:
     world = World(loop, BufferedEnd)
     world.connect().transport.writelines([b"0123", memoryview(b"4567")])
     world.wait()
@@ -143,7 +143,7 @@ def test_cut_stops_one_direction_until_it_heals(loop: VirtualLoop) -> None:
     assert there.received == b"late"
 
 
-def test_a_connection_waits_for_a_way_and_gives_up_in_the_end(loop: VirtualLoop) -> None:
+def test_connection_attempt_waits_for_a_cut_to_heal_and_times_out(loop: VirtualLoop) -> None:
     world = World(loop)
     world.network.cut("b", "a")
     loop.call_later(5, world.network.heal, "b", "a")
@@ -166,7 +166,7 @@ def test_machine_without_a_listener_refuses_connections(loop: VirtualLoop) -> No
         world.connect()
 
 
-def test_an_address_is_taken_once(loop: VirtualLoop) -> None:
+def test_address_can_be_bound_only_once(loop: VirtualLoop) -> None:
     world = World(loop)
     with pytest.raises(OSError, match="in use"):
         world.run("b", loop.create_server(End, "b", 9092))
@@ -192,7 +192,7 @@ def test_writer_is_paused_while_the_other_end_does_not_read(loop: VirtualLoop) -
     assert len(there.received) == 20 * 16 * 1024
 
 
-def test_a_close_sends_what_is_left_and_then_the_end(loop: VirtualLoop) -> None:
+def test_close_sends_buffered_bytes_and_then_eof(loop: VirtualLoop) -> None:
     world = World(loop)
     here = world.connect()
     here.transport.write(bytes(200_000))
@@ -214,7 +214,7 @@ def test_an_abort_is_a_reset_at_the_other_end(loop: VirtualLoop) -> None:
     assert world.accepted[0].told == [ConnectionResetError]
 
 
-def test_a_connection_that_breaks_is_reset_at_both_ends(loop: VirtualLoop) -> None:
+def test_broken_connection_is_reset_at_both_ends(loop: VirtualLoop) -> None:
     world = World(loop)
     here = world.connect()
     (connection,) = world.network.connections()
@@ -236,7 +236,7 @@ def test_a_machine_without_power_is_silent_until_it_is_on_again(loop: VirtualLoo
     assert here.told == [ConnectionResetError]
 
 
-def test_a_slow_way_takes_so_much_longer(loop: VirtualLoop) -> None:
+def test_slow_direction_adds_its_delay(loop: VirtualLoop) -> None:
     world = World(loop)
     here = world.connect()
     world.network.slow("a", "b", 3.0)

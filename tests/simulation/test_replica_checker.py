@@ -20,7 +20,7 @@ PLACE = (TP.topic, TP.partition)
 
 
 class OneReplica:
-    """A broker with a replica of the partition: to the checker it is a broker."""
+    """A broker with one replica, as the checker sees it."""
 
     def __init__(self, broker_id: int, log: Log) -> None:
         self.broker_id = broker_id
@@ -37,7 +37,7 @@ class OneReplica:
         append_as_leader(self.log, batch_of(*values), leader_epoch, NOW_MS)
 
     def commit(self, high_watermark: int) -> None:
-        """Whatever the others have."""
+        """Set the high watermark, whatever other replicas have."""
         self.partition.high_watermark = high_watermark
 
     def lead(self, leader_epoch: int = 5) -> None:
@@ -49,7 +49,7 @@ class OneReplica:
 
 
 class Checked:
-    """Brokers 1 and 2, of which 1 leads under epoch 5; `see` looks at both."""
+    """Brokers 1 and 2; broker 1 leads under epoch 5. `see` checks both."""
 
     def __init__(self, directory: Path) -> None:
         self.now_s = 0.0
@@ -84,7 +84,7 @@ def checked(tmp_path: Path) -> Iterator[Checked]:
     checked.two.log.close()
 
 
-def test_replicas_as_they_are_to_be(checked: Checked) -> None:
+def test_correct_replicas_pass(checked: Checked) -> None:
     checked.see()
     for replica in (checked.one, checked.two):
         replica.append("a", "b")
@@ -96,21 +96,21 @@ def test_replicas_as_they_are_to_be(checked: Checked) -> None:
     assert checked.checker.committed_ends == {PLACE: 2}
 
 
-def test_a_high_watermark_beyond_the_log(checked: Checked) -> None:
+def test_follower_high_watermark_beyond_the_log_for_long_is_a_violation(checked: Checked) -> None:
     checked.two.commit(1)
-    checked.see()  # its log may just have been cut
+    checked.see()  # its log may just have been truncated
     checked.now_s = 11.0
     with pytest.raises(ViolationError, match="log start 0, high watermark 1, log end 0"):
         checked.see()
 
 
-def test_a_leaders_high_watermark_beyond_the_log(checked: Checked) -> None:
+def test_leader_high_watermark_beyond_the_log_is_a_violation(checked: Checked) -> None:
     checked.one.commit(1)
     with pytest.raises(ViolationError, match="log start 0, high watermark 1, log end 0"):
         checked.see()
 
 
-def test_a_leaders_high_watermark_that_falls(checked: Checked) -> None:
+def test_falling_leader_high_watermark_is_a_violation(checked: Checked) -> None:
     checked.one.append("a")
     checked.others_have(1)
     checked.one.commit(1)
@@ -120,13 +120,13 @@ def test_a_leaders_high_watermark_that_falls(checked: Checked) -> None:
         checked.see()
 
 
-def test_two_leaders_of_an_epoch(checked: Checked) -> None:
+def test_two_leaders_of_an_epoch_are_a_violation(checked: Checked) -> None:
     checked.two.lead()
     with pytest.raises(ViolationError, match="1 and 2 lead under epoch 5"):
         checked.see()
 
 
-def test_a_high_watermark_that_runs_ahead_of_the_isr(checked: Checked) -> None:
+def test_high_watermark_ahead_of_the_isr_is_a_violation(checked: Checked) -> None:
     checked.see()
     checked.one.append("a")
     checked.others_have(0)
@@ -135,19 +135,19 @@ def test_a_high_watermark_that_runs_ahead_of_the_isr(checked: Checked) -> None:
         checked.see()
 
 
-def test_a_high_watermark_that_moves_below_the_minimum(checked: Checked) -> None:
+def test_high_watermark_that_moves_below_min_isr_is_a_violation(checked: Checked) -> None:
     assert checked.one.partition.leader is not None
     checked.one.partition.leader.isr = CommittedIsr(frozenset({1}))
     checked.minimum_isr = 2
     checked.see()
     checked.one.append("a")
-    checked.others_have(1)  # the tree has them in the ISR yet
+    checked.others_have(1)  # the tree still has them in the ISR
     checked.one.commit(1)
     with pytest.raises(ViolationError, match="the minimum is 2"):
         checked.see()
 
 
-def test_a_high_watermark_that_moves_while_the_isr_is_only_about_to_reach_the_minimum(checked: Checked) -> None:
+def test_high_watermark_must_not_move_while_only_a_pending_isr_reaches_min_isr(checked: Checked) -> None:
     assert checked.one.partition.leader is not None
     checked.one.partition.leader.isr = PendingExpand(CommittedIsr(frozenset({1})), 2)
     checked.minimum_isr = 2
@@ -159,7 +159,7 @@ def test_a_high_watermark_that_moves_while_the_isr_is_only_about_to_reach_the_mi
         checked.see()
 
 
-def test_replicas_that_differ_below_the_high_watermark(checked: Checked) -> None:
+def test_different_replicas_below_the_high_watermark_are_a_violation(checked: Checked) -> None:
     checked.one.append("a")
     checked.two.append("b")
     checked.others_have(1)
@@ -170,7 +170,7 @@ def test_replicas_that_differ_below_the_high_watermark(checked: Checked) -> None
         checked.see()
 
 
-def test_a_member_without_what_was_committed_lately_has_not_caught_up(checked: Checked) -> None:
+def test_replica_without_the_latest_committed_records_has_not_caught_up(checked: Checked) -> None:
     for replica in (checked.one, checked.two):
         replica.append("a")
     checked.one.commit(1)
@@ -184,7 +184,7 @@ def test_a_member_without_what_was_committed_lately_has_not_caught_up(checked: C
     assert list(checked.tree.partitions[PLACE].forgetful) == []
 
 
-def test_a_leader_without_all_that_was_committed(checked: Checked) -> None:
+def test_leader_without_all_committed_records_is_a_violation(checked: Checked) -> None:
     checked.one.append("a")
     checked.others_have(1)
     checked.one.commit(1)
@@ -196,11 +196,11 @@ def test_a_leader_without_all_that_was_committed(checked: Checked) -> None:
         checked.see()
 
 
-# --- what may be lost
+# --- lost records
 
 
 def all_of_one_is_committed(checked: Checked, of_one: str, of_two: str) -> None:
-    """1, which leads, has these records, a batch each, and 2 those."""
+    """Leader 1 has the first records and has committed them; broker 2 has the others. Each record is a batch."""
     for replica, values in ((checked.one, of_one), (checked.two, of_two)):
         for value in values:
             replica.append(value)
@@ -209,7 +209,7 @@ def all_of_one_is_committed(checked: Checked, of_one: str, of_two: str) -> None:
 
 
 def the_second_of_two_records_is_lost(checked: Checked) -> Excuse:
-    """1 has both, 2 the first one; 2 is elected all the same."""
+    """Broker 1 has both records, broker 2 only the first; broker 2 is elected."""
     all_of_one_is_committed(checked, "ab", "a")
     checked.see()
     record = checked.tree.partitions[PLACE]
@@ -228,7 +228,7 @@ def the_second_of_two_records_is_lost(checked: Checked) -> Excuse:
 
 
 def all_of_a_log_that_begins_within_a_batch_is_lost(checked: Checked) -> Excuse:
-    """1 has it, of which the front was deleted; 2, which has nothing, is elected."""
+    """Broker 1 has deleted the front of its log; broker 2, which has nothing, is elected."""
     checked.one.append("a", "b", "c")
     checked.history.deletions[PLACE] = 1
     checked.one.log.increment_log_start_offset(1)
@@ -259,16 +259,16 @@ def test_excuse_covers_no_loss_when_the_next_leader_has_all_records(checked: Che
     assert (excuse.from_offset, excuse.has_lost) == (1, False)
 
 
-def test_a_leader_that_lacks_more_than_its_crash_took_is_not_excused(checked: Checked) -> None:
+def test_leader_that_lacks_more_than_its_crash_took_is_a_violation(checked: Checked) -> None:
     all_of_one_is_committed(checked, "abc", "a")
     checked.see()
     with pytest.raises(ViolationError, match="more is lost than its crash took, which left what is before 2"):
         two_leads_under_an_excuse(checked, kept_end=2)
 
 
-def test_records_kept_by_a_crash_are_not_lost_although_no_check_compared_them(checked: Checked) -> None:
+def test_unchecked_records_that_survive_a_crash_are_not_lost(checked: Checked) -> None:
     all_of_one_is_committed(checked, "ab", "ab")
-    checked.checker.check(cast("Any", [checked.one]))  # the high watermark is known, what is below it is not
+    checked.checker.check(cast("Any", [checked.one]))  # the high watermark is known, the records below it are not
     excuse = two_leads_under_an_excuse(checked, kept_end=2)
     assert (excuse.from_offset, excuse.has_lost) == (2, False)
 
@@ -276,7 +276,7 @@ def test_records_kept_by_a_crash_are_not_lost_although_no_check_compared_them(ch
 def test_excuse_for_one_leader_does_not_cover_another(checked: Checked) -> None:
     all_of_one_is_committed(checked, "ab", "a")
     checked.see()
-    excuse = Excuse(Reason.LAST, 3, 6, 0.0)  # it was elected, and nobody has seen it lead
+    excuse = Excuse(Reason.LAST, 3, 6, 0.0)  # it was elected, but never led
     checked.tree.partitions[PLACE] = PartitionRecord(2, 7, (2, 1), excuses=[excuse])
     checked.two.lead(7)
     with pytest.raises(ViolationError, match="leads under epoch 7 with a log up to 1; committed was 2"):
@@ -287,9 +287,9 @@ def test_records_committed_by_the_next_leader_are_compared_from_then_on(checked:
     the_second_of_two_records_is_lost(checked)
     checked.two.append("c", leader_epoch=6)
     checked.two.commit(2)
-    checked.see()  # 1 has not heard of it yet
+    checked.see()  # broker 1 does not know about it yet
     checked.one.follow(2, leader_epoch=6)
-    checked.see()  # nor has it cut its log
+    checked.see()  # it has not truncated its log yet
     truncate_to(checked.one.log, 1, NOW_MS)
     checked.one.append("d", leader_epoch=6)
     with pytest.raises(ViolationError, match="at offset 1 broker 1 has"):
@@ -298,7 +298,7 @@ def test_records_committed_by_the_next_leader_are_compared_from_then_on(checked:
 
 def test_records_below_an_excused_loss_are_still_compared(checked: Checked) -> None:
     the_second_of_two_records_is_lost(checked)
-    checked.one.starts = 2  # what it has had in this life is not known yet
+    checked.one.starts = 2  # its log is checked from the start after a restart
     checked.one.follow(2, leader_epoch=6)
     truncate_to(checked.one.log, 0, NOW_MS)
     checked.one.append("x", leader_epoch=6)
@@ -306,7 +306,7 @@ def test_records_below_an_excused_loss_are_still_compared(checked: Checked) -> N
         checked.see()
 
 
-def test_a_later_leader_without_what_was_committed_since_is_not_excused(checked: Checked) -> None:
+def test_excuse_does_not_cover_records_committed_after_the_loss(checked: Checked) -> None:
     the_second_of_two_records_is_lost(checked)
     checked.two.append("c", leader_epoch=6)
     checked.two.commit(2)
@@ -322,13 +322,13 @@ def test_a_later_leader_without_what_was_committed_since_is_not_excused(checked:
 
 
 def test_every_record_beyond_the_next_leaders_log_end_may_be_lost(checked: Checked) -> None:
-    """Also what nobody has looked at: the end of a batch of which records were deleted."""
+    """This includes records that no check compared: the end of a batch whose first records were deleted."""
     excuse = all_of_a_log_that_begins_within_a_batch_is_lost(checked)
     assert excuse.from_offset == 0
 
 
 def test_lost_records_that_a_later_leader_still_has_become_committed(checked: Checked) -> None:
-    """And the one that led between them has not yet cut what it wrote in its place."""
+    """The leader between them has not truncated its own records yet."""
     the_second_of_two_records_is_lost(checked)
     checked.two.append("c", leader_epoch=6)
     checked.see()
@@ -348,7 +348,7 @@ def test_lost_records_that_a_later_leader_still_has_become_committed(checked: Ch
 
 
 def test_records_a_follower_has_not_truncated_yet_are_not_committed(checked: Checked) -> None:
-    """Nor what lies before the first of its batches that can be compared."""
+    """Nor are the records before the first batch that can be compared."""
     all_of_a_log_that_begins_within_a_batch_is_lost(checked)
     checked.one.follow(2, leader_epoch=6)
     checked.see()

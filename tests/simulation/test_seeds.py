@@ -21,25 +21,26 @@ print(result.digest, result.virtual_s, result.violation)
 
 
 TURNS = 25_000
-"""The most loop turns one seed may take: 1 s of CPU at 40 µs a turn, as measured with both cores busy (36 µs with one).
-The limit is in turns and not in seconds because other work on the machine makes a run half as long again."""
+"""The most loop iterations of a seed: 1 s of CPU at 40 µs each, as measured with both cores busy (36 µs with one).
+The limit counts iterations because other work on the machine makes a run take half as long again.
+"""
 
 
 @pytest.mark.parametrize("seed", [*FIXED, *FAILED_ONCE])
-def test_a_cluster_keeps_its_promises_at_the_price_of_a_seed(seed: int) -> None:
+def test_simulated_cluster_keeps_invariants_within_iteration_limit(seed: int) -> None:
     result = run_seed(seed)
     assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))
     assert result.counts["turns"] < TURNS
 
 
 @pytest.mark.parametrize("seed", [29, 31])
-def test_single_broker_keeps_its_promises_for_every_seed(seed: int) -> None:
+def test_simulated_single_broker_keeps_invariants(seed: int) -> None:
     result = run_seed(seed, replace(Plan.of_seed(seed), broker_count=1))
     assert result.violation is None, "\n".join((result.violation or "", *useful_lines(result)))
 
 
 @pytest.mark.parametrize("seed", [3])
-def test_a_seed_is_the_same_run_whatever_the_hashes(seed: int) -> None:
+def test_run_of_a_seed_does_not_depend_on_the_hash_seed(seed: int) -> None:
     runs = [
         subprocess.run(
             [sys.executable, "-c", _DIGEST.format(seed=seed)],

@@ -12,7 +12,7 @@ from simulation.runs.simulation_run import Plan, Result, run_seed
 
 MISTAKE = "a record is acknowledged before it is written"
 SEED = 27
-"""It fails by that mistake, and has four faults. They are not all to blame for it."""
+"""This seed fails with the mistake. Only some of its four faults are needed for that."""
 
 
 def test_report_of_a_failing_seed_is_short_and_names_the_records(
@@ -41,7 +41,9 @@ def _faults_of(lines: list[str]) -> int:
 
 
 def fails_when(monkeypatch: pytest.MonkeyPatch, is_wrong: Callable[[set[int], int], bool]) -> Result:
-    """Runs have no more to them than five faults and two changes by administrators; gives the one with all."""
+    """Replaces runs by ones of five faults and two changes that fail under this condition; returns the run with all
+    of them.
+    """
 
     def run(seed: int, plan: Plan) -> Result:
         faults = set(range(plan.fault_count)) - plan.skipped
@@ -55,8 +57,8 @@ def left_in(result: Result) -> tuple[set[int], int]:
     return set(range(result.plan.fault_count)) - result.plan.skipped, result.plan.change_count
 
 
-def test_no_fault_is_left_that_can_be_spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first can be only when the last has been left out."""
+def test_every_unnecessary_fault_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fault 0 can only be removed after fault 4."""
     failed = fails_when(monkeypatch, lambda faults, changes: 2 in faults and (0 in faults or 4 not in faults))
     assert left_in(shortened(failed)) == ({2}, 0)
 
@@ -66,14 +68,14 @@ def test_shortened_run_keeps_all_faults_it_needs_to_fail(monkeypatch: pytest.Mon
     assert left_in(shortened(failed)) == ({1, 4}, 2)
 
 
-def test_a_seed_that_is_another_run_the_second_time_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_is_not_repeated_exactly_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = fails_when(monkeypatch, lambda faults, changes: True)
     failed.digest = 17
     assert "is another run now" in next(retold(failed))
 
 
 def test_seed_whose_process_died_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process that ran it died: so may whoever tries again."""
+    """Whoever runs it again might die too."""
     failed = fails_when(monkeypatch, lambda faults, changes: True)
     failed.lines.clear()
     assert list(retold(failed)) == ["seed 1 broke off, and is not run again here"]

@@ -16,7 +16,7 @@ PLACE = ("t", 0)
 
 
 class Trimmed:
-    """A log of ten batches, of which `trim` takes the first ones away."""
+    """A log of ten batches; `trim` deletes the first ones and runs the checker."""
 
     def __init__(self, directory: Path) -> None:
         self.now_ms = NOW_MS
@@ -59,16 +59,16 @@ def test_trimming_up_to_the_requested_offset_is_allowed(trimmed: Trimmed) -> Non
         trimmed.trim(5)
 
 
-def test_records_go_by_size_as_long_as_enough_is_left(trimmed: Trimmed) -> None:
+def test_deletion_by_size_must_leave_retention_bytes(trimmed: Trimmed) -> None:
     left = trimmed.log.view.size_bytes
     trimmed.history.kept_to_size["t"] = {"retention.bytes": str(left)}
-    trimmed.trim(4)  # inside of the first segment, of which no byte goes
+    trimmed.trim(4)  # inside the first segment, so no bytes are deleted
     trimmed.history.kept_to_size["t"] = {"retention.bytes": str(left + 1)}
     with pytest.raises(ViolationError, match="begins at offset 5"):
         trimmed.trim(5)
 
 
-def test_records_go_by_time_when_all_are_old(trimmed: Trimmed) -> None:
+def test_deletion_by_time_needs_records_older_than_retention_ms(trimmed: Trimmed) -> None:
     trimmed.history.kept_to_size["t"] = {"retention.ms": "8000"}
     time_ms = max(fingerprint[3] for _, fingerprint in batches_of(trimmed.log, 0, 10))
     trimmed.now_ms = time_ms + 8001
@@ -78,15 +78,15 @@ def test_records_go_by_time_when_all_are_old(trimmed: Trimmed) -> None:
         trimmed.trim(5)
 
 
-def test_a_replica_may_begin_where_another_does_by_right(trimmed: Trimmed) -> None:
+def test_replica_may_start_at_an_offset_allowed_for_another_replica(trimmed: Trimmed) -> None:
     trimmed.history.kept_to_size["t"] = {"retention.bytes": "1"}
     trimmed.trim(4)
     del trimmed.history.kept_to_size["t"]
-    trimmed.see(broker_id=2)  # which had nothing before
+    trimmed.see(broker_id=2)  # it had no log before
     trimmed.checker.judge()
 
 
-def test_a_replica_that_is_new_begins_nowhere_else(trimmed: Trimmed) -> None:
+def test_new_replica_must_not_start_at_another_offset(trimmed: Trimmed) -> None:
     trimmed.history.kept_to_size["t"] = {"retention.bytes": "1"}
     trimmed.see()
     trimmed.log.increment_log_start_offset(4)
@@ -95,7 +95,7 @@ def test_a_replica_that_is_new_begins_nowhere_else(trimmed: Trimmed) -> None:
         trimmed.checker.judge()
 
 
-def test_a_restart_is_no_reason_to_begin_later(trimmed: Trimmed) -> None:
+def test_log_start_that_rises_in_a_restart_is_a_violation(trimmed: Trimmed) -> None:
     trimmed.see()
     trimmed.log.increment_log_start_offset(4)
     trimmed.see(starts=2)

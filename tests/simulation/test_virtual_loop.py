@@ -14,7 +14,7 @@ def loop() -> Iterator[VirtualLoop]:
     loop.close()
 
 
-def test_time_goes_on_to_the_next_timer(loop: VirtualLoop) -> None:
+def test_virtual_time_advances_to_the_next_timer(loop: VirtualLoop) -> None:
     async def sleep() -> list[float]:
         times = []
         for seconds in (3600.0, 0.25, 1e6):
@@ -33,7 +33,7 @@ def test_timers_run_in_the_order_of_their_times(loop: VirtualLoop) -> None:
     assert order == [1, 2, 3]
 
 
-def test_a_time_limit_ends_what_waits(loop: VirtualLoop) -> None:
+def test_timeout_ends_a_wait_in_virtual_time(loop: VirtualLoop) -> None:
     async def wait() -> float:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(10):

@@ -12,7 +12,7 @@ QUIET = Plan(3, duration_s=8.0, fault_count=0, change_count=0, shape=ClusterShap
 def test_violation_that_lasts_one_loop_iteration_is_found() -> None:
     def prepare(cluster: SimulatedCluster) -> None:
         def fall() -> None:
-            if cluster.loop.turns % 2:  # all brokers may be looked at next
+            if cluster.loop.turns % 2:  # in even iterations all brokers may be checked
                 cluster.loop.call_soon(fall)
                 return
             hosted = next(each for each in cluster.brokers[2].partitions() if _has_records(each))

@@ -71,8 +71,7 @@ HELD = {
     "simulation.machines.virtual_loop.VirtualLoop": "loop",
     "simulation.machines.virtual_loop.VirtualLoop.time": "loop",
 }
-"""All of the simulation's that a broker at work has or is given, however it comes by it, and what it is in the place
-of."""
+"""All simulated objects that a broker holds or is given, with the part of the environment that each replaces."""
 
 WORLD = (
     "datetime",
@@ -88,7 +87,7 @@ WORLD = (
 )
 WORLDLY_NAMES = ("getrandom", "urandom", "uuid1", "uuid4")
 HARMLESS = {
-    "random.Random",  # a type; whoever makes one is given a seed
+    "random.Random",  # a type; the caller provides the seed
     "threading.Condition",
     "threading.Event",
     "threading.Lock",
@@ -104,32 +103,35 @@ HARMLESS = {
     "select.POLLHUP",
     "select.POLLRDHUP",
 }
-"""What neither tells the time, nor is chance, nor acts on the world (options of sockets are asked of the transport)."""
+"""Names that neither tell the time, nor are random, nor act on the world. (Socket options are set by the transport.)"""
 
 REPLACED_MODULES = {
     "broker/environment.py",
     "storage/compaction/cleaner_child.py",
     "storage/workers/worker_pool.py",
-    # where somebody waits: `all_read_in_this_process`
+    # where a task waits for a child: replaced by `all_read_in_this_process`
     "storage/workers/big_batches.py",
-    # for that, and for the recovery of 64 MiB and more of real files (`recover_ahead`), of which a simulation has none
+    # only for big batches and recovery of 64 MiB and more (`recover_ahead`), not in a simulation
     "storage/workers/child_process.py",
 }
-"""What the environment gives, and is others in a simulation; and processes that it never starts."""
+"""Modules whose parts the environment replaces in a simulation, and processes that it never starts."""
 
 IN_A_SIMULATED_BROKER = {
-    "broker/network/socket_states.py": {"select.poll"},  # of descriptors, of which a simulation has none
-    "broker/network/listener.py": {"time.perf_counter", "time.thread_time"},  # defaults; it is given the environment's
-    "broker/network/local_socket_options.py": {"socket.socket"},  # of `congestion_control_that_paces`, a default
-    "broker/network/settings.py": {"socket.getaddrinfo", "time.monotonic"},  # limits by host name: it has none
-    "broker/metadata/registered_endpoints.py": {"socket.gethostname"},  # of a listener without a host
+    "broker/network/socket_states.py": {"select.poll"},  # for descriptors, which a simulation does not have
+    "broker/network/listener.py": {"time.perf_counter", "time.thread_time"},  # replaced defaults
+    "broker/network/local_socket_options.py": {"socket.socket"},  # in `congestion_control_that_paces`, a default
+    "broker/network/settings.py": {
+        "socket.getaddrinfo",
+        "time.monotonic",
+    },  # for limits by host name, not set here
+    "broker/metadata/registered_endpoints.py": {"socket.gethostname"},  # for a listener without a host
     "storage/log/inline_append.py": {"time.perf_counter"},  # a default
     "storage/store/log_store.py": {"time.perf_counter"},  # a default
-    "storage/log/retention_rules.py": {"datetime.UTC", "datetime.datetime"},  # how a time is written
+    "storage/log/retention_rules.py": {"datetime.UTC", "datetime.datetime"},  # only formats a time
     "storage/compaction/segment_cleaner.py": {"time.monotonic", "time.sleep"},  # defaults
-    "storage/workers/unpacking.py": {"time.sleep"},  # of no length: gives way to other threads
+    "storage/workers/unpacking.py": {"time.sleep"},  # of zero length, to yield to other threads
 }
-"""What is left: by file, and why it makes no difference."""
+"""The remaining uses by file, with the reason why each makes no difference."""
 
 
 def a_broker() -> SimulatedBroker:
@@ -147,7 +149,7 @@ def test_simulation_replaces_every_field_of_the_environment_and_nothing_else() -
     broker.network.loop.close()
 
 
-def test_a_simulated_broker_is_the_class_that_production_runs() -> None:
+def test_simulated_broker_runs_the_production_server_class() -> None:
     broker = a_broker()
     loop = broker.network.loop
 
@@ -170,8 +172,8 @@ print(*(module.__file__ for name, module in sys.modules.items() if name.startswi
 """
 
 
-def test_a_broker_takes_no_more_from_the_world_than_its_environment() -> None:
-    """A use that a simulation does not replace would make the two differ."""
+def test_broker_uses_clocks_randomness_and_system_only_through_its_environment() -> None:
+    """A use that a simulation does not replace would make a simulated broker differ from a real one."""
     root = Path(pybroker.__path__[0]).resolve()
     python_path = os.pathsep.join([str(HERE.parent), *sys.path])
     modules = subprocess.run(
@@ -227,7 +229,7 @@ def f(random: Random):
     assert used == {"time.time", "random.choice", "random.Random", "uuid.uuid4", "urandom"}
 
 
-def test_a_batch_that_is_large_when_unpacked_is_read_where_the_simulation_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_decompressed_batch_is_read_without_a_child_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(append_validation, "run_big_batch", _no_other_process)
     cluster = SimulatedCluster(1, Random(1), {"pybroker.record.validation": "full"})
     value = bytes(DEFAULT_INLINE_BYTES + 1)
@@ -254,7 +256,7 @@ def _no_other_process(*arguments: object) -> object:
 
 
 def look_at_brokers(look: Callable[[BrokerServer], None]) -> None:
-    """At three of them, in the middle of their work."""
+    """Call `look` with three brokers in the middle of their work."""
     plan = Plan(3, duration_s=8.0, fault_count=0, shape=ClusterShape(log_directories=2))
     seen = []
 
@@ -272,7 +274,7 @@ def look_at_brokers(look: Callable[[BrokerServer], None]) -> None:
 def test_simulated_objects_a_broker_holds_replace_only_clocks_files_and_network(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Neither is one of its own parts another, nor a method of one of its objects."""
+    """The broker's own parts and methods are not replaced either."""
     found: dict[str, str] = {}
     shadowed: list[str] = []
 
@@ -288,7 +290,7 @@ def test_simulated_objects_a_broker_holds_replace_only_clocks_files_and_network(
 
 
 def look_at_what_is_given(monkeypatch: pytest.MonkeyPatch, look: Callable[[object], None]) -> None:
-    """At all that an environment makes when it is asked, also what is let go of before anybody looks at the broker."""
+    """Call `look` with everything that an environment makes, including objects that the broker drops again."""
     make = SimulatedBroker.environment
 
     def telling(broker: SimulatedBroker, files: SimulatedFiles) -> Environment:
@@ -323,8 +325,8 @@ def _is_pythons(name: str) -> bool:
     return name.partition(".")[0] in sys.stdlib_module_names
 
 
-def test_a_part_that_was_put_into_a_broker_is_seen() -> None:
-    """However deep, and by whatever means."""
+def test_foreign_objects_and_replaced_methods_in_a_broker_are_found() -> None:
+    """However deep it is, and however it was put there."""
 
     class Other:
         pass
@@ -347,7 +349,7 @@ def test_a_part_that_was_put_into_a_broker_is_seen() -> None:
 
 
 def names_of_production() -> dict[str, int]:
-    """The object behind each name in the broker's modules and classes, by its place."""
+    """The identity of the object behind each name in the broker's modules and classes."""
     names = {}
     for module_name, module in list(sys.modules.items()):
         if module_name.startswith("pybroker.") and "." in module_name:
@@ -359,9 +361,9 @@ def names_of_production() -> dict[str, int]:
     return names
 
 
-def test_no_name_of_the_broker_stands_for_another_thing_while_a_simulation_runs() -> None:
-    """By whatever means it could have been changed; but the switch for whoever has no other process."""
-    look_at_brokers(lambda server: None)  # all modules are there, all that is made when it is first used is made
+def test_simulation_replaces_no_name_of_the_broker() -> None:
+    """However the name is changed; except the switch for reading without child processes."""
+    look_at_brokers(lambda server: None)  # now all modules are imported and all caches are filled
     before, during = names_of_production(), {}
     look_at_brokers(lambda server: during.update(names_of_production()))
     assert {name for name, value in before.items() if during[name] != value} <= SWITCHES
@@ -371,7 +373,7 @@ SWITCHES = {"pybroker.storage.workers.unpacking._reads_every_batch"}
 
 
 def test_only_deliberate_mistakes_patch_the_broker() -> None:
-    """Neither by `mock` nor by an assignment to what was imported from it."""
+    """Neither with `mock` nor by assignment to imported names."""
     for path in sorted(HERE.glob("*.py")):
         if path.name in PARTS_OF_MISTAKES or path.name.startswith("test_"):
             continue
