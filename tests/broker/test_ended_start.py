@@ -125,7 +125,7 @@ class Ends:
         (Ends.cancelled_twice, asyncio.CancelledError, 1),
     ],
 )
-def test_a_start_may_end_wherever_it_waits(
+def test_start_that_ends_at_any_await_leaves_nothing_and_the_next_start_works(
     run: Callable[[Callable[[], Coroutine[Any, Any, None]]], None],
     settings: dict[str, str | float],
     way: Callable[[Ends], None],
@@ -174,7 +174,7 @@ def test_a_start_may_end_wherever_it_waits(
     run(work)
 
 
-def test_a_kill_leaves_no_timers(settings: dict[str, str | float]) -> None:
+def test_killed_broker_leaves_no_timers(settings: dict[str, str | float]) -> None:
     """The broker's periodic tasks."""
     intervals = (
         "log.initial.task.delay.ms",

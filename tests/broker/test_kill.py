@@ -18,7 +18,7 @@ from pybroker.storage.workers.worker_pool import WorkerPool
 from support.clients.wire_client import WireClient
 
 
-async def test_a_killed_pool_ends_with_the_step_it_is_in() -> None:
+async def test_killed_worker_pool_ends_after_its_current_step() -> None:
     pool = WorkerPool(asyncio.get_running_loop(), 1)
     done: list[str] = []
     begun = threading.Event()
@@ -50,7 +50,7 @@ async def test_a_killed_pool_drops_results_that_wait_for_the_loop() -> None:
     assert done == []
 
 
-async def test_a_killed_store_lets_go_of_its_file_and_keeps_what_was_answered(tmp_path: Path) -> None:
+async def test_killed_metadata_store_frees_its_file_and_keeps_answered_changes(tmp_path: Path) -> None:
     path = tmp_path / "metadata"
     first = await EmbeddedStore.open(path, lambda: 0)
     events: list[SessionEvent] = []
@@ -67,7 +67,7 @@ async def test_a_killed_store_lets_go_of_its_file_and_keeps_what_was_answered(tm
     await second.close()
 
 
-def test_requests_that_wait_are_given_up_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+def test_waiting_requests_are_dropped_without_a_log_line_by_a_kill(caplog: pytest.LogCaptureFixture) -> None:
     """A member that waits for others to join, and a fetch that waits for records."""
     join = JoinGroupRequest(
         group_id="readers",

@@ -36,7 +36,7 @@ async def test_broker_whose_metadata_store_is_missing_refuses_to_start_and_creat
     assert store_files(tmp_path) == []
 
 
-async def test_an_empty_metadata_store_is_as_good_as_none(tmp_path: Path) -> None:
+async def test_empty_metadata_store_is_treated_as_missing(tmp_path: Path) -> None:
     await run_once(tmp_path)
     for file in store_files(tmp_path):
         file.write_bytes(b"")

@@ -53,7 +53,7 @@ ACTED_ON = [
 
 
 @pytest.mark.parametrize("setting", ACTED_ON, ids=lambda setting: setting.name)
-def test_a_setting_that_is_said_to_be_acted_on_is_read(setting: Setting, sources: str) -> None:
+def test_setting_marked_as_having_an_effect_is_read_by_the_code(setting: Setting, sources: str) -> None:
     topics = [topic.name for topic in TOPIC_SETTINGS.values() if setting.name in topic.synonyms]
     readings = [f'"{name}"' for name in (setting.name, *topics)] + [THROUGH.get(setting.name, f'"{setting.name}"')]
     if (

@@ -45,11 +45,11 @@ def outcome(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_settings_mean_here_what_they_mean_to_kafka(text: str, kafka: dict[str, str]) -> None:
+def test_settings_have_the_same_outcome_as_in_kafka(text: str, kafka: dict[str, str]) -> None:
     assert outcome(text) == kafka[text]
 
 
 @pytest.mark.parametrize("text", DIFFERENT)
-def test_a_deviation_is_still_one(text: str, kafka: dict[str, str]) -> None:
+def test_each_listed_deviation_from_kafka_still_exists(text: str, kafka: dict[str, str]) -> None:
     assert outcome(text).split()[0] == DIFFERENT[text].split(":", maxsplit=1)[0]
     assert kafka[text].split()[0] != outcome(text).split()[0]

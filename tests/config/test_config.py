@@ -34,7 +34,7 @@ def test_defaults_with_zookeeper_are_kafkas_except_the_memory_bound() -> None:
     assert config.int("queued.max.request.bytes") == 256 * 1024 * 1024
 
 
-def test_overrides_stand_above_the_file_and_the_file_above_defaults(tmp_path: Path) -> None:
+def test_overrides_precede_the_file_and_the_file_precedes_defaults(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("num.partitions=3\nnum.io.threads = 4\n", encoding="latin-1")
     config = load_config(file, {"num.io.threads": "5"})
@@ -53,7 +53,7 @@ def test_with_overrides_does_not_change_the_original_config() -> None:
         with_overrides(first, {"num.partitions": "0"})
 
 
-def test_getters_give_each_type_and_know_null() -> None:
+def test_config_getters_return_each_type_and_none() -> None:
     config = load_config("log.retention.ms=5\nbroker.rack=r")
     assert config.boolean("auto.create.topics.enable") is True
     assert config.double("log.cleaner.min.cleanable.ratio") == 0.5
@@ -195,7 +195,7 @@ def test_a_secret_with_a_bad_name_never_shows_its_value() -> None:
         ("zookeeper.metadata.migration.enable=true", "zookeeper.metadata.migration.enable=true"),
     ],
 )
-def test_another_mode_of_kafka_is_refused_with_the_way_out(text: str, words: str) -> None:
+def test_kraft_mode_is_refused_with_a_solution(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as raised:
         load_config(text)
     assert str(raised.value).startswith(words)
@@ -247,7 +247,7 @@ def test_security_settings_refuse_the_start(text: str) -> None:
         "node.id=-1",
     ],
 )
-def test_an_empty_value_or_kafkas_default_promises_nothing(text: str) -> None:
+def test_security_setting_that_is_empty_or_kafkas_default_is_accepted(text: str) -> None:
     load_config(text)
 
 
@@ -293,7 +293,7 @@ def test_effective_setting_is_not_reported(text: str) -> None:
     assert notices(load_config(text)) == []
 
 
-def test_a_listeners_own_settings_stand_above_the_common_ones() -> None:
+def test_settings_of_one_listener_override_the_common_ones() -> None:
     config = load_config("max.connections=10\nlistener.name.ext.max.connections=5\nlistener.name.ext.plain.x=1")
     assert config.for_listener("EXT").int("max.connections") == 5
     assert config.for_listener("PLAINTEXT").int("max.connections") == 10
@@ -324,7 +324,7 @@ def test_printed_settings_are_sorted_have_a_source_and_hide_passwords() -> None:
     assert not any(line.startswith("foo=") for line in lines)
 
 
-def test_a_broker_on_zookeeper_must_be_found_by_others() -> None:
+def test_broker_on_zookeeper_needs_an_advertised_address() -> None:
     with pytest.raises(ConfigError, match=r"advertised.listeners=None: must be set"):
         load_config("zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://0.0.0.0:9092")
     load_config(

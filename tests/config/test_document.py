@@ -22,7 +22,7 @@ EFFECTIVE = (SupportKind.ACTED_ON, SupportKind.PARTLY)
 RENEW = "run: python -m pybroker.config.document docs/operator"
 
 
-def test_the_settings_page_is_what_the_table_says() -> None:
+def test_settings_page_equals_the_page_generated_from_the_table() -> None:
     assert (DOCS / SETTINGS_PAGE).read_text(encoding="utf-8") == settings_page(), RENEW
 
 
@@ -45,7 +45,7 @@ def test_the_deviations_page_lists_the_topic_settings_without_effect() -> None:
     assert listed == expected - {"remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable"}
 
 
-def test_every_setting_stands_on_the_settings_page() -> None:
+def test_settings_page_lists_every_setting() -> None:
     page = settings_page()
     for name in [*BROKER_SETTINGS, *TOPIC_SETTINGS]:
         assert f"`{name}`" in page
@@ -77,7 +77,7 @@ def test_settings_page_lists_each_setting_without_effect_with_its_reason() -> No
             assert setting.support.note in reasons[0]
 
 
-def test_writing_the_pages_keeps_the_words_around_the_table(tmp_path: Path) -> None:
+def test_writing_the_pages_keeps_the_text_around_the_table(tmp_path: Path) -> None:
     (tmp_path / DEVIATIONS_PAGE).write_text(
         "before\n<!-- defaults: written by pybroker.config.document -->\nstale row\n<!-- end of defaults -->\nafter\n",
         encoding="utf-8",

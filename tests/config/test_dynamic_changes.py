@@ -25,7 +25,7 @@ def layered(cluster_wide: dict[str, str], per_broker: dict[str, str] | None = No
 # -- layers
 
 
-def test_a_brokers_own_stands_above_all_brokers_and_both_above_the_file() -> None:
+def test_setting_of_one_broker_precedes_that_of_all_brokers_and_the_file() -> None:
     config = layered({"log.segment.bytes": "2000", "message.max.bytes": "7"}, {"log.segment.bytes": "3000"})
     assert config.int("log.segment.bytes") == 3000
     assert config.source("log.segment.bytes") is Source.PER_BROKER
@@ -41,7 +41,7 @@ def test_new_dynamic_layers_replace_earlier_ones() -> None:
     assert with_overrides(first, {"num.partitions": "4"}).int("log.segment.bytes") == 2000
 
 
-def test_a_value_counts_whatever_stands_below_it_in_another_unit() -> None:
+def test_dynamic_value_precedes_static_values_in_other_units() -> None:
     minutes = load_config("log.retention.minutes=5")
     config = layered({"log.retention.ms": "77"}, file=minutes)
     assert (config.retention_ms, config.optional_int("log.retention.minutes")) == (77, None)
@@ -51,7 +51,7 @@ def test_a_value_counts_whatever_stands_below_it_in_another_unit() -> None:
     assert hours.retention_ms == 2 * 3_600_000
 
 
-def test_one_listeners_setting_may_be_dynamic() -> None:
+def test_setting_of_a_single_listener_may_be_dynamic() -> None:
     config = layered({"max.connections": "50", "listener.name.plaintext.max.connections": "20"})
     assert config.for_listener("PLAINTEXT").int("max.connections") == 20
     assert config.for_listener("OTHER").int("max.connections") == 50
@@ -136,7 +136,7 @@ def test_cluster_wide_dynamic_settings_may_be_set_per_broker_too(name: str, valu
 @pytest.mark.parametrize(
     "name", ["advertised.listeners", "listener.name.x.sasl.jaas.config", "sasl.enabled.mechanisms"]
 )
-def test_some_settings_are_a_single_brokers_only(name: str) -> None:
+def test_settings_for_single_brokers_are_refused_for_all_brokers(name: str) -> None:
     check_dynamic({name: "x"}, per_broker=True)
     with pytest.raises(ConfigError, match=f"{name}: can be changed for single brokers only"):
         check_dynamic({name: "x"}, per_broker=False)
@@ -193,7 +193,7 @@ def test_dynamic_connection_limits_must_be_at_least_1(name: str) -> None:
     check_change(in_file, layered({"log.segment.bytes": "9000"}, file=in_file))
 
 
-def test_changes_are_found_by_value_not_by_text() -> None:
+def test_changed_settings_are_found_by_value_not_by_text() -> None:
     assert changed_settings(FILE, layered({"log.segment.bytes": " 1000 "})) == []
     assert changed_settings(FILE, layered({"log.segment.bytes": "1001", "a.b": "1"})) == ["log.segment.bytes", "a.b"]
     assert changed_settings(layered({"a.b": "1"}), FILE) == ["a.b"]
@@ -209,7 +209,7 @@ def test_settings_that_are_only_set_while_running_are_checked_like_others() -> N
 # -- topics
 
 
-def test_topics_that_are_there_keep_settings_that_do_not_fit_the_brokers_any_more() -> None:
+def test_existing_topics_keep_settings_that_conflict_with_the_brokers_new_ones() -> None:
     config = layered({"log.cleaner.max.compaction.lag.ms": "5"})
     overrides = {"min.compaction.lag.ms": "9"}
     assert TopicConfig.in_force(config, overrides).int("min.compaction.lag.ms") == 9
@@ -217,7 +217,7 @@ def test_topics_that_are_there_keep_settings_that_do_not_fit_the_brokers_any_mor
         TopicConfig.defaults(config, overrides)
 
 
-def test_a_topics_stored_settings_that_are_unknown_or_wrong_are_left_out() -> None:
+def test_unknown_and_invalid_stored_topic_settings_are_left_out() -> None:
     good, problems = usable_overrides({"retention.ms": "5", "segment.bytes": "tiny", "of.kafka.5": "x"})
     assert good == {"retention.ms": "5"}
     assert [problem.partition(":")[0] for problem in problems] == ["segment.bytes=tiny", "of.kafka.5"]
@@ -233,7 +233,7 @@ def test_tiered_storage_is_refused_for_topics(name: str) -> None:
 # -- the file, again
 
 
-def test_the_file_is_read_again_below_the_overrides(tmp_path: Path) -> None:
+def test_reloaded_file_stays_below_the_overrides(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("num.partitions=3\nnum.io.threads=4\n")
     config = load_config(file, {"num.io.threads": "5"})
@@ -261,7 +261,7 @@ def test_reloadable_settings_are_those_that_can_be_set_dynamically(name: str, re
     assert is_reloadable(name) is reloadable
 
 
-def test_a_name_is_looked_up_without_a_walk_through_all_of_them() -> None:
+def test_look_up_of_a_dynamic_setting_does_not_iterate_over_all_names() -> None:
     class Unlisted(dict[str, str]):
         def __iter__(self) -> Iterator[str]:
             raise AssertionError("all names were gone through")
@@ -270,7 +270,7 @@ def test_a_name_is_looked_up_without_a_walk_through_all_of_them() -> None:
     assert [name in layers for name in ("all", "one", "none")] == [True, True, False]
 
 
-def test_layers_are_made_once() -> None:
+def test_layers_of_a_config_are_created_once() -> None:
     config = layered({"message.max.bytes": "7"}, {"log.segment.bytes": "3000"})
     assert all(one is other for one, other in zip(config.layers, config.layers, strict=True))
 

@@ -19,7 +19,7 @@ PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", "EXTERNAL": "PLAINTEXT", "SAFE": "SSL", "
         ("A.B://my_host-1.example:1", Listener("A.B", "my_host-1.example", 1, "PLAINTEXT")),
     ],
 )
-def test_a_listener_is_read(text: str, listener: Listener) -> None:
+def test_listener_is_parsed(text: str, listener: Listener) -> None:
     assert parse_listeners(text, PROTOCOLS) == (listener,)
 
 
@@ -54,7 +54,7 @@ def test_several_listeners_are_separated_by_commas_and_blanks() -> None:
         ("PLAINTEXT://1.1.1.1:1,EXTERNAL://[::1]:1,SAFE://h:1", "port 1 is used twice"),
     ],
 )
-def test_a_bad_list_is_refused_with_its_text(text: str, words: str) -> None:
+def test_invalid_listener_list_is_refused_with_its_text(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as raised:
         parse_listeners(text, PROTOCOLS, "listeners")
     assert str(raised.value).startswith(f"listeners={text}: ")
@@ -91,6 +91,6 @@ def test_protocols_are_read_by_name_in_capital_letters() -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), [("A:TLS", "must be one of"), ("A", "NAME:PROTOCOL"), (":SSL", "NAME:")])
-def test_a_bad_map_is_refused(text: str, words: str) -> None:
+def test_invalid_listener_protocol_map_is_refused(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         parse_protocol_map(text)

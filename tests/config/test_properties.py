@@ -20,7 +20,7 @@ def values(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("text", "java"), CASES, ids=[repr(text) for text, _ in CASES])
-def test_text_is_read_as_java_reads_it(text: str, java: dict[str, str] | None) -> None:
+def test_properties_are_parsed_as_by_java(text: str, java: dict[str, str] | None) -> None:
     if java is None:
         with pytest.raises(ConfigError, match="hexadecimal"):
             parse_properties(text)
@@ -37,19 +37,19 @@ def test_the_last_line_of_a_name_wins_and_gives_its_number() -> None:
     assert parse_properties("a=1\na=2")["a"].line == 2
 
 
-def test_a_broken_escape_is_named_with_its_line() -> None:
+def test_broken_escape_is_reported_with_its_line() -> None:
     with pytest.raises(ConfigError, match=r"^server line 2: .*hexadecimal"):
         parse_properties("a=b\nc=\\u00g0", source="server")
 
 
-def test_a_file_is_latin_1(tmp_path: Path) -> None:
+def test_properties_file_is_read_as_latin_1(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_bytes(b"broker.rack=Z\xfcrich \\u2603\r\n")
     assert read_properties(file)["broker.rack"].value == "Zürich ☃"
 
 
 @pytest.mark.parametrize("name", ["missing", "."])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+def test_unreadable_properties_file_is_named_in_the_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read") as raised:
         read_properties(tmp_path / name)
     assert str(tmp_path) in str(raised.value)

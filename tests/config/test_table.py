@@ -41,16 +41,16 @@ def expected(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("row", REFERENCE["broker"], ids=lambda row: row["name"])
-def test_broker_setting_is_kafkas(row: dict[str, Any]) -> None:
+def test_broker_setting_equals_kafkas_definition(row: dict[str, Any]) -> None:
     assert described(BROKER_SETTINGS[row["name"]]) == expected(row)
 
 
 @pytest.mark.parametrize("row", REFERENCE["topic"], ids=lambda row: row["name"])
-def test_topic_setting_is_kafkas(row: dict[str, Any]) -> None:
+def test_topic_setting_equals_kafkas_definition(row: dict[str, Any]) -> None:
     assert described(TOPIC_SETTINGS[row["name"]]) == row
 
 
-def test_there_are_no_settings_beside_kafkas_and_our_own() -> None:
+def test_table_has_only_settings_of_kafka_and_pybroker() -> None:
     assert set(BROKER_SETTINGS) == {row["name"] for row in REFERENCE["broker"]} | {
         setting.name for setting in own.SETTINGS
     }

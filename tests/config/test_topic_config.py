@@ -34,7 +34,7 @@ def test_the_brokers_settings_give_the_defaults_of_topics(broker: str, name: str
     assert TopicConfig.defaults(load_config(broker), {}).int(name) == value
 
 
-def test_a_topics_own_setting_stands_above_the_brokers() -> None:
+def test_topic_setting_overrides_the_broker_setting() -> None:
     topic = TopicConfig.defaults(load_config("log.segment.bytes=1000"), {"segment.bytes": "2000"})
     assert topic.int("segment.bytes") == 2000
     assert dict(topic.overrides) == {"segment.bytes": "2000"}

@@ -66,7 +66,7 @@ from pybroker.config.versions import MetadataVersionCheck, is_at_least, metadata
         (LIST, "a,,b,", ("a", "", "b", "")),
     ],
 )
-def test_text_becomes_a_value(value_type: ValueType, text: str, value: Value) -> None:
+def test_text_is_parsed_into_a_value(value_type: ValueType, text: str, value: Value) -> None:
     parsed = parse_value(value_type, text)
     assert parsed == value
     assert type(parsed) is type(value)
@@ -98,7 +98,7 @@ def test_text_becomes_a_value(value_type: ValueType, text: str, value: Value) ->
         (DOUBLE, "inf"),
     ],
 )
-def test_text_that_is_no_value_is_refused(value_type: ValueType, text: str) -> None:
+def test_text_that_cannot_be_parsed_is_refused(value_type: ValueType, text: str) -> None:
     with pytest.raises(BadValueError, match="must be"):
         parse_value(value_type, text)
 

@@ -55,7 +55,7 @@ def test_leaders_are_even_and_replicas_are_different_brokers(count: int, partiti
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=8), st.integers(1, 20), st.data())
-def test_replicas_are_on_as_many_racks_as_there_can_be(racks: list[str], partitions: int, data: st.DataObject) -> None:
+def test_replicas_are_on_as_many_racks_as_possible(racks: list[str], partitions: int, data: st.DataObject) -> None:
     factor = data.draw(st.integers(1, len(racks)))
     seed = data.draw(st.integers(0, 99))
     placed = assign_replicas(brokers(len(racks), " ".join(racks)), partitions, factor, Random(seed).randrange)
@@ -64,7 +64,7 @@ def test_replicas_are_on_as_many_racks_as_there_can_be(racks: list[str], partiti
         assert len({racks[broker_id] for broker_id in replicas}) == min(factor, len(set(racks)))
 
 
-def test_randomness_is_the_callers() -> None:
+def test_assignment_uses_the_random_numbers_of_the_caller() -> None:
     asked: list[int] = []
 
     def below(limit: int) -> int:

@@ -34,7 +34,7 @@ async def test_failure_reported_before_a_brokers_restart_does_not_take_its_repli
     await plane.stop()
 
 
-async def test_failure_of_a_replica_that_has_moved_elsewhere_since_it_was_asked_is_nobodys(
+async def test_failure_of_a_replica_that_has_moved_away_meanwhile_is_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))

@@ -41,7 +41,7 @@ async def test_broker_epoch_is_the_zxid_of_its_node(tree: ClusterTree) -> None:
     assert await registration.register(INFO, wait_ms=0) > epoch
 
 
-async def test_update_keeps_the_epoch(tree: ClusterTree) -> None:
+async def test_updated_registration_keeps_the_broker_epoch(tree: ClusterTree) -> None:
     registration = BrokerRegistration(tree)
     epoch = await registration.register(INFO, wait_ms=0)
     await registration.update(OTHER)
@@ -76,16 +76,16 @@ async def test_registration_logs_which_broker_holds_its_id_before_it_waits(
 @pytest.mark.parametrize(
     ("session_timeout_ms", "tick_ms"), [(18_000, 3_000), (6_000, 3_000), (4_000, 2_000), (1_000, 500)]
 )
-def test_session_that_ends_late_is_waited_for(session_timeout_ms: int, tick_ms: int) -> None:
+def test_registration_waits_for_an_earlier_session_that_ends_late(session_timeout_ms: int, tick_ms: int) -> None:
     """ZooKeeper ends sessions at its ticks; the shortest that it grants are of two."""
     assert session_end_wait_ms(session_timeout_ms) > session_timeout_ms + tick_ms
 
 
-async def test_ids_are_given_from_1001_on_and_once(tree: ClusterTree) -> None:
+async def test_generated_broker_ids_start_at_1001_and_are_unique(tree: ClusterTree) -> None:
     assert [await generate_broker_id(tree, 1000) for _ in range(3)] == [1001, 1002, 1003]
 
 
-async def test_cluster_id_is_made_once(tree: ClusterTree) -> None:
+async def test_cluster_id_is_generated_once(tree: ClusterTree) -> None:
     first = await cluster_id(tree, Random(1))
     assert len(first) == 22
     assert await cluster_id(tree, Random(2)) == first
@@ -93,7 +93,7 @@ async def test_cluster_id_is_made_once(tree: ClusterTree) -> None:
     assert data == b'{"version":"1","id":"%s"}' % first.encode()
 
 
-async def test_skeleton_is_completed_where_a_part_is_there(tmp_path: Path) -> None:
+async def test_missing_persistent_paths_are_created(tmp_path: Path) -> None:
     store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
     await store.multi([Create("/brokers"), Create("/brokers/topics"), Create("/brokers/topics/t")])
     tree = ClusterTree(store)
@@ -114,7 +114,7 @@ async def test_skeleton_is_completed_where_a_part_is_there(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("is_carried_out", [True, False])
-async def test_skeleton_is_made_though_connections_break(
+async def test_persistent_paths_are_created_despite_lost_connections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_carried_out: bool
 ) -> None:
     """Connections break so while ZooKeeper's servers elect a leader. The client does not learn whether its operation

@@ -35,7 +35,7 @@ async def create(tree: ClusterTree, *names: str) -> None:
         await tree.create_topic(TopicInfo(name, uuid4(), {0: ReplicaAssignment((1,))}), {})
 
 
-async def test_topics_that_are_the_same_but_for_dots_and_underscores(tree: CountingTree) -> None:
+async def test_topics_that_differ_only_in_dots_and_underscores_are_found(tree: CountingTree) -> None:
     await create(tree, "a_b.c", "a.b.d", "a-b-c", "a.b_c")
     colliding = CollidingTopics(tree)
     assert sorted(await colliding.of("a.b_c")) == ["a.b_c", "a_b.c"]
@@ -43,7 +43,7 @@ async def test_topics_that_are_the_same_but_for_dots_and_underscores(tree: Count
     assert await colliding.of("a.b") == []
 
 
-async def test_topics_are_read_once_for_many_names_and_again_when_one_has_come_or_gone(tree: CountingTree) -> None:
+async def test_topic_list_is_read_once_and_again_after_a_change(tree: CountingTree) -> None:
     await create(tree, "a.b")
     colliding = CollidingTopics(tree)
     for index in range(100):

@@ -113,7 +113,7 @@ async def test_changes_at_the_same_time_are_not_lost(tree: Tree) -> None:
     assert len(await tree.notifications()) == 8
 
 
-async def test_a_change_that_is_refused_writes_nothing(tree: Tree) -> None:
+async def test_refused_config_change_writes_nothing(tree: Tree) -> None:
     def refuse(stored: Mapping[str, str]) -> Mapping[str, str]:
         raise ValueError(str(stored))
 
@@ -131,7 +131,7 @@ async def test_change_fails_when_the_node_for_notifications_is_missing(tree: Tre
     assert await tree.config("topics", "t") == {}
 
 
-async def test_changes_made_before_the_start_are_taken_at_the_start(tree: Tree) -> None:
+async def test_config_changes_made_before_the_start_are_applied_at_the_start(tree: Tree) -> None:
     await set_one(tree, "topics", "t", a="1")
     await set_one(tree, "topics", "t", a="2")
     async with running(tree) as broker:

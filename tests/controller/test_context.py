@@ -85,7 +85,7 @@ def test_topic_does_not_change_its_id() -> None:
         context.put_topic("t", new_topic_id(random), {})
 
 
-def test_topic_ids_are_none_of_the_reserved_and_begin_with_no_dash() -> None:
+def test_new_topic_ids_are_not_reserved_and_do_not_start_with_a_dash() -> None:
     random = Random(3)
     ids = [new_topic_id(random) for _ in range(2000)]
     assert len(set(ids)) == 2000

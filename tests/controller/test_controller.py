@@ -69,7 +69,7 @@ async def test_epoch_rises_with_every_election(tmp_path: Path) -> None:
         await (plane.crash() if epoch == 2 else plane.stop())
 
 
-async def test_broker_follows_a_controller_that_is_there_and_takes_over_when_it_goes(tmp_path: Path) -> None:
+async def test_broker_follows_the_current_controller_and_takes_over_when_it_ends(tmp_path: Path) -> None:
     store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
     other = ControlPlane(store, 9)
     await other.tree.create_persistent_paths()
@@ -196,7 +196,7 @@ async def test_partition_without_live_replica_waits_for_one(plane: ControlPlane)
     assert plane.brokers[5].roles[TopicPartition("t", 0)].leader == 5
 
 
-async def test_fifty_partitions_are_written_in_few_changes(plane: ControlPlane) -> None:
+async def test_states_of_fifty_new_partitions_are_written_in_one_transaction(plane: ControlPlane) -> None:
     await plane.create_topic("t", dict.fromkeys(range(50), (1,)))
     _, topic = await plane.store.get("/brokers/topics/t")
     await plane.settled()
@@ -228,7 +228,7 @@ class CountedName(str):
         return super().__hash__()
 
 
-async def test_a_new_topic_costs_one_look_at_each_that_is_there(
+async def test_new_topic_reads_each_existing_topic_at_most_once(
     plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 200
@@ -247,7 +247,7 @@ async def test_a_new_topic_costs_one_look_at_each_that_is_there(
     assert 0 < CountedName.hashes < 10 * count
 
 
-async def test_topic_from_before_topic_ids_gets_one(plane: ControlPlane) -> None:
+async def test_topic_without_a_topic_id_gets_one(plane: ControlPlane) -> None:
     await plane.store.create("/brokers/topics/old", b'{"version":1,"partitions":{"0":[1]}}')
     await plane.settled()
     (info,) = await plane.tree.topic_infos(["old"])
@@ -255,7 +255,7 @@ async def test_topic_from_before_topic_ids_gets_one(plane: ControlPlane) -> None
     assert plane.brokers[1].metadata.topic_id("old") == info.topic_id
 
 
-async def test_node_that_is_no_topic_does_not_keep_others_from_starting(plane: ControlPlane) -> None:
+async def test_unreadable_topic_node_does_not_stop_other_topics_from_starting(plane: ControlPlane) -> None:
     await plane.store.create("/brokers/topics/garbage", b"\x00")
     await plane.create_topic("t", {0: (1,)})
     await plane.settled()
@@ -263,7 +263,7 @@ async def test_node_that_is_no_topic_does_not_keep_others_from_starting(plane: C
     assert plane.controller.is_active
 
 
-async def test_next_controller_finds_everything_as_it_was(tmp_path: Path) -> None:
+async def test_next_controller_keeps_topic_ids_and_leaders(tmp_path: Path) -> None:
     first = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
     await first.create_topic("t", {0: (1, 2), 1: (2, 1), 2: (2,)})
     await first.settled()
@@ -296,7 +296,7 @@ async def test_next_controller_notices_brokers_that_restarted_while_there_was_no
     assert led == {(3, 1)}, "it was never told to lead on"
 
 
-async def test_next_controller_leaves_leader_and_isr_as_they_were_when_all_were_restarted(plane: ControlPlane) -> None:
+async def test_next_controller_keeps_leader_and_isr_when_all_replicas_were_restarted(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     await plane.controller.stop()
@@ -306,7 +306,7 @@ async def test_next_controller_leaves_leader_and_isr_as_they_were_when_all_were_
     assert await plane.state("t") == LeaderAndIsr(2, (2, 3), 1, 1)
 
 
-async def test_next_controller_has_the_one_lead_that_was_restarted_first_when_all_were(plane: ControlPlane) -> None:
+async def test_next_controller_elects_the_replica_that_was_restarted_first(plane: ControlPlane) -> None:
     """It was up when the others were restarted, and may have what they lost then."""
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
@@ -426,7 +426,7 @@ async def test_leader_that_dies_is_replaced_and_leaves_the_isr(plane: ControlPla
     assert state.offline_replicas == [2]
 
 
-async def test_leaders_are_elected_by_the_trees_state_where_it_differs_from_the_controllers(
+async def test_elections_use_the_state_in_the_tree_when_the_controllers_state_is_outdated(
     plane: ControlPlane,
 ) -> None:
     """A controller that has lost its connection may have written more than it was told of."""
@@ -464,7 +464,7 @@ async def test_last_in_sync_replica_stays_in_the_isr_without_leading(plane: Cont
 
 
 @pytest.mark.parametrize("by", ["topic", "broker"])
-async def test_unclean_election_where_it_is_allowed(plane: ControlPlane, by: str) -> None:
+async def test_out_of_sync_replica_is_elected_where_unclean_elections_are_allowed(plane: ControlPlane, by: str) -> None:
     plane.unclean = by == "broker"
     settings = {"unclean_leader_election_enable": "true"} if by == "topic" else {}
     await plane.create_topic("t", {0: (2, 3)}, **settings)
@@ -480,7 +480,9 @@ async def test_unclean_election_where_it_is_allowed(plane: ControlPlane, by: str
 
 
 @pytest.mark.parametrize("by", ["topic", "broker"])
-async def test_unclean_election_where_it_is_allowed_from_now_on(plane: ControlPlane, by: str) -> None:
+async def test_out_of_sync_replica_is_elected_once_unclean_elections_become_allowed(
+    plane: ControlPlane, by: str
+) -> None:
     for topic in ("t", "other"):
         await plane.create_topic(topic, {0: (2, 3)})
     await plane.settled()
@@ -555,7 +557,7 @@ async def test_replica_in_a_failed_directory_is_offline(plane: ControlPlane) -> 
     assert context.replica_state(PartitionReplica(partition, 2)) is ReplicaState.OFFLINE
 
 
-async def test_a_broker_that_loses_a_directory_is_asked_which_replicas_went_with_it(plane: ControlPlane) -> None:
+async def test_broker_with_a_failed_directory_is_asked_for_its_offline_replicas(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3), 1: (2, 3)})
     await plane.settled()
     plane.brokers[2].errors[TopicPartition("t", 0)] = ErrorCode.KAFKA_STORAGE_ERROR
@@ -570,7 +572,7 @@ async def test_a_broker_that_loses_a_directory_is_asked_which_replicas_went_with
 
 
 @pytest.mark.parametrize("is_seen_to_go", [True, False])
-async def test_replica_is_there_again_when_its_broker_was_started_with_a_directory_that_works(
+async def test_replica_is_online_after_its_broker_restarts_with_a_working_directory(
     plane: ControlPlane, is_seen_to_go: bool
 ) -> None:
     partition = TopicPartition("t", 0)
@@ -607,7 +609,7 @@ async def test_controlled_shutdown_moves_leaderships_first(plane: ControlPlane) 
     assert plane.brokers[2].deleted == []
 
 
-async def test_controlled_shutdown_names_what_cannot_be_moved(plane: ControlPlane) -> None:
+async def test_controlled_shutdown_returns_the_partitions_that_cannot_be_moved(plane: ControlPlane) -> None:
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     await plane.take_down(3)
@@ -615,7 +617,7 @@ async def test_controlled_shutdown_names_what_cannot_be_moved(plane: ControlPlan
     assert await plane.controller.controlled_shutdown(2, -1) == [TopicPartition("t", 0)]
 
 
-async def test_controlled_shutdown_of_nobody_or_of_an_earlier_life(plane: ControlPlane) -> None:
+async def test_controlled_shutdown_of_an_unknown_broker_or_an_old_epoch_is_refused(plane: ControlPlane) -> None:
     with pytest.raises(BrokerNotAvailableError):
         await plane.controller.controlled_shutdown(9, -1)
     with pytest.raises(StaleBrokerEpochError):

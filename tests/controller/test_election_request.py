@@ -47,7 +47,7 @@ async def up(plane: ControlPlane, broker_id: int) -> None:
 
 
 @pytest.mark.parametrize("strategy", [PREFERRED, UNCLEAN])
-async def test_a_partition_that_is_led_as_it_should_be_needs_no_election(
+async def test_partition_led_by_its_preferred_replica_needs_no_election(
     plane: ControlPlane, strategy: ElectionStrategy
 ) -> None:
     assert isinstance(await elect(plane, strategy), ElectionNotNeededError)

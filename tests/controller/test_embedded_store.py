@@ -84,7 +84,7 @@ async def test_commits_survive_a_kill(path: Path) -> None:
     await again.close()
 
 
-async def test_ephemeral_that_goes_at_open_counts_as_a_change(path: Path) -> None:
+async def test_ephemeral_node_deleted_at_open_changes_its_parents_cversion(path: Path) -> None:
     first = await EmbeddedStore.open(path, clock_ms)
     await first.create("/gone", ephemeral=True)
     before = await first.exists("/")
@@ -98,7 +98,7 @@ async def test_ephemeral_that_goes_at_open_counts_as_a_change(path: Path) -> Non
     await second.close()
 
 
-async def test_abandoned_store_fails_what_waits_and_says_so(path: Path) -> None:
+async def test_abandoned_store_fails_waiting_operations_and_reports_an_expired_session(path: Path) -> None:
     opened = await EmbeddedStore.open(path, clock_ms)
     events: list[SessionEvent] = []
     opened.on_session_event(events.append)
@@ -210,7 +210,7 @@ async def test_operations_started_together_share_a_commit(path: Path) -> None:
     await opened.close()
 
 
-async def test_full_disk_refuses_writes_and_takes_them_back(path: Path) -> None:
+async def test_writes_on_a_full_disk_are_refused_and_undone(path: Path) -> None:
     database = FillingDatabase(path)
     opened = await EmbeddedStore.open_on(database, clock_ms)
     await opened.create("/a", b"old")
@@ -282,7 +282,7 @@ class FullDatabase(FillingDatabase):
 
 
 @pytest.mark.parametrize("has_name", [True, False])
-async def test_a_start_on_a_full_disk_goes_on_and_is_written_with_what_follows(path: Path, has_name: bool) -> None:
+async def test_changes_of_a_start_on_a_full_disk_are_written_with_the_next_change(path: Path, has_name: bool) -> None:
     earlier = await EmbeddedStore.open(path, clock_ms)
     await earlier.create("/a", b"old")
     await earlier.create("/gone", ephemeral=True)
@@ -416,7 +416,7 @@ async def test_exception_in_a_watch_does_not_lose_other_results(path: Path) -> N
     await opened.close()
 
 
-async def test_first_start_makes_no_other_files_than_sqlites(path: Path) -> None:
+async def test_first_start_creates_only_the_files_of_sqlite(path: Path) -> None:
     opened = await EmbeddedStore.open(path, clock_ms)
     await opened.create("/a")
     assert {file.name for file in path.parent.iterdir()} <= {path.name, path.name + "-wal"}

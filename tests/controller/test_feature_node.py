@@ -27,7 +27,7 @@ async def test_the_node_is_written_as_the_release_reads_it(store: EmbeddedStore,
     assert json.loads(data) == {"version": version, "status": 1, "features": {}}
 
 
-async def test_levels_stay_when_a_cluster_goes_on_to_another_release_and_back(store: EmbeddedStore) -> None:
+async def test_feature_levels_survive_an_upgrade_and_a_downgrade(store: EmbeddedStore) -> None:
     levels = {"f": 3}
     await store.create(znodes.FEATURE_PATH, Features(levels, version=1).encode())
     for release, version, zk_version in (("3.2", 1, 0), ("3.9", 2, 1), ("3.9", 2, 1), ("3.0", 1, 2)):

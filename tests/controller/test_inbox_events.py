@@ -75,7 +75,7 @@ async def test_every_notification_of_a_failed_log_directory_is_handled(plane: Co
         assert told.zk_version == changed.version
 
 
-async def test_a_controller_that_was_replaced_takes_no_notification_away(plane: ControlPlane) -> None:
+async def test_replaced_controller_deletes_no_notification(plane: ControlPlane) -> None:
     plane.brokers[2].errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
     info, _ = await plane.store.get("/controller")
     other = info.replace(b'"brokerid":1', b'"brokerid":9')

@@ -57,7 +57,7 @@ def test_repeating_an_applied_isr_change_is_no_error_even_with_an_older_partitio
     assert decide(known(), 1, T0, change(1, 2, partition_epoch=8)) is None
 
 
-def test_a_leader_that_recovered_may_say_so_and_then_take_others_in() -> None:
+def test_recovered_leader_may_report_it_and_then_add_replicas() -> None:
     assert decide(known(RECOVERING), 1, T0, change(1)) == LeaderAndIsr(1, (1,), 4, 9)
     assert decide(known(RECOVERING), 1, T0, change(1, 2)) == LeaderAndIsr(1, (1, 2), 4, 9)
 
@@ -99,7 +99,7 @@ def test_a_partition_that_never_had_a_leader_is_unknown() -> None:
         decide(known(), 1, TopicPartition("t", 1), change(1))
 
 
-def test_a_member_must_be_up_and_not_about_to_stop() -> None:
+def test_stopped_or_stopping_broker_may_not_join_the_isr() -> None:
     with pytest.raises(IneligibleReplicaError, match=r"\[3\]"):
         decide(known(live=(1, 2)), 1, T0, change(1, 2, 3))
     context = known()

@@ -76,7 +76,7 @@ async def test_repeated_alter_partition_request_returns_the_current_state(plane:
     assert (await plane.state("t")).partition_epoch == 1
 
 
-async def test_state_that_another_wrote_is_read_again(plane: ControlPlane) -> None:
+async def test_partition_state_written_by_another_client_is_read_again(plane: ControlPlane) -> None:
     path = znodes.partition_state_path(T0)
     await plane.store.set(path, znodes.encode_partition_state(PartitionLeadership(LeaderAndIsr(2, (2, 3)), 1)))
     answers = await alter(plane, {T0: wish(2)})
@@ -84,7 +84,7 @@ async def test_state_that_another_wrote_is_read_again(plane: ControlPlane) -> No
     assert await alter(plane, {T0: wish(2, partition_epoch=1)}) == {T0: LeaderAndIsr(2, (2,), 0, 2)}
 
 
-async def test_partition_that_is_gone_from_the_tree_is_unknown(plane: ControlPlane) -> None:
+async def test_isr_change_of_a_partition_missing_from_the_tree_is_refused(plane: ControlPlane) -> None:
     await plane.store.delete(znodes.partition_state_path(T0))
     answers = await alter(plane, {T0: wish(2)})
     assert isinstance(answers[T0], UnknownTopicOrPartitionError)
@@ -114,7 +114,7 @@ async def test_broker_that_is_not_controller_refuses_alter_partition(plane: Cont
         await plane.controller.allocate_producer_ids(2, epoch)
 
 
-async def test_leader_elected_after_a_change_is_of_the_new_isr(plane: ControlPlane) -> None:
+async def test_leader_elected_after_an_isr_change_is_in_the_new_isr(plane: ControlPlane) -> None:
     await alter(plane, {T0: wish(2)})
     await plane.take_down(2)
     await plane.settled()

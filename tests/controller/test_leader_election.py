@@ -77,14 +77,14 @@ def test_reassignment_elects_among_the_target_replicas() -> None:
     assert elect_on_reassignment(assignment, current, alive(1, 2, 4)).leader_and_isr is None
 
 
-def test_preferred_leader_must_live_and_be_in_sync() -> None:
+def test_preferred_leader_must_be_live_and_in_sync() -> None:
     current = LeaderAndIsr(2, (1, 2), 4, 9)
     assert elect_preferred(THREE, current, alive(1, 2)).leader_and_isr == LeaderAndIsr(1, (1, 2), 5, 9)
     assert elect_preferred(THREE, current, alive(2)).leader_and_isr is None
     assert elect_preferred(THREE, LeaderAndIsr(2, (2,)), alive(1, 2)).leader_and_isr is None
 
 
-def test_controlled_shutdown_moves_the_leader_and_takes_the_leaving_out_of_the_isr() -> None:
+def test_controlled_shutdown_moves_the_leader_and_removes_the_stopping_broker_from_the_isr() -> None:
     current = LeaderAndIsr(1, (1, 2, 3), 4, 9)
     election = elect_on_controlled_shutdown(THREE, current, alive(1, 2, 3), (1, 2))
     assert election == Election(LeaderAndIsr(3, (3,), 5, 9), (1, 2, 3))
@@ -164,7 +164,7 @@ def test_partition_is_offline_only_when_no_isr_member_is_live(
 
 
 @given(replicas=st.lists(BROKERS, min_size=1, unique=True), wishes=st.lists(st.lists(BROKERS, min_size=1, unique=True)))
-def test_move_that_is_replaced_again_and_again_knows_where_it_came_from_and_where_it_goes(
+def test_repeatedly_replaced_reassignment_keeps_its_origin_and_target(
     replicas: list[int], wishes: list[list[int]]
 ) -> None:
     assignment = ReplicaAssignment(tuple(replicas))

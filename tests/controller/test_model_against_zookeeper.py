@@ -122,7 +122,7 @@ class Run:
 
 @given(STEPS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_model_does_what_zookeeper_does(zookeeper: ZooKeeperProcess, steps: list[Step]) -> None:
+def test_model_gives_the_same_results_as_zookeeper(zookeeper: ZooKeeperProcess, steps: list[Step]) -> None:
     async def both() -> tuple[list[object], list[object]]:
         model = await ModelZooKeeper(asyncio.get_running_loop(), Random(1), lambda: 5, latency_s=(0, 0)).open()
         real = await ZooKeeperStore.open(ZooKeeperSettings(zookeeper.connect, f"/{next(ROOTS)}", 10_000, 30_000))

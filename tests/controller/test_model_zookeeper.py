@@ -138,7 +138,7 @@ def test_session_survives_a_cut_shorter_than_its_timeout() -> None:
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_session_cut_for_longer_expires_and_learns_it_when_it_is_back(silent: bool) -> None:
+def test_session_cut_for_longer_than_its_timeout_expires_and_learns_it_on_reconnection(silent: bool) -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         cut, other = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS), await zookeeper.open("b")
         events: list[SessionEvent] = []
@@ -165,7 +165,7 @@ def test_session_cut_for_longer_expires_and_learns_it_when_it_is_back(silent: bo
     on_virtual_time(scenario)
 
 
-def test_silent_cut_that_heals_in_time_only_delays() -> None:
+def test_silent_cut_that_heals_in_time_only_delays_operations() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         loop = asyncio.get_running_loop()
         store = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS)
@@ -211,7 +211,7 @@ async def create_three_and_lose_the_answers(zookeeper: ModelZooKeeper) -> list[s
     return await store.children("/")
 
 
-def test_outcome_of_what_was_under_way_is_unknown_but_keeps_the_order() -> None:
+def test_operations_under_way_have_an_unknown_outcome_and_keep_their_order() -> None:
     seen: dict[str, None] = {}
 
     async def scenario(zookeeper: ModelZooKeeper) -> None:
@@ -258,7 +258,7 @@ def test_operations_started_while_disconnected_wait_for_the_connection() -> None
 # -- watches and reconnection
 
 
-def test_watches_survive_a_reconnection_and_tell_what_was_missed() -> None:
+def test_watches_survive_a_reconnection_and_report_missed_changes() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         store, other = await zookeeper.open("a"), await zookeeper.open("b")
         for path in ("/set", "/gone", "/parent", "/same", "/parent/old"):
@@ -291,7 +291,7 @@ def test_watches_survive_a_reconnection_and_tell_what_was_missed() -> None:
     on_virtual_time(scenario)
 
 
-def test_reads_that_were_under_way_are_asked_again_with_their_watches() -> None:
+def test_reads_under_way_are_repeated_with_their_watches_after_a_reconnection() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         store = await zookeeper.open("a")
         watcher = Watcher()
@@ -311,7 +311,7 @@ def test_reads_that_were_under_way_are_asked_again_with_their_watches() -> None:
 # -- the server away
 
 
-def test_server_that_was_away_takes_sessions_for_new() -> None:
+def test_restarted_server_gives_every_session_its_full_timeout_again() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
         store = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS)
         dead = await zookeeper.open("dead", session_timeout_ms=TIMEOUT_MS)

@@ -11,7 +11,7 @@ from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.znodes import ProducerIdBlock
 
 
-async def test_blocks_follow_one_another_across_restarts(tmp_path: Path) -> None:
+async def test_producer_id_blocks_are_consecutive_across_restarts(tmp_path: Path) -> None:
     path = tmp_path / "metadata.db"
     blocks: list[ProducerIdBlock] = []
     for broker_id in (1, 2):
@@ -44,7 +44,7 @@ async def test_exhausted_producer_ids_raise_an_error(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_ids_are_handed_out_one_by_one_over_blocks() -> None:
+async def test_producer_ids_are_consecutive_across_blocks() -> None:
     blocks = iter([ProducerIdBlock(1, 5, 6), ProducerIdBlock(1, 20, 29)])
     fetched: list[ProducerIdBlock] = []
 

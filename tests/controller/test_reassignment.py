@@ -67,7 +67,7 @@ async def test_invalid_target_replicas_are_refused(plane: ControlPlane, target: 
 
 @pytest.mark.parametrize("target", [target for target, _ in REFUSED])
 @pytest.mark.parametrize("partition", [NOWHERE, TopicPartition("nowhere", 0)], ids=str)
-async def test_replicas_are_looked_at_before_the_partition(
+async def test_reassignment_checks_the_replicas_before_the_partition(
     plane: ControlPlane, partition: TopicPartition, target: tuple[int, ...]
 ) -> None:
     assert isinstance(await answer(plane, partition, target), InvalidReplicaAssignmentError)
@@ -85,7 +85,7 @@ async def test_each_partition_of_a_reassignment_request_gets_its_own_result(plan
     }
 
 
-async def test_a_replica_that_is_down_may_stay_but_not_come(plane: ControlPlane) -> None:
+async def test_reassignment_may_keep_but_not_add_a_replica_on_a_stopped_broker(plane: ControlPlane) -> None:
     await plane.take_down(2)
     await plane.settled()
     assert await answer(plane, T0, (1, 2)) is None
@@ -94,7 +94,7 @@ async def test_a_replica_that_is_down_may_stay_but_not_come(plane: ControlPlane)
     assert isinstance(await answer(plane, TopicPartition("u", 0), (1, 2)), InvalidReplicaAssignmentError)
 
 
-async def test_moves_under_way_are_listed(plane: ControlPlane) -> None:
+async def test_reassignments_under_way_are_listed(plane: ControlPlane) -> None:
     """Another controller may have left them behind."""
     moving = ReplicaAssignment((1, 2), adding=(2,))
     plane.controller.context.put_assignment(T0, moving)

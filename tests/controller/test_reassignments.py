@@ -60,7 +60,7 @@ async def assignment(plane: ControlPlane, partition: TopicPartition = T0) -> Rep
 # -- the whole way
 
 
-async def test_new_replicas_come_first_and_the_old_ones_go_when_they_have_caught_up(plane: ControlPlane) -> None:
+async def test_old_replicas_are_removed_after_the_new_ones_have_caught_up(plane: ControlPlane) -> None:
     for broker in plane.brokers.values():
         broker.forget_requests()
     assert await move(plane, (4, 5, 6)) is None
@@ -100,7 +100,7 @@ async def test_new_replicas_come_first_and_the_old_ones_go_when_they_have_caught
     }
 
 
-async def test_leader_stays_where_it_may(plane: ControlPlane) -> None:
+async def test_leader_that_is_a_target_replica_keeps_leading(plane: ControlPlane) -> None:
     assert await move(plane, (4, 1)) is None
     await in_sync(plane, 1, 2, 3, 4)
     state = await plane.state("t")
@@ -142,7 +142,7 @@ async def test_partitions_added_during_a_reassignment_stay(plane: ControlPlane) 
 # -- called off, replaced
 
 
-async def test_move_that_is_called_off_leaves_the_old_replicas_and_deletes_the_new_ones(plane: ControlPlane) -> None:
+async def test_cancelled_reassignment_keeps_the_old_replicas_and_deletes_the_new_ones(plane: ControlPlane) -> None:
     await move(plane, (4, 5))
     await in_sync(plane, 1, 2, 3, 4)
     assert await move(plane, None) is None
@@ -176,7 +176,7 @@ async def test_cancelling_does_not_delete_the_only_replica_in_sync(plane: Contro
     assert (await plane.state("t")).leader == 4
 
 
-async def test_leader_that_a_called_off_move_removes_is_replaced(plane: ControlPlane) -> None:
+async def test_leader_removed_by_a_cancelled_reassignment_is_replaced(plane: ControlPlane) -> None:
     await move(plane, (4, 5))
     await in_sync(plane, 1, 2, 4)
     await plane.take_down(1)
@@ -196,7 +196,7 @@ async def test_leader_that_a_called_off_move_removes_is_replaced(plane: ControlP
 # -- brokers that come and go
 
 
-async def test_leader_that_dies_on_the_way_is_replaced_and_the_move_goes_on(plane: ControlPlane) -> None:
+async def test_reassignment_continues_with_a_new_leader_when_the_leader_dies(plane: ControlPlane) -> None:
     await move(plane, (4, 5))
     await plane.take_down(1)
     await plane.settled()
@@ -246,7 +246,7 @@ async def test_old_replicas_stay_while_none_of_the_new_ones_can_lead(plane: Cont
     assert plane.brokers[1].deleted == [T0]
 
 
-async def test_partition_that_never_had_a_leader_is_simply_placed_elsewhere(plane: ControlPlane) -> None:
+async def test_reassignment_of_a_partition_that_never_had_a_leader_completes_at_once(plane: ControlPlane) -> None:
     await plane.create_topic("u", {0: (7, 8)})
     await plane.settled()
     partition = TopicPartition("u", 0)
@@ -260,7 +260,7 @@ async def test_partition_that_never_had_a_leader_is_simply_placed_elsewhere(plan
 # -- the next controller
 
 
-async def test_next_controller_goes_on_with_a_move(plane: ControlPlane) -> None:
+async def test_next_controller_continues_a_reassignment(plane: ControlPlane) -> None:
     await move(plane, (4, 5))
     await plane.controller.stop()
     for broker in plane.brokers.values():
@@ -292,7 +292,7 @@ async def test_next_controller_completes_the_last_step_of_a_reassignment(plane: 
 # -- topics that are deleted
 
 
-async def test_topic_is_not_deleted_while_it_moves(plane: ControlPlane) -> None:
+async def test_topic_is_not_deleted_during_a_reassignment(plane: ControlPlane) -> None:
     await move(plane, (4, 5))
     await plane.tree.mark_for_deletion("t")
     await plane.settled()

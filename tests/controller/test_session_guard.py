@@ -134,9 +134,7 @@ def owner(zookeeper: ZooKeeperProcess, root: str) -> Iterator[Owner]:
     owner.kill()
 
 
-async def test_session_of_a_process_that_is_killed_ends_with_it(
-    zookeeper: ZooKeeperProcess, root: str, owner: Owner
-) -> None:
+async def test_session_of_a_killed_process_ends_at_once(zookeeper: ZooKeeperProcess, root: str, owner: Owner) -> None:
     await is_gone_when(owner.kill, zookeeper, root)
 
 
@@ -223,7 +221,7 @@ async def test_guard_that_cannot_be_started_is_retried(
     await store.close()
 
 
-async def test_session_ends_with_the_process_though_a_fork_of_it_goes_on(
+async def test_session_ends_with_the_process_even_if_a_fork_of_it_continues(
     zookeeper: ZooKeeperProcess, root: str
 ) -> None:
     """The fork has the pipe, too, that would tell the guard of the end."""
@@ -247,7 +245,7 @@ async def is_gone_when(act: Callable[[], None], zookeeper: ZooKeeperProcess, roo
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the end of the pipe must do")
-async def test_end_of_the_pipe_is_not_the_end_of_the_process(zookeeper: ZooKeeperProcess, root: str) -> None:
+async def test_closed_pipe_of_a_live_process_does_not_end_its_session(zookeeper: ZooKeeperProcess, root: str) -> None:
     """As when someone closes all files of the process."""
     close = "await asyncio.to_thread(sys.stdin.readline); os.close(store._guard.guard._process.stdin.fileno())"
     owner = Owner(zookeeper.connect, root, close)
@@ -387,7 +385,7 @@ async def test_unguarded_store_starts_no_other_process(zookeeper: ZooKeeperProce
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts pages as Linux does")
-def test_guard_costs_a_few_mebibytes(owner: Owner) -> None:
+def test_guard_process_uses_less_than_8_mebibytes(owner: Owner) -> None:
     assert owner.guard.memory_full_info().uss < 8 * 1024 * 1024
 
 
@@ -417,7 +415,7 @@ def test_guard_tries_each_server_until_one_answers(zookeeper: ZooKeeperProcess, 
     assert asyncio.run(is_gone())
 
 
-def test_guard_tries_for_longer_than_the_session_was_to_last() -> None:
+def test_guard_retries_for_longer_than_the_session_timeout() -> None:
     """A ZooKeeper that was away gives each session its whole time again."""
     with socket.create_server(("127.0.0.1", 0)) as unwilling:
         guard = SessionGuard([unwilling.getsockname()], (1, b"secret"), 1, None)

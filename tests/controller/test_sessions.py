@@ -104,7 +104,7 @@ async def test_broker_whose_session_expires_receives_its_roles_under_its_new_epo
     assert cluster.active.broker_id == 1
 
 
-async def test_connections_that_break_end_no_session_and_lose_no_change(cluster: ControlCluster) -> None:
+async def test_broken_connections_end_no_session_and_lose_no_change(cluster: ControlCluster) -> None:
     sessions = [cluster.session(broker_id) for broker_id in (1, 2, 3)]
     for broker_id in (1, 2, 3):
         name = f"new-{broker_id}"
@@ -115,7 +115,7 @@ async def test_connections_that_break_end_no_session_and_lose_no_change(cluster:
     assert [len(epochs) for epochs in cluster.registrations.values()] == [1, 1, 1]
 
 
-async def test_controller_that_could_not_write_is_elected_anew_with_what_stands_in_the_tree(
+async def test_controller_that_could_not_write_is_elected_again_with_the_state_in_the_tree(
     cluster: ControlCluster,
 ) -> None:
     """A write's answer is lost with the connection: nobody knows whether it was carried out."""
@@ -196,7 +196,7 @@ async def test_store_has_another_session_after_one_that_expired(cluster: Control
     assert await store.exists("/brokers/ids") is not None
 
 
-async def test_store_that_is_closed_between_two_sessions_asks_for_no_other(cluster: ControlCluster) -> None:
+async def test_store_closed_between_two_sessions_opens_no_new_one(cluster: ControlCluster) -> None:
     async def begin_session() -> MetadataStore:
         if events:
             await asyncio.Event().wait()  # the second takes its time
@@ -271,7 +271,7 @@ async def test_broker_starts_though_the_connection_breaks_in_its_first_election(
     await cluster.stop()
 
 
-async def test_session_that_cannot_begin_for_now_is_asked_for_again(
+async def test_session_that_cannot_be_opened_is_retried(
     cluster: ControlCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(renewing_store, "RETRY_SECONDS", 0.0)

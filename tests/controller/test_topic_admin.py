@@ -101,12 +101,12 @@ async def test_topic_with_too_long_directory_names_is_not_created(
     await cluster.admin.create(NewTopic("n" * 249, 100, 1))
 
 
-async def test_minus_one_takes_the_brokers_defaults(cluster: Fixture) -> None:
+async def test_partition_count_and_replication_factor_minus_one_mean_the_defaults(cluster: Fixture) -> None:
     created = await cluster.admin.create(NewTopic("t"))
     assert (created.partition_count, created.replication_factor) == (3, 2)
 
 
-async def test_assignment_of_the_clients_own(cluster: Fixture) -> None:
+async def test_topic_is_created_with_the_assignment_of_the_client(cluster: Fixture) -> None:
     created = await cluster.admin.create(NewTopic("t", assignments={1: (2, 7), 0: (7, 1)}))
     (info,) = await cluster.tree.topic_infos(["t"])
     assert {index: assignment.replicas for index, assignment in info.partitions.items()} == {0: (7, 1), 1: (2, 7)}
@@ -178,7 +178,7 @@ async def test_settings_of_an_earlier_topic_are_not_inherited(cluster: Fixture) 
     assert await cluster.tree.config("topics", "t") == {}
 
 
-async def test_topic_marked_for_deletion_cannot_be_made_anew(cluster: Fixture) -> None:
+async def test_topic_marked_for_deletion_cannot_be_recreated(cluster: Fixture) -> None:
     await cluster.tree.mark_for_deletion("t")
     with pytest.raises(TopicExistsError, match="marked for deletion"):
         await cluster.admin.create(NewTopic("t", 1, 1))
@@ -226,7 +226,7 @@ def test_internal_topics_have_settings_of_their_own(name: str) -> None:
     assert (topic.partition_count, topic.replication_factor, dict(topic.settings)) == INTERNAL[name]
 
 
-async def test_creation_on_demand_says_when_to_come_back(cluster: Fixture) -> None:
+async def test_automatic_topic_creation_returns_a_retriable_error_until_leaders_exist(cluster: Fixture) -> None:
     creation = AutoTopicCreation(cluster.admin, CONFIG)
     assert await creation.create(["t", "a b", "__consumer_offsets", "t"]) == {
         "t": ErrorCode.LEADER_NOT_AVAILABLE,

@@ -86,7 +86,7 @@ async def test_second_deletion_does_not_disturb_the_first(
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-async def test_topic_can_be_made_anew_with_another_id(plane: ControlPlane) -> None:
+async def test_deleted_topic_can_be_recreated_with_another_id(plane: ControlPlane) -> None:
     first = plane.controller.context.topic_ids["t"]
     await plane.tree.mark_for_deletion("t")
     await plane.settled()
@@ -146,7 +146,7 @@ async def test_replica_that_could_not_be_deleted_is_tried_again_when_its_broker_
     assert plane.brokers[2].deleted == PARTITIONS  # not once more
 
 
-async def test_next_controller_goes_on_with_a_deletion(tmp_path: Path) -> None:
+async def test_next_controller_continues_a_deletion(tmp_path: Path) -> None:
     first = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
     await first.create_topic("t", {0: (1, 2)})
     await first.settled()
@@ -175,7 +175,7 @@ async def test_half_removed_topic_is_removed_by_the_next_controller(tmp_path: Pa
     await second.stop()
 
 
-async def test_mark_that_outlived_its_topic_goes(tmp_path: Path) -> None:
+async def test_deletion_mark_of_a_deleted_topic_is_removed(tmp_path: Path) -> None:
     first = await ControlPlane.start(tmp_path / "metadata.db", (1,))
     await first.controller.stop()
     await first.tree.mark_for_deletion("t")
@@ -185,7 +185,7 @@ async def test_mark_that_outlived_its_topic_goes(tmp_path: Path) -> None:
     await second.stop()
 
 
-async def test_mark_of_a_topic_that_never_was_goes(plane: ControlPlane) -> None:
+async def test_deletion_mark_of_an_unknown_topic_is_removed(plane: ControlPlane) -> None:
     await plane.tree.mark_for_deletion("nothing")
     await plane.settled()
     assert await plane.tree.topics_to_delete() == []
@@ -204,7 +204,7 @@ async def test_topic_does_not_grow_while_it_is_being_deleted(plane: ControlPlane
     assert TopicPartition("t", 2) not in plane.brokers[1].roles
 
 
-async def test_deletion_that_is_switched_off_takes_the_mark_away(tmp_path: Path) -> None:
+async def test_deletion_mark_is_removed_when_deletion_is_disabled(tmp_path: Path) -> None:
     plane = await ControlPlane.start(tmp_path / "metadata.db", (1,), delete_topic_enable=False)
     await plane.create_topic("t", {0: (1,)})
     await plane.settled()
@@ -219,7 +219,7 @@ async def _nothing() -> None:
     return None
 
 
-async def test_deleting_many_topics_looks_at_each_a_few_times(
+async def test_deleting_many_topics_reads_each_topic_a_few_times(
     plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics = [f"many-{number}" for number in range(60)]

@@ -65,12 +65,12 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
     await store.close()
 
 
-async def test_new_partitions_go_on_with_the_pattern_of_the_first_ones(cluster: Cluster) -> None:
+async def test_new_partitions_continue_the_assignment_pattern_of_the_existing_ones(cluster: Cluster) -> None:
     await cluster.grow(5)
     assert await cluster.replicas() == {0: (2, 3), 1: (3, 1), 2: (1, 3), 3: (2, 3), 4: (3, 1)}
 
 
-async def test_chosen_brokers_are_taken(cluster: Cluster) -> None:
+async def test_new_partitions_use_the_assignment_of_the_client(cluster: Cluster) -> None:
     await cluster.grow(4, (1, 2), (3, 2))
     assert await cluster.replicas() == {0: (2, 3), 1: (3, 1), 2: (1, 2), 3: (3, 2)}
 
@@ -128,7 +128,7 @@ async def test_topic_does_not_grow_until_directory_names_are_too_long(cluster: C
     await cluster.grow(100_000, topic=name, validate=True)
 
 
-async def test_too_few_brokers_are_up(cluster: Cluster) -> None:
+async def test_growth_is_refused_with_too_few_live_brokers_or_mixed_racks(cluster: Cluster) -> None:
     cluster.brokers = [BrokerRack(1)]
     with pytest.raises(InvalidReplicationFactorError):
         await cluster.grow(3)
@@ -144,7 +144,7 @@ async def test_topic_under_reassignment_does_not_grow(cluster: Cluster) -> None:
         await cluster.grow(3, topic="moving")
 
 
-async def test_a_topic_without_partition_0_is_beyond_understanding(cluster: Cluster) -> None:
+async def test_topic_without_partition_0_does_not_grow(cluster: Cluster) -> None:
     await cluster.create("odd", {1: (1,)})
     with pytest.raises(UnknownServerError):
         await cluster.grow(2, topic="odd")
@@ -170,7 +170,7 @@ def overtaken(cluster: Cluster) -> OvertakenTree:
     return tree
 
 
-async def test_a_growth_that_another_overtook_is_checked_again(cluster: Cluster, overtaken: OvertakenTree) -> None:
+async def test_growth_is_checked_again_after_a_concurrent_growth(cluster: Cluster, overtaken: OvertakenTree) -> None:
     other = TopicGrowth(cluster.tree, lambda: cluster.brokers, cluster.room)
     overtaken.meanwhile = lambda: other.grow(MorePartitions("t", 3, [(1, 2)]))
     await cluster.grow(4)

@@ -52,7 +52,7 @@ def test_names_that_differ_in_dots_and_underscores_only_collide() -> None:
     assert not has_collision_chars("a-b")
 
 
-def test_coordinators_topics_are_internal() -> None:
+def test_topics_of_coordinators_are_internal() -> None:
     assert is_internal_topic("__consumer_offsets")
     assert is_internal_topic("__transaction_state")
     assert not is_internal_topic("__mine")

@@ -78,7 +78,7 @@ def stores(
     return (embedded, zookeeper) if request.param.startswith("out") else (zookeeper, embedded)
 
 
-async def test_only_lasting_nodes_are_copied(stores: tuple[MetadataStore, MetadataStore]) -> None:
+async def test_only_persistent_nodes_are_copied(stores: tuple[MetadataStore, MetadataStore]) -> None:
     source, target = stores
     await fill(source)
     tree = await read_tree(source)
@@ -103,7 +103,7 @@ async def test_epoch_nodes_keep_their_versions(stores: tuple[MetadataStore, Meta
     assert versions == {"/brokers/seqid": 3, "/feature": 1}
 
 
-async def test_notifications_are_numbered_from_the_beginning_again(
+async def test_copied_tree_numbers_notifications_from_zero(
     stores: tuple[MetadataStore, MetadataStore],
 ) -> None:
     source, target = stores
@@ -113,7 +113,7 @@ async def test_notifications_are_numbered_from_the_beginning_again(
     assert znodes.config_change_number(first.rpartition("/")[2]) == 0
 
 
-async def test_to_look_for_a_tree_creates_nothing(zookeeper: MetadataStore) -> None:
+async def test_looking_for_a_tree_creates_no_nodes(zookeeper: MetadataStore) -> None:
     assert await roots_present(zookeeper, "/no/such") == []
     assert await zookeeper.exists("/no") is None
     await zookeeper.create("/hbase")
@@ -166,7 +166,7 @@ async def test_copy_whose_response_is_lost_leaves_nothing(zookeeper: MetadataSto
 
 
 @pytest.mark.parametrize("done", [True, False])
-async def test_a_copy_that_is_told_to_stop_leaves_nothing(zookeeper: MetadataStore, done: bool) -> None:
+async def test_cancelled_copy_leaves_nothing(zookeeper: MetadataStore, done: bool) -> None:
     await copy_with_a_lost_answer(zookeeper, IN_PARTS, 2, done=done, end=asyncio.CancelledError)
     assert await zookeeper.children("/") == []
 
@@ -187,7 +187,7 @@ async def test_failed_copy_names_nodes_it_leaves_because_another_client_changed_
     assert (await zookeeper.get("/config/7"))[0] == b"a broker's"
 
 
-async def test_failed_copy_notices_written_nodes_among_those_with_kept_versions(zookeeper: MetadataStore) -> None:
+async def test_failed_copy_deletes_written_nodes_with_kept_versions(zookeeper: MetadataStore) -> None:
     nodes = [CopiedNode("/brokers", b"", 4), CopiedNode("/brokers/seqid", b"", 3), CopiedNode("/feature", b"f", 1)]
     await copy_with_a_lost_answer(zookeeper, nodes, 1, done=True)
     assert await zookeeper.children("/") == []
@@ -204,7 +204,7 @@ async def test_copy_whose_response_is_lost_leaves_nodes_of_other_clients(zookeep
     assert await zookeeper.children("/") == before
 
 
-async def test_a_copy_says_what_stays_when_it_cannot_look(zookeeper: MetadataStore) -> None:
+async def test_failed_copy_reports_nodes_that_could_not_be_deleted(zookeeper: MetadataStore) -> None:
     async def lose(_: Sequence[Operation]) -> list[OperationResult]:
         raise ConnectionLossError(None, "the connection broke before the answer")
 

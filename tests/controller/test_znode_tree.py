@@ -30,7 +30,7 @@ def snapshot(tree: ZnodeTree) -> dict[str, object]:
 
 
 @given(MULTIS)
-def test_refused_multi_changes_nothing_and_undo_takes_one_back(multis: list[list[Operation]]) -> None:
+def test_refused_transaction_changes_nothing_and_undo_reverts_one(multis: list[list[Operation]]) -> None:
     tree = ZnodeTree()
     for operations in multis:
         before, zxid = snapshot(tree), tree.last_zxid
@@ -52,7 +52,7 @@ def test_refused_multi_changes_nothing_and_undo_takes_one_back(multis: list[list
 
 
 @given(MULTIS)
-def test_tree_is_what_its_rows_say(multis: list[list[Operation]]) -> None:
+def test_tree_rebuilt_from_its_rows_is_equal(multis: list[list[Operation]]) -> None:
     tree = ZnodeTree()
     rows: dict[str, object] = {}
     for operations in multis:
@@ -68,7 +68,7 @@ def test_tree_is_what_its_rows_say(multis: list[list[Operation]]) -> None:
     assert again.ephemerals() == tree.ephemerals(7)
 
 
-def test_nodes_that_are_gone_leave_nothing_behind() -> None:
+def test_deleted_nodes_leave_nothing_behind() -> None:
     def size_of(tree: ZnodeTree) -> int:
         return len(pickle.dumps(tree))
 

@@ -60,13 +60,13 @@ def golden_nodes() -> Iterator[tuple[str, int, bytes]]:
 
 
 @pytest.mark.parametrize(("path", "version", "data"), list(golden_nodes()), ids=lambda value: str(value)[:60])
-def test_kafkas_own_nodes_come_out_as_they_went_in(path: str, version: int, data: bytes) -> None:
+def test_znodes_of_kafka_are_encoded_as_they_were_decoded(path: str, version: int, data: bytes) -> None:
     again = recoded(path, version, data)
     assert again is not None, f"{path} is not known"
     assert json.loads(again) == json.loads(data)
 
 
-def test_both_reference_clusters_were_read() -> None:
+def test_reference_znodes_are_not_empty() -> None:
     assert len(list(golden_nodes())) > 40
 
 
@@ -93,13 +93,13 @@ def test_broker_keeps_rack_features_and_ipv6() -> None:
     assert BrokerInfo.decode(3, info.encode()) == info
 
 
-def test_broker_without_plaintext_offers_old_clients_nothing() -> None:
+def test_broker_without_a_plaintext_listener_has_no_host_for_old_clients() -> None:
     info = BrokerInfo(1, (Endpoint("S", "SSL", "h", 1),), 0)
     fields = json.loads(info.encode())
     assert (fields["host"], fields["port"]) == (None, -1)
 
 
-def test_old_brokers_are_understood() -> None:
+def test_broker_nodes_of_old_versions_are_decoded() -> None:
     first = BrokerInfo.decode(1, b'{"version":1,"host":"h","port":9092,"jmx_port":9999,"timestamp":"2233345666"}')
     assert first.endpoints == (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 9092),)
     third = BrokerInfo.decode(
@@ -111,7 +111,7 @@ def test_old_brokers_are_understood() -> None:
     assert third.rack == "r"
 
 
-def test_topic_under_reassignment_and_before_topic_ids() -> None:
+def test_topic_nodes_with_a_reassignment_or_without_a_topic_id_are_decoded() -> None:
     partitions = {0: ReplicaAssignment((1, 2, 3), adding=(3,), removing=(1,)), 10: ReplicaAssignment((1, 2))}
     info = TopicInfo("t", UUID(int=5 << 64), partitions)
     fields = json.loads(info.encode())
@@ -129,13 +129,13 @@ def test_recovering_leader_is_written_and_partition_epoch_is_the_version() -> No
     assert znodes.decode_partition_state(TopicPartition("t", 0), data, 4) == PartitionLeadership(state, 3)
 
 
-def test_controller_of_an_older_kafka_is_understood() -> None:
+def test_controller_node_of_an_older_kafka_is_decoded() -> None:
     old = ControllerInfo.decode(b'{"version":1,"brokerid":4,"timestamp":"17"}')
     assert old == ControllerInfo(4, 17, None)
     assert json.loads(old.encode())["version"] == 1
 
 
-def test_admin_nodes_and_notifications() -> None:
+def test_admin_nodes_and_notifications_are_encoded_and_decoded() -> None:
     targets = {TopicPartition("t", 0): (1, 2), TopicPartition("u", 3): (2,)}
     assert json.loads(znodes.encode_reassignments(targets)) == {
         "version": 1,
@@ -163,7 +163,7 @@ def test_config_without_data_or_config_is_empty() -> None:
     assert ConfigEntity.decode("topics", "t", b'{"version":1}').settings == {}
 
 
-def test_finalized_features_of_both_versions() -> None:
+def test_finalized_features_of_both_versions_are_decoded() -> None:
     levels = {"f": 3}
     assert json.loads(Features(levels).encode())["features"] == {"f": {"max_version_level": 3}}
     old = Features(levels, version=1)
@@ -200,7 +200,7 @@ GARBAGE = [
 
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.parametrize("data", GARBAGE, ids=lambda data: repr(data[:20]))
-def test_garbage_has_one_typed_outcome(name: str, data: bytes) -> None:
+def test_garbage_raises_one_typed_error(name: str, data: bytes) -> None:
     with pytest.raises(ZnodeDecodeError) as caught:
         DECODERS[name](data)
     assert caught.value.path.startswith("/")
@@ -226,6 +226,6 @@ def test_garbage_has_one_typed_outcome(name: str, data: bytes) -> None:
         ("producer ids", b'{"broker":1,"block_start":"x","block_end":"9"}'),
     ],
 )
-def test_values_that_cannot_be_are_refused(name: str, data: bytes) -> None:
+def test_znodes_with_impossible_values_are_refused(name: str, data: bytes) -> None:
     with pytest.raises(ZnodeDecodeError):
         DECODERS[name](data)

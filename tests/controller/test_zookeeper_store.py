@@ -150,7 +150,7 @@ async def test_operations_under_way_when_the_connection_breaks_have_an_unknown_o
     await store.close()
 
 
-async def test_watches_survive_a_reconnection_and_tell_what_was_missed(
+async def test_watches_survive_a_reconnection_and_report_missed_changes(
     zookeeper: ZooKeeperProcess, gate: TcpGate, root: str
 ) -> None:
     store = await ZooKeeperStore.open(settings_of(gate.address, root))
@@ -219,7 +219,7 @@ async def test_no_change_is_missed_over_many_reconnections(
     await writer.close()
 
 
-async def test_a_change_right_behind_the_read_that_watches_for_it_is_told(
+async def test_watch_reports_a_change_directly_after_its_read(
     zookeeper: ZooKeeperProcess, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though the loop's thread is late: ZooKeeper tells of the change before kazoo is told where the answer goes."""
@@ -265,7 +265,7 @@ async def test_session_lasts_for_as_long_as_the_server_grants_it(
     await store.close()
 
 
-async def test_expired_session_is_told_and_does_not_begin_another(zookeeper: ZooKeeperProcess, root: str) -> None:
+async def test_expired_session_is_reported_and_not_reopened(zookeeper: ZooKeeperProcess, root: str) -> None:
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     events = Events(store)
     await store.create("/here", ephemeral=True)
@@ -282,7 +282,7 @@ async def test_expired_session_is_told_and_does_not_begin_another(zookeeper: Zoo
     await store.close()
 
 
-async def test_session_that_expires_at_once_is_not_taken(
+async def test_open_fails_when_the_session_expires_at_once(
     zookeeper: ZooKeeperProcess, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where this process stood still meanwhile. Nobody listens yet, so nobody would ask for another one."""
@@ -314,7 +314,7 @@ async def test_session_that_expired_while_disconnected_is_noticed_on_reconnectio
     await store.close()
 
 
-async def test_killed_store_keeps_its_session_and_says_nothing(zookeeper: ZooKeeperProcess, root: str) -> None:
+async def test_killed_store_keeps_its_session_and_reports_no_event(zookeeper: ZooKeeperProcess, root: str) -> None:
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     other = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     told: list[SessionEvent] = []
@@ -351,7 +351,7 @@ async def test_start_without_zookeeper_ends_with_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
-async def test_start_with_a_server_that_gives_no_session_says_so() -> None:
+async def test_start_with_a_server_that_grants_no_session_fails_with_a_reason() -> None:
     """As one that has lost its ensemble, or speaks TLS where nobody expects it."""
 
     async def turn_away(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -372,7 +372,7 @@ async def test_start_with_a_server_that_gives_no_session_says_so() -> None:
         ("spawn", RuntimeError("can't start new thread")),
     ],
 )
-async def test_session_for_which_nothing_is_left_just_now_may_be_asked_for_again(
+async def test_open_raises_a_retriable_error_when_resources_are_exhausted(
     zookeeper: ZooKeeperProcess, root: str, step: str, error: Exception
 ) -> None:
     def fail(*_: object) -> NoReturn:
@@ -386,7 +386,7 @@ async def test_session_for_which_nothing_is_left_just_now_may_be_asked_for_again
     await store.close()
 
 
-async def test_start_with_names_that_nobody_knows_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_start_with_unknown_host_names_fails_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: object) -> NoReturn:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -402,7 +402,7 @@ def test_empty_names_among_the_servers_are_left_out() -> None:
     assert (settings.servers, settings.root) == ("zk1:2181,zk2,[::1]:2182", "/kafka")
 
 
-async def test_root_is_made_and_the_rest_of_zookeeper_is_not_seen(zookeeper: ZooKeeperProcess, root: str) -> None:
+async def test_chroot_is_created_and_hides_the_rest_of_zookeeper(zookeeper: ZooKeeperProcess, root: str) -> None:
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, f"{root}/deep/down"))
     await store.create("/a", b"x")
     assert await store.children("/") == ["a"]
@@ -412,7 +412,7 @@ async def test_root_is_made_and_the_rest_of_zookeeper_is_not_seen(zookeeper: Zoo
     await store.close()
 
 
-async def test_root_is_made_though_connections_break(
+async def test_chroot_is_created_despite_lost_connections(
     zookeeper: ZooKeeperProcess, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = ZooKeeperStore.create
@@ -432,7 +432,7 @@ async def test_root_is_made_though_connections_break(
     await store.close()
 
 
-def test_kazoo_is_loaded_by_brokers_on_zookeeper_alone() -> None:
+def test_kazoo_is_imported_only_by_brokers_on_zookeeper() -> None:
     code = "import sys, pybroker.broker.server; assert not [name for name in sys.modules if name.startswith('kazoo')]"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

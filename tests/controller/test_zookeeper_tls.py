@@ -35,7 +35,7 @@ def settings_of(secured: SecuredZooKeeper, root: str, **tls: str) -> ZooKeeperSe
     return ZooKeeperSettings.from_config(load_config("", secured.properties(root, **tls)))
 
 
-async def test_certificate_says_whose_the_nodes_are(secured: SecuredZooKeeper, root: str) -> None:
+async def test_client_certificate_decides_the_owner_of_nodes(secured: SecuredZooKeeper, root: str) -> None:
     store = await ZooKeeperStore.open(settings_of(secured, root))
     await store.create("/topic", b"x")
     await store.set("/topic", b"y")
@@ -57,7 +57,7 @@ async def test_guard_ends_a_session_over_tls(secured: SecuredZooKeeper, root: st
     await other.close()
 
 
-async def test_large_answers_come_through(secured: SecuredZooKeeper, root: str) -> None:
+async def test_large_responses_are_received_over_tls(secured: SecuredZooKeeper, root: str) -> None:
     store = await ZooKeeperStore.open(settings_of(secured, root))
     data = bytes(range(256)) * 2000
     await store.create("/large", data)
@@ -65,14 +65,14 @@ async def test_large_answers_come_through(secured: SecuredZooKeeper, root: str) 
     await store.close()
 
 
-async def test_server_of_another_authority_is_not_spoken_to(secured: SecuredZooKeeper, tmp_path: Path) -> None:
+async def test_server_certificate_of_another_authority_is_refused(secured: SecuredZooKeeper, tmp_path: Path) -> None:
     other = Authority(tmp_path, "other")
     settings = settings_of(secured, "", truststore_location=str(other.certificate))
     with pytest.raises(StoreUnreachableError, match="certificate verify failed"):
         await ZooKeeperStore.open(settings)
 
 
-async def test_server_of_another_name_is_spoken_to_only_when_names_are_not_checked(
+async def test_server_certificate_of_another_host_is_accepted_only_without_hostname_verification(
     secured: SecuredZooKeeper, root: str
 ) -> None:
     with pytest.raises(StoreUnreachableError, match="certificate is not valid for 'localhost'"):
@@ -86,7 +86,7 @@ def by_name(settings: ZooKeeperSettings) -> ZooKeeperSettings:
     return replace(settings, servers=settings.servers.replace("127.0.0.1", "localhost"))
 
 
-def test_stores_that_are_not_pem_are_refused_with_the_way_out(secured: SecuredZooKeeper) -> None:
+def test_keystores_that_are_not_pem_are_refused_with_a_solution(secured: SecuredZooKeeper) -> None:
     with pytest.raises(ConfigError, match=r"keystore.location=/k.jks: only stores in PEM.*keystore.type=PEM"):
         settings_of(secured, "", keystore_location="/k.jks")
     with pytest.raises(ConfigError, match=r"truststore.location=/t.pem: only stores in PEM"):

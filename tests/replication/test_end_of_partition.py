@@ -96,7 +96,7 @@ async def test_shared_result_equals_a_read_of_the_partition_after_every_change(r
     assert min(taken.values()) >= 8
 
 
-async def test_followers_share_it_with_consumers(replicas: Replicas) -> None:
+async def test_followers_and_consumers_share_one_result_at_the_end_of_a_partition(replicas: Replicas) -> None:
     await append(replicas)
     to_follower = known(replicas, fetch_of(2, leader_epoch=0, last_epoch=0), Isolation.LOG_END)
     assert to_follower is not None
@@ -151,7 +151,7 @@ async def test_new_high_watermark_is_reported_without_a_change_of_the_log(replic
     assert (before.high_watermark, after.high_watermark) == (0, 2)
 
 
-async def test_a_topic_id_is_compared_once_and_then_recognised(replicas: Replicas) -> None:
+async def test_topic_id_of_a_fetch_is_compared_once_and_then_recognised_by_identity(replicas: Replicas) -> None:
     fetch = fetch_of(0, topic_id=UUID(int=TOPIC_ID.int))
     assert known(replicas, fetch, Isolation.HIGH_WATERMARK) is None
     read(replicas, fetch, Isolation.HIGH_WATERMARK)

@@ -72,18 +72,18 @@ def topics_of(answer: SessionAnswer) -> list[str]:
     return [str(fetch.key[0]) for fetch, _ in answer[2]]
 
 
-def test_epochs_count_up_and_never_come_back_to_the_opening_one() -> None:
+def test_session_epochs_wrap_to_one_and_never_to_the_initial_epoch() -> None:
     assert [next_epoch(epoch) for epoch in (INITIAL_EPOCH, 1, 2**31 - 1, FINAL_EPOCH)] == [1, 2, 1, FINAL_EPOCH]
 
 
-def test_a_full_fetch_opens_a_session_and_answers_everything() -> None:
+def test_full_fetch_opens_a_session_and_returns_every_partition() -> None:
     sessions = Sessions()
     error, session_id, sent = sessions.answer(sessions.begin(NO_SESSION, INITIAL_EPOCH, wanted("a", "b")))
     assert (error, session_id) == (ErrorCode.NONE, 1)
     assert [fetch.key for fetch, _ in sent] == [("a", 0), ("b", 0)]
 
 
-def test_an_incremental_fetch_reads_all_partitions_and_answers_what_changed() -> None:
+def test_incremental_fetch_reads_all_partitions_and_returns_changed_ones() -> None:
     sessions = Sessions()
     session_id = sessions.open("a", "b", "c", "d")
     context = sessions.begin(session_id, 1)
@@ -155,7 +155,7 @@ def test_a_session_that_was_opened_without_partitions_is_closed_by_the_next_fetc
         (1, 1, True, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR),
     ],
 )
-def test_a_request_out_of_step_is_refused_and_changes_nothing(
+def test_request_with_a_wrong_session_epoch_is_refused_and_changes_nothing(
     session_id: int, epoch: int, uses_topic_ids: bool, expected: ErrorCode
 ) -> None:
     sessions = Sessions()
@@ -166,14 +166,14 @@ def test_a_request_out_of_step_is_refused_and_changes_nothing(
     assert [fetch.key[0] for fetch in sessions.begin(1, 1).partitions] == ["a"]
 
 
-def test_a_repeated_request_finds_its_epoch_used_up() -> None:
+def test_request_with_a_used_session_epoch_is_refused() -> None:
     sessions = Sessions()
     session_id = sessions.open("a")
     sessions.begin(session_id, 1)
     assert sessions.answer(sessions.begin(session_id, 1))[0] is ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
-def test_an_answer_overtaken_by_a_later_request_says_so() -> None:
+def test_parked_response_overtaken_by_a_later_request_is_an_epoch_error() -> None:
     sessions = Sessions()
     session_id = sessions.open("a")
     parked = sessions.begin(session_id, 1)
@@ -194,7 +194,7 @@ def test_a_full_request_closes_the_session_it_names(epoch: int, left: int) -> No
 # -- eviction --------------------------------------------------------------------------------------------------------
 
 
-def test_a_full_cache_of_young_sessions_takes_no_other() -> None:
+def test_full_cache_of_recent_sessions_opens_no_new_session() -> None:
     sessions = Sessions(max_entries=2)
     assert [sessions.open("a"), sessions.open("b"), sessions.open("c", "d", "e")] == [1, 2, NO_SESSION]
 
@@ -211,7 +211,7 @@ def test_unused_session_is_evicted_for_a_new_one() -> None:
     assert sessions.cache.get(2) is None
 
 
-def test_a_follower_pushes_out_a_consumer_but_not_another_follower() -> None:
+def test_follower_evicts_a_consumers_session_but_not_another_followers() -> None:
     sessions = Sessions(max_entries=2)
     follower, consumer = sessions.open("a", "b", is_follower=True), sessions.open("c")
     assert sessions.open("d", is_follower=True) == 3
@@ -220,7 +220,7 @@ def test_a_follower_pushes_out_a_consumer_but_not_another_follower() -> None:
     assert sessions.open("e", is_follower=True) == NO_SESSION
 
 
-def test_an_old_session_yields_to_a_larger_one_only() -> None:
+def test_old_session_is_evicted_only_for_a_larger_one() -> None:
     sessions = Sessions(max_entries=2)
     sessions.open("a", "b")
     sessions.open("c", "d", "e")
@@ -266,7 +266,9 @@ Change = tuple[str, str, int]
         max_size=30,
     )
 )
-def test_an_incremental_fetcher_learns_what_a_full_one_would(rounds: list[tuple[list[tuple[str, str]], bool]]) -> None:
+def test_incremental_fetches_return_the_same_state_as_full_fetches(
+    rounds: list[tuple[list[tuple[str, str]], bool]],
+) -> None:
     """The fetcher's picture (error, HW, log start, next offset of each partition), kept by what it is sent, is the
     truth."""
     end = dict.fromkeys(TOPICS, 5)
@@ -384,11 +386,11 @@ def test_fetch_waits_normally_when_left_out_partitions_have_no_more_data(forgott
     assert SettingAside().fetch(forgotten=forgotten) is None
 
 
-def test_a_followers_fetches_have_all_patience() -> None:
+def test_follower_fetches_wait_their_full_max_wait() -> None:
     assert SettingAside(is_follower=True).fetch(forgotten="a") is None
 
 
-def test_patience_grows_until_something_comes_back() -> None:
+def test_wait_grows_until_a_left_out_partition_returns() -> None:
     consumer = SettingAside()
     first = [consumer.fetch(forgotten="ab"), *(consumer.fetch() for _ in range(30))]
     patience = [each for each in first if each is not None]
@@ -400,20 +402,20 @@ def test_patience_grows_until_something_comes_back() -> None:
     assert consumer.fetch(forgotten="a", results={}) is None  # of which all was sent now
 
 
-def test_patience_has_an_end_which_is_no_overflow() -> None:
+def test_wait_for_left_out_partitions_is_bounded() -> None:
     consumer = SettingAside()
     consumer.fetch(forgotten="a")
     assert [consumer.fetch() for _ in range(5000)][-1] == 60_000
 
 
-def test_answers_with_records_cost_no_patience() -> None:
+def test_responses_with_records_do_not_lengthen_the_wait() -> None:
     consumer = SettingAside()
     consumer.fetch(forgotten="a", results={"c": result(11, size_bytes=10)})
     assert consumer.fetch(results={"c": result(12, size_bytes=10)}) == FIRST_EMPTY_WAIT_MS
     assert consumer.fetch() == FIRST_EMPTY_WAIT_MS
 
 
-def test_patience_is_little_again_when_more_is_set_aside_or_some_comes_back() -> None:
+def test_wait_is_reset_when_a_partition_is_left_out_or_returns() -> None:
     consumer = SettingAside()
     consumer.fetch(forgotten="a")
     for _ in range(5):
@@ -427,7 +429,7 @@ def test_patience_is_little_again_when_more_is_set_aside_or_some_comes_back() ->
     assert consumer.fetch(named="b") == FIRST_EMPTY_WAIT_MS
 
 
-def test_a_session_that_grows_beyond_the_partitions_of_all_ends_and_the_others_stay() -> None:
+def test_session_that_grows_beyond_the_limit_of_all_partitions_is_closed_alone() -> None:
     sessions = Sessions(max_partitions=4)
     full, growing = sessions.open("a", "b", "c"), sessions.open("d")
     refused = sessions.answer(sessions.begin(growing, 1, wanted("e")))

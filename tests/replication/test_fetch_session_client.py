@@ -41,13 +41,13 @@ def test_removed_partitions_are_sent_as_forgotten() -> None:
     assert session.request({}, []) is None
 
 
-def test_after_a_failure_everything_is_named_whatever_changed() -> None:
+def test_fetch_after_a_failure_names_all_partitions() -> None:
     session = opened({A: want(0), B: want(0)})
     session.failed()
     assert session.request({A: want(0), B: want(2)}, []) == SessionRequest(7, 0, {A: want(0), B: want(2)}, {}, True)
 
 
-def test_a_topic_that_was_made_anew_is_forgotten_and_named() -> None:
+def test_recreated_topic_is_forgotten_and_named_again() -> None:
     session = opened({A: want(4)})
     again = session.request({A: want(0, NEW_ID)}, [A])
     assert again == SessionRequest(7, 1, {A: want(0, NEW_ID)}, {A: want(4)}, True)
@@ -75,7 +75,7 @@ WANTED = st.dictionaries(
 
 
 @given(st.lists(st.tuples(WANTED, st.booleans()), min_size=1))
-def test_requests_are_those_that_comparing_everything_would_make(
+def test_fetch_requests_equal_those_of_comparing_all_partitions(
     rounds: list[tuple[dict[TopicPartition, WantedPartition], bool]],
 ) -> None:
     """``changed`` may name more than what did."""

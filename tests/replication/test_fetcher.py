@@ -51,7 +51,9 @@ versions = pytest.mark.parametrize(
 
 
 @versions
-async def test_a_follower_becomes_a_copy(new_cluster: NewCluster, versions: LeaderVersions) -> None:
+async def test_follower_log_becomes_a_copy_of_the_leaders_log(
+    new_cluster: NewCluster, versions: LeaderVersions
+) -> None:
     cluster = new_cluster(versions=versions)
     await cluster.order(1, 0)
     leader, follower = cluster[1], cluster[2]
@@ -84,7 +86,7 @@ async def test_records_that_only_the_follower_has_are_truncated_by_epoch(
     assert cluster[1].epochs() == cluster[2].epochs() == [(0, 0), (1, 1)]
 
 
-async def test_the_same_number_of_other_records_is_found_out(new_cluster: NewCluster) -> None:
+async def test_diverging_logs_of_equal_length_are_truncated(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"1 alone"))
@@ -96,7 +98,7 @@ async def test_the_same_number_of_other_records_is_found_out(new_cluster: NewClu
 
 
 @versions
-async def test_logs_that_parted_several_times_agree_after_several_rounds(
+async def test_logs_that_diverged_in_several_epochs_agree_after_several_fetches(
     new_cluster: NewCluster, versions: LeaderVersions
 ) -> None:
     cluster = new_cluster(versions=versions)
@@ -112,7 +114,7 @@ async def test_logs_that_parted_several_times_agree_after_several_rounds(
     assert cluster[1].epochs() == cluster[2].epochs()
 
 
-async def test_a_log_without_epochs_is_cut_at_its_high_watermark(new_cluster: NewCluster) -> None:
+async def test_log_without_epochs_is_truncated_to_its_high_watermark(new_cluster: NewCluster) -> None:
     """Its records are older than leader epochs (message formats 0 and 1)."""
     cluster = new_cluster()
     await cluster.order(1, 0)
@@ -132,7 +134,7 @@ async def test_a_log_without_epochs_is_cut_at_its_high_watermark(new_cluster: Ne
     assert cluster[2].records() == cluster[1].records()
 
 
-async def test_a_follower_behind_the_leaders_start_begins_anew_there(new_cluster: NewCluster) -> None:
+async def test_follower_behind_the_leaders_log_start_restarts_there(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"a", b"b"))
@@ -147,7 +149,7 @@ async def test_a_follower_behind_the_leaders_start_begins_anew_there(new_cluster
     assert cluster[2].epochs() == [(0, 4)]
 
 
-async def test_a_follower_beyond_a_leader_that_knows_none_of_its_epochs_is_cut_to_the_leaders_end(
+async def test_follower_without_a_common_epoch_is_truncated_to_the_leaders_log_end(
     new_cluster: NewCluster,
 ) -> None:
     cluster = new_cluster()
@@ -162,7 +164,7 @@ async def test_a_follower_beyond_a_leader_that_knows_none_of_its_epochs_is_cut_t
     assert cluster[2].fetchers.failed == []
 
 
-async def test_the_leaders_log_start_is_followed(new_cluster: NewCluster) -> None:
+async def test_follower_advances_its_log_start_to_the_leaders(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     for value in (b"a", b"b", b"c"):
@@ -173,7 +175,7 @@ async def test_the_leaders_log_start_is_followed(new_cluster: NewCluster) -> Non
     assert cluster[2].offsets == (2, 3, 3)
 
 
-async def test_a_log_start_inside_a_batch_is_followed_by_a_new_follower(new_cluster: NewCluster) -> None:
+async def test_new_follower_takes_a_log_start_inside_a_batch(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"a", b"b", b"c"))
@@ -213,7 +215,7 @@ async def test_follower_ordered_before_its_leader_waits_for_the_leader(new_clust
     assert cluster[2].records() == [(0, b"a")]
 
 
-async def test_after_an_outage_a_new_session_names_everything_again(new_cluster: NewCluster) -> None:
+async def test_fetch_session_after_an_outage_names_all_partitions(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     await cluster[2].fetch_from(1, times=3)
@@ -230,7 +232,7 @@ async def test_after_an_outage_a_new_session_names_everything_again(new_cluster:
     assert cluster[2].records() == [(0, b"a")]
 
 
-async def test_an_answer_that_a_change_of_leader_overtakes_is_dropped(new_cluster: NewCluster) -> None:
+async def test_response_overtaken_by_a_leader_change_is_dropped(new_cluster: NewCluster) -> None:
     cluster = new_cluster(3)
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"of the old leader"))
@@ -256,7 +258,7 @@ async def test_an_answer_that_a_change_of_leader_overtakes_is_dropped(new_cluste
     assert cluster[3].records() == [(0, b"of the new one")]
 
 
-async def test_a_stopped_replica_is_fetched_no_more(new_cluster: NewCluster) -> None:
+async def test_stopped_replica_is_no_longer_fetched(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     fetcher = cluster[2].fetcher(1)
@@ -280,7 +282,7 @@ async def test_broker_in_controlled_shutdown_follows_no_new_leader(new_cluster: 
     assert len(cluster[3].fetchers) == 0
 
 
-async def test_a_replica_in_a_failed_directory_is_fetched_no_more(new_cluster: NewCluster) -> None:
+async def test_replica_in_a_failed_directory_is_no_longer_fetched(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     fetcher = cluster[2].fetcher(1)
@@ -296,7 +298,7 @@ async def test_a_partition_without_a_leader_is_not_fetched(new_cluster: NewClust
     assert len(cluster[2].fetchers) == 0
 
 
-async def test_broken_records_are_asked_for_again(new_cluster: NewCluster) -> None:
+async def test_corrupt_records_are_fetched_again(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"a"))
@@ -376,7 +378,7 @@ def fetches_of(broker: ReplicaBroker, leader_id: int = 1) -> list[FetchRequest]:
     return [request for request, _ in broker.fetcher(leader_id).link.asked if isinstance(request, FetchRequest)]
 
 
-async def test_a_topic_that_gets_its_id_while_it_is_followed_is_fetched_by_it(new_cluster: NewCluster) -> None:
+async def test_followed_topic_is_fetched_by_its_topic_id_once_it_has_one(new_cluster: NewCluster) -> None:
     cluster = new_cluster()
     await cluster.order(1, 0, topic_id=None)
     cluster[1].produce(batch_of(b"a"))
@@ -441,7 +443,7 @@ async def test_cancelled_follow_order_is_still_carried_out(new_cluster: NewClust
     assert cluster[2].records() == [(0, b"a")]
 
 
-async def test_an_order_that_is_waited_for_no_more_does_not_undo_the_next_one(new_cluster: NewCluster) -> None:
+async def test_cancelled_follow_order_does_not_undo_the_next_one(new_cluster: NewCluster) -> None:
     cluster = new_cluster(3)
     await cluster.order(1, 0)
     hosted = cluster[3].hosted()
@@ -497,7 +499,7 @@ async def test_new_leader_drops_the_fetching_started_by_an_earlier_order(new_clu
     assert len(cluster[3].fetchers) == 0
 
 
-async def test_a_fetcher_goes_on_by_itself_while_partitions_come_and_go(new_cluster: NewCluster) -> None:
+async def test_fetcher_continues_while_partitions_are_added_and_removed(new_cluster: NewCluster) -> None:
     cluster = new_cluster(runs=True, max_wait_ms=3_600_000)
     partitions = [TopicPartition(TP.topic, number) for number in range(3)]
     await cluster.order(1, 0, topic_partition=partitions[0])

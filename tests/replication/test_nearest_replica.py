@@ -28,7 +28,7 @@ def test_nearest_replica_is_in_the_consumers_rack_and_never_the_leader(rack: str
     assert nearest(led(), rack) == chosen
 
 
-def test_the_one_that_is_furthest_is_chosen() -> None:
+def test_nearest_replica_is_the_one_with_the_greatest_log_end_offset() -> None:
     partition = led()
     assert partition.leader is not None
     partition.leader.replicas[3].record_fetch(99, 10, 1500, 100, -1)

@@ -32,7 +32,7 @@ def row(cluster: ReplicaCluster) -> tuple[int, int, int, int, int]:
     )
 
 
-async def test_after_a_produce_and_after_each_fetch(cluster: ReplicaCluster) -> None:
+async def test_offsets_after_each_produce_and_each_fetch(cluster: ReplicaCluster) -> None:
     steps = [
         # step        leader: LEO, HW, follower's LEO  follower: LEO, HW
         ("at first", (0, 0, -1, 0, 0)),
@@ -55,7 +55,7 @@ async def test_after_a_produce_and_after_each_fetch(cluster: ReplicaCluster) -> 
         assert row(cluster) == expected, step
 
 
-async def test_a_parked_fetch_is_woken_by_a_produce(tmp_path: Path) -> None:
+async def test_parked_fetch_of_a_follower_is_completed_by_a_produce(tmp_path: Path) -> None:
     cluster = ReplicaCluster(tmp_path, max_wait_ms=3_600_000)  # nobody waits for the time to be up
     await cluster.order(leader=1, leader_epoch=0)
     acknowledged = cluster[1].produce(batch_of(b"first"), acks=-1)

@@ -134,7 +134,7 @@ def test_a_follower_takes_the_leaders_high_watermark_up_to_its_own_end() -> None
 # -- leadership ------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_leader_forgets_what_followers_had_under_another_leader() -> None:
+def test_new_leader_forgets_follower_offsets_of_an_earlier_leadership() -> None:
     log = FakeLog(log_end_offset=10)
     partition = leading_partition(log)
     follower_fetches(partition, 2, 10)
@@ -162,13 +162,13 @@ def test_an_older_partition_epoch_changes_nothing() -> None:
     assert (partition.leader_epoch, partition.partition_epoch) == (5, 4)
 
 
-def test_a_falling_leader_epoch_is_our_bug() -> None:
+def test_falling_leader_epoch_is_a_broken_invariant() -> None:
     partition = leading_partition(FakeLog())
     with pytest.raises(InvariantError, match="leader epoch 5 would fall to 4"):
         partition.become_follower(partition_state(leader=2, leader_epoch=4, partition_epoch=2))
 
 
-def test_the_isr_shrinks_to_one_with_the_leadership_and_the_high_watermark_moves() -> None:
+def test_high_watermark_moves_when_a_new_leadership_has_an_isr_of_one() -> None:
     log = FakeLog(log_end_offset=10)
     partition = leading_partition(log)
     assert partition.high_watermark == 0
@@ -328,7 +328,7 @@ def test_a_lagging_follower_leaves_but_counts_until_the_controller_agrees() -> N
     assert partition.high_watermark == 10
 
 
-def test_a_follower_that_always_fetches_all_there_was_stays_in_sync_under_steady_appends() -> None:
+def test_follower_that_fetches_to_each_log_end_stays_in_sync_under_steady_appends() -> None:
     log = FakeLog()
     partition = leading_partition(log, state=partition_state(isr=(1, 2), replicas=(1, 2)))
     for step in range(1, 40):

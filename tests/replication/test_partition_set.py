@@ -45,7 +45,7 @@ async def drain(read: AsyncIterator[memoryview]) -> list[tuple[int, bytes | None
     return [entry async for chunk in read for entry in offsets_and_values(chunk)]
 
 
-async def test_a_table_of_leo_hw_and_remote_leo(replicas: Replicas) -> None:
+async def test_leo_high_watermark_and_remote_leo_after_each_produce_and_fetch(replicas: Replicas) -> None:
     await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     hosted = replicas.hosted()
     partition = hosted.partition
@@ -119,7 +119,7 @@ async def test_a_caught_up_follower_is_proposed_for_the_isr(tmp_path: Path) -> N
     replicas.close()
 
 
-async def test_a_follower_that_may_not_join_is_waited_for_no_longer(tmp_path: Path) -> None:
+async def test_follower_that_may_not_join_the_isr_no_longer_delays_appends(tmp_path: Path) -> None:
     """Nothing else happens that would move the high watermark: the producer waits, and the other follower has all."""
     proposed: list[PendingIsr] = []
     replicas = Replicas(tmp_path, propose_isr=lambda _partition, change: proposed.append(change))
@@ -183,7 +183,7 @@ async def test_read_all_returns_every_record_including_those_appended_meanwhile(
     replicas.close()
 
 
-async def test_read_all_goes_on_where_the_log_begins_by_now(tmp_path: Path) -> None:
+async def test_read_all_continues_at_a_moved_log_start(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "2000"}})
     await replicas.order()
     for number in range(60):
@@ -196,7 +196,7 @@ async def test_read_all_goes_on_where_the_log_begins_by_now(tmp_path: Path) -> N
     replicas.close()
 
 
-async def test_read_all_of_an_empty_or_missing_log(replicas: Replicas) -> None:
+async def test_read_all_of_an_empty_or_missing_log_returns_nothing(replicas: Replicas) -> None:
     assert await drain(replicas.partitions.read_all(TP, READ_BYTES)) == []
     replicas.known.add(INTERNAL)
     with pytest.raises(NotLeaderOrFollowerError):
@@ -206,7 +206,9 @@ async def test_read_all_of_an_empty_or_missing_log(replicas: Replicas) -> None:
         await drain(replicas.partitions.read_all(TP, READ_BYTES))
 
 
-async def test_a_bug_in_an_append_is_answered_and_a_broken_invariant_reported(replicas: Replicas) -> None:
+async def test_unexpected_exception_in_an_append_is_answered_and_a_broken_invariant_reported(
+    replicas: Replicas,
+) -> None:
     errors: list[Exception] = [ZeroDivisionError(), InvariantError("offsets fell")]
 
     class BrokenStrand:
@@ -311,7 +313,7 @@ async def test_positions_outside_the_page_cache_are_looked_up_in_the_worker_pool
     replicas.close()
 
 
-async def test_an_unknown_partition_is_no_partition_of_ours(replicas: Replicas) -> None:
+async def test_unknown_partition_is_not_hosted(replicas: Replicas) -> None:
     partitions: PartitionSet = replicas.partitions
     assert partitions.get(INTERNAL) is None
     assert not partitions.is_leader(INTERNAL)

@@ -98,7 +98,7 @@ def test_an_append_times_out_at_its_own_deadline() -> None:
     assert seen == [[], [4, 2], [4, 2, 3], [4, 2, 3, 1]]
 
 
-def test_lost_leadership_fails_all_that_waits_and_leaves_no_timer_to_fire_twice() -> None:
+def test_lost_leadership_fails_all_parked_appends_and_leaves_no_timer() -> None:
     parked = ParkedAppends()
     parked.park(1, 10, 100)
     parked.park(2, 20, 100)
@@ -118,7 +118,7 @@ def test_finished_appends_do_not_pile_up_until_their_timeouts() -> None:
     assert parked.timers.pending == 1  # one timer of the loop serves them all
 
 
-def test_timed_out_appends_do_not_pile_up_while_the_high_watermark_stands() -> None:
+def test_timed_out_appends_do_not_pile_up_while_the_high_watermark_does_not_move() -> None:
     parked = ParkedAppends()
     for name in range(5000):
         parked.park(name, 10, 1)
@@ -242,7 +242,7 @@ def test_min_bytes_are_summed_over_partitions_and_not_counted_twice() -> None:
     assert parked.ended == ["f"]
 
 
-def test_max_wait_ends_a_fetch_with_what_there_is() -> None:
+def test_max_wait_ends_a_fetch_with_the_available_records() -> None:
     parked = ParkedFetches()
     parked.park("f", "ab", max_wait_ms=500, min_bytes=100)
     parked.data_arrives("a", 30)
@@ -255,7 +255,7 @@ def test_max_wait_ends_a_fetch_with_what_there_is() -> None:
 
 
 @pytest.mark.parametrize("first", ["data", "time", "error"])
-def test_a_fetch_ends_once_whatever_comes_first(first: str) -> None:
+def test_fetch_ends_once_by_data_timeout_or_error(first: str) -> None:
     parked = ParkedFetches()
     fetch = parked.park("f", "ab")
     order = {"data": 0, "time": 1, "error": 2}[first]

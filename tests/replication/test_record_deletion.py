@@ -43,7 +43,7 @@ async def delete(deletion: RecordDeletion, offset: int, partition: TopicPartitio
     return await deletion.delete(partition, offset, 1000)
 
 
-async def test_records_before_the_offset_are_gone_at_once(replicas: Replicas, deletion: RecordDeletion) -> None:
+async def test_records_before_the_offset_are_deleted_at_once(replicas: Replicas, deletion: RecordDeletion) -> None:
     assert await delete(deletion, 4) == (ErrorCode.NONE, 4)
     assert replicas.hosted().log.log_start_offset == 4
     results, _ = replicas.fetch(fetch_from(3))
@@ -51,19 +51,21 @@ async def test_records_before_the_offset_are_gone_at_once(replicas: Replicas, de
     assert results[0][1].error is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-async def test_an_offset_before_the_log_start_deletes_nothing_and_says_where_the_log_starts(
+async def test_deletion_before_the_log_start_deletes_nothing_and_returns_the_log_start(
     deletion: RecordDeletion,
 ) -> None:
     await delete(deletion, 4)
     assert await delete(deletion, 2) == (ErrorCode.NONE, 4)
 
 
-async def test_everything_up_to_the_high_watermark(deletion: RecordDeletion) -> None:
+async def test_records_up_to_the_high_watermark_can_be_deleted(deletion: RecordDeletion) -> None:
     assert await delete(deletion, HIGH_WATERMARK) == (ErrorCode.NONE, 10)
 
 
 @pytest.mark.parametrize("offset", [11, -2])
-async def test_no_other_offset_may_be_asked_for(replicas: Replicas, deletion: RecordDeletion, offset: int) -> None:
+async def test_deletion_offset_outside_the_log_is_refused(
+    replicas: Replicas, deletion: RecordDeletion, offset: int
+) -> None:
     with pytest.raises(OffsetOutOfRangeError):
         await delete(deletion, offset)
     assert replicas.hosted().log.log_start_offset == 0
@@ -151,7 +153,7 @@ async def test_deletion_completes_when_the_followers_have_deleted_too(pair: Pair
     assert await task == (ErrorCode.NONE, 3)
 
 
-async def test_a_follower_that_is_down_is_not_waited_for(pair: Pair) -> None:
+async def test_deletion_does_not_wait_for_a_stopped_follower(pair: Pair) -> None:
     pair.replicas.alive.discard(2)
     assert await (await pair.delete(3)) == (ErrorCode.NONE, 3)
 
@@ -160,13 +162,13 @@ async def test_deletion_that_times_out_reports_the_current_low_watermark(pair: P
     assert await (await pair.delete(3, timeout_ms=0)) == (ErrorCode.REQUEST_TIMED_OUT, 0)
 
 
-async def test_a_lost_leadership_ends_the_wait(pair: Pair) -> None:
+async def test_lost_leadership_ends_the_wait_for_a_deletion(pair: Pair) -> None:
     task = await pair.delete(3)
     await pair.replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     assert await task == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
 
 
-async def test_a_deleted_partition_ends_the_wait(pair: Pair) -> None:
+async def test_deleted_partition_ends_the_wait_for_a_deletion(pair: Pair) -> None:
     task = await pair.delete(3)
     pair.replicas.known.clear()
     pair.replicas.partitions.forget(TP)

@@ -11,11 +11,11 @@ from support.in_process.replicas import TOPIC, Replicas, batch_of, fetch_from, f
     ("throttled", "named"),
     [((), False), (("*",), True), (("3:1",), True), (("2:0", " 3:1 "), True), (("3:2", "1:3"), False), (("",), False)],
 )
-def test_a_topic_names_the_replicas_that_are_throttled(throttled: tuple[str, ...], named: bool) -> None:
+def test_throttled_replicas_are_read_from_the_topic_setting(throttled: tuple[str, ...], named: bool) -> None:
     assert is_named(throttled, 3, 1) is named
 
 
-def test_the_rate_is_an_average_over_the_windows() -> None:
+def test_throttle_rate_is_an_average_over_the_windows() -> None:
     throttle = ReplicationThrottle(1000, window_count=3, window_ms=1000)
     assert not throttle.is_exceeded(0)
     throttle.record(1000, 0)

@@ -49,7 +49,7 @@ class Heard:
         self.resigned += resigned
 
 
-async def test_to_lead_is_to_have_a_log_and_to_note_the_epoch_in_it(replicas: Replicas) -> None:
+async def test_leader_creates_its_log_and_records_its_epoch_in_it(replicas: Replicas) -> None:
     assert await replicas.order(leader_epoch=5) is ErrorCode.NONE
     log = replicas.hosted().log
     assert log.topic_id == TOPIC_ID
@@ -71,13 +71,13 @@ async def test_an_equal_leader_epoch_changes_nothing(replicas: Replicas) -> None
     assert heard.resigned == []
 
 
-async def test_an_older_leader_epoch_is_stale(replicas: Replicas) -> None:
+async def test_order_with_an_older_leader_epoch_is_refused(replicas: Replicas) -> None:
     await replicas.order(leader_epoch=5)
     assert await replicas.order(leader_epoch=4, leader=2) is ErrorCode.STALE_CONTROLLER_EPOCH
     assert replicas.hosted().partition.is_leader
 
 
-async def test_an_older_controller_is_not_obeyed(replicas: Replicas) -> None:
+async def test_order_of_an_older_controller_is_refused(replicas: Replicas) -> None:
     await replicas.order(controller_epoch=3)
     with pytest.raises(ControllerMovedError):
         await replicas.order(leader_epoch=1, controller_epoch=2)
@@ -108,7 +108,7 @@ async def test_a_log_of_another_topic_left_on_disk_is_refused(tmp_path: Path) ->
     second.close()
 
 
-async def test_a_topic_id_may_come_later_under_the_same_epoch(replicas: Replicas) -> None:
+async def test_topic_id_may_be_set_later_under_the_same_leader_epoch(replicas: Replicas) -> None:
     await replicas.order(topic_id=None)
     assert await replicas.order(topic_id=TOPIC_ID) is ErrorCode.NONE
     assert replicas.hosted().log.topic_id == TOPIC_ID
@@ -236,7 +236,7 @@ async def test_failing_delayed_append_does_not_block_the_next_ones(replicas: Rep
     assert errors == ["on purpose"] * 2
 
 
-async def test_a_followers_log_refuses_what_was_accepted_when_it_led(replicas: Replicas) -> None:
+async def test_log_of_a_new_follower_refuses_appends_accepted_as_leader(replicas: Replicas) -> None:
     await replicas.order()
     await replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     with pytest.raises(NotLeaderOrFollowerError):
@@ -321,7 +321,7 @@ async def test_a_replica_deleted_while_the_broker_was_down_is_deleted_after_it(t
 # -- offline directories ---------------------------------------------------------------------------------------------
 
 
-async def test_a_failed_directory_takes_its_partitions_with_it(tmp_path: Path) -> None:
+async def test_failed_directory_takes_its_partitions_offline(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path, log_dirs=[tmp_path / "one", tmp_path / "two"])
     await replicas.order()
     await replicas.order(OTHER, topic_id=None)
@@ -377,7 +377,7 @@ async def test_a_checkpointed_high_watermark_beyond_the_log_is_cut_to_it(tmp_pat
     replicas.close()
 
 
-async def test_the_schedule_checkpoints_at_its_end(tmp_path: Path) -> None:
+async def test_schedule_writes_high_watermarks_when_it_ends(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path)
     await replicas.order()
     replicas.append()
@@ -509,7 +509,7 @@ async def test_replica_stopped_before_there_is_space_is_not_created(tmp_path: Pa
     replicas.close()
 
 
-async def test_a_bug_where_a_fetch_begins_keeps_no_later_order_waiting(tmp_path: Path) -> None:
+async def test_exception_in_starting_a_fetcher_does_not_block_later_orders(tmp_path: Path) -> None:
     def fail(_: FetcherId) -> NoReturn:
         raise ValueError("on purpose")
 

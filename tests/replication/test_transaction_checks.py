@@ -96,7 +96,7 @@ async def test_later_batches_of_a_transaction_are_not_verified_again(leader: Lea
     assert len(leader.coordinator.asked) == 1
 
 
-async def test_the_next_transaction_is_asked_for_anew(leader: Leader) -> None:
+async def test_next_transaction_is_verified_again(leader: Leader) -> None:
     leader.coordinator.answer_at_once()
     leader.send(b"a")
     leader.end()
@@ -121,9 +121,7 @@ async def test_failing_completion_does_not_block_the_next_ones(leader: Leader) -
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
-async def test_no_batch_overtakes_one_that_came_when_the_first_was_verified_and_not_yet_written(
-    leader: Leader, is_enabled: bool
-) -> None:
+async def test_batches_keep_their_order_between_verification_and_append(leader: Leader, is_enabled: bool) -> None:
     strand = leader.replicas.hosted().strand
     strand._pool = pool = ManualPool()
     first = leader.send(b"0")
@@ -139,7 +137,7 @@ async def test_no_batch_overtakes_one_that_came_when_the_first_was_verified_and_
     assert leader.values == [b"0", b"1", b"2"]
 
 
-async def test_an_answer_that_came_after_those_of_the_next_transaction_harms_nothing(leader: Leader) -> None:
+async def test_verification_answered_after_that_of_the_next_transaction_appends_nothing(leader: Leader) -> None:
     late = leader.send(b"late", 5)
     leader.end(is_commit=False)
     begun = leader.send(b"begun")
@@ -172,7 +170,7 @@ async def test_coordinators_error_is_translated_for_the_producers_version(
     assert leader.values == []
 
 
-async def test_a_batch_that_comes_behind_the_marker_of_its_transaction_is_refused(leader: Leader) -> None:
+async def test_batch_after_the_marker_of_its_transaction_is_refused(leader: Leader) -> None:
     """Else it would leave a transaction open that nobody ends."""
     leader.coordinator.answer_at_once()
     leader.send(b"a")
@@ -183,7 +181,7 @@ async def test_a_batch_that_comes_behind_the_marker_of_its_transaction_is_refuse
     assert leader.replicas.hosted().log.producer_state.unstable.first_undecided == -1
 
 
-async def test_an_answer_that_a_marker_has_overtaken_is_worth_nothing(leader: Leader) -> None:
+async def test_verification_overtaken_by_a_marker_is_invalid(leader: Leader) -> None:
     late = leader.send(b"late", 5)
     leader.end(is_commit=False)
     next_one = leader.send(b"next")
@@ -194,7 +192,7 @@ async def test_an_answer_that_a_marker_has_overtaken_is_worth_nothing(leader: Le
     assert leader.values == [b"next"]
 
 
-async def test_a_later_batch_does_not_overtake_one_that_is_to_be_sent_again(leader: Leader) -> None:
+async def test_later_batch_does_not_overtake_a_batch_to_be_retried(leader: Leader) -> None:
     first = leader.send(b"0", 0)
     leader.coordinator.answer(ErrorCode.NETWORK_EXCEPTION)
     leader.coordinator.answer_at_once()
@@ -207,7 +205,7 @@ async def test_a_later_batch_does_not_overtake_one_that_is_to_be_sent_again(lead
     assert leader.values == [b"0", b"1"]
 
 
-async def test_a_repeated_batch_of_a_transaction_that_has_ended_is_a_repetition_if_it_may_be_asked_for(
+async def test_repeated_batch_of_an_ended_transaction_is_a_duplicate(
     leader: Leader,
 ) -> None:
     leader.coordinator.answer_at_once()
@@ -217,7 +215,7 @@ async def test_a_repeated_batch_of_a_transaction_that_has_ended_is_a_repetition_
     assert (again.error, again.base_offset) == (ErrorCode.NONE, first.base_offset)
 
 
-async def test_a_newer_epoch_begins_with_its_own_sequences(leader: Leader) -> None:
+async def test_newer_producer_epoch_may_start_at_any_sequence(leader: Leader) -> None:
     leader.send(b"old", 5)
     newer = leader.send(b"new", 6, epoch=1)
     assert [each.producer_epoch for each in leader.coordinator.asked] == [0, 1]
@@ -226,7 +224,7 @@ async def test_a_newer_epoch_begins_with_its_own_sequences(leader: Leader) -> No
     assert codes(newer) == [ErrorCode.NONE]
 
 
-async def test_records_outside_of_transactions_are_not_asked_for(leader: Leader) -> None:
+async def test_records_outside_of_transactions_are_not_verified(leader: Leader) -> None:
     assert codes(leader.send(b"a", is_transactional=False)) == [ErrorCode.NONE]
     assert leader.coordinator.asked == []
 
@@ -259,7 +257,7 @@ async def test_batch_during_the_start_of_a_leadership_is_verified_afterwards(lea
     assert codes(results) == [ErrorCode.TRANSACTION_ABORTABLE]
 
 
-async def test_questions_that_came_to_nothing_are_forgotten_in_time(leader: Leader) -> None:
+async def test_failed_verifications_are_forgotten_when_producers_expire(leader: Leader) -> None:
     leader.coordinator.answer_at_once(ErrorCode.TRANSACTION_ABORTABLE)
     leader.send(b"a")
     log = leader.replicas.hosted().log

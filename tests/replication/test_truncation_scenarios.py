@@ -61,7 +61,7 @@ async def test_truncation_by_high_watermark_loses_an_acknowledged_record(cluster
     assert (first, second) == ((1, b"second"), (1, b"third"))  # and the logs are not the same
 
 
-async def test_leader_epochs_keep_it(cluster: ReplicaCluster) -> None:
+async def test_truncation_by_leader_epochs_keeps_an_acknowledged_record(cluster: ReplicaCluster) -> None:
     await cluster.restart(2)
     await cluster.order(leader=1, leader_epoch=0, to=(2,), is_new=False)
     assert cluster[2].records() == [(0, b"first"), (1, b"second")]  # nothing is cut before the leader says so
@@ -80,7 +80,7 @@ async def test_leader_epochs_keep_it(cluster: ReplicaCluster) -> None:
     assert cluster[1].epochs() == cluster[2].epochs() == [(0, 0), (1, 2)]
 
 
-async def test_logs_that_diverged_are_made_one_by_leader_epochs(cluster: ReplicaCluster) -> None:
+async def test_truncation_by_leader_epochs_makes_diverged_logs_equal(cluster: ReplicaCluster) -> None:
     """Both crash, and what broker 1 had is not synced in time: broker 2 leads with fewer records, and writes others."""
     await cluster.stop(1)
     await cluster[2].hosted().run(lambda log: truncate_to(log, 1, 0))

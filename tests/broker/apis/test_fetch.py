@@ -166,7 +166,7 @@ async def consumer(tmp_path: Path) -> AsyncIterator[Consumer]:
 
 
 @pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
-async def test_every_version_reads_what_it_can_understand(consumer: Consumer, version: int) -> None:
+async def test_fetch_returns_records_in_the_format_of_its_version(consumer: Consumer, version: int) -> None:
     consumer.produce(b"a", b"b")
     consumer.produce(b"c")
     data = consumer.partition(0, version=version)
@@ -184,7 +184,7 @@ async def test_every_version_reads_what_it_can_understand(consumer: Consumer, ve
     assert data.last_stable_offset == (3 if version >= 4 else -1)
 
 
-async def test_records_go_out_as_a_region_of_the_file(consumer: Consumer) -> None:
+async def test_fetch_response_refers_to_a_region_of_the_log_file(consumer: Consumer) -> None:
     size = consumer.produce(b"a")
     answer = consumer.send(0)
     assert isinstance(answer, FetchResponse)
@@ -197,7 +197,7 @@ async def test_records_go_out_as_a_region_of_the_file(consumer: Consumer) -> Non
 
 
 @pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
-async def test_from_v3_on_a_batch_that_is_too_big_comes_all_the_same(consumer: Consumer, version: int) -> None:
+async def test_fetch_from_v3_on_returns_a_first_batch_over_the_limit(consumer: Consumer, version: int) -> None:
     consumer.produce(b"x" * 1000)
     raw = bytes(consumer.partition(0, version=version, partition_max_bytes=100).records or b"")  # type: ignore[arg-type]
     if version <= 2:
@@ -219,7 +219,7 @@ async def test_max_bytes_is_shared_in_the_order_of_the_request(consumer: Consume
         assert [sum(map(len, values)) for values in values_by_partition(response)] == expected  # type: ignore[arg-type]
 
 
-async def test_a_partitions_own_limit_holds_but_for_the_first_one_with_data(consumer: Consumer) -> None:
+async def test_partition_max_bytes_applies_except_to_the_first_partition_with_data(consumer: Consumer) -> None:
     second = TopicPartition(TOPIC, 1)
     await consumer.replicas.order(second)
     for topic_partition in (TP, second):
@@ -329,7 +329,7 @@ async def one_of_many(tmp_path: Path) -> AsyncIterator[Consumer]:
     replicas.close()
 
 
-async def test_where_consumers_are_many_a_fetch_that_would_get_little_gathers(one_of_many: Consumer) -> None:
+async def test_small_fetch_gathers_records_when_consumers_are_many(one_of_many: Consumer) -> None:
     one_of_many.produce(b"a")
     waiting = one_of_many.send(0, max_wait_ms=60_000)
     assert isinstance(waiting, asyncio.Future)
@@ -347,20 +347,18 @@ async def test_where_consumers_are_many_a_fetch_that_would_get_little_gathers(on
     ],
     ids=["does not wait", "limit of the partition", "limit of the fetch", "follower"],
 )
-async def test_a_fetch_whose_answer_would_not_grow_does_not_gather(
-    one_of_many: Consumer, fields: dict[str, int]
-) -> None:
+async def test_fetch_whose_response_cannot_grow_does_not_gather(one_of_many: Consumer, fields: dict[str, int]) -> None:
     one_of_many.produce(b"a")
     assert values_by_partition(one_of_many.answer(0, **fields)) == [[b"a"]]
 
 
-async def test_a_fetch_that_gets_much_does_not_gather(one_of_many: Consumer) -> None:
+async def test_fetch_with_a_large_response_does_not_gather(one_of_many: Consumer) -> None:
     one_of_many.produce(b"x" * 200_000)
     one_of_many.produce(b"a")
     assert len(values_by_partition(one_of_many.answer(0, max_wait_ms=60_000))[0]) == 2
 
 
-async def test_an_error_does_not_gather(one_of_many: Consumer) -> None:
+async def test_fetch_with_an_error_does_not_gather(one_of_many: Consumer) -> None:
     assert one_of_many.partition(99, max_wait_ms=60_000).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -375,7 +373,7 @@ async def test_a_fetch_waits_for_min_bytes(consumer: Consumer) -> None:
     assert values_by_partition(received(await waiting, 12)) == [[b"a", b"b", b"c"]]
 
 
-async def test_max_wait_ends_with_what_there_is(consumer: Consumer) -> None:
+async def test_fetch_returns_the_available_records_after_max_wait(consumer: Consumer) -> None:
     consumer.produce(b"a")
     waiting = consumer.send(0, max_wait_ms=1, min_bytes=10_000)
     assert isinstance(waiting, asyncio.Future)
@@ -418,12 +416,12 @@ async def test_an_unknown_isolation_level_is_refused(consumer: Consumer, level: 
         consumer.partition(0, isolation_level=level)
 
 
-async def test_an_error_is_told_at_once(consumer: Consumer) -> None:
+async def test_fetch_returns_an_error_at_once(consumer: Consumer) -> None:
     consumer.produce(b"a")
     assert consumer.partition(99, max_wait_ms=60_000).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-async def test_a_missing_partition_is_told_with_the_rest(consumer: Consumer) -> None:
+async def test_fetch_reports_a_missing_partition_together_with_the_other_partitions(consumer: Consumer) -> None:
     """It may be that the news of its creation are on their way: no reason to have the client ask in a tight loop."""
     waiting = consumer.send(0, 0, max_wait_ms=60_000)
     assert isinstance(waiting, asyncio.Future)
@@ -437,7 +435,7 @@ async def test_a_missing_partition_is_told_with_the_rest(consumer: Consumer) -> 
 
 
 @pytest.mark.parametrize("what", ["leadership lost", "new epoch", "deleted", "directory failed"])
-async def test_parked_fetch_is_woken_when_its_partition_is_no_longer_led(consumer: Consumer, what: str) -> None:
+async def test_parked_fetch_is_answered_when_its_leadership_ends(consumer: Consumer, what: str) -> None:
     replicas = consumer.replicas
     waiting = consumer.send(0, max_wait_ms=60_000, version=10, leader_epoch=0)
     assert isinstance(waiting, asyncio.Future)
@@ -459,7 +457,7 @@ async def test_parked_fetch_is_woken_when_its_partition_is_no_longer_led(consume
     assert data.error_code == expected
 
 
-async def test_a_fetch_given_up_by_its_connection_harms_nothing(consumer: Consumer) -> None:
+async def test_cancelled_fetch_is_no_longer_parked(consumer: Consumer) -> None:
     waiting = consumer.send(0, max_wait_ms=60_000)
     assert isinstance(waiting, asyncio.Future)
     waiting.cancel()
@@ -468,7 +466,7 @@ async def test_a_fetch_given_up_by_its_connection_harms_nothing(consumer: Consum
     assert len(consumer.replicas.partitions.wakeups.fetches) == 0
 
 
-async def test_a_fetch_whose_connection_has_gone_waits_no_more(consumer: Consumer) -> None:
+async def test_fetch_of_a_closed_connection_is_no_longer_parked(consumer: Consumer) -> None:
     for version in (3, 12):  # the first one is awaited, for its answer is converted
         waiting = consumer.send(0, max_wait_ms=2**31 - 1, version=version)
         assert isinstance(waiting, Awaitable)
@@ -502,7 +500,7 @@ class Queue:
 
 @pytest.mark.parametrize("waits_for_records", [False, True])
 @pytest.mark.parametrize("has_gone", [False, True])
-async def test_records_are_converted_for_who_waits_for_them_only(
+async def test_no_records_are_converted_for_a_closed_connection(
     consumer: Consumer, waits_for_records: bool, has_gone: bool
 ) -> None:
     queue = Queue(consumer)
@@ -548,7 +546,7 @@ async def test_small_conversions_are_estimated_cheaper_from_the_first_one_on(
     assert 0 < little < much / 100
 
 
-async def test_fetches_that_wait_and_take_too_much_are_answered_with_what_there_is(tmp_path: Path) -> None:
+async def test_oldest_parked_fetches_are_answered_when_they_exceed_the_memory_limit(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path)
     await replicas.order()
     consumer = Consumer(replicas, max_waiting_bytes=3 * fetch_bytes(1, 1))
@@ -599,14 +597,14 @@ async def looked_up() -> None:
         await next_turn()
 
 
-async def test_a_fetch_that_was_looked_up_waits_for_more(cold: Consumer) -> None:
+async def test_fetch_is_parked_after_its_look_up_in_the_worker_pool(cold: Consumer) -> None:
     waiting = look_up(cold)
     await looked_up()
     assert len(cold.replicas.partitions.wakeups.fetches) == 1
     assert not waiting.done()
 
 
-async def test_a_fetch_whose_connection_goes_while_it_is_looked_up_waits_for_nothing(cold: Consumer) -> None:
+async def test_fetch_whose_connection_closes_during_its_look_up_is_not_parked(cold: Consumer) -> None:
     look_up(cold)
     assert cold.context.abandon is not None
     cold.context.abandon()
@@ -615,7 +613,7 @@ async def test_a_fetch_whose_connection_goes_while_it_is_looked_up_waits_for_not
     assert not cold.replicas.hosted().waiting_consumers
 
 
-async def test_a_fetch_that_has_to_go_while_it_is_looked_up_takes_nothing_and_is_answered_then(cold: Consumer) -> None:
+async def test_fetch_evicted_during_its_look_up_frees_its_memory_and_is_answered_afterwards(cold: Consumer) -> None:
     first, second = look_up(cold), look_up(cold)
     assert (len(cold.handler.parked), cold.handler.parked.used_bytes) == (1, fetch_bytes(2, 2))
     await looked_up()
@@ -623,7 +621,7 @@ async def test_a_fetch_that_has_to_go_while_it_is_looked_up_takes_nothing_and_is
     assert cold.handler.parked.used_bytes == fetch_bytes(2, 2)
 
 
-async def test_a_fetch_that_was_answered_takes_nothing_any_more(consumer: Consumer) -> None:
+async def test_answered_fetch_frees_its_memory(consumer: Consumer) -> None:
     consumer.send(0, max_wait_ms=60_000)
     assert consumer.handler.parked.used_bytes > 0
     consumer.produce(b"a")
@@ -634,7 +632,7 @@ async def test_a_fetch_that_was_answered_takes_nothing_any_more(consumer: Consum
 # -- what may be seen ------------------------------------------------------------------------------------------------
 
 
-async def test_consumers_see_to_the_high_watermark_and_followers_to_the_end(consumer: Consumer) -> None:
+async def test_consumers_read_up_to_the_high_watermark_and_followers_up_to_the_log_end(consumer: Consumer) -> None:
     await consumer.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     consumer.produce(b"a")
     assert values_in(consumer.partition(0).records) == []
@@ -661,7 +659,7 @@ async def test_a_follower_waits_for_the_log_and_a_consumer_for_the_high_watermar
 
 
 @pytest.mark.parametrize("version", [14, 15])
-async def test_a_follower_names_itself_where_its_version_has_the_field(consumer: Consumer, version: int) -> None:
+async def test_follower_id_is_read_from_the_field_of_its_version(consumer: Consumer, version: int) -> None:
     await consumer.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     consumer.produce(b"a")
     assert consumer.partition(0, version=version, replica_id=2, leader_epoch=1).error_code == ErrorCode.NONE
@@ -688,12 +686,14 @@ async def test_from_v11_on_consumers_may_read_from_followers(
         (-2, ErrorCode.NONE),  # any negative one means that the client knows none
     ],
 )
-async def test_the_leader_epoch_fences(consumer: Consumer, leader_epoch: int, expected: ErrorCode) -> None:
+async def test_fetch_with_another_leader_epoch_is_fenced(
+    consumer: Consumer, leader_epoch: int, expected: ErrorCode
+) -> None:
     await consumer.replicas.order(leader_epoch=5)
     assert consumer.partition(0, version=9, leader_epoch=leader_epoch).error_code == expected
 
 
-async def test_a_diverging_log_is_told_where_to_cut(consumer: Consumer) -> None:
+async def test_follower_with_a_diverging_log_gets_the_diverging_epoch(consumer: Consumer) -> None:
     for epoch in (2, 4):
         await consumer.replicas.order(leader_epoch=epoch)
         for _ in range(3):
@@ -725,7 +725,7 @@ async def test_read_committed_gets_a_list_of_aborted_transactions_and_others_non
 
 
 @pytest.mark.parametrize("version", [15, 16])
-async def test_from_v16_on_the_leader_is_named(consumer: Consumer, version: int) -> None:
+async def test_fetch_response_names_the_new_leader_from_v16_on(consumer: Consumer, version: int) -> None:
     await consumer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
     consumer.hints.leaders[TP] = (2, 3)
     response = consumer.answer(0, version=version, leader_epoch=2)
@@ -736,7 +736,7 @@ async def test_from_v16_on_the_leader_is_named(consumer: Consumer, version: int)
     assert (leader, nodes) == (((-1, -1), []) if version < 16 else ((2, 3), [(2, "two.example", 9093)]))
 
 
-async def test_the_leader_is_named_that_this_broker_was_ordered_to_follow(consumer: Consumer) -> None:
+async def test_response_names_the_leader_of_a_newer_leader_and_isr(consumer: Consumer) -> None:
     """UpdateMetadata may arrive later than LeaderAndIsr."""
     consumer.hints.leaders[TP] = (1, 0)
     await consumer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
@@ -744,7 +744,7 @@ async def test_the_leader_is_named_that_this_broker_was_ordered_to_follow(consum
     assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (2, 3)
 
 
-async def test_the_leader_that_everyone_knows_of_is_named_where_this_broker_has_no_role(consumer: Consumer) -> None:
+async def test_response_names_the_leader_in_the_metadata_when_this_broker_has_no_role(consumer: Consumer) -> None:
     consumer.hints.leaders[TP] = (2, 3)
     consumer.replicas.known.add(TP)
     await consumer.replicas.changes.stop_replicas([ReplicaStop(TP, 3, delete=False)], 1)
@@ -756,7 +756,9 @@ async def test_the_leader_that_everyone_knows_of_is_named_where_this_broker_has_
 @pytest.mark.parametrize(
     ("version", "expected"), [(5, ErrorCode.NOT_LEADER_OR_FOLLOWER), (6, ErrorCode.KAFKA_STORAGE_ERROR)]
 )
-async def test_old_clients_do_not_know_of_storage_errors(consumer: Consumer, version: int, expected: ErrorCode) -> None:
+async def test_old_clients_get_another_code_for_a_storage_error(
+    consumer: Consumer, version: int, expected: ErrorCode
+) -> None:
     consumer.replicas.changes.directory_failed("somewhere", [TP])
     assert consumer.partition(0, version=version).error_code == expected
 
@@ -764,7 +766,7 @@ async def test_old_clients_do_not_know_of_storage_errors(consumer: Consumer, ver
 # -- topic ids -------------------------------------------------------------------------------------------------------
 
 
-async def test_an_unknown_topic_id_is_told_and_resolved_once_it_is_known(consumer: Consumer) -> None:
+async def test_session_reads_a_topic_id_that_becomes_known(consumer: Consumer) -> None:
     consumer.produce(b"a")
     del consumer.hints.names[TOPIC_ID]
     response = consumer.answer(0, version=13, session=(0, 0))
@@ -775,7 +777,7 @@ async def test_an_unknown_topic_id_is_told_and_resolved_once_it_is_known(consume
     assert values_by_partition(response) == [[b"a"]]
 
 
-async def test_a_fetch_that_waits_keeps_nothing_of_unknown_topic_ids_and_tells_them_in_the_end(
+async def test_parked_fetch_keeps_no_results_of_unknown_topic_ids_in_memory(
     consumer: Consumer,
 ) -> None:
     known = consumer.answer(0, version=13, session=(0, 0))
@@ -800,7 +802,7 @@ async def test_a_fetch_that_waits_keeps_nothing_of_unknown_topic_ids_and_tells_t
     assert codes == {TOPIC_ID: [ErrorCode.NONE], UUID(int=99): [ErrorCode.UNKNOWN_TOPIC_ID] * 400}
 
 
-async def test_a_topic_made_anew_under_its_old_name_is_another_topic(consumer: Consumer) -> None:
+async def test_fetch_with_another_topic_id_is_refused(consumer: Consumer) -> None:
     stale = UUID(int=99)
     consumer.hints.names[stale] = TOPIC
     assert consumer.partition(0, version=13, topic_id=stale).error_code == ErrorCode.INCONSISTENT_TOPIC_ID
@@ -809,7 +811,7 @@ async def test_a_topic_made_anew_under_its_old_name_is_another_topic(consumer: C
 # -- sessions --------------------------------------------------------------------------------------------------------
 
 
-async def test_a_session_is_answered_with_what_changed(consumer: Consumer) -> None:
+async def test_incremental_fetch_returns_only_changed_partitions(consumer: Consumer) -> None:
     second = TopicPartition(TOPIC, 1)
     await consumer.replicas.order(second)
     first = consumer.answer(0, 0, session=(0, 0))
@@ -827,14 +829,14 @@ async def test_a_session_is_answered_with_what_changed(consumer: Consumer) -> No
     assert len(consumer.sessions.get(1).partitions) == 1  # type: ignore[union-attr]
 
 
-async def test_a_session_out_of_step_is_told_so(consumer: Consumer) -> None:
+async def test_fetch_with_a_wrong_session_id_or_epoch_is_refused(consumer: Consumer) -> None:
     assert consumer.answer(session=(5, 1)).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     consumer.answer(0, session=(0, 0))
     assert consumer.answer(session=(1, 9)).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
     assert consumer.answer(version=13, session=(1, 1)).error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-async def test_a_session_goes_on_in_a_version_that_knows_of_no_divergence(consumer: Consumer) -> None:
+async def test_session_continues_in_a_version_without_diverging_epochs(consumer: Consumer) -> None:
     for epoch in (2, 4):
         await consumer.replicas.order(leader_epoch=epoch)
         consumer.produce(b"a")
@@ -903,7 +905,7 @@ async def test_a_big_conversion_goes_to_the_worker_pool(consumer: Consumer) -> N
     assert len(list(iter_batches(bytes(data.records or b"")))) == 4  # type: ignore[arg-type]
 
 
-async def test_records_that_the_disk_does_not_give_back_fail_their_partition_alone(
+async def test_read_error_during_conversion_fails_only_its_partition(
     consumer: Consumer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(region: FileRegion) -> bytes:
@@ -917,7 +919,7 @@ async def test_records_that_the_disk_does_not_give_back_fail_their_partition_alo
     ]
 
 
-async def test_an_old_client_waits_too(consumer: Consumer) -> None:
+async def test_fetch_of_an_old_client_waits_for_records(consumer: Consumer) -> None:
     answer = consumer.send(0, version=2, max_wait_ms=60_000)
     assert isinstance(answer, Awaitable)
     task = asyncio.ensure_future(answer)

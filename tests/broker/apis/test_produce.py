@@ -122,7 +122,9 @@ def old_set(*values: bytes, magic: int, codec: Codec = Codec.NONE) -> bytes:
 
 @pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
 @pytest.mark.parametrize("acks", [-1, 1])
-async def test_every_version_stores_records_and_tells_their_offset(producer: Producer, version: int, acks: int) -> None:
+async def test_every_version_stores_records_and_returns_their_offset(
+    producer: Producer, version: int, acks: int
+) -> None:
     magic = 0 if version < 2 else 1
     for round_number in range(2):
         records = old_set(b"a", b"b", magic=magic) if version < 3 else batch_of(b"a", b"b")
@@ -143,7 +145,7 @@ async def test_old_message_sets_are_stored_in_the_new_format(producer: Producer,
     assert batch[0][1].records.read()[16] == 2
 
 
-async def test_log_append_time_is_told(tmp_path: Path) -> None:
+async def test_produce_response_has_the_log_append_time(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path, topics={TOPIC: {"message.timestamp.type": "LogAppendTime"}})
     await replicas.order()
     slot = Producer(replicas).produce(batch_of(b"a", timestamps=[5]))
@@ -213,7 +215,7 @@ async def test_from_v3_on_a_partition_takes_exactly_one_whole_batch(
     assert producer.stored() == []
 
 
-async def test_the_network_is_told_of_records_that_were_refused_for_what_they_are(producer: Producer) -> None:
+async def test_only_invalid_records_count_as_rejected_for_the_connection(producer: Producer) -> None:
     for records, topic_partition, is_told in [
         (batch_of(b"abc"), TP, False),
         (batch_of(b"abc"), TopicPartition("nowhere", 0), False),
@@ -262,7 +264,7 @@ async def test_a_torn_batch_behind_the_first_is_left_out_of_the_log(producer: Pr
 
 
 @pytest.mark.parametrize("version", [7, 8, LATEST_VERSION])
-async def test_a_corrupt_or_too_large_batch_is_not_told_where_the_log_begins(tmp_path: Path, version: int) -> None:
+async def test_response_to_a_corrupt_or_too_large_batch_has_no_log_start_offset(tmp_path: Path, version: int) -> None:
     replicas = Replicas(tmp_path, topics={TOPIC: {"max.message.bytes": "200"}})
     await replicas.order()
     producer = Producer(replicas)
@@ -273,7 +275,7 @@ async def test_a_corrupt_or_too_large_batch_is_not_told_where_the_log_begins(tmp
     replicas.close()
 
 
-async def test_an_unknown_partition_is_told_before_what_else_is_wrong(producer: Producer) -> None:
+async def test_unknown_partition_is_reported_before_any_other_error(producer: Producer) -> None:
     nowhere = TopicPartition("nowhere", 0)
     for records, acks in ((b"", -1), (b"\0" * 100, -1), (batch_of(b"a"), 5)):
         assert producer.produce(records, nowhere, acks=acks).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -300,7 +302,7 @@ async def test_a_batch_over_max_message_bytes_is_refused(tmp_path: Path) -> None
     replicas.close()
 
 
-async def test_each_record_at_fault_is_named(tmp_path: Path) -> None:
+async def test_produce_response_lists_each_invalid_record(tmp_path: Path) -> None:
     replicas = Replicas(tmp_path, topics={TOPIC: {"message.timestamp.before.max.ms": "1000"}})
     await replicas.order()
     slot = Producer(replicas).produce(batch_of(b"a", b"b", b"c", timestamps=[NOW_MS, NOW_MS - 5000, NOW_MS - 6000]))
@@ -310,7 +312,7 @@ async def test_each_record_at_fault_is_named(tmp_path: Path) -> None:
     replicas.close()
 
 
-async def test_unknown_partitions_are_told_apart_from_those_led_elsewhere(producer: Producer) -> None:
+async def test_unknown_partition_and_partition_led_elsewhere_get_different_errors(producer: Producer) -> None:
     elsewhere = TopicPartition(TOPIC, 1)
     producer.replicas.known.add(elsewhere)
     assert producer.produce(batch_of(b"a"), elsewhere).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -318,14 +320,14 @@ async def test_unknown_partitions_are_told_apart_from_those_led_elsewhere(produc
     assert producer.produce(batch_of(b"a"), nowhere).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-async def test_internal_topics_are_closed_to_clients_but_the_admin_tools(producer: Producer) -> None:
+async def test_only_admin_clients_may_produce_to_internal_topics(producer: Producer) -> None:
     offsets = TopicPartition("__consumer_offsets", 0)
     await producer.replicas.order(offsets, topic_id=None)
     assert producer.produce(batch_of(b"a"), offsets).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     assert producer.produce(batch_of(b"a"), offsets, client_id="__admin_client").error_code == ErrorCode.NONE
 
 
-async def test_records_of_a_transaction_are_taken_when_its_coordinator_says_so(producer: Producer) -> None:
+async def test_transactional_records_are_stored_after_the_coordinator_verified_them(producer: Producer) -> None:
     producer.serve_transactions()
     batch = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     answer = producer.send(batch, transactional_id="t")
@@ -336,7 +338,7 @@ async def test_records_of_a_transaction_are_taken_when_its_coordinator_says_so(p
     assert [each.transactional_id for each in producer.coordinator.asked] == ["t"]
 
 
-async def test_records_that_are_in_no_transaction_are_refused_in_words_that_the_client_knows(
+async def test_unverified_transactional_records_get_the_error_code_of_the_version(
     producer: Producer,
 ) -> None:
     producer.serve_transactions()
@@ -349,7 +351,7 @@ async def test_records_that_are_in_no_transaction_are_refused_in_words_that_the_
     }
 
 
-async def test_a_request_is_of_one_transaction(producer: Producer) -> None:
+async def test_produce_request_with_two_transactional_producers_is_refused(producer: Producer) -> None:
     producer.serve_transactions()
     batches = [
         batch_of(b"a", producer_id=who, producer_epoch=0, base_sequence=0, is_transactional=True) for who in (8, 9)
@@ -396,7 +398,7 @@ async def test_error_of_one_partition_does_not_affect_others(producer: Producer)
 
 
 @pytest.mark.parametrize("version", [9, 10])
-async def test_from_v10_on_the_leader_is_named(producer: Producer, version: int) -> None:
+async def test_produce_response_names_the_new_leader_from_v10_on(producer: Producer, version: int) -> None:
     await producer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
     producer.hints.leaders[TP] = (2, 3)
     answer = producer.send(batch_of(b"a"), version=version)
@@ -423,7 +425,7 @@ async def test_produce_refused_for_too_few_replicas_reports_the_log_start_offset
     assert (only(answer).error_code, only(answer).log_start_offset) == (ErrorCode.NOT_ENOUGH_REPLICAS, 1)
 
 
-async def test_the_leader_is_named_that_this_broker_was_ordered_to_follow(producer: Producer) -> None:
+async def test_response_names_the_leader_of_a_newer_leader_and_isr(producer: Producer) -> None:
     """UpdateMetadata may arrive later than LeaderAndIsr."""
     producer.hints.leaders[TP] = (1, 0)
     await producer.replicas.order(leader=2, leader_epoch=3, isr=(1, 2), replicas=(1, 2))
@@ -436,7 +438,7 @@ async def test_the_leader_is_named_that_this_broker_was_ordered_to_follow(produc
 # -- acks ------------------------------------------------------------------------------------------------------------
 
 
-async def test_acks_0_gets_no_answer(producer: Producer) -> None:
+async def test_produce_with_acks_0_gets_no_response(producer: Producer) -> None:
     assert producer.send(batch_of(b"a"), acks=0) is None
     assert producer.stored() == [b"a"]
 
@@ -495,7 +497,7 @@ async def test_too_few_replicas_before_and_after_the_append(tmp_path: Path) -> N
     replicas.close()
 
 
-async def test_a_request_given_up_by_its_connection_harms_nothing(producer: Producer) -> None:
+async def test_cancelled_produce_with_acks_all_does_no_harm(producer: Producer) -> None:
     await producer.replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     waiting = producer.send(batch_of(b"a"))
     assert isinstance(waiting, asyncio.Future)

@@ -66,7 +66,7 @@ def templates_with(version: int, *requests: ProduceRequest) -> ProduceTemplates:
 
 
 @given(versions, topics, INT16.filter(bool), INT32, INT32, st.binary(max_size=300), st.binary(max_size=20))
-def test_a_request_like_one_before_is_found_whatever_its_partition_and_batch(
+def test_request_of_a_known_kind_matches_with_any_partition_and_batch(
     version: int, topic: str, acks: int, timeout_ms: int, partition: int, records: bytes, header: bytes
 ) -> None:
     templates = templates_with(version, request_for(topic, 7, b"other", acks, timeout_ms))
@@ -82,7 +82,7 @@ def test_a_request_like_one_before_is_found_whatever_its_partition_and_batch(
 
 @pytest.mark.parametrize("size", [0, 1, 62, 126, 127, 128, 16382, 16383, LONGEST_RECORDS, LONGEST_RECORDS + 1])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_batches_are_found_up_to_the_size_that_is_worth_it(version: int, size: int) -> None:
+def test_requests_match_up_to_a_batch_size(version: int, size: int) -> None:
     templates = templates_with(version, request_for("t"))
     found = find(templates, frame_of(request_for("t", records=b"r" * size), version), 0)
     if version >= 9 and size > LONGEST_RECORDS:
@@ -120,12 +120,12 @@ def test_match_in_arbitrary_bytes_equals_their_decoding(case: tuple[int, bytearr
 
 
 @pytest.mark.parametrize("behind", [b"\1\0\0", b"\0\1\0", b"\0\0\1"])
-def test_tagged_fields_are_decoded(behind: bytes) -> None:
+def test_request_with_tagged_fields_is_decoded(behind: bytes) -> None:
     frame = frame_of(request_for("t"), 11)
     assert find(templates_with(11, request_for("t")), frame[:-3] + behind, 0) is None
 
 
-def test_a_length_of_four_bytes_is_decoded() -> None:
+def test_request_with_a_length_of_four_bytes_is_decoded() -> None:
     """Its first three alone would say where the records end, too."""
     frame = frame_of(request_for("t", records=b"r" * 20_000), 11)
     position = frame.index(b"r") - 3
@@ -137,14 +137,14 @@ def test_a_length_of_four_bytes_is_decoded() -> None:
 
 
 @pytest.mark.parametrize("name_length", [-1, -100, -(1 << 15), (1 << 15) - 1])
-def test_a_name_of_no_length_that_can_be_is_decoded(name_length: int) -> None:
+def test_request_with_an_impossible_name_length_is_decoded(name_length: int) -> None:
     frame = frame_of(request_for("t"), 8)
     frame[12:14] = name_length.to_bytes(2, "big", signed=True)
     assert find(templates_with(8, request_for("t")), frame, 0) is None
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_null_in_place_of_a_batch_is_decoded(version: int) -> None:
+def test_request_with_null_records_is_decoded(version: int) -> None:
     frame = frame_of(request_for("t", records=None), version)
     templates = templates_with(version, request_for("t"))
     assert find(templates, frame, 0) is None
@@ -185,14 +185,14 @@ def test_failed_match_costs_one_look_up(monkeypatch: pytest.MonkeyPatch) -> None
         learn(templates, frame, request)
 
 
-def test_a_timeout_with_the_bytes_that_mark_a_place_is_learned_right() -> None:
+def test_timeout_equal_to_the_placeholder_bytes_is_learned_correctly() -> None:
     request = request_for("t", timeout_ms=0x5AFE_C0DE, acks=1)
     found = find(templates_with(11, request), frame_of(request, 11), 0)
     assert found is not None
     assert found.template.timeout_ms == 0x5AFE_C0DE
 
 
-def test_no_more_are_remembered_than_have_room() -> None:
+def test_number_of_templates_is_limited() -> None:
     """A client may name as many timeouts as it likes."""
     requests = [request_for("t", timeout_ms=timeout_ms) for timeout_ms in range(2500)]
     templates = templates_with(11, *requests)
@@ -215,7 +215,7 @@ def test_most_requests_match_when_there_are_more_kinds_than_templates() -> None:
 
 
 @given(versions, topics, INT32, INT32, INT64, INT64, INT64)
-def test_the_response_is_the_one_that_the_codec_writes(
+def test_response_of_a_template_equals_that_of_the_codec(
     version: int, topic: str, throttle_time_ms: int, partition: int, base_offset: int, time_ms: int, start: int
 ) -> None:
     request = find(templates_with(version, request_for(topic)), frame_of(request_for(topic, partition), version), 0)
@@ -229,7 +229,7 @@ def test_the_response_is_the_one_that_the_codec_writes(
     assert request.template.response(partition, result, throttle_time_ms) == encode(response, version)
 
 
-def test_a_found_request_has_the_fields_of_a_decoded_one() -> None:
+def test_matched_request_has_the_same_fields_as_a_decoded_one() -> None:
     """The gate and the handler treat both alike, for example where a failure names the partitions."""
     request = request_for("t", 7)
     found = find(templates_with(11, request), frame_of(request, 11), 0)

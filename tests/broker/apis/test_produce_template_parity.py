@@ -150,13 +150,13 @@ async def test_the_second_request_of_a_kind_is_not_decoded(pair: Pair, version: 
 
 
 @pytest.mark.parametrize("version", [3, 4])
-async def test_earlier_versions_are_decoded(pair: Pair, version: int) -> None:
+async def test_requests_of_earlier_versions_are_always_decoded(pair: Pair, version: int) -> None:
     for _ in range(2):
         assert (await pair.produce(batch_of(b"v"), version=version)).error_code == 0
     assert pair.short.handler.decoded == 2
 
 
-async def test_the_request_after_it_may_be_for_another_partition(pair: Pair) -> None:
+async def test_template_matches_requests_for_another_partition(pair: Pair) -> None:
     await pair.order(OTHER)
     for topic_partition, offset in ((TP, 0), (OTHER, 0), (TP, 1), (OTHER, 1)):
         slot = await pair.produce(batch_of(b"v"), version=11, topic_partition=topic_partition)
@@ -213,7 +213,7 @@ async def test_new_leader_is_reported_the_same_with_and_without_a_template(pair:
     assert pair.short.handler.decoded == 1
 
 
-async def test_a_partition_that_is_not_there_is_told_alike(pair: Pair) -> None:
+async def test_missing_partition_gets_the_same_error_with_and_without_a_template(pair: Pair) -> None:
     await pair.produce(batch_of(b"v"), version=11)
     slot = await pair.produce(batch_of(b"v"), version=11, topic_partition=OTHER)
     assert slot.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -230,7 +230,7 @@ async def test_internal_topics_stay_closed_to_clients(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_an_answer_that_waits_for_replicas_is_the_same(pair: Pair, version: int) -> None:
+async def test_response_after_waiting_for_replicas_is_the_same_with_a_template(pair: Pair, version: int) -> None:
     await pair.produce(batch_of(b"v"), version=version, acks=-1)
     await pair.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
 
@@ -263,7 +263,7 @@ async def test_refused_request_makes_no_template(pair: Pair) -> None:
     assert pair.short.handler.decoded == 2
 
 
-async def test_a_topic_made_anew_is_another(pair: Pair) -> None:
+async def test_recreated_topic_is_written_with_a_template_like_without(pair: Pair) -> None:
     await pair.produce(batch_of(b"old"), version=11)
     for broker in pair.brokers:
         await broker.replicas.changes.stop_replicas([ReplicaStop(TP, 1, delete=True)], 1)
@@ -274,7 +274,7 @@ async def test_a_topic_made_anew_is_another(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("is_written", [False, True])
-async def test_a_bug_beside_an_append_is_answered_and_writes_nothing_twice(
+async def test_unexpected_exception_in_an_append_is_answered_and_writes_nothing_twice(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, is_written: bool
 ) -> None:
     def fail(append: Callable[..., None], *arguments: object, **named: object) -> None:

@@ -57,7 +57,7 @@ def test_broker_without_arguments_runs_with_defaults() -> None:
     assert broker.config.log_dirs == ("./pybroker-data",)
 
 
-def test_the_brokers_own_exit_code_is_the_commands() -> None:
+def test_command_returns_the_exit_code_of_the_broker() -> None:
     assert main([], run=Broker(1)) == 1
 
 
@@ -116,7 +116,7 @@ def test_a_bad_line_of_the_file_is_named_with_its_number(tmp_path: Path, capsys:
     assert error_line(capsys) == "num.io.threads=-3 (server.properties line 3): must be at least 1"
 
 
-def test_stock_file_of_kafkas_other_mode_gets_one_clear_line(
+def test_kraft_settings_file_of_kafka_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kraft = tmp_path / "kraft.properties"
@@ -144,7 +144,7 @@ def test_failed_start_prints_one_line(end: Exception, code: int, line: str, caps
     assert error_line(capsys) == line
 
 
-def test_an_interrupt_before_the_broker_listens_to_signals_ends_without_a_traceback(
+def test_interrupt_before_signal_handlers_are_installed_prints_no_traceback(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main([], run=Broker(KeyboardInterrupt)) == 130
@@ -173,7 +173,7 @@ def test_log_level_is_taken_in_any_case(capsys: pytest.CaptureFixture[str]) -> N
     assert logging.getLogger().level == logging.ERROR
 
 
-def test_help_tells_the_options_and_the_first_settings(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_the_options_and_common_settings(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"], run=never_run) == 0
     text = capsys.readouterr().out
     for words in (
@@ -188,7 +188,7 @@ def test_help_tells_the_options_and_the_first_settings(capsys: pytest.CaptureFix
     assert "exit codes" in text
 
 
-def test_version_names_pybroker_and_the_kafka_it_stands_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_prints_the_versions_of_pybroker_and_of_kafka(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"], run=never_run) == 0
     text = capsys.readouterr().out
     assert text.startswith("pybroker ")

@@ -107,7 +107,7 @@ def test_a_client_on_the_same_loop_produces_and_consumes(run: Callable[[Work], N
     run(work)
 
 
-def test_clients_get_over_a_kill_and_find_what_was_acknowledged() -> None:
+def test_clients_reconnect_after_a_kill_and_find_acknowledged_records() -> None:
     """On asyncio's loop alone: on uvloop's, aiokafka takes a write to a connection just lost for the end."""
 
     async def work() -> None:
@@ -188,7 +188,7 @@ def test_a_broker_on_another_loops_thread_is_killed_from_here() -> None:
         assert not listens(broker.bootstrap_servers)
 
 
-def test_the_loop_is_not_taken_over(run: Callable[[Work], None]) -> None:
+def test_broker_leaves_the_signal_handlers_of_the_program_unchanged(run: Callable[[Work], None]) -> None:
     async def work() -> None:
         before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
         async with Broker():
@@ -197,7 +197,7 @@ def test_the_loop_is_not_taken_over(run: Callable[[Work], None]) -> None:
     run(work)
 
 
-def test_a_broker_that_cannot_go_on_is_killed_and_says_why(run: Callable[[Work], None]) -> None:
+def test_broker_that_cannot_continue_is_killed_with_a_reason(run: Callable[[Work], None]) -> None:
     async def work() -> None:
         async with Broker() as broker:
             assert broker._server is not None
@@ -213,7 +213,7 @@ def test_a_broker_that_cannot_go_on_is_killed_and_says_why(run: Callable[[Work],
 # -- with
 
 
-def test_a_plain_with_serves_code_without_a_loop() -> None:
+def test_broker_in_a_plain_with_serves_code_without_an_event_loop() -> None:
     with Broker() as broker:
         produce(broker.bootstrap_servers, "events", b"one", b"two")
         assert consume(broker.bootstrap_servers, "events", 2) == [b"one", b"two"]
@@ -221,7 +221,7 @@ def test_a_plain_with_serves_code_without_a_loop() -> None:
     assert not listens(servers)
 
 
-async def test_a_plain_with_works_inside_a_running_loop() -> None:
+async def test_broker_in_a_plain_with_works_inside_a_running_event_loop() -> None:
     """Its own loop is in a thread; what blocks here does not block it."""
     with Broker() as broker:
         produce(broker.bootstrap_servers, "events", b"one")
@@ -254,7 +254,7 @@ def test_a_killed_broker_recovers_what_was_acknowledged(caplog: pytest.LogCaptur
         assert consume(servers, "events", 2) == [b"one", b"two"]
 
 
-def test_a_restart_is_clean(caplog: pytest.LogCaptureFixture) -> None:
+def test_restart_stops_the_broker_cleanly(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     with Broker() as broker:
         produce(broker.bootstrap_servers, "events", b"one")
@@ -265,7 +265,7 @@ def test_a_restart_is_clean(caplog: pytest.LogCaptureFixture) -> None:
     assert "not clean" not in caplog.text
 
 
-def test_data_in_a_directory_of_ones_own_stays(tmp_path: Path) -> None:
+def test_data_in_a_given_directory_survives_the_broker(tmp_path: Path) -> None:
     settings = {"log.dirs": str(tmp_path / "data")}
     with Broker(settings) as first:
         produce(first.bootstrap_servers, "events", b"one")
@@ -328,7 +328,7 @@ def test_stop_and_kill_after_the_with_block_do_nothing() -> None:
         broker.start()
 
 
-def test_a_loop_that_stands_still_does_not_keep_its_broker_from_being_killed() -> None:
+def test_broker_is_killed_while_its_event_loop_is_blocked() -> None:
     broker = Broker()
     with asyncio.Runner() as runner:
         runner.run(broker.start())
@@ -378,7 +378,7 @@ def test_bad_settings_are_refused_before_anything_is_opened() -> None:
 
 
 @pytest.mark.parametrize("value", [None, ["a", "b"], b"a"])
-def test_a_value_that_is_no_text_is_refused(value: Any) -> None:
+def test_setting_value_of_an_unsupported_type_is_refused(value: Any) -> None:
     with pytest.raises(ConfigError, match=r"^log\.dirs \(given to Broker\): .* is not a string, number or path$"):
         Broker({"log.dirs": value})
 
@@ -389,11 +389,11 @@ def test_settings_that_are_no_mapping_are_refused(settings: Any) -> None:
         Broker(settings)
 
 
-def test_a_path_is_a_value(tmp_path: Path) -> None:
+def test_setting_value_may_be_a_path(tmp_path: Path) -> None:
     assert Broker({"log.dirs": tmp_path}).config.log_dirs == (str(tmp_path),)
 
 
-def test_a_name_in_a_mapping_that_is_no_settings_is_refused() -> None:
+def test_unknown_setting_in_a_mapping_is_refused() -> None:
     with pytest.raises(ConfigError) as refused:
         Broker({"num.partition": 3, "retention.ms": 5, "num.partitions": 3})
     assert str(refused.value) == (
@@ -403,7 +403,7 @@ def test_a_name_in_a_mapping_that_is_no_settings_is_refused() -> None:
     )
 
 
-def test_a_name_in_a_file_that_is_no_settings_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_setting_in_a_file_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     Broker(load_config("num.partition=3"))
     assert [record.getMessage() for record in caplog.records] == [
         "num.partition (settings line 1) is ignored: there is no such setting; did you mean num.partitions?"

@@ -62,5 +62,5 @@ def test_client_receives_only_brokers_with_its_listener() -> None:
         ("::ffff:a:b", "::ffff:a:b"),
     ],
 )
-def test_address_of_a_dual_socket_is_told_as_clients_write_it(local: str, host: str) -> None:
+def test_address_of_a_dual_stack_socket_is_shown_in_the_form_that_clients_use(local: str, host: str) -> None:
     assert reachable_host(local) == host

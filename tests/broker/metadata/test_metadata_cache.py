@@ -50,7 +50,7 @@ def test_new_cache_knows_nothing() -> None:
     assert cache.endpoint_of(1, "A") is None
 
 
-def test_topics_partitions_and_leaders() -> None:
+def test_metadata_cache_returns_topics_partitions_and_leaders() -> None:
     cache = MetadataCache()
     cache.update(update(topic("t", ID, partition(1, 5), partition(0, -1)), topic("u", NULL, partition(0, 1))))
     assert cache.topics == ["t", "u"]
@@ -103,7 +103,7 @@ def test_deleted_topic_is_forgotten_with_its_last_partition() -> None:
     assert cache.topic_id("t") == NULL
 
 
-def test_topic_deleted_and_made_anew_has_its_new_id() -> None:
+def test_recreated_topic_has_its_new_id() -> None:
     cache = MetadataCache()
     cache.update(update(topic("t", ID, partition(0, 1))))
     cache.update(update(topic("t", OTHER_ID, partition(0, 2))))
@@ -134,7 +134,7 @@ def test_listeners_are_called_after_an_update_is_applied() -> None:
     assert heard == [(told, True)]
 
 
-def test_topic_that_was_made_anew_has_no_partition_of_the_former_one() -> None:
+def test_recreated_topic_has_no_partition_of_the_deleted_one() -> None:
     cache = MetadataCache()
     cache.update(update(topic("t", ID, partition(0, 1), partition(1, 1), partition(2, 1))))
     change = cache.update(update(topic("t", OTHER_ID, partition(0, 2))))
@@ -143,7 +143,7 @@ def test_topic_that_was_made_anew_has_no_partition_of_the_former_one() -> None:
     assert (cache.topic_id("t"), cache.topic_name(ID)) == (OTHER_ID, None)
 
 
-def test_update_without_topic_ids_takes_nothing_away() -> None:
+def test_update_without_topic_ids_removes_no_partitions() -> None:
     cache = MetadataCache()
     cache.update(update(topic("t", ID, partition(0, 1), partition(1, 1))))
     cache.update(update(topic("t", NULL, partition(0, 2))))

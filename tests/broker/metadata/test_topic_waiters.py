@@ -24,12 +24,12 @@ async def started(waiters: TopicWaiters, cache: MetadataCache, name: str) -> "as
     return task
 
 
-async def test_condition_that_holds_already_is_not_waited_for() -> None:
+async def test_wait_returns_at_once_when_the_condition_holds() -> None:
     cache = MetadataCache()
     assert await TopicWaiters(cache).wait(lambda: True, 0)
 
 
-async def test_no_time_is_no_waiting() -> None:
+async def test_wait_without_time_returns_at_once() -> None:
     cache = MetadataCache()
     assert not await TopicWaiters(cache).wait(lambda: False, 0)
     assert not await TopicWaiters(cache).wait(lambda: False, -1)
@@ -46,7 +46,7 @@ async def test_metadata_update_wakes_waiters_of_its_topics() -> None:
     assert await first
 
 
-async def test_recheck_wakes_what_metadata_does_not_tell() -> None:
+async def test_recheck_wakes_waiters_whose_condition_became_true() -> None:
     waiters = TopicWaiters(MetadataCache())
     gone: list[bool] = []
     task = asyncio.create_task(waiters.wait(lambda: bool(gone), FOR_EVER_MS))

@@ -36,7 +36,7 @@ def world() -> World:
     return World()
 
 
-def test_short_ones_and_those_of_young_objects_change_nothing(world: World) -> None:
+def test_short_collections_and_those_of_young_objects_change_nothing(world: World) -> None:
     assert world.collect(LONG_S / 2) == []
     assert world.collect(1, generation=1) == []
     assert world.collect(LONG_S / 2) == []
@@ -56,7 +56,7 @@ def test_frozen_objects_are_collected_for_at_most_a_hundredth_of_the_time(world:
     assert world.collect(0.1) == ["freeze"]
 
 
-def test_garbage_among_what_was_left_out_goes_in_the_end() -> None:
+def test_garbage_among_frozen_objects_is_collected_later() -> None:
     """With Python's own collector."""
     program = """
         import gc, itertools, weakref

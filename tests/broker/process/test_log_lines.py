@@ -46,7 +46,7 @@ def test_refusals_are_logged_once_in_half_a_minute_with_a_count() -> None:
     assert after.getMessage() == "no room (29 more lines like this were left out before it)"
 
 
-def test_a_line_has_a_greatest_length() -> None:
+def test_log_lines_have_a_maximum_length() -> None:
     line = OneLineFormatter("%(message)s").format(record("x" * 10_000, 0))
     assert len(line) < 4200
     assert line.endswith("more characters)")

@@ -37,7 +37,7 @@ async def test_a_signal_asks_a_running_broker_to_stop(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
-async def test_during_the_start_the_process_is_left_at_once(
+async def test_signal_during_the_start_ends_the_process_at_once(
     signals: StopSignals, left: list[int], number: signal.Signals, code: int
 ) -> None:
     signals.hear(number)
@@ -52,7 +52,7 @@ async def test_ctrl_c_again_does_not_wait_for_the_stop(signals: StopSignals, lef
     assert left == [130]
 
 
-async def test_a_supervisor_that_asks_again_lets_the_stop_go_on(signals: StopSignals, left: list[int]) -> None:
+async def test_second_sigterm_does_not_interrupt_the_stop(signals: StopSignals, left: list[int]) -> None:
     signals.ready()
     signals.hear(signal.SIGTERM)
     signals.hear(signal.SIGTERM)

@@ -62,7 +62,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     await store.close()
 
 
-async def test_operations_follow_one_another(house: House) -> None:
+async def test_operations_on_settings_apply_in_order(house: House) -> None:
     await house.alter(TOPIC, "t", Operation("retention.ms", SET, "5"), Operation("segment.bytes", SET, "2000"))
     await house.alter(TOPIC, "t", Operation("retention.ms", DELETE, None), Operation("flush.ms", SET, "7"))
     assert await house.of_topic() == {"segment.bytes": "2000", "flush.ms": "7"}
@@ -80,7 +80,7 @@ async def test_operations_follow_one_another(house: House) -> None:
         ("delete", SUBTRACT, "delete", ""),
     ],
 )
-async def test_lists_get_longer_and_shorter(
+async def test_append_and_subtract_change_a_list_setting(
     house: House, stored: str | None, operation: OperationType, value: str, expected: str
 ) -> None:
     if stored is not None:
@@ -89,7 +89,7 @@ async def test_lists_get_longer_and_shorter(
     assert await house.of_topic() == {"cleanup.policy": expected}
 
 
-async def test_a_number_of_threads_that_is_stored_and_cannot_be_served_can_be_taken_away(house: House) -> None:
+async def test_stored_invalid_number_of_threads_can_be_deleted(house: House) -> None:
     await house.store("brokers", ALL_BROKERS, num_replica_fetchers="0")
     stored = await house.tree.config("brokers", ALL_BROKERS)
     house.dynamic.load(DynamicLayers(stored))
@@ -98,7 +98,7 @@ async def test_a_number_of_threads_that_is_stored_and_cannot_be_served_can_be_ta
     assert await house.tree.config("brokers", ALL_BROKERS) == {}
 
 
-async def test_wishes_at_the_same_time_are_all_fulfilled(house: House) -> None:
+async def test_concurrent_changes_of_settings_are_all_applied(house: House) -> None:
     names = ("retention.ms", "segment.bytes", "flush.ms", "segment.ms")
     await asyncio.gather(*(house.alter(TOPIC, "t", Operation(name, SET, "9000")) for name in names))
     assert await house.of_topic() == dict.fromkeys(names, "9000")
@@ -113,7 +113,7 @@ async def test_alter_configs_replaces_all_settings_of_a_topic(house: House) -> N
     assert house.in_force == 1
 
 
-async def test_a_broker_and_all_brokers_have_nodes_of_their_own(house: House) -> None:
+async def test_settings_of_one_broker_and_of_all_brokers_are_stored_separately(house: House) -> None:
     await house.alter(BROKER, "1", Operation("num.io.threads", SET, "5"))
     await house.alter(BROKER, "+01", Operation("message.max.bytes", SET, "6"))
     await house.alter(BROKER, "", Operation("num.io.threads", SET, "6"))

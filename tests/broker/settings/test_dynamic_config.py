@@ -53,7 +53,7 @@ async def test_listeners_are_called_when_their_settings_change() -> None:
     assert dynamic.config.int("num.io.threads") == 4
 
 
-async def test_a_part_may_take_its_time_and_the_next_waits() -> None:
+async def test_next_listener_waits_for_a_slow_listener() -> None:
     dynamic = started()
     told: list[int] = []
 
@@ -98,7 +98,7 @@ async def test_impossible_dynamic_settings_leave_the_former_ones_in_force(
     assert dynamic.config.int("num.io.threads") == 7
 
 
-async def test_single_settings_that_are_stored_wrongly_are_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+async def test_invalid_stored_settings_are_skipped(caplog: pytest.LogCaptureFixture) -> None:
     dynamic = started()
     await dynamic.take({"num.io.threads": "many", "num.partitions": "5", "message.max.bytes": "7"}, per_broker=True)
     assert (dynamic.config.int("num.io.threads"), dynamic.config.int("num.partitions")) == (8, 1)
@@ -106,7 +106,7 @@ async def test_single_settings_that_are_stored_wrongly_are_passed_over(caplog: p
     assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 2
 
 
-def test_the_start_takes_what_is_stored_whatever_the_number_of_threads_was() -> None:
+def test_start_applies_a_stored_number_of_threads_without_the_limit_for_changes() -> None:
     dynamic = started("num.io.threads=1")
     config = dynamic.load(DynamicLayers({"num.io.threads": "64", "num.partitions": "9"}, {"message.max.bytes": "7"}))
     assert config is dynamic.config
@@ -188,7 +188,9 @@ async def test_reload_does_not_log_ignored_settings_as_in_force(
 
 
 @pytest.mark.parametrize("text", ["num.io.threads=many", "num.io.threads=5\nmax.connections.per.ip=0", "a=\\u12"])
-async def test_a_file_with_a_fault_is_not_taken(text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_reload_ignores_an_invalid_settings_file(
+    text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "server.properties"
     file.write_text("num.io.threads=4")
     dynamic = DynamicConfig(load_config(file))

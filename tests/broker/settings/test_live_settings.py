@@ -64,7 +64,7 @@ def test_connection_limits_follow_dynamic_settings(tmp_path: Path) -> None:
         assert is_served(broker.bootstrap_servers)
 
 
-def test_a_host_that_became_unknown_does_not_keep_a_broker_from_its_start(
+def test_broker_starts_with_a_connection_limit_for_an_unknown_host(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Broker({"log.dirs": str(tmp_path)}) as broker:
@@ -76,7 +76,7 @@ def test_a_host_that_became_unknown_does_not_keep_a_broker_from_its_start(
         assert "no address is known of nowhere.invalid" in caplog.text
 
 
-def test_a_file_that_does_not_fit_what_was_set_while_running_is_refused(tmp_path: Path) -> None:
+def test_settings_file_that_conflicts_with_dynamic_settings_is_refused(tmp_path: Path) -> None:
     name = "log.cleaner.max.compaction.lag.ms"
     settings = {"log.dirs": str(tmp_path), "broker.id": "3"}
     with Broker(settings) as broker, WireClient(broker.bootstrap_servers) as client:
@@ -102,7 +102,7 @@ def test_unknown_hosts_have_no_addresses_and_one_line_together(caplog: pytest.Lo
     assert "h0, h1, h2, h3, h4 and 35 more" in line
 
 
-def test_a_silent_server_of_names_is_not_asked_for_long() -> None:
+def test_unresponsive_dns_server_is_not_asked_for_long() -> None:
     asked: list[str] = []
     now_s = 0.0
 

@@ -16,7 +16,7 @@ def manager() -> logging.Manager:
     return manager
 
 
-def test_every_logger_has_the_level_that_is_in_force(manager: logging.Manager) -> None:
+def test_describe_returns_the_effective_level_of_every_logger(manager: logging.Manager) -> None:
     assert LoggerLevels(manager).levels() == {
         "root": "INFO",
         "house": "INFO",
@@ -44,7 +44,7 @@ def test_levels_in_between_count_as_the_next_lower_one(manager: logging.Manager)
         assert LoggerLevels(manager).levels()["root"] == name
 
 
-def test_a_folder_of_loggers_is_there_and_others_are_not(manager: logging.Manager) -> None:
+def test_logger_exists_when_it_or_a_descendant_is_in_use(manager: logging.Manager) -> None:
     levels = LoggerLevels(manager)
     assert levels.exists("root")
     assert levels.exists("house")

@@ -34,7 +34,7 @@ class Told:
         self.heard.append(f"unclean elections: {topic}")
 
 
-async def test_logs_and_partitions_of_a_topic_go_by_its_new_settings() -> None:
+async def test_changed_topic_settings_reach_the_logs_and_partitions_of_the_topic() -> None:
     told = Told()
     await told.settings.take("t", {"retention.ms": "5"})
     assert told.heard == ["logs of t: {'retention.ms': '5'}", "partitions of t: {'retention.ms': '5'}"]
@@ -50,13 +50,13 @@ async def test_unusable_topic_settings_are_skipped_and_logged(caplog: pytest.Log
 
 
 @pytest.mark.parametrize(("value", "allowed"), [("true", True), (" TRUE ", True), ("false", False), ("maybe", False)])
-async def test_leaders_are_elected_when_a_topic_allows_unclean_ones(value: str, allowed: bool) -> None:
+async def test_topic_that_allows_unclean_elections_triggers_elections(value: str, allowed: bool) -> None:
     told = Told()
     await told.settings.take("t", {"unclean.leader.election.enable": value})
     assert ("unclean elections: t" in told.heard) is allowed
 
 
-def test_leaders_are_elected_when_unclean_ones_are_allowed_by_default_from_now_on() -> None:
+def test_unclean_elections_allowed_by_default_trigger_elections() -> None:
     told = Told()
     allowing = with_overrides(told.config, {"unclean.leader.election.enable": "true"})
     told.settings.take_defaults(told.config)
@@ -70,6 +70,6 @@ def test_leaders_are_elected_when_unclean_ones_are_allowed_by_default_from_now_o
     assert told.heard.count("unclean elections: None") == 2
 
 
-def test_the_brokers_settings_of_topics_are_those_that_can_change_and_some() -> None:
+def test_defaults_of_topics_include_settings_that_can_change_while_running() -> None:
     changing = {name for name in DEFAULTS_OF_TOPICS if BROKER_SETTINGS[name].scope is Scope.CLUSTER_WIDE}
     assert {"log.retention.ms", "message.max.bytes", "min.insync.replicas", "producer.id.expiration.ms"} <= changing

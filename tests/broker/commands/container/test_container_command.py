@@ -26,7 +26,7 @@ WAITED_FOR = {
 
 
 @pytest.mark.parametrize("pattern", WAITED_FOR.values(), ids=WAITED_FOR)
-def test_testcontainers_would_know_a_started_broker(pattern: str) -> None:
+def test_ready_line_matches_the_patterns_of_testcontainers(pattern: str) -> None:
     assert re.fullmatch(pattern, f"2026-01-02 03:04:05,678 INFO a: {kafka_started_line(1001)}")
 
 
@@ -34,7 +34,7 @@ def test_testcontainers_would_know_a_started_broker(pattern: str) -> None:
     ("theirs", "ours"),
     [("", "info"), ("WARN", "warning"), ("warn", "warning"), ("TRACE", "debug"), ("OFF", "error"), ("ERROR", "error")],
 )
-def test_root_log_level_is_log4js(theirs: str, ours: str) -> None:
+def test_log_level_is_taken_from_kafka_log4j_root_loglevel(theirs: str, ours: str) -> None:
     assert log_level({"KAFKA_LOG4J_ROOT_LOGLEVEL": theirs}) == ours
     assert log_level({}) == "info"
 

@@ -38,17 +38,17 @@ NONE = ["PATH", "kafka_broker_id", "KAFKABROKER", "MY_KAFKA_BROKER_ID", "CLUSTER
 
 
 @pytest.mark.parametrize(("variable", "name"), NAMES)
-def test_name_of_a_setting(variable: str, name: str) -> None:
+def test_variable_names_map_to_setting_names_as_in_kafkas_image(variable: str, name: str) -> None:
     assert setting_name(variable) == name
 
 
 @pytest.mark.parametrize("variable", NONE)
-def test_a_variable_that_is_no_setting(variable: str) -> None:
+def test_variables_of_kafkas_scripts_are_no_settings(variable: str) -> None:
     assert setting_name(variable) is None
     assert server_properties({variable: "value"}) == ""
 
 
-def test_few_settings_have_no_variable() -> None:
+def test_only_settings_with_capitals_or_a_kafka_prefix_have_no_variable() -> None:
     variables = {
         name: "KAFKA_" + name.replace("-", "___").replace("_", "__").replace(".", "_").upper()
         for name in BROKER_SETTINGS
@@ -57,7 +57,7 @@ def test_few_settings_have_no_variable() -> None:
     assert others == [name for name in BROKER_SETTINGS if name.startswith("kafka.") or not name.islower()]
 
 
-def test_lines_stand_behind_what_was_mounted() -> None:
+def test_settings_of_variables_are_sorted_lines_after_the_mounted_file() -> None:
     environment = {"KAFKA_B": "2", "HOME": "/", "KAFKA_A": "", "KAFKA_OPTS": "-Xmx1g"}
     assert server_properties(environment) == "\na=\nb=2"
 
@@ -71,18 +71,18 @@ def test_lines_stand_behind_what_was_mounted() -> None:
         ("no listener", "no listener"),
     ],
 )
-def test_listeners_follow_what_is_advertised(advertised: str, listeners: str) -> None:
+def test_listeners_are_derived_from_the_advertised_listeners(advertised: str, listeners: str) -> None:
     given = {"KAFKA_ADVERTISED_LISTENERS": advertised, "KAFKA_LISTENERS": ""}
     assert with_derived_listeners(given) == {**given, "KAFKA_LISTENERS": listeners}
 
 
-def test_listeners_that_are_given_stay() -> None:
+def test_given_listeners_are_not_changed() -> None:
     given = {"KAFKA_ADVERTISED_LISTENERS": "A://one:1", "KAFKA_LISTENERS": "A://:2"}
     assert with_derived_listeners(given) == given
     assert with_derived_listeners({"KAFKA_LISTENERS": "A://:2"}) == {"KAFKA_LISTENERS": "A://:2"}
 
 
-def test_kafkas_image_makes_the_same_lines() -> None:
+def test_code_of_kafkas_image_gives_the_same_lines() -> None:
     environment = {variable: f"value {number}" for number, (variable, _) in enumerate(NAMES)}
     environment |= dict.fromkeys(NONE, "none") | {"KAFKA_EMPTY": "", "KAFKA_TEXT": "a=b\\tc ü"}
     program = Path(__file__).with_name("ImageSettings.java")

@@ -26,7 +26,7 @@ def begin(prefix: list[str], program: str) -> "subprocess.Popen[str]":
         ("import os, signal; os.kill(os.getpid(), signal.SIGTERM); print('still there')", 128 + signal.SIGTERM),
     ],
 )
-def test_exit_code_is_the_brokers(program: str, code: int) -> None:
+def test_first_process_exits_with_the_exit_code_of_the_broker(program: str, code: int) -> None:
     process = begin([], program)
     output, errors = process.communicate()
     assert (process.returncode, output, errors) == (code, "", "")
@@ -70,7 +70,7 @@ print("its parent is gone", flush=True)  # and now this process, with which the 
 """
 
 
-def test_orphans_have_a_moment_when_the_broker_has_ended() -> None:
+def test_orphans_get_time_to_end_after_the_broker_has_ended() -> None:
     process = begin(in_process_namespace(), LEAVES_AN_ORPHAN)
     output, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
@@ -96,7 +96,7 @@ print("waited for", len(made), flush=True)
 """
 
 
-def test_orphans_that_end_are_waited_for() -> None:
+def test_ended_orphans_are_reaped() -> None:
     process = begin(in_process_namespace(), MAKES_ZOMBIES)
     assert process.communicate() == ("waited for 5\n", "")
     assert process.returncode == 0

@@ -35,7 +35,7 @@ def settings_of(mounted: str | None, environment: dict[str, str]) -> dict[str, s
     return {name: line.value for name, line in parse_properties(text).items()}
 
 
-def test_environment_stands_above_the_mounted_file() -> None:
+def test_environment_overrides_the_mounted_file() -> None:
     assert settings_of("a=file\nb=file", {"KAFKA_A": "variable", "HOME": "/"}) == {
         "a": "variable",
         "b": "file",
@@ -55,7 +55,7 @@ def test_log_dirs_given_by_the_user_are_kept(name: str) -> None:
     assert settings_of(f"{name}=", {})["log.dirs"] == DATA
 
 
-def test_values_are_what_they_are_in_a_file_of_settings() -> None:
+def test_values_of_variables_are_parsed_like_a_settings_file() -> None:
     environment = {"KAFKA_A": "back\\tslash", "KAFKA_B": "two\nc=lines", "KAFKA_D": "ü"}
     settings = settings_of(None, environment)
     # UTF-8, read as Kafka reads files of settings
@@ -71,7 +71,7 @@ def test_a_mounted_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         final_properties(None, {"KAFKA_A": "\\u12"}, DATA)
 
 
-def test_testcontainers_single_node_of_kraft_is_a_broker_here() -> None:
+def test_kraft_settings_of_testcontainers_start_a_single_broker() -> None:
     config = load_config(final_properties(None, TESTCONTAINERS, DATA))
     assert config.uses_embedded_store
     assert config.int("broker.id") == 1
@@ -89,13 +89,13 @@ def test_testcontainers_single_node_of_kraft_is_a_broker_here() -> None:
         ("KAFKA_ZOOKEEPER_CONNECT", "localhost:2181"),
     ],
 )
-def test_more_of_kraft_than_a_single_node_refuses_the_start(variable: str, value: str) -> None:
+def test_kraft_settings_of_more_than_one_node_refuse_the_start(variable: str, value: str) -> None:
     text = final_properties(None, {**TESTCONTAINERS, variable: value}, DATA)
     with pytest.raises(ConfigError, match="pybroker has no KRaft mode"):
         load_config(text)
 
 
-def test_broker_id_of_a_single_node_is_kept_where_it_is_given() -> None:
+def test_given_broker_id_of_a_single_kraft_node_is_kept() -> None:
     roles = {"process.roles": "controller, broker", "node.id": "3"}
     assert without_kraft(roles)["broker.id"] == "3"
     assert without_kraft({**roles, "broker.id": "4"})["broker.id"] == "4"

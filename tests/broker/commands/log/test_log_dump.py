@@ -48,7 +48,9 @@ def with_sorted_partitions(line: str) -> str:
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda path: path.name.removesuffix(".dump.txt"))
-def test_the_lines_are_those_of_kafkas_tool(dump: Path, log_tool: LogTool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dump_prints_the_same_lines_as_kafkas_tool(
+    dump: Path, log_tool: LogTool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = dump.name.removesuffix(".dump.txt")
     monkeypatch.chdir(dump.parent / "data")
     ran = log_tool("dump", "--print-data-log" if name.startswith("__") else "--deep-iteration", name)
@@ -59,7 +61,7 @@ def test_the_lines_are_those_of_kafkas_tool(dump: Path, log_tool: LogTool, monke
 
 
 @pytest.mark.parametrize("name", ["kafka-3.9", "ibp-2.8"])
-def test_a_log_directory_is_dumped_with_all_in_it(name: str, log_tool: LogTool) -> None:
+def test_dump_of_a_log_directory_prints_all_its_files(name: str, log_tool: LogTool) -> None:
     data = REFERENCE / name / "data"
     ran = log_tool("dump", data)
     dumped = {line.removeprefix("Dumping ") for line in ran.lines if line.startswith("Dumping ")}
@@ -78,7 +80,7 @@ def test_files_are_named_as_for_kafkas_tool(partition: Path, log_tool: LogTool) 
     assert log_tool("dump", "--files", f"{first},{second}").lines == log_tool("dump", first, second).lines
 
 
-def test_text_and_json_tell_the_same(partition: Path, log_tool: LogTool) -> None:
+def test_dump_prints_the_same_records_as_text_and_json(partition: Path, log_tool: LogTool) -> None:
     text, objects = (
         log_tool("dump", "--print-data-log", partition),
         log_tool("dump", "--json", "--print-data-log", partition),
@@ -106,7 +108,7 @@ def test_text_and_json_tell_the_same(partition: Path, log_tool: LogTool) -> None
     assert objects.objects("leaderEpoch")
 
 
-def test_bytes_that_are_no_text_are_base64_in_json(tmp_path: Path, log_tool: LogTool) -> None:
+def test_dump_prints_bytes_that_are_not_utf8_as_base64_in_json(tmp_path: Path, log_tool: LogTool) -> None:
     log = open_log(tmp_path)
     append_as_leader(log, batch_of(b"\xff\xfe", None, key=b"\x80"), 0, NOW_MS)
     close_cleanly(log)
@@ -160,7 +162,9 @@ class TestFilters:
         for first, last in ranges:
             assert any(first <= record["offset"] <= last for record in expected)
 
-    def test_bounds_that_are_a_segments_or_a_batchs_own_are_inside(self, partition: Path, log_tool: LogTool) -> None:
+    def test_dump_bounds_include_the_first_and_last_offsets_of_segments(
+        self, partition: Path, log_tool: LogTool
+    ) -> None:
         for path in sorted(partition.glob("*.log"))[1:]:
             for offset in (int(path.stem) - 1, int(path.stem)):
                 ran = log_tool("dump", "--json", "--first-offset", str(offset), "--last-offset", str(offset), partition)
@@ -182,7 +186,7 @@ class TestFilters:
             assert [batch["lastOffset"] for batch in ran.objects("batch")] == [offset // 3 * 3 + 2]
 
     @pytest.mark.parametrize("text", ["2023-11-14T22:13:20.100", "2023-11-14T23:13:20.100+01:00", str(NOW_MS + 100)])
-    def test_a_time_is_a_date_or_milliseconds(self, text: str, partition: Path, log_tool: LogTool) -> None:
+    def test_first_time_accepts_a_date_or_milliseconds(self, text: str, partition: Path, log_tool: LogTool) -> None:
         ran = log_tool("dump", "--json", "--deep-iteration", "--first-time", text, partition)
         assert min(record["timestamp"] for record in ran.objects("record")) == NOW_MS + 100
 
@@ -190,7 +194,7 @@ class TestFilters:
 class TestInternalTopics:
     DATA = REFERENCE / "kafka-3.9" / "data"
 
-    def test_a_groups_records_are_found_by_its_name(self, log_tool: LogTool) -> None:
+    def test_dump_filters_offsets_records_by_group(self, log_tool: LogTool) -> None:
         ran = log_tool(
             "dump", "--json", "--print-data-log", "--key", "golden1-dynamic", self.DATA / "__consumer_offsets-0"
         )
@@ -200,7 +204,7 @@ class TestInternalTopics:
         (members, *_) = [record["value"]["data"]["members"] for record in records if record["key"]["type"] == "2"]
         assert members[0]["subscription"]["topics"] == ["golden1-append-time", "golden1-plain"]
 
-    def test_a_transactional_ids_records_are_found_by_it(self, log_tool: LogTool) -> None:
+    def test_dump_filters_transaction_records_by_transactional_id(self, log_tool: LogTool) -> None:
         ran = log_tool(
             "dump", "--json", "--print-data-log", "--key", "golden1-tx-a", self.DATA / "__transaction_state-1"
         )
@@ -208,7 +212,7 @@ class TestInternalTopics:
         assert len(records) > 5
         assert all(record["key"]["data"]["transactionalId"] == "golden1-tx-a" for record in records)
 
-    def test_a_decoder_can_be_given_or_declined(self, tmp_path: Path, log_tool: LogTool) -> None:
+    def test_dump_decoder_can_be_chosen_or_disabled(self, tmp_path: Path, log_tool: LogTool) -> None:
         shutil.copytree(self.DATA / "__consumer_offsets-0", tmp_path / "copy-0")
         by_name = log_tool("dump", "--print-data-log", self.DATA / "__consumer_offsets-0").lines
         given = log_tool("dump", "--offsets-decoder", tmp_path / "copy-0").lines
@@ -217,7 +221,9 @@ class TestInternalTopics:
         assert not [line for line in declined if '"type"' in line]
 
     @pytest.mark.parametrize("option", ["--offsets-decoder", "--transaction-log-decoder"])
-    def test_other_records_are_named_and_passed_over(self, option: str, partition: Path, log_tool: LogTool) -> None:
+    def test_dump_names_and_skips_records_that_the_decoder_does_not_know(
+        self, option: str, partition: Path, log_tool: LogTool
+    ) -> None:
         ran = log_tool("dump", option, "--first-offset", "0", "--last-offset", "0", partition)
         (line,) = [line for line in ran.lines if line.startswith("|")]
         assert re.search(r"key: (Unknown record type \d+ at offset 0, skipping\.|unknown::version=\d+)$", line)
@@ -237,7 +243,7 @@ class TestDamage:
         assert ran.lines[-1] == f"Found {kept} invalid bytes at the end of {log_path.name}"
         assert (ran.exit_code, ran.errors) == (0, [])
 
-    def test_garbage_behind_the_batches_is_a_failure(self, log_path: Path, log_tool: LogTool) -> None:
+    def test_dump_fails_on_garbage_after_the_batches(self, log_path: Path, log_tool: LogTool) -> None:
         data = log_path.read_bytes()
         log_path.write_bytes(data + b"\xff" * 100)
         ran = log_tool("dump", log_path)
@@ -245,7 +251,7 @@ class TestDamage:
         assert ran.exit_code == 1
         assert f"byte {len(data)}: no batch has a length of" in ran.errors[0]
 
-    def test_a_broken_batch_is_shown_and_the_next_ones_too(self, log_path: Path, log_tool: LogTool) -> None:
+    def test_dump_shows_a_broken_batch_and_the_batches_after_it(self, log_path: Path, log_tool: LogTool) -> None:
         data = bytearray(log_path.read_bytes())
         data[70] ^= 0xFF
         log_path.write_bytes(data)
@@ -254,7 +260,7 @@ class TestDamage:
         deep = log_tool("dump", "--deep-iteration", log_path)
         assert [line for line in deep.lines if not line.startswith("|")] == before
 
-    def test_a_snapshot_that_cannot_be_read_is_named(self, log_path: Path, log_tool: LogTool) -> None:
+    def test_dump_names_an_unreadable_snapshot(self, log_path: Path, log_tool: LogTool) -> None:
         snapshot = log_path.with_suffix(".snapshot")
         snapshot.write_bytes(b"garbage")
         ran = log_tool("dump", snapshot, log_path)
@@ -262,7 +268,7 @@ class TestDamage:
         assert str(snapshot) in ran.errors[0]
         assert ran.lines[1] == f"Dumping {log_path}"
 
-    def test_zeros_that_kafka_preallocates_are_no_entries(self, log_path: Path, log_tool: LogTool) -> None:
+    def test_dump_skips_zeros_that_kafka_preallocates_in_indexes(self, log_path: Path, log_tool: LogTool) -> None:
         for suffix in (".index", ".timeindex"):
             path = log_path.with_suffix(suffix)
             before = log_tool("dump", path).lines

@@ -27,7 +27,7 @@ def partitions(log_tool: LogTool, *arguments: str | Path) -> list[dict[str, Any]
 
 
 @pytest.mark.parametrize("name", ["ours", "kafka-3.9", "ibp-2.8"])
-def test_the_numbers_are_those_of_a_dump(name: str, ours: Path, log_tool: LogTool) -> None:
+def test_stat_counts_the_same_records_as_dump(name: str, ours: Path, log_tool: LogTool) -> None:
     data = data_directory(name, ours)
     found = partitions(log_tool, data)
     directories = {path.parent.name for path in data.rglob("*.log")}
@@ -50,14 +50,14 @@ def test_the_numbers_are_those_of_a_dump(name: str, ours: Path, log_tool: LogToo
             assert min(times) <= one["oldestMs"] <= first["maxTimestamp"]
 
 
-def test_the_log_start_is_the_checkpoints_or_the_first_segments(ours: Path, log_tool: LogTool) -> None:
+def test_log_start_is_read_from_the_checkpoint_or_the_first_segment(ours: Path, log_tool: LogTool) -> None:
     starts = {one["directory"]: one["logStartOffset"] for one in partitions(log_tool, REFERENCE / "kafka-3.9" / "data")}
     assert (starts["golden1-append-time-0"], starts["golden1-plain-0"]) == (9, 0)
     (one,) = partitions(log_tool, ours / "topic-0")
     assert one["logStartOffset"] == 5
 
 
-def test_totals_are_the_sums(log_tool: LogTool, ours: Path) -> None:
+def test_stat_totals_are_the_sums_over_all_partitions(log_tool: LogTool, ours: Path) -> None:
     ran = log_tool("stat", "--json", ours, REFERENCE / "ibp-2.8" / "data")
     found, (total,) = ran.objects("partition"), ran.objects("total")
     assert total["partitions"] == len(found) == 6
@@ -80,7 +80,7 @@ def test_stat_sorts_partitions_by_the_given_key(by: str, log_tool: LogTool) -> N
     assert keys == sorted(keys)
 
 
-def test_the_table_has_a_line_a_partition_and_the_totals(ours: Path, log_tool: LogTool) -> None:
+def test_stat_table_has_a_line_for_each_partition_and_the_totals(ours: Path, log_tool: LogTool) -> None:
     ran = log_tool("stat", ours)
     head, first, _, last, total = ran.lines
     assert head.split()[:3] == ["PARTITION", "SIZE", "SEGMENTS"]

@@ -52,7 +52,7 @@ def logs(data: Path) -> LogFiles:
 
 
 class TestSound:
-    def test_a_broker_stopped_cleanly(self, sound: Path, log_tool: LogTool) -> None:
+    def test_verify_finds_no_fault_after_a_clean_stop(self, sound: Path, log_tool: LogTool) -> None:
         assert len(logs(sound)) > 4
         ran = log_tool("verify", sound)
         assert (ran.exit_code, ran.errors) == (0, [])
@@ -61,7 +61,7 @@ class TestSound:
 
     @pytest.mark.parametrize("name", ["kafka-3.9", "ibp-2.8"])
     @pytest.mark.parametrize("option", [[], ["--shallow"]], ids=["deep", "shallow"])
-    def test_a_broker_of_kafkas(self, name: str, option: list[str], log_tool: LogTool) -> None:
+    def test_verify_finds_no_fault_in_logs_of_kafka(self, name: str, option: list[str], log_tool: LogTool) -> None:
         ran = log_tool("verify", *option, REFERENCE / name / "data")
         assert ran.exit_code == 0, ran.lines
 
@@ -69,7 +69,7 @@ class TestSound:
         assert log_tool("verify", sound / "topic-0", sound / "plain-1").lines[0].startswith("2 partitions ")
 
     @pytest.mark.parametrize("state", ["running", "killed", "recovered"])
-    def test_verify_finds_no_fault_in_a_broker_that(self, state: str, data: Path, log_tool: LogTool) -> None:
+    def test_verify_finds_no_fault_in_any_state_of_a_broker(self, state: str, data: Path, log_tool: LogTool) -> None:
         config = load_config(f"log.dirs={data}\n", {"log.segment.bytes": "15000", "log.index.interval.bytes": "500"})
 
         def open_store() -> LogStore:
@@ -152,7 +152,7 @@ class TestSound:
         assert log.log_start_offset > 100
         store.release()
 
-    def test_a_log_start_that_its_checkpoint_does_not_have_yet(self, tmp_path: Path, log_tool: LogTool) -> None:
+    def test_verify_accepts_a_log_start_newer_than_its_checkpoint(self, tmp_path: Path, log_tool: LogTool) -> None:
         log = open_log(tmp_path)
         for number in range(9):
             append_as_leader(log, batch_of("x"), 2 + number // 3, NOW_MS)
@@ -161,7 +161,7 @@ class TestSound:
         ran = log_tool("verify", log.directory)
         assert ran.exit_code == 0, ran.lines
 
-    def test_after_retention_took_the_front(self, tmp_path: Path, log_tool: LogTool) -> None:
+    def test_verify_finds_no_fault_after_retention(self, tmp_path: Path, log_tool: LogTool) -> None:
         log = open_log(tmp_path, LogConfig(segment_bytes=15_000, index_interval_bytes=500, retention_bytes=30_000))
         fill_log(log)
         assert apply_retention(log, NOW_MS, log.log_end_offset)
@@ -658,7 +658,9 @@ def write_checkpoint(path: Path, *lines: str) -> Path:
 
 
 @pytest.mark.parametrize(("name", "harm", "says"), DAMAGES, ids=[name for name, _, _ in DAMAGES])
-def test_damage_is_found_and_named(name: str, harm: Damage, says: str, data: Path, log_tool: LogTool) -> None:
+def test_verify_finds_and_names_each_kind_of_damage(
+    name: str, harm: Damage, says: str, data: Path, log_tool: LogTool
+) -> None:
     path = harm(data)
     ran = log_tool("verify", data)
     assert ran.exit_code == 1
@@ -676,7 +678,9 @@ class TestOldFormats:
 
     @pytest.mark.parametrize("topic", ["golden1-v0-0", "golden1-v1-0", "golden1-v1-append-time-0"])
     @pytest.mark.parametrize("compressed", [False, True])
-    def test_a_flipped_byte_is_found(self, topic: str, compressed: bool, tmp_path: Path, log_tool: LogTool) -> None:
+    def test_verify_finds_a_flipped_byte_in_old_formats(
+        self, topic: str, compressed: bool, tmp_path: Path, log_tool: LogTool
+    ) -> None:
         shutil.copytree(REFERENCE / "ibp-2.8" / "data", tmp_path, dirs_exist_ok=True)
         path = sorted((tmp_path / topic).glob("*.log"))[0]
         position, batch = next(found for found in positions_in(path) if found[1].is_compressed is compressed)
@@ -695,7 +699,7 @@ class TestOldFormats:
             ((0, 1, 2), 0, 9, "the message of offset 9 contains messages, but none with that offset last"),
         ],
     )
-    def test_wrong_offsets_inside_are_found(
+    def test_verify_finds_wrong_offsets_inside_compressed_messages(
         self, offsets: list[int], magic: int, patched: int | None, says: str, tmp_path: Path, log_tool: LogTool
     ) -> None:
         """The offset of the message itself is not covered by its checksum."""
@@ -711,7 +715,7 @@ class TestOldFormats:
         assert log_tool("verify", path.parent).lines == [f"{path}: byte 0: {says}"]
 
 
-def test_a_time_index_that_forgot_a_greater_time_is_found(tmp_path: Path, log_tool: LogTool) -> None:
+def test_verify_finds_a_time_index_that_misses_a_greater_timestamp(tmp_path: Path, log_tool: LogTool) -> None:
     log = open_log(tmp_path)
     append_as_leader(log, batch_of("late", timestamp_ms=NOW_MS + 9), 0, NOW_MS)
     append_as_leader(log, batch_of("early", timestamp_ms=NOW_MS), 0, NOW_MS)
@@ -724,7 +728,9 @@ def test_a_time_index_that_forgot_a_greater_time_is_found(tmp_path: Path, log_to
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data_=st.data())
-def test_no_wrong_byte_of_a_log_or_a_snapshot_goes_unseen(data_: st.DataObject, sound: Path, log_tool: LogTool) -> None:
+def test_verify_finds_any_changed_byte_of_a_log_or_a_snapshot(
+    data_: st.DataObject, sound: Path, log_tool: LogTool
+) -> None:
     path = data_.draw(st.sampled_from([*logs(sound), *snapshots(sound)]), "file")
     before = path.read_bytes()
     at = data_.draw(st.integers(0, len(before) - 1), "byte")

@@ -47,27 +47,33 @@ def test_metadata_copy_refuses_bad_arguments_in_one_line(
     assert words in refused(capsys, 2, *arguments)
 
 
-def test_directory_without_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metadata_copy_refuses_a_directory_without_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "other").mkdir()
     error = refused(capsys, 2, "copy", "--from", tmp_path, "--to", tmp_path / "other")
     assert f"{tmp_path / METADATA_STORE_FILE}: there is no embedded store" in error
 
 
-def test_broker_that_is_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metadata_copy_refuses_the_directory_of_a_running_broker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Broker({"log.dirs": tmp_path}):
         assert f"log directory {tmp_path} is in use" in refused(
             capsys, 1, "copy", "--from", tmp_path, "--to", "localhost:1"
         )
 
 
-def test_directory_where_no_broker_was(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metadata_copy_refuses_a_directory_that_no_broker_has_used(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "new").mkdir()
     error = refused(capsys, 1, "copy", "--from", data, "--to", tmp_path / "new")
     assert "no broker has used it" in error
     assert not (tmp_path / "new" / METADATA_STORE_FILE).exists()
 
 
-def test_directory_of_another_cluster(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metadata_copy_refuses_the_directory_of_another_cluster(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Broker({"log.dirs": tmp_path / "other", "broker.id": "3"}):
         pass
     (tmp_path / "other" / METADATA_STORE_FILE).unlink()
@@ -76,14 +82,18 @@ def test_directory_of_another_cluster(data: Path, tmp_path: Path, capsys: pytest
     )
 
 
-def test_store_that_is_not_empty(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metadata_copy_refuses_a_target_that_is_not_empty(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(data, tmp_path / "other")
     before = (tmp_path / "other" / METADATA_STORE_FILE).read_bytes()
     assert "is not empty" in refused(capsys, 1, "copy", "--from", data, "--to", tmp_path / "other")
     assert (tmp_path / "other" / METADATA_STORE_FILE).stat().st_size == len(before)
 
 
-def test_zookeeper_that_is_not_there(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metadata_copy_fails_when_zookeeper_is_unreachable(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     settings = tmp_path / "server.properties"
     settings.write_text("zookeeper.connection.timeout.ms=200\n")
     error = refused(capsys, 1, "copy", "--from", data, "--to", "127.0.0.1:1/kafka", "--config", settings)
@@ -92,7 +102,9 @@ def test_zookeeper_that_is_not_there(data: Path, tmp_path: Path, capsys: pytest.
         pass
 
 
-def test_from_one_directory_into_another(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metadata_copy_copies_a_store_into_another_directory(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = shutil.copytree(data, tmp_path / "other")
     (other / METADATA_STORE_FILE).unlink()
     arguments = ["metadata", "copy", "--from", str(data), "--to", str(other)]
@@ -108,7 +120,7 @@ def test_from_one_directory_into_another(data: Path, tmp_path: Path, capsys: pyt
         pass
 
 
-def test_store_that_cannot_be_renamed_when_it_is_copied(
+def test_metadata_copy_reports_a_copied_store_that_cannot_be_renamed(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = shutil.copytree(data, tmp_path / "other")

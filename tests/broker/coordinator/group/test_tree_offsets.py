@@ -21,7 +21,7 @@ async def offsets(tmp_path: Path) -> AsyncIterator[TreeOffsets]:
     await store.close()
 
 
-async def test_the_last_offset_is_kept(offsets: TreeOffsets) -> None:
+async def test_tree_keeps_the_last_committed_offset(offsets: TreeOffsets) -> None:
     assert await offsets.get("g", TP) is None
     await offsets.set("g", TP, 5)
     await offsets.set("g", TP, 7)

