@@ -1,6 +1,6 @@
-"""Apache Kafka's own KafkaConfig accepts and refuses the same settings, and gives the same values.
+"""Apache Kafka's own KafkaConfig treats the same settings alike, except for a list of deviations.
 
-``kafka_settings_cases.txt`` has a case a line, its settings separated by semicolons.
+``kafka_settings_cases.txt`` has one case in each line; its settings are separated by semicolons.
 """
 
 import base64

@@ -24,7 +24,7 @@ def test_listener_is_parsed(text: str, listener: Listener) -> None:
 
 
 @pytest.mark.parametrize("text", ["PLAINTEXT://:9092", "SAFE://h:1", "EXTERNAL://[::1]:9092"])
-def test_a_listener_prints_as_it_is_written(text: str) -> None:
+def test_listener_is_printed_in_the_form_it_is_parsed_from(text: str) -> None:
     assert str(parse_listeners(text, PROTOCOLS)[0]) == text
 
 

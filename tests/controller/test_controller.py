@@ -381,7 +381,7 @@ async def test_partition_without_live_isr_gets_the_first_isr_member_that_returns
     assert (await plane.state("t")).leader == 3
 
 
-async def test_leader_that_comes_back_leads_under_another_epoch_only(plane: ControlPlane) -> None:
+async def test_returned_leader_leads_only_under_a_new_epoch(plane: ControlPlane) -> None:
     """It may have lost what it had not synced, and would write other records under the old one."""
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()

@@ -186,7 +186,7 @@ async def test_second_opener_is_refused_and_the_first_goes_on(path: Path) -> Non
     await (await EmbeddedStore.open(path, clock_ms)).close()
 
 
-async def test_directory_that_is_not_there_is_a_typed_error(tmp_path: Path) -> None:
+async def test_missing_directory_raises_a_typed_error(tmp_path: Path) -> None:
     with pytest.raises(StoreWriteError):
         await EmbeddedStore.open(tmp_path / "missing" / "metadata.db", clock_ms)
 
@@ -345,7 +345,7 @@ async def test_a_new_store_on_a_full_disk_is_refused(path: Path) -> None:
         await EmbeddedStore.open_on(FullDatabase(path, has_name=True), clock_ms, starts_broker=True)
 
 
-async def test_store_is_given_up_when_another_process_has_written_to_it(path: Path) -> None:
+async def test_store_raises_corrupt_error_when_another_process_has_written_to_it(path: Path) -> None:
     await (await EmbeddedStore.open(path, clock_ms)).close()
     database = FullDatabase(path, has_name=False)
     opened = await EmbeddedStore.open_on(database, clock_ms, starts_broker=True)

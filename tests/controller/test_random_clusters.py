@@ -1,7 +1,7 @@
 """Invariants of a controller hold under random failures, ISR changes, reassignments and topic changes.
 
-What must hold is checked after each step, in the tree and at the brokers; at the end all brokers are up and in sync,
-and everything that was asked for is done.
+The invariants are checked in the tree and at the brokers after each step. At the end all brokers are up and in sync,
+and every requested reassignment, deletion and election is done.
 """
 
 import asyncio

@@ -74,7 +74,7 @@ def test_replica_keeps_is_new_when_its_role_is_sent_twice(batch: RequestBatch, i
 
 
 @pytest.mark.parametrize("deletes", list(permutations((True, False))))
-def test_replica_is_deleted_when_one_of_two_stop_orders_says_so(
+def test_replica_is_deleted_when_one_of_two_stop_orders_requests_deletion(
     batch: RequestBatch, deletes: tuple[bool, bool]
 ) -> None:
     for delete in deletes:

@@ -1,6 +1,6 @@
 """The guard process ends a broker's session as soon as the broker's process dies, and never before.
 
-Sessions here last for longer than any test may: a node that goes was taken by the guard.
+Session timeouts here are longer than any test, so only the guard can delete an ephemeral node.
 """
 
 import asyncio

@@ -56,7 +56,7 @@ async def test_next_controller_takes_over_when_the_session_of_the_last_one_ends(
     assert all(plane.controller.active_controller_id == controller.broker_id for plane in cluster.planes.values())
 
 
-async def test_controller_that_died_is_taken_out_of_the_isrs_that_others_lead(cluster: ControlCluster) -> None:
+async def test_dead_controller_is_removed_from_isrs_led_by_other_brokers(cluster: ControlCluster) -> None:
     """Nobody saw it go. A leader that gets no more records would never notice, and with more, it would for as long as
     replica.lag.time.max.ms acknowledge none of them."""
     await cluster.planes[1].topics.create(NewTopic("u", assignments={0: (2, 1), 1: (1, 3)}))
@@ -211,7 +211,7 @@ async def test_store_closed_between_two_sessions_opens_no_new_one(cluster: Contr
     assert SessionEvent.RENEWED not in events
 
 
-async def test_registration_whose_response_was_lost_is_found_again(cluster: ControlCluster) -> None:
+async def test_registration_whose_response_was_lost_is_recognised(cluster: ControlCluster) -> None:
     """Whether it was carried out before the connection broke, or not: both happen here."""
     fired = cluster.zookeeper.fired
     for broker_id in range(100, 120):

@@ -396,7 +396,7 @@ async def test_start_with_unknown_host_names_fails_with_a_reason(monkeypatch: py
         await ZooKeeperStore.open(settings)
 
 
-def test_empty_names_among_the_servers_are_left_out() -> None:
+def test_empty_entries_in_the_list_of_servers_are_skipped() -> None:
     config = load_config("zookeeper.connect=, zk1:2181 ,,zk2, [::1]:2182,/kafka")
     settings = ZooKeeperSettings.from_config(config)
     assert (settings.servers, settings.root) == ("zk1:2181,zk2,[::1]:2182", "/kafka")

@@ -70,7 +70,7 @@ def outcome(message_type: type[Message], version: int, data: bytes) -> Message |
 
 
 @pytest.mark.parametrize("path", FRAME_FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
-def test_damaged_frames_are_decoded_alike_or_refused(path: Path) -> None:
+def test_damaged_frames_are_decoded_the_same_by_both_decoders_or_refused(path: Path) -> None:
     chance = random.Random(path.name)
     refused = 0
     for frame in frames(path):
@@ -80,7 +80,7 @@ def test_damaged_frames_are_decoded_alike_or_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("message_type", all_message_types(), ids=lambda message_type: message_type.__name__)
-def test_random_bytes_are_decoded_alike_or_refused(message_type: type[Message]) -> None:
+def test_random_bytes_are_decoded_the_same_by_both_decoders_or_refused(message_type: type[Message]) -> None:
     chance = random.Random(message_type.__name__)
     for version in message_type.MESSAGE.versions:
         for length in (0, 1, 2, 5, 20, 60):

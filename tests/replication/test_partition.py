@@ -54,7 +54,7 @@ def test_high_watermark_is_the_lowest_log_end_offset_in_the_isr() -> None:
         assert partition.high_watermark == expected, what
 
 
-def test_a_single_replica_commits_as_it_appends() -> None:
+def test_single_replica_advances_the_high_watermark_at_each_append() -> None:
     log = FakeLog()
     partition = leading_partition(log, state=partition_state(isr=(1,), replicas=(1,)))
     log.log_end_offset = 7
@@ -313,7 +313,7 @@ def test_the_high_watermark_waits_for_a_follower_that_is_about_to_join() -> None
     assert partition.maybe_increment_high_watermark(LAG_MS * 9)
 
 
-def test_a_lagging_follower_leaves_but_counts_until_the_controller_agrees() -> None:
+def test_lagging_follower_delays_the_high_watermark_until_the_controller_removes_it() -> None:
     log = FakeLog()
     partition = leading_partition(log, now_ms=0)
     log.log_end_offset = 10
@@ -390,7 +390,7 @@ def test_only_a_definite_refusal_reverts_a_proposed_isr_change(
     assert (partition.leader.isr is change) is stays_pending
 
 
-def test_an_overtaken_answer_to_a_change_is_ignored() -> None:
+def test_response_to_an_overtaken_isr_change_is_ignored() -> None:
     log = FakeLog()
     partition = leading_partition(log, now_ms=0)
     log.log_end_offset = 10

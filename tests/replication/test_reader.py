@@ -24,7 +24,7 @@ def available(replicas: Replicas) -> int | None:
     return available_bytes(replicas.hosted(), fetch, consumer(min_bytes=1 << 16))
 
 
-async def test_a_fetch_waits_for_as_many_bytes_as_it_wants(replicas: Replicas) -> None:
+async def test_available_bytes_of_a_parked_fetch_start_at_its_offset(replicas: Replicas) -> None:
     replicas.append(batch_of(b"a"))
     assert available(replicas) == 0
     replicas.append(batch_of(b"b"))

@@ -368,7 +368,7 @@ async def test_the_high_watermark_survives_a_restart(tmp_path: Path) -> None:
     second.close()
 
 
-async def test_a_checkpointed_high_watermark_beyond_the_log_is_cut_to_it(tmp_path: Path) -> None:
+async def test_checkpointed_high_watermark_after_the_log_end_is_lowered_to_it(tmp_path: Path) -> None:
     (tmp_path / "replication-offset-checkpoint").write_text("0\n1\norders 0 99\n")
     replicas = Replicas(tmp_path)
     await replicas.changes.load_high_watermarks()

@@ -1,7 +1,7 @@
 """Followers truncate by leader epochs instead of their high watermark (KIP-101), shown step by step.
 
-Two brokers, min.insync.replicas = 1. Broker 2 follows broker 1, has both records, but has not heard yet that the second
-one is committed: it would with its next fetch. Then it restarts, and soon after broker 1 is gone.
+Two brokers, min.insync.replicas = 1. Broker 2 follows broker 1 and has both records, but does not know yet that the
+second one is committed; its next fetch would tell. Then broker 2 restarts, and soon after broker 1 fails.
 """
 
 from collections.abc import AsyncIterator

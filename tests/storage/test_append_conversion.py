@@ -102,7 +102,7 @@ def test_messages_of_two_formats_in_one_append_are_refused() -> None:
         as_leader_stores(produced)
 
 
-def test_nothing_is_stored_of_a_set_without_a_whole_message() -> None:
+def test_message_set_without_a_whole_message_stores_nothing() -> None:
     for produced in (b"", build_message_set(PRODUCED[:1], 1)[:-1]):
         assert as_leader_stores(produced) == b""
 

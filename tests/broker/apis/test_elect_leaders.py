@@ -120,7 +120,7 @@ async def test_every_version_reports_a_result_for_each_partition(world: World, v
     assert world.elector.asked == [([T0, T1, U0], ElectionStrategy.PREFERRED)]
 
 
-async def test_an_election_for_all_partitions_reports_those_alone_that_needed_one(world: World) -> None:
+async def test_election_for_all_partitions_reports_only_partitions_that_needed_one(world: World) -> None:
     assert {partition: code for partition, (code, _) in (await world.ask(None)).items()} == {
         T0: ErrorCode.NONE,
         U0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,

@@ -561,7 +561,7 @@ async def test_oldest_parked_fetches_are_answered_when_they_exceed_the_memory_li
     replicas.close()
 
 
-def test_unusual_fields_of_a_parked_fetch_count_with_their_widest_size_in_memory() -> None:
+def test_memory_of_unusual_fields_in_a_parked_fetch_is_counted_at_its_maximum() -> None:
     usual = fetch_bytes(10, 10, 60 * 10 + 100)
     assert usual == fetch_bytes(10, 10)
     assert fetch_bytes(10, 10, 1_000_000) > 3_900_000
@@ -845,7 +845,7 @@ async def test_session_continues_in_a_version_without_diverging_epochs(consumer:
     assert consumer.answer(version=11, session=(1, 1)).error_code == ErrorCode.NONE
 
 
-async def test_an_idle_session_parks_and_wakes_for_its_own_partitions_alone(consumer: Consumer) -> None:
+async def test_idle_session_is_woken_only_by_its_own_partitions(consumer: Consumer) -> None:
     others = TopicPartition("others", 0)
     await consumer.replicas.order(others, topic_id=None)
     consumer.answer(0, session=(0, 0))

@@ -230,7 +230,7 @@ def test_response_of_a_template_equals_that_of_the_codec(
 
 
 def test_matched_request_has_the_same_fields_as_a_decoded_one() -> None:
-    """The gate and the handler treat both alike, for example where a failure names the partitions."""
+    """The dispatcher and the handler use the same fields of both, for example to name the partitions in a failure."""
     request = request_for("t", 7)
     found = find(templates_with(11, request), frame_of(request, 11), 0)
     assert found is not None

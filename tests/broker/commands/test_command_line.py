@@ -255,7 +255,7 @@ def record(message: str) -> logging.LogRecord:
     return logging.LogRecord("pybroker.x", logging.INFO, __file__, 1, message, None, None)
 
 
-def test_an_event_stays_one_line_whatever_a_client_calls_itself() -> None:
+def test_log_event_stays_one_line_with_any_client_id() -> None:
     line = OneLineFormatter("%(message)s").format(record("client a\nb\r\x1b[31m ü came"))
     assert line == "client a\\nb\\r\\x1b[31m ü came"
 

@@ -177,7 +177,7 @@ async def test_proposals_made_during_a_request_are_sent_together_in_the_next(
 
 
 @pytest.mark.parametrize("error", [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED])
-async def test_change_that_the_controller_refused_is_taken_back(
+async def test_isr_change_refused_by_the_controller_is_reverted(
     controller: Controller, new_changes: NewChanges, error: ErrorCode
 ) -> None:
     partition = led(0)

@@ -81,7 +81,7 @@ async def test_controlled_shutdown_is_retried_until_this_broker_leads_nothing(le
     assert leaving.asked == 3
 
 
-async def test_controlled_shutdown_is_tried_as_often_as_allowed(leaving: Leaving) -> None:
+async def test_controlled_shutdown_is_retried_up_to_its_limit(leaving: Leaving) -> None:
     leaving.answers = [answer(error=ErrorCode.STALE_BROKER_EPOCH), TimeoutError(), answer(0)]
     assert not await leaving.leave(tries=3)
     assert leaving.asked == 3

@@ -23,7 +23,7 @@ def test_flood_of_log_lines_is_cut_to_the_first_lines_and_a_count() -> None:
     assert quiet.getMessage() == "joined"
 
 
-def test_lasting_flood_is_logged_less_and_less_and_later_lines_in_full() -> None:
+def test_long_flood_is_logged_ever_less_often_and_later_lines_in_full() -> None:
     gate = LogRateLimit(burst=100, period_s=10)
 
     def written(began_s: int, lines: int) -> int:

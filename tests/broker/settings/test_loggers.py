@@ -38,7 +38,7 @@ def test_a_level_is_set_and_shown_by_the_same_name(manager: logging.Manager, nam
     assert set(levels.levels().values()) == {name}
 
 
-def test_levels_in_between_count_as_the_next_lower_one(manager: logging.Manager) -> None:
+def test_level_between_two_log4j_levels_is_described_as_the_lower_one(manager: logging.Manager) -> None:
     for number, name in ((1, "TRACE"), (7, "TRACE"), (15, "DEBUG"), (99, "FATAL")):
         manager.root.setLevel(number)
         assert LoggerLevels(manager).levels()["root"] == name

@@ -128,7 +128,7 @@ def test_checksum_covers_every_byte_behind_it() -> None:
     check_header(data, 0, len(data))
 
 
-def test_checksum_is_left_alone_when_asked() -> None:
+def test_checksum_check_can_be_skipped() -> None:
     data = batch_bytes()
     data[-1] ^= 1
     assert not check_header(data, 0, len(data), verify_crc=False).is_valid_crc()
@@ -194,7 +194,7 @@ def test_log_append_time_is_patched_with_a_new_checksum(magic: int) -> None:
     assert data == (batch_bytes() if magic == 2 else build_message_set(RECORDS, 1, Codec.GZIP))
 
 
-def test_timestamp_that_is_there_already_costs_no_checksum() -> None:
+def test_patching_an_equal_timestamp_computes_no_checksum() -> None:
     data = batch_bytes()
     data[17:21] = b"\0\0\0\0"
     set_max_timestamp(data, 0, TimestampType.CREATE_TIME, 1002)

@@ -124,7 +124,7 @@ def test_offsets_and_timestamps_beyond_64_bits_are_invalid() -> None:
 
 
 @pytest.mark.parametrize(("count", "last_offset_delta"), [(-1, 0), (1, -1), (-(1 << 31), -(1 << 31))])
-def test_negative_counts_are_invalid(count: int, last_offset_delta: int) -> None:
+def test_negative_record_counts_are_invalid(count: int, last_offset_delta: int) -> None:
     with pytest.raises(InvalidRecordError):
         walk(encode_record(0, 0, None, None), count, 0, last_offset_delta)
 

@@ -55,7 +55,7 @@ def append(log: Log, value: str = "x") -> LogAppendInfo:
 
 
 class TestStart:
-    def test_records_are_there_after_a_clean_stop(self, tmp_path: Path) -> None:
+    def test_store_has_all_records_after_a_clean_stop(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         log = store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
         append(log)
@@ -92,7 +92,7 @@ class TestStart:
         assert records_from(log) == [(0, b"x")]
         again.release()
 
-    def test_records_are_there_after_a_kill(self, tmp_path: Path) -> None:
+    def test_store_has_all_records_after_a_kill(self, tmp_path: Path) -> None:
         store = open_store(tmp_path)
         log = store.get_or_create(TP, is_new=True)
         for number in range(10):

@@ -33,7 +33,7 @@ async def pool() -> AsyncIterator[WorkerPool]:
     pool.close()
 
 
-async def test_other_steps_run_beside_long_work(pool: WorkerPool) -> None:
+async def test_other_steps_run_during_long_work(pool: WorkerPool) -> None:
     gate, ran = Gate(), threading.Event()
     for _ in range(100):
         pool.submit_long(gate.step, LongWorkSource())

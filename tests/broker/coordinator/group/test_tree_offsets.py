@@ -44,7 +44,7 @@ async def test_offsets_in_the_tree_are_bounded_also_after_a_restart(tmp_path: Pa
         await store.close()
 
 
-async def test_a_long_group_id_counts_as_long_as_it_is(tmp_path: Path) -> None:
+async def test_memory_of_a_long_group_id_is_counted_by_its_length(tmp_path: Path) -> None:
     store = await EmbeddedStore.open(tmp_path / "store", lambda: 0)
     offsets = TreeOffsets(ClusterTree(store), 100_000)
     with pytest.raises(InvalidCommitOffsetSizeError):

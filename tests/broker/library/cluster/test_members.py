@@ -71,7 +71,7 @@ def test_output_of_a_broker_that_does_not_start_is_in_the_error(member: BrokerMe
         member.begin()
 
 
-def test_a_setting_reaches_the_broker_as_it_was_given(member: BrokerMember) -> None:
+def test_setting_value_reaches_the_broker_unchanged(member: BrokerMember) -> None:
     member.settings["log.dirs"] = str(member.directory / "back\\slash")
     member.begin()
     member.wait_until_ready()

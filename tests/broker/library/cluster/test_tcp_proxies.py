@@ -54,7 +54,9 @@ async def turns() -> None:
 
 
 @pytest.mark.parametrize("client_id", [FETCHER, CONTROLLER])
-async def test_a_request_arrives_whole_and_is_answered(echo: Echo, proxies: TcpProxies, client_id: bytes) -> None:
+async def test_proxy_forwards_requests_and_responses_unchanged(
+    echo: Echo, proxies: TcpProxies, client_id: bytes
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", await proxies.to_broker(2, echo.port))
     sent = request_of(client_id) + b" more"
     for byte in sent:
@@ -129,7 +131,7 @@ async def test_proxy_closes_connections_of_clients_that_are_no_brokers(echo: Ech
     writer.close()
 
 
-async def test_a_broker_that_does_not_run_is_not_reached(proxies: TcpProxies) -> None:
+async def test_connection_to_a_stopped_broker_fails_through_the_proxy(proxies: TcpProxies) -> None:
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     server.close()
