@@ -207,17 +207,17 @@ def the_other_one_leads_for_a_while(tree: WatchedTree) -> None:
 
 
 FORGETFUL: dict[str, tuple[Callable[[WatchedTree], None], Reason | None]] = {
-    "the other one was up all the time": (lambda tree: tree.restarted(2, at_s=20.0), None),
-    "the other one was back before it": (lambda tree: tree.restarted(3, 2, at_s=20.0), None),
-    "the other one was back later": (lambda tree: tree.restarted(2, 3, at_s=20.0), Reason.OTHERS_UP),
-    "the other one was back before it, and it has been in the ISR since": (
+    "the other broker was up all the time": (lambda tree: tree.restarted(2, at_s=20.0), None),
+    "the other broker registered first": (lambda tree: tree.restarted(3, 2, at_s=20.0), None),
+    "the other broker registered later": (lambda tree: tree.restarted(2, 3, at_s=20.0), Reason.OTHERS_UP),
+    "the other broker registered first, and this one stayed in the ISR": (
         the_other_one_leads_for_a_while,
         Reason.OTHERS_UP,
     ),
-    "the other one is down": (the_other_one_goes, Reason.OTHERS_DOWN),
-    "the other one is up, and has no session": (the_other_one_is_cut_off, Reason.OTHERS_DOWN),
-    "the other one has forgotten, too": (both_forget, Reason.ALL),
-    "it has yet to come back": (lambda tree: tree.stopped(3), None),
+    "the other broker is down": (the_other_one_goes, Reason.OTHERS_DOWN),
+    "the other broker is up without a session": (the_other_one_is_cut_off, Reason.OTHERS_DOWN),
+    "the other broker lost records too": (both_forget, Reason.ALL),
+    "this broker is not registered yet": (lambda tree: tree.stopped(3), None),
 }
 """Events after broker 2 of the ISR (2, 3) lost unsynced bytes, and the excuse for its leadership."""
 

@@ -13,62 +13,62 @@ from simulation.runs.simulation_run import Plan, run_seed
 CAUGHT_BY = {
     "a follower truncates to its high watermark": (26, "leads under epoch"),
     "the high watermark does not wait for the maximal ISR": (11, "the high watermark moves to"),
-    "the maximal ISR is the ISR": (11, "the high watermark moves to"),
+    "the maximal ISR leaves out joining replicas": (11, "the high watermark moves to"),
     "the high watermark moves below min.insync.replicas": (113, "the minimum is 2"),
     "leaders are elected outside of the ISR": (49, "is elected, the ISR was"),
     "the controller forgets broker epochs": (33, "at offset"),
     "an append that was queued as leader runs as follower": (16, "replicated batches have offsets"),
-    "consumers see what is not committed": (1, "where it may see what is before"),
-    "who reads committed records sees open transactions": (1, "of a transaction that is not committed"),
+    "consumers read uncommitted records": (1, "where it may see what is before"),
+    "read_committed consumers read open transactions": (1, "of a transaction that is not committed"),
     "a log forgets the sequences of producers": (5, "is there more than once"),
-    "a log remembers the last batch of each producer only": (1, "the next in its sequence, was refused"),
-    "a log that is cut forgets its producers": (3, "is there more than once"),
-    "a log forgets what a snapshot does not hold of producers": (41, "the next in its sequence, was refused"),
-    "a leader does not look at sequences": (4, "comes before"),
-    "a repetition is answered with another offset": (1, "is lost"),
+    "a log remembers only the last batch of each producer": (1, "the next in its sequence, was refused"),
+    "a truncated log forgets its producers": (3, "is there more than once"),
+    "a log forgets producer batches missing from the snapshot": (41, "the next in its sequence, was refused"),
+    "a leader does not check sequences": (4, "comes before"),
+    "a duplicate is answered with another offset": (1, "is lost"),
     "committed transactions are listed as aborted": (1, "consumer1 has not read"),
     "aborted transactions are not listed": (1, "of a transaction that is not committed"),
-    "a start drops what may not be flushed": (4, "committed was"),
-    "retention by size deletes what is to be kept": (2, "bytes left; asked for was"),
-    "retention by time deletes what is to be kept": (2, "bytes left; asked for was"),
-    "a leader does not tell followers where their logs part": (4, "at offset"),
-    "a leader begins under the epoch of the one before": (3, "leads under epoch"),
+    "a start drops records after the recovery point": (4, "committed was"),
+    "retention by size deletes records that must be kept": (2, "bytes left; asked for was"),
+    "retention by time deletes records that must be kept": (2, "bytes left; asked for was"),
+    "a leader does not tell followers where their logs diverge": (4, "at offset"),
+    "a new leader keeps the epoch of its predecessor": (3, "leads under epoch"),
     "a follower that has caught up stays outside of the ISR": (1, "not healed"),
     "a record is acknowledged before it is written": (1, "its leader was never another"),
-    "a controller writes without asking who is controller": (1, "who may not be controller any more"),
-    "a commit of offsets does not wait for replicas": (13, "was committed,"),
-    "logs of deleted topics stay": (5, "was deleted, and brokers"),
-    "more records are deleted than somebody asked for": (5, "asked for was"),
-    "a recovery cuts more than a crash took": (3, "more is lost than its crash took"),
-    "a restarted log begins later": (2, "(before: 0)"),
-    "leaders take nothing after an election": (2, "after all is healed"),
-    "what is refused is written": (10, "attempts"),
+    "a controller writes without checking the controller epoch": (1, "who may not be controller any more"),
+    "an offset commit does not wait for replicas": (13, "was committed,"),
+    "logs of deleted topics are kept": (5, "was deleted, and brokers"),
+    "more records are deleted than a client asked for": (5, "asked for was"),
+    "a recovery truncates more than a crash took": (3, "more is lost than its crash took"),
+    "a restarted log starts at a later offset": (2, "(before: 0)"),
+    "leaders refuse all records after an election": (2, "after all is healed"),
+    "refused records are written": (10, "attempts"),
 }
 """The first seed that fails, and a part of its message. (Other seeds of the 200 fail too.)"""
 
 RIGHT = {
     "an append that was queued as leader runs as follower": slow_queues,
-    "a log that is cut forgets its producers": lost_answers,
+    "a truncated log forgets its producers": lost_answers,
 }
 """Changes made together with a mistake that are none themselves: a run with them alone must pass."""
 
 
 MORE: dict[str, dict[str, Any]] = {
-    "a log that is cut forgets its producers": {
+    "a truncated log forgets its producers": {
         "faults": ("broker is stopped", "link is cut", "way is slow"),
         "broker_count": 3,
         "fault_count": 12,
         "change_count": 16,
         "duration_s": 10.0,
     },
-    "a leader does not look at sequences": {
+    "a leader does not check sequences": {
         "faults": ("connections are refused", "connections break", "disk is full"),
         "broker_count": 3,
         "fault_count": 10,
         "change_count": 8,
         "duration_s": 12.0,
     },
-    "what is refused is written": {
+    "refused records are written": {
         "faults": ("broker is isolated", "process dies", "power fails", "link is cut"),
         "broker_count": 3,
         "fault_count": 10,

@@ -151,27 +151,35 @@ def _all_but_the_last(segments: Sequence[SegmentFacts], high_watermark: int, *li
 
 LOG_MISTAKES: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "a log forgets the sequences of producers": _forgotten_sequences,
-    "a log remembers the last batch of each producer only": partial(
+    "a log remembers only the last batch of each producer": partial(
         patch.object, ProducerState, "find_duplicate", _last_batch_only
     ),
-    "a log that is cut forgets its producers": _forgotten_after_a_cut,
-    "a log forgets what a snapshot does not hold of producers": _nothing_recalled,
-    "a leader does not look at sequences": partial(
+    "a truncated log forgets its producers": _forgotten_after_a_cut,
+    "a log forgets producer batches missing from the snapshot": _nothing_recalled,
+    "a leader does not check sequences": partial(
         patch.object, ProducerState, "_check_sequence", lambda self, entry, batch: None
     ),
-    "a repetition is answered with another offset": partial(
-        patch.object, log, "appended_before", _answered_one_further
-    ),
+    "a duplicate is answered with another offset": partial(patch.object, log, "appended_before", _answered_one_further),
     "committed transactions are listed as aborted": partial(
         patch.object, append_write, "_index_aborted", _index_committed
     ),
     "aborted transactions are not listed": partial(
         patch.object, append_write, "_index_aborted", lambda files, state, active, appends: None
     ),
-    "a start drops what may not be flushed": partial(patch.object, log_loader._Loader, "load", _load_what_is_flushed),
-    "a recovery cuts more than a crash took": partial(patch.object, log_loader._Loader, "load", _load_one_batch_less),
-    "a restarted log begins later": partial(patch.object, log_loader._Loader, "load", _load_one_record_later),
-    "retention by size deletes what is to be kept": partial(patch.object, retention, "beyond_size", _all_but_the_last),
-    "retention by time deletes what is to be kept": partial(patch.object, retention, "beyond_time", _all_but_the_last),
+    "a start drops records after the recovery point": partial(
+        patch.object, log_loader._Loader, "load", _load_what_is_flushed
+    ),
+    "a recovery truncates more than a crash took": partial(
+        patch.object, log_loader._Loader, "load", _load_one_batch_less
+    ),
+    "a restarted log starts at a later offset": partial(
+        patch.object, log_loader._Loader, "load", _load_one_record_later
+    ),
+    "retention by size deletes records that must be kept": partial(
+        patch.object, retention, "beyond_size", _all_but_the_last
+    ),
+    "retention by time deletes records that must be kept": partial(
+        patch.object, retention, "beyond_time", _all_but_the_last
+    ),
 }
 """A context manager for each mistake, by its description."""

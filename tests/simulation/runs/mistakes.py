@@ -242,7 +242,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "the high watermark does not wait for the maximal ISR": partial(
         _patched, Partition, "_lowest_end_offset", _lowest_of_committed
     ),
-    "the maximal ISR is the ISR": _nobody_is_about_to_join,
+    "the maximal ISR leaves out joining replicas": _nobody_is_about_to_join,
     "the high watermark moves below min.insync.replicas": partial(
         _patched, Partition, "effective_minimum_isr", lambda self: 1
     ),
@@ -251,26 +251,30 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     ),
     "the controller forgets broker epochs": _forgotten_broker_epochs,
     "an append that was queued as leader runs as follower": _unfenced_appends,
-    "consumers see what is not committed": partial(_patched, fetch_reads, "read_partition", _read_to_the_end),
-    "who reads committed records sees open transactions": partial(
+    "consumers read uncommitted records": partial(_patched, fetch_reads, "read_partition", _read_to_the_end),
+    "read_committed consumers read open transactions": partial(
         _patched, Log, "last_stable_offset", lambda log, high_watermark: high_watermark
     ),
-    "a leader does not tell followers where their logs part": partial(
+    "a leader does not tell followers where their logs diverge": partial(
         _patched, reader, "diverging_epoch", lambda hosted, fetch: None
     ),
-    "a leader begins under the epoch of the one before": partial(
+    "a new leader keeps the epoch of its predecessor": partial(
         _patched, LeaderAndIsr, "with_leader_and_isr", _under_the_same_epoch
     ),
     "a follower that has caught up stays outside of the ISR": partial(
         _patched, Partition, "maybe_expand_isr", lambda self, replica: None
     ),
     "a record is acknowledged before it is written": partial(_patched, PartitionSet, "append", _appending(_unseen)),
-    "a controller writes without asking who is controller": partial(_patched, ModelStore, "multi", _write_by_whomever),
-    "a commit of offsets does not wait for replicas": partial(_patched, AppendBridge, "append", _append_alone),
-    "logs of deleted topics stay": partial(_patched, StateChanges, "_delete_log", _keep_log),
-    "more records are deleted than somebody asked for": partial(_patched, record_deletion, "_target", _all_committed),
-    "leaders take nothing after an election": partial(_patched, PartitionSet, "append", _appending(_under_first_epoch)),
-    "what is refused is written": partial(_patched, PartitionSet, "append", _appending(_refused_afterwards)),
+    "a controller writes without checking the controller epoch": partial(
+        _patched, ModelStore, "multi", _write_by_whomever
+    ),
+    "an offset commit does not wait for replicas": partial(_patched, AppendBridge, "append", _append_alone),
+    "logs of deleted topics are kept": partial(_patched, StateChanges, "_delete_log", _keep_log),
+    "more records are deleted than a client asked for": partial(_patched, record_deletion, "_target", _all_committed),
+    "leaders refuse all records after an election": partial(
+        _patched, PartitionSet, "append", _appending(_under_first_epoch)
+    ),
+    "refused records are written": partial(_patched, PartitionSet, "append", _appending(_refused_afterwards)),
     **LOG_MISTAKES,
 }
 """A context manager for each mistake, by its description."""
