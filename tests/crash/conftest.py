@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def quick_disk() -> Iterator[Path]:
-    """A directory in memory where there is one."""
+    """A directory in memory if the machine has one."""
     memory = "/dev/shm"
     root = tempfile.mkdtemp(prefix="crash-", dir=memory if os.access(memory, os.W_OK) else None)
     yield Path(root)

@@ -25,7 +25,7 @@ def last_values(records: list[Record]) -> dict[bytes | None, tuple[int, bytes | 
 
 
 def before_syncs(point: int, operation: Operation) -> bool:
-    """Most is pending there. Every second of them."""
+    """Every second point before a sync, where most data is unsynced."""
     return isinstance(operation, Sync) and point % 2 == 0
 
 
@@ -49,7 +49,7 @@ def test_a_cut_at_any_point_of_a_compaction(names_in_order: bool, tmp_path: Path
 
 
 def compacting_run(tmp_path: Path) -> tuple[DiskHistory, int, list[Record]]:
-    """The history, how many operations there were when the compaction began, and the records of then."""
+    """The history, the number of operations before the compaction, and the records at that time."""
     root = tmp_path / "run"
     root.mkdir()
     with recorded_history(str(root)) as history:
@@ -65,7 +65,7 @@ def compacting_run(tmp_path: Path) -> tuple[DiskHistory, int, list[Record]]:
         checkpoint = compact_log(log, checkpoint, settings=CompactionSettings(3 * SLOT_BYTES, 1.0))
         compact_log(log, checkpoint)
         segments = len(log.segments)
-        compact_log(log)  # now they are so small that several go into one
+        compact_log(log)  # now segments are so small that several are merged into one
         assert len(log.segments) < segments - 2
         compacted = records_of(log)
         log.close_files()
@@ -74,7 +74,7 @@ def compacting_run(tmp_path: Path) -> tuple[DiskHistory, int, list[Record]]:
 
 
 def check_all_states(cut: PowerCut, synced: int, original: list[Record], quick_disk: Path) -> int:
-    """Open each state from the compaction's begin on, and check it; return how many different ones there were."""
+    """Open and check each state since the start of the compaction; return the number of different states."""
     seen: set[frozenset[tuple[str, bytes | None]]] = set()
     states = 0
     for operations, remains in cut.states():

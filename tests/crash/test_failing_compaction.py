@@ -1,7 +1,7 @@
 """Tests a disk that fails or is full in a compaction: no key loses its last value, and a later one succeeds.
 
-A failing disk goes offline alone, with its logs; a full one never does: the log is served meanwhile, whatever names its
-segments have, and is compacted when there is room.
+A failing disk goes offline with its logs, and no other disk does. A full disk stays online: its log is served
+meanwhile, and is compacted when there is space.
 """
 
 import shutil
@@ -24,7 +24,9 @@ Contents = dict[TopicPartition, LastRecords]
 
 
 def last_records(log: Log) -> LastRecords:
-    """By key: the offset and the value of the last record, also where its transaction was aborted and it is gone."""
+    """The offset and the value of each key's last record, even if its transaction was aborted and the record is
+    deleted.
+    """
     return {record.key: (record.offset, record.value) for record in records_of(log) if record.value != b"aborted"}
 
 
@@ -33,8 +35,9 @@ def contents_of(store: LogStore) -> Contents:
 
 
 def filled_store(root: Path) -> tuple[LogStore, Contents]:
-    """Two logs, each on a disk of its own. There is nothing to compact in the other; one was compacted before, which
-    left so small segments that several go into one."""
+    """Two logs on separate disks. The second has nothing to compact; the first was compacted before, so some of its
+    small segments can be merged.
+    """
     store = compacting_store(root)
     for tp in (ONE, OTHER):
         store.get_or_create(tp, is_new=True)
@@ -48,7 +51,7 @@ def filled_store(root: Path) -> tuple[LogStore, Contents]:
 
 
 def append(store: LogStore, tp: TopicPartition, value: str, key: bytes) -> tuple[int, bytes]:
-    """One record; return its offset and value."""
+    """Append one record; return its offset and value."""
     log = store.get(tp)
     assert log is not None
     return append_as_leader(log, batch_of(value, key=key), 0, NOW_MS).first_offset, value.encode()
@@ -86,7 +89,7 @@ def names_of(root: Path, *suffixes: str) -> list[str]:
 
 
 def check_after_restart(root: Path, expected: Contents) -> None:
-    """With a disk that is sound and has room. Then more comes, and is compacted as well."""
+    """Restart with a healthy disk that has space, append more records and compact them too."""
     with nothing_synced():
         store = compacting_store(root)
         assert contents_of(store) == expected
@@ -152,7 +155,7 @@ def test_compaction_of_a_log_is_postponed_after_a_full_disk(quick_disk: Path) ->
 
 
 def test_full_disk_serves_reads_and_compacts_when_there_is_space(quick_disk: Path) -> None:
-    """Also when the broker dies while there is none."""
+    """Also if the broker dies while the disk is full."""
     count = sum(changes(operation) for operation in operations_of_a_compaction(quick_disk / "count").operations)
     served_from_swap_files = 0
     for number in range(count):

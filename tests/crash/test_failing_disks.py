@@ -1,7 +1,7 @@
 """Tests a disk that fails or is full at any operation of a busy run: no acknowledged record is lost.
 
-A failing one takes its log directory offline, with the logs in it, and nothing is asked of it any more; the other one
-serves. A full one refuses what needs room, serves reads, keeps its old checkpoints, and goes on when there is room.
+A failing disk takes its log directory offline with all logs, and is not used any more; the other disk still serves.
+A full disk refuses appends, serves reads, keeps its old checkpoints, and continues when there is space.
 """
 
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def delete_topics(busy: BusyStore) -> None:
 
 
 def move_about(busy: BusyStore) -> None:
-    """Each log goes to the other disk while it changes; one of them turns round on its way."""
+    """Move each log to the other disk while it changes; one of the moves is cancelled and started again."""
     here, there = (str(directory.path).rpartition("/")[2] for directory in busy.open_store.directories.all)
     for _ in range(3):
         busy.append(ONE, 2, producer_id=7)
@@ -211,7 +211,7 @@ def test_start_on_a_full_disk_serves_reads_and_recovers_when_there_is_space(
     lost: tuple[str, ...], quick_disk: Path
 ) -> None:
     number, hits = 0, 1
-    while hits:  # from each operation of the start on, until it has so many no more
+    while hits:  # fail each operation of the start in turn, until it has no more
         root = quick_disk / str(number)
         root.mkdir()
         with recorded_history(str(root)) as history:

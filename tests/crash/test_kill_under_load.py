@@ -38,7 +38,7 @@ FLUSH_INTERVALS = ("1", "20", "9223372036854775807")
 
 
 class Clients:
-    """Everybody who works with the broker."""
+    """All clients that work with the broker."""
 
     def __init__(self, servers: str, random: Random) -> None:
         self.producers = [
@@ -60,13 +60,13 @@ class Clients:
             load.stop()
 
     def give_up(self) -> None:
-        """The test failed: what is on its way stays there."""
+        """The test failed: stop without waiting for records in flight."""
         for load in self.everybody:
             load.give_up()
 
 
 class Killer:
-    """Ends the broker in one of several ways and starts it again, with other intervals of flushing."""
+    """Ends the broker in one of several ways, and restarts it with other flush intervals."""
 
     def __init__(self, broker: BrokerProcess, random: Random) -> None:
         self._broker = broker
@@ -99,7 +99,7 @@ class Killer:
         self._kill("in a clean stop")
 
     def _let_go_on_for(self, at_most_s: float) -> None:
-        """Nothing is waited for: this is the random moment."""
+        """Sleep for a random time; the broker is ended at a random moment."""
         time.sleep(self._random.uniform(0, at_most_s))
 
 
@@ -154,11 +154,13 @@ def log_start(servers: str, topic: str, partition: int) -> int:
 
 
 def check_records(broker: BrokerProcess, producers: list[Producing], topic: str, partition: int) -> None:
-    """In the log: every acknowledged number at its offset, once, each producer's in order, from the log's start on. And
-    that is where the first record was, but for what retention takes."""
+    """Check that the log has every acknowledged number once at its offset, and each producer's numbers in order.
+
+    The log must start at its first record, unless retention has deleted records.
+    """
     servers = broker.bootstrap_servers
     found = read_all(servers, topic, partition)
-    while found[0][0] != log_start(servers, topic, partition):  # retention came in between, and nobody appends any more
+    while found[0][0] != log_start(servers, topic, partition):  # deleted by retention; nobody appends any more
         found = read_all(servers, topic, partition)
     offsets = [offset for offset, _ in found]
     assert offsets == list(range(offsets[0], offsets[0] + len(offsets)))
@@ -198,7 +200,7 @@ def kill_in_rounds(broker: BrokerProcess, clients: Clients, random: Random, roun
     killer = Killer(broker, random)
     for load in clients.everybody:
         load.start()
-    for _ in range(4 * rounds):  # a clean stop may be over before it is killed: that is no round
+    for _ in range(4 * rounds):  # a clean stop may end before the kill, which then does not count
         for load in clients.everybody:
             load.wait_for(1)
         random.choice(clients.producers).wait_for(random.randrange(1, 3000))
@@ -217,7 +219,7 @@ def kill_in_rounds(broker: BrokerProcess, clients: Clients, random: Random, roun
 
 
 def check_all(broker: BrokerProcess, clients: Clients) -> None:
-    """When everybody has stopped."""
+    """Check all promises after the clients have stopped."""
     for partition in range(PARTITIONS):
         check_records(broker, clients.producers[:2], EVENTS, partition)
     check_records(broker, clients.producers[2:], SHORT, 0)
@@ -226,7 +228,7 @@ def check_all(broker: BrokerProcess, clients: Clients) -> None:
 
 
 def check_seen(clients: Clients) -> None:
-    """The group missed nothing below what it committed."""
+    """Check that the group missed no record below its committed offset."""
     for partition, end in clients.consuming.committed.items():
         for producer in clients.producers[:2]:
             due = {f"{producer.name}:{n}".encode() for n, offset in producer.offsets[partition].items() if offset < end}

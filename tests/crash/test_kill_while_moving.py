@@ -45,7 +45,7 @@ def move(broker: BrokerProcess, to: Path) -> None:
 
 
 def produce(broker: BrokerProcess, numbers: range) -> None:
-    """Returns when all are acknowledged."""
+    """Produce records; returns when all are acknowledged."""
     failures: list[KafkaError | None] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:

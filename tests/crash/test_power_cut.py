@@ -1,8 +1,8 @@
 """Tests a power cut at any moment of a busy run: synced data survives, all data is valid, and nothing else appears.
 
-Every file operation of the run is written down (`support/disk_history.py`); for each point of that history the states
-that a cut may leave (`support/power_cut.py`) are laid out, opened, and held to what had been promised by then
-(`support/log_promises.py`).
+Every file operation of the run is recorded (`support/logs/disk_history.py`). The states that a power cut may leave
+at each point (`support/logs/power_cut.py`) are written to disk, opened, and compared with the promises of that point
+(`support/logs/log_promises.py`).
 """
 
 import hashlib
@@ -113,7 +113,7 @@ def producers_and_transactions(busy: BusyStore) -> None:
     busy.roll(PLAIN)
     busy.append(PLAIN, producer_id=9, transactional=True)
     busy.flush(PLAIN)
-    busy.end_transaction(PLAIN, 9, commit=False)  # the first of its segment, in a file that is new
+    busy.end_transaction(PLAIN, 9, commit=False)  # the first of its segment, in a new file
     busy.roll(PLAIN)
     busy.run_background()
     busy.checkpoint()
@@ -182,7 +182,7 @@ def moves_while_the_log_changes(busy: BusyStore) -> None:
 
 
 def moves_that_end_early(busy: BusyStore) -> None:
-    """One is given up, one goes on after a stop, one after a crash, and one ends with its log."""
+    """One move is cancelled, one continues after a stop, one after a crash, and one ends because its log is deleted."""
     busy.open()
     busy.create(PLAIN)
     busy.create(SYNCED)
@@ -194,7 +194,7 @@ def moves_that_end_early(busy: BusyStore) -> None:
     busy.checkpoint()
     busy.move(PLAIN, there)
     busy.go_on_moving(2)
-    busy.move(PLAIN, here)  # where it is
+    busy.move(PLAIN, here)  # the disk that holds it already
     busy.move(PLAIN, there)
     busy.go_on_moving(2)
     busy.close()
@@ -246,7 +246,7 @@ def digest(tree: Tree, promises: object) -> bytes:
 
 
 def check_state(tree: Tree, busy: BusyStore, promises: dict[TopicPartition, Promise], root: Path, note: str) -> None:
-    """The files of a failed run stay for inspection."""
+    """Open and check one state. The files of a failed run are kept for inspection."""
     root.mkdir()
     lay_out(tree, str(root))
     with nothing_synced():
@@ -263,7 +263,7 @@ def check_state(tree: Tree, busy: BusyStore, promises: dict[TopicPartition, Prom
 
 
 def check_all_states(cut: PowerCut, busy: BusyStore, quick_disk: Path) -> int:
-    """Open each state and check it; return how many different ones there were."""
+    """Open and check each state; return the number of different states."""
     seen: set[bytes] = set()
     for operations, remains in cut.states():
         promises = busy.promises_at(operations)
@@ -277,7 +277,7 @@ def check_all_states(cut: PowerCut, busy: BusyStore, quick_disk: Path) -> int:
 
 
 def before_syncs(point: int, operation: Operation) -> bool:
-    """Most is pending there. Every second of them."""
+    """Every second point before a sync, where most data is unsynced."""
     return isinstance(operation, Sync) and point % 2 == 0
 
 
@@ -311,7 +311,7 @@ def test_a_power_cut_at_any_point_with_any_loss(
 
 @pytest.mark.long
 def test_a_second_power_cut_during_the_recovery_costs_nothing_more(tmp_path: Path, quick_disk: Path) -> None:
-    """The recovery of a state with much unsynced work is a run like any other; its end is all that was promised."""
+    """The recovery of a state with much unsynced data is recorded like any run; the promises are those at its end."""
     history, busy = record(producers_and_transactions, tmp_path / "run")
     promises = busy.promises_at(len(history))
     for number, (_, remains) in enumerate(last_states(history)):
@@ -328,13 +328,13 @@ def test_a_second_power_cut_during_the_recovery_costs_nothing_more(tmp_path: Pat
 
 
 def last_states(history: DiskHistory) -> list[tuple[int, Remains]]:
-    """Some of those after the whole run."""
+    """Some of the states after the whole run."""
     cut = PowerCut(history, seed=3, samples=2, singles=lambda point, operation: False)
     return [state for state in cut.states() if state[0] == len(history)][:6]
 
 
 def lay_out_recorded(tree: Tree, root: str) -> None:
-    """As `lay_out`, by the calls that are recorded, and synced: this was on disk before."""
+    """Like `lay_out`, but with recorded calls and synced, as data that was on disk before."""
     files = Files()
     for path, content in tree.items():
         target = os.path.join(root, path)

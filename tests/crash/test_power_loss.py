@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 class Sender:
-    """Sends until enough is acknowledged, and leaves the rest on its way."""
+    """Sends records until enough are acknowledged, and leaves the rest in flight."""
 
     def __init__(self, servers: str, name: str) -> None:
         self._name = name
@@ -56,7 +56,9 @@ class Sender:
 
 
 def append_last(servers: str, partition: int) -> None:
-    """A log that was torn takes records. Behind a hole at its end, only that lets a reader come to the end."""
+    """Append a record, which a torn log must accept. Readers pass a hole at the end of a log only if a record
+    follows.
+    """
     failures: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": servers})
     producer.produce(TOPIC, LAST, partition=partition, on_delivery=lambda error, _: failures.append(error))
@@ -117,7 +119,7 @@ def test_synced_records_survive_a_power_cut_and_torn_records_are_cut_off(
                 later = iter(before[name][whole:])
                 assert all(record in later for record in found[whole:]), f"seed {seed}, round {number}"
                 lost += len(before[name]) - len(found)
-            # Commits are records too: what is left of them is one of those that were made.
+            # Commits are records too: the one that remains must be one that was made.
             assert committed(broker.bootstrap_servers) in {OFFSET_INVALID, *range(1, number + 2)}
         print(f"seed {seed}: {lost} records were lost with what was not synced")
         assert lost > 0
@@ -128,7 +130,9 @@ def test_synced_records_survive_a_power_cut_and_torn_records_are_cut_off(
 def test_everything_acknowledged_survives_a_power_cut_when_every_record_is_flushed(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    """All that is in the files was synced then (tests/storage/test_durability.py); torn is what was being written."""
+    """With a flush for every record, everything in the files is synced (tests/storage/test_durability.py); only
+    unfinished writes are torn.
+    """
     rounds, seed = pytestconfig.getoption("--kill-rounds"), pytestconfig.getoption("--kill-seed")
     random = Random(seed)
     with BrokerProcess(tmp_path, {**SETTINGS, "log.flush.interval.messages": "1"}) as broker:

@@ -24,7 +24,7 @@ def disk_of(path: str) -> str:
 
 
 def busy_store(root: Path, files: UnreadableFiles | None = None) -> BusyStore:
-    """Two logs, each on a disk of its own, with producers, epochs, an aborted transaction and several segments."""
+    """Two logs on separate disks, with producers, epochs, an aborted transaction and several segments."""
     root.mkdir()
     busy = BusyStore(root, DiskHistory(str(root)), files)
     busy.open()
@@ -42,7 +42,7 @@ def busy_store(root: Path, files: UnreadableFiles | None = None) -> BusyStore:
 
 
 def check_what_is_there(root: Path, busy: BusyStore) -> None:
-    """With a disk that reads again."""
+    """Check all logs after the disk can be read again."""
     store = open_store(root)
     try:
         check_promises(store, busy, busy.acknowledged())
@@ -89,7 +89,7 @@ LOOKS: tuple[Callable[[Log], object], ...] = (
 
 
 def work(busy: BusyStore) -> list[object]:
-    """Look at the logs, and change them; return what was seen."""
+    """Read and change the logs; return what was read."""
     seen = []
     for tp in (ONE, OTHER):
         for look in LOOKS:

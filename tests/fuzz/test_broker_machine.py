@@ -45,13 +45,13 @@ VALUES = st.lists(st.integers(0, 200).map(lambda size: b"v" * size), min_size=1,
 SHARE = st.floats(0, 1)
 EARLIEST, LATEST = -2, -1
 REMEMBERED = 5
-# Without shrinking: a hundred brokers would be started for it.
+# Without shrinking, which would start a hundred brokers.
 QUICK = settings(max_examples=15, stateful_step_count=30, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 SETTINGS = {"log.segment.bytes": "1000", "log.index.interval.bytes": "100", "offsets.topic.num.partitions": "2"}
 
 
 class Partition:
-    """The model of one: its values by offset, where it starts, and what its idempotent producer sent last."""
+    """The model of a partition: values by offset, its log start, and the last batches of its idempotent producer."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
@@ -129,7 +129,7 @@ class BrokerMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(partition.sent for partition in self.partitions.values()))
     @rule(back=st.integers(1, REMEMBERED))
     def repeat(self, back: int) -> None:
-        """Also after a kill, all of the last five are known."""
+        """All of the last five batches are recognised as duplicates, even after a kill."""
         for topic, partition in self.partitions.items():
             if partition.sent:
                 sequence, values, offset = partition.sent[-min(back, len(partition.sent))]
@@ -219,7 +219,7 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @rule()
     def kill(self) -> None:
-        """Where a log starts is written from time to time only, as in Kafka: deleted records may be back."""
+        """As in Kafka, log starts are checkpointed only now and then, so deleted records may be back after a kill."""
         self.broker.kill()
         self.client.close()
         self.start_again()
@@ -239,7 +239,7 @@ class BrokerMachine(RuleBasedStateMachine):
             question = partial(self.ask, OffsetFetchRequest(group_id=group, topics=[]), 5)
             await_answer(question, lambda answer: answer.error_code == ErrorCode.NONE, f"the coordinator of {group}")
 
-    # --- what must hold
+    # --- invariants
 
     @invariant()
     def starts_and_ends_are_those_of_the_model(self) -> None:

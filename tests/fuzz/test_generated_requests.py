@@ -40,14 +40,14 @@ CORRELATION_IDS = count(1)
 
 
 class Client:
-    """One frame, one answer; a new connection when the broker closed the last one."""
+    """Sends one frame and reads one response at a time; reconnects after the broker closed the connection."""
 
     def __init__(self, servers: str) -> None:
         self._address = Address.parse(servers)
         self._socket: socket.socket | None = None
 
     def ask(self, *frames: bytes) -> bytes | None:
-        """The answer to what is answered first; None when the connection was closed."""
+        """The first response; None when the connection was closed."""
         if self._socket is None:
             self._socket = socket.create_connection((self._address.host, self._address.port))
         self._socket.sendall(b"".join(struct.pack(">i", len(frame)) + frame for frame in frames))
@@ -72,7 +72,7 @@ class Client:
 
 
 class Errors(logging.Handler):
-    """Keeps what was logged with a traceback."""
+    """A log handler that keeps records with a traceback."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Served(NamedTuple):
 def served() -> Iterator[Served]:
     errors = Errors()
     logging.getLogger().addHandler(errors)
-    # Random topics are not what this is about.
+    # Do not create random topics.
     with Broker({**SETTINGS, "auto.create.topics.enable": "false"}) as broker:
         versions = served_versions(broker.bootstrap_servers)
         client = Client(broker.bootstrap_servers)

@@ -38,7 +38,7 @@ def fuzz(directory: Path, frames: int, seed: int) -> None:
 
 
 def send_again(directory: Path, file: Path) -> None:
-    """The frames of a failure that was saved."""
+    """Send the frames of a saved failure again."""
     with traced_broker(directory) as (broker, reached):
         fuzzer = Fuzzer(broker, reached, GOLDEN, 0, directory / "failures")
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

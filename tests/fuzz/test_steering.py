@@ -33,13 +33,13 @@ def mutant_named(name: bytes, correlation_id: int) -> Mutant:
 
 
 def drawn_of(fuzzer: Fuzzer, name: bytes) -> int:
-    """Frames drawn that were made of the one with that name in it."""
+    """The drawn frames that were mutated from the frame with this name."""
     return sum(name in mutant.frame.data for mutant in fuzzer.draw(DRAWN))
 
 
 @contextmanager
 def fuzzer_at_rest(directory: Path) -> Iterator[tuple[Fuzzer, BranchMap]]:
-    """A broker that tells nothing by itself: the test says what was reached."""
+    """A fuzzer whose broker reports nothing by itself; the test reports reached branches."""
     path = directory / "branches"
     reached = BranchMap.create(path)
     with BrokerProcess(directory / "broker") as broker:

@@ -23,7 +23,7 @@ STRIKING = (
 
 
 def damaged(data: bytes, chance: Random) -> bytes:
-    """The bytes with one to three things wrong."""
+    """The bytes with one to three random faults."""
     result = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 3))):
         at = chance.randrange(len(result) + 1)

@@ -14,7 +14,7 @@ _PARSER = RequestHeaderParser()
 _MAX_WAIT_MS = 200
 _MAX_PARTITIONS = 6
 _MAX_NEW_PARTITIONS = 10_000
-"""What the broker refuses beyond: such numbers stay as they are."""
+"""The broker refuses larger numbers, so they are not reduced."""
 _BROKER, _BROKER_LOGGER = 4, 8
 _WAITING = ("max_wait_ms", "timeout_ms", "rebalance_timeout_ms", "session_timeout_ms")
 
@@ -69,9 +69,9 @@ def build_frame(message: Message, version: int, correlation_id: int) -> bytes:
 
 
 def tame(frame: ReadFrame) -> ReadFrame:
-    """The same frame, but nobody waits for long, topics stay small, and the broker keeps its settings.
+    """The same frame with short waits, small topics and without changes of broker settings.
 
-    Everything else about it stays; a frame that needs no change is returned as it is.
+    All other fields are unchanged; a frame that needs no change is returned as it is.
     """
     message = frame.message
     if message is None or not _tame(message):
@@ -81,7 +81,7 @@ def tame(frame: ReadFrame) -> ReadFrame:
 
 
 def _tame(message: Any) -> bool:
-    """Whether it had to be changed."""
+    """Limit a message in place; returns whether it was changed."""
     changed = False
     for name in _WAITING:
         if getattr(message, name, 0) > _MAX_WAIT_MS:

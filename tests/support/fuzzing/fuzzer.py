@@ -34,7 +34,7 @@ ROUNDS_PER_TIDYING = 8
 REMEMBERED_ROUNDS = 4
 LOOK_AFTER_S = 5.0
 LOOKS = 24
-"""So often is an honest client served, ``LOOK_AFTER_S`` apart, before a frame without an answer counts as lost."""
+"""A frame counts as unanswered after an honest client was served this often, ``LOOK_AFTER_S`` apart."""
 LONGEST_GOLDEN = 4000
 PING_ID = -77
 
@@ -57,18 +57,18 @@ def golden_seeds(folder: Path, served: dict[int, range]) -> Iterator[Seed]:
 
 
 class CutAnswerError(Exception):
-    """The connection was closed in the middle of an answer."""
+    """The connection was closed in the middle of a response."""
 
 
 class Lane:
-    """One connection at a time, one frame at a time."""
+    """Sends one frame at a time on one connection at a time."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def send(self, mutant: Mutant) -> bytes | None:
-        """The answer without its size; None when the connection was closed, b"" where none is to come."""
+        """The response without its size; None when the connection was closed, b"" when no response is due."""
         reader, writer = await self._connect()
         try:
             writer.write(mutant.data)
@@ -148,7 +148,7 @@ class Fuzzer:
 
     @property
     def never_answered(self) -> set[ApiKey]:
-        """Served APIs of which no frame was answered."""
+        """Served APIs that never answered a frame."""
         return {ApiKey(key) for key in self._served} - self._answered
 
     @property
@@ -156,7 +156,7 @@ class Fuzzer:
         return self._broker.port
 
     def prepare(self) -> None:
-        """Have the topics that frames speak of."""
+        """Create the topics that frames name."""
         self._tidy(0)
 
     async def run(self, frames: int) -> None:
@@ -173,15 +173,15 @@ class Fuzzer:
         self.close()
 
     def close(self) -> None:
-        """Hang up. The lanes are the caller's."""
+        """Close the connection of the honest client; the caller closes the lanes."""
         self._client.close()
 
     def draw(self, count: int) -> list[Mutant]:
-        """The next frames to send; their correlation ids count on from what was sent."""
+        """The next frames to send; their correlation ids continue those already sent."""
         return [self._mutator.next(self.sent + place + 1) for place in range(count)]
 
     async def round(self, lanes: list[Lane], mutants: list[Mutant]) -> None:
-        """Send them all, and see what became of the broker."""
+        """Send the frames and judge the broker's responses and state."""
         await self._send_all(lanes, mutants)
         self._after_round(mutants)
 
@@ -257,7 +257,7 @@ class Fuzzer:
         return False
 
     def _complain(self, mutant: Mutant | None, what: str, details: str = "") -> None:
-        """One file for every kind of complaint: the frame, and those sent before it."""
+        """Save one file for each kind of complaint: the frame, and those sent before it."""
         where = "" if mutant is None else f"{_name(mutant.frame)} v{mutant.frame.version}"
         kind = f"{where} {what}"
         if kind in self.complaints:
@@ -276,7 +276,7 @@ class Fuzzer:
         path.write_text(json.dumps(content, indent=1))
 
     def _tidy(self, number: int) -> None:
-        """The base topics as new, one of them really so; nothing else is left, so that the disk does not fill."""
+        """Recreate one base topic, reset the others and delete the rest, so that the disk does not fill."""
         ask = self._client.ask
         existing = {topic.name for topic in ask(MetadataRequest(topics=None), 9).topics if topic.name}
         stays = set(BASE_TOPICS) - {BASE_TOPICS[number % len(BASE_TOPICS)]}
@@ -309,7 +309,7 @@ def _plain(mutant: Mutant) -> dict[str, object]:
 
 
 def _innermost(lines: list[str]) -> str:
-    """The exception, and the last place in our code that its traceback names."""
+    """The exception, and the last line of our code in its traceback."""
     place = ""
     for line in lines:
         if line.startswith("  File "):
@@ -320,7 +320,7 @@ def _innermost(lines: list[str]) -> str:
 
 
 async def replay(fuzzer: Fuzzer, failure: str) -> None:
-    """Send what a failure's file says: the frame itself, all frames before it in order, and then it again."""
+    """Send a saved failure again: its frame alone, all frames before it in order, and its frame again."""
     content = json.loads(failure)
     guilty = [content["frame"]] if content["frame"] else []
     plain = [*guilty, *content["before"], *guilty]

@@ -23,7 +23,7 @@ _SMALL = (0, 1, 2, 3, -1, -2)
 
 
 def boundary_value(wire_type: WireType, random: Random) -> Any:
-    """A value at an edge of what the type can carry."""
+    """A boundary value of the type."""
     match wire_type:
         case Fixed(name="bool"):
             return random.random() < 0.5
@@ -47,7 +47,7 @@ def boundary_value(wire_type: WireType, random: Random) -> Any:
 
 
 class Grammar:
-    """Builds requests about what is in ``world``, by chance."""
+    """Builds random requests about the objects in ``world``."""
 
     def __init__(self, random: Random, world: World) -> None:
         self._random = random
@@ -59,7 +59,7 @@ class Grammar:
         return made
 
     def value(self, owner: type[Struct], field: FieldSchema, version: int) -> Any:
-        """One field's value."""
+        """A value for one field."""
         return self._maker(owner, field, version)()
 
     def _struct(self, struct_type: type[Any], version: int) -> Any:
@@ -138,7 +138,7 @@ class Grammar:
         return None
 
     def _name_in(self, owner: str) -> Callable[[], Any]:
-        """``name`` alone says little: whose it is does."""
+        """A value for ``name``, which depends on the struct that has the field."""
         if "Protocol" in owner:
             return lambda: self._random.choice(("range", "roundrobin", "sticky", ""))
         if "User" in owner:
@@ -158,7 +158,7 @@ class Grammar:
         return self._random.randbytes(self._random.randrange(40))
 
     def records(self) -> bytes | None:
-        """Batches of every format, most of them good."""
+        """Batches of every format, most of them valid."""
         random = self._random
         dice = random.random()
         if dice < 0.03:
@@ -203,7 +203,7 @@ class Grammar:
         )
 
     def _damage_batch(self, data: bytearray) -> None:
-        """Something wrong behind a checksum that is right, or a wrong checksum."""
+        """Damage a batch and correct its checksum, or damage only the checksum."""
         random = self._random
         if len(data) < 61:
             return

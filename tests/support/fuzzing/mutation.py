@@ -19,7 +19,7 @@ _LONGEST = 6000
 
 
 class Seed(NamedTuple):
-    """A request worth changing: its body in one version."""
+    """A request to mutate: its body in one version."""
 
     key: ApiKey
     version: int
@@ -49,7 +49,7 @@ class Mutant(NamedTuple):
 
 
 class Mutator:
-    """Makes frames by chance from ``seeds``, to which `keep` adds. ``served``: versions by API."""
+    """Makes random frames from ``seeds``, to which `keep` adds. ``served``: versions by API."""
 
     def __init__(
         self, random: Random, world: World, served: Mapping[int, Sequence[int]], seeds: Sequence[Seed]
@@ -88,7 +88,7 @@ class Mutator:
         return Mutant(frame, way, size)
 
     def keep(self, frame: ReadFrame) -> None:
-        """A frame that reached a branch which none did before."""
+        """Add a frame that reached a new branch to the seeds."""
         if frame.key in self._by_key and frame.header_size and len(frame.data) <= _LONGEST:
             self._add(Seed(ApiKey(frame.key), frame.version, frame.data[frame.header_size :]))
             self.kept += 1
@@ -110,7 +110,7 @@ class Mutator:
                 continue
 
     def _altered(self, correlation_id: int) -> ReadFrame:
-        """One to three fields of a good request get other values."""
+        """Change one to three fields of a valid request."""
         seed = self._seed()
         try:
             message = decode(API_SPECS[seed.key].request_type(), seed.body, seed.version)
@@ -163,7 +163,7 @@ class Mutator:
         return self._frame(seed, correlation_id, damaged(seed.body, self._random))
 
     def _spliced(self, correlation_id: int) -> ReadFrame:
-        """The beginning of one request and the end of another, now and then of another API."""
+        """Join the beginning of one request and the end of another, sometimes of another API."""
         one = self._seed()
         other = self._random.choice(self._by_key[one.key]) if self._random.random() < 0.7 else self._seed()
         cut = self._random.randrange(len(one.body) + 1)

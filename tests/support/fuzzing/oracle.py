@@ -20,7 +20,7 @@ class Oracle:
         self._served = served
 
     def judge_answer(self, frame: ReadFrame, answer: bytes) -> tuple[Message | None, str]:
-        """The answer's message and what is wrong with it, "" when nothing is."""
+        """The response's message, and what is wrong with it ("" for nothing)."""
         key, version = frame.key, frame.version
         if key == ApiKey.API_VERSIONS and version not in self._served[key]:
             version = 0  # KIP-511
@@ -53,7 +53,7 @@ def has_unknown_error(answer: Message) -> bool:
 
 
 def may_be_unknown(request: Any) -> bool:
-    """Where Apache Kafka answers UNKNOWN_SERVER_ERROR to what a client got wrong, and pybroker does too."""
+    """Whether Apache Kafka answers such a client error with UNKNOWN_SERVER_ERROR, as pybroker then does too."""
     if request is None:
         return False
     match request.MESSAGE.api_key:

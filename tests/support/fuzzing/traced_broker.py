@@ -120,7 +120,7 @@ class BranchTracer:
 
 
 def steer(tracer: BranchTracer, reached: BranchMap) -> None:
-    """Have every request noted that was under way when a branch was reached for the first time."""
+    """Record the requests that were in progress when a branch was reached for the first time."""
     dispatch = Dispatcher.__call__
 
     def note_growth(before: int, request: Request) -> None:

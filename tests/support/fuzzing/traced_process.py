@@ -26,7 +26,7 @@ SETTINGS = {
 
 @contextmanager
 def traced_broker(directory: Path) -> Iterator[tuple[BrokerProcess, BranchMap]]:
-    """Stops it cleanly at the end, which must succeed."""
+    """A broker under the tracer; a clean stop at the end must succeed."""
     path = directory / "branches"
     reached = BranchMap.create(path)
     broker = BrokerProcess(directory / "broker", SETTINGS, (sys.executable, "-c", _START, str(path)))

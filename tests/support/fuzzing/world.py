@@ -40,7 +40,7 @@ _LEARNT = frozenset(
 
 
 class World:
-    """Pools of values by what a field is called. `learn` adds what an answer says."""
+    """Pools of values by field name. `learn` adds the values of a response."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -63,7 +63,7 @@ class World:
         return UUID(int=0) if (found := self.recall("topic_id")) is None else found
 
     def recall(self, name: str) -> Any:
-        """Something that an answer said under this name; None when none did."""
+        """A value that a response had under this name; None if there was none."""
         values = self.learnt[name]
         return self._random.choice(values) if values else None
 

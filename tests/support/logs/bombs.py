@@ -14,13 +14,13 @@ __all__ = ["gzip_bomb", "lz4_bomb", "packed_batch", "snappy_bomb", "with_crc", "
 
 
 def with_crc(batch: bytearray) -> bytes:
-    """The checksum made right again."""
+    """The batch with its checksum corrected."""
     struct.pack_into(">I", batch, 17, RecordBatch(batch, 0).compute_crc())
     return bytes(batch)
 
 
 def packed_batch(codec: Codec, payload: bytes, record_count: int) -> bytes:
-    """A batch whose payload is said to hold so many records."""
+    """A batch with this payload whose header claims so many records."""
     batch = bytearray(build_batch([Record(0, time.time_ns() // 1_000_000, b"key", b"value")]))[:61] + payload
     struct.pack_into(">i", batch, 8, len(batch) - 12)
     struct.pack_into(">h", batch, 21, codec)
@@ -45,7 +45,7 @@ def zstd_bomb(size: int) -> bytes:
 
 
 def zstd_mine(size: int) -> bytes:
-    """A frame of compressed blocks, which do not say how much they are."""
+    """A frame of compressed blocks, which do not tell their decompressed size."""
     packer = cramjam.zstd.Compressor(level=1)
     piece = b"0123456789abcdef" * 65_536
     for _ in range(size // len(piece)):

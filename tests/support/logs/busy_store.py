@@ -1,6 +1,6 @@
 """A log store at work on a recorded disk, with the data that must survive a power cut after each step.
 
-Every record's value is used once, so a record says where and behind which other it was appended.
+Every value is used once, so a record tells where it was appended and which record came before it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ SEGMENT_BYTES = 700
 DIRECTORIES = ("disk-a", "disk-b")
 MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 MOVED_BYTES = "250"
-"""As much as a move copies in a second, and at once: a batch or two."""
+"""The bytes that a move copies in a second and in one step: a batch or two."""
 
 
 @lru_cache
 def store_config(root: Path, **settings: object) -> Config:
-    """Small segments, dense indexes, nothing synced unless it is asked for."""
+    """Small segments, dense indexes, and syncs only on request."""
     chosen = {
         "log.segment.bytes": SEGMENT_BYTES,
         "log.index.interval.bytes": 100,
@@ -60,7 +60,7 @@ def open_store(
     files: Files | None = None,
     **settings: object,
 ) -> LogStore:
-    """`seed`: of the ids that are made up. Of two stores one after the other they must not be the same."""
+    """`seed` of the generated ids; two stores opened one after another must use different seeds."""
     return LogStore.open(
         store_config(root, **settings),
         files or Files(),
@@ -72,7 +72,7 @@ def open_store(
 
 
 def topic_overrides(topic: str) -> dict[str, str]:
-    """A topic's name says how it is kept."""
+    """The settings of a topic, which its name implies."""
     return {"synced": {"flush.messages": "1"}, "bounded": {"retention.bytes": "1500"}}.get(topic, {})
 
 
@@ -113,7 +113,7 @@ NOTHING = Promise()
 
 @dataclass
 class Told:
-    """All records ever appended to a log: value → offset, and which records stood behind which."""
+    """All records ever appended to a log: value → offset, and each record's predecessors."""
 
     offsets: dict[bytes, int] = field(default_factory=dict)
     behind: set[tuple[bytes, bytes]] = field(default_factory=set)
@@ -121,7 +121,7 @@ class Told:
 
 
 class BusyStore:
-    """Steps on a store. After each, `notes` has (number of operations so far, the promises by partition)."""
+    """Runs steps on a store. After each, `notes` gets (number of operations so far, the promises by partition)."""
 
     def __init__(self, root: Path, history: DiskHistory, files: Files | None = None, **settings: object) -> None:
         self.root = root
@@ -143,7 +143,7 @@ class BusyStore:
     # --- promises -----------------------------------------------------------------------------------------------
 
     def promises_at(self, operations: int) -> dict[TopicPartition, Promise]:
-        """The promise that holds after a power cut behind that many operations."""
+        """The promise that holds after a power cut that follows this many operations."""
         slot = bisect_right(self.notes, operations, key=lambda note: note[0]) - 1
         count, promises = self.notes[slot]
         if count == operations or slot + 1 == len(self.notes):
@@ -158,7 +158,7 @@ class BusyStore:
     def _step(
         self, tp: TopicPartition | None = None, undecided: Callable[[Promise], Promise] | None = None
     ) -> Iterator[None]:
-        """A refusal is noted, and the rest of the step left out: how much of it was done is `undecided` then."""
+        """Run a step. A refusal is noted and ends the step; its possible effects are then `undecided`."""
         try:
             yield
         except KafkaStorageError as error:
@@ -175,7 +175,7 @@ class BusyStore:
         self.notes.append((len(self.history), dict(self._now)))
 
     def acknowledged(self) -> dict[TopicPartition, Promise]:
-        """The promise when only the process dies: every record that was not refused."""
+        """The promise if only the process dies: every record that was not refused."""
         return {
             tp: replace(promise, synced_end=max(promise.records, default=-1) + 1) for tp, promise in self._now.items()
         }
@@ -212,7 +212,7 @@ class BusyStore:
                 self.store.close()
 
     def crash(self) -> None:
-        """Let go of the files; what was put off is never done."""
+        """Close the files without running postponed work."""
         if self.store is not None:
             self.store.release()
         self._later.clear()
@@ -231,26 +231,26 @@ class BusyStore:
                 self._later.pop(0)()
 
     def move(self, tp: TopicPartition, to: str) -> None:
-        """Have a log move to another disk; it is copied by `go_on_moving`. To the disk it is on: it is to stay."""
+        """Move a log to another disk; `go_on_moving` copies it. A move to its own disk cancels a running move."""
         with self._step():
             assert self.store is not None
             self.store.moves.begin(tp, str(self.root / to))
 
     def move_away(self, tp: TopicPartition) -> None:
-        """To the disk it is not on."""
+        """Move a log to the other disk."""
         with self._step():
             (other,) = {*DIRECTORIES} - {self.disk_of(tp)}
             self.open_store.moves.begin(tp, str(self.root / other))
 
     def go_on_moving(self, steps: int = 1 << 30) -> None:
-        """Run up to that many steps of log moves."""
+        """Run up to this many steps of log moves."""
         while steps and self._moves.steps:
             steps -= 1
             with self._step():
                 self._moves.run_one()
 
     def disk_of(self, tp: TopicPartition) -> str:
-        """The name of the disk that a log lies on."""
+        """The name of the disk that holds the log."""
         return os.path.basename(os.path.dirname(self.log(tp).directory))
 
     def checkpoint(self) -> None:
@@ -268,7 +268,7 @@ class BusyStore:
             )
 
     def _note_log_starts(self) -> None:
-        """They are durable now (unless the directory is full or gone: then the old ones are)."""
+        """Log starts are durable now, unless the directory is full or gone: then the earlier ones are."""
         if self.history.fault is None:
             for tp, promise in self._now.items():
                 log = self.store.get(tp) if self.store is not None else None
@@ -285,7 +285,7 @@ class BusyStore:
             self._now[tp] = Promise(generation, exists=True, may_be_missing=False)
 
     def create_missing(self, tp: TopicPartition) -> None:
-        """Unless it is there."""
+        """Create the log unless it exists."""
         if self.open_store.get(tp) is None:
             self.create(tp)
 
@@ -302,7 +302,7 @@ class BusyStore:
     def append(
         self, tp: TopicPartition, count: int = 1, *, epoch: int = 0, producer_id: int = -1, transactional: bool = False
     ) -> None:
-        """One batch of `count` records."""
+        """Append one batch of `count` records."""
         with self._step():
             log = self.log(tp)
             values = [f"{tp}/{self._values + number:04d}".encode() for number in range(count)]
@@ -335,11 +335,11 @@ class BusyStore:
             self._appended(tp, log, [value])
 
     def _tell(self, tp: TopicPartition, log: Log, values: list[bytes], timestamp: int) -> None:
-        """Before the append: some of it may be on disk whatever becomes of it."""
+        """Note records before their append, because some may reach the disk even if it fails."""
         told = self.told_of(tp, self._now[tp].generation)
         end = log.log_end_offset
         before = self._now[tp].records.get(end - 1)
-        if before is None and end > log.log_start_offset:  # it was refused after it had been written
+        if before is None and end > log.log_start_offset:  # the append was refused after its write
             before = next(value for value, offset in reversed(told.offsets.items()) if offset == end - 1)
         for number, value in enumerate(values):
             told.offsets[value] = end + number

@@ -57,7 +57,9 @@ class Timer:
 
 
 def compacting_store(root: Path, files: Files | None = None, min_lag_ms: int = 0) -> LogStore:
-    """Its clock stands in the past: with a `min_lag_ms`, a segment without records is too young to be compacted."""
+    """A store whose clock is in the past, so that with a `min_lag_ms` a segment without records is too young for
+    compaction.
+    """
     overrides = {"cleanup.policy": "compact", "min.compaction.lag.ms": f"{min_lag_ms}", "max.compaction.lag.ms": "1000"}
     return LogStore.open(
         store_config(root),
@@ -84,7 +86,7 @@ def fill_with_keys(store: LogStore, partitions: Sequence[TopicPartition], count:
 
 
 def compact_all(store: LogStore, files: Files) -> None:
-    """As often as its cleaner looks at the logs, each time after a backoff: more often than there are logs."""
+    """Run the cleaner with its backoffs more often than there are logs."""
     steps: list[Callable[[], None]] = []
 
     def later(delay_s: float, step: Callable[[], None]) -> Timer:

@@ -22,7 +22,7 @@ __all__ = ["StoredBatch", "assessed", "batches_of", "compact_log", "records_of",
 
 
 class StoredBatch(NamedTuple):
-    """All that a batch says, but for its checksum and its bytes, which depend on the compressor."""
+    """Everything in a batch except its checksum and its bytes, which depend on the compressor."""
 
     magic: int
     base_offset: int
@@ -59,9 +59,8 @@ def compact_log(
     files: Files | None = None,
     between: Callable[[CompactionPlan], None] = lambda plan: None,
 ) -> int:
-    """Compact all that can be, from the checkpoint on; return up to where that is done.
-
-    `between` is called before each swap.
+    """Compact everything possible from the checkpoint on; return the new checkpoint. `between` is called before each
+    swap.
     """
     plan = plan_compaction(log, assessed(log, checkpoint, now_ms=now_ms), settings or Settings(), now_ms)
     end_offset = -1
@@ -80,7 +79,7 @@ def compact_log(
 
 
 def records_of(log: Log, start_offset: int | None = None) -> list[Record]:
-    """Every record from the log start on, as its fetches bring them."""
+    """Every record from the log start on, as read by fetches."""
     found: list[Record] = []
     offset = log.log_start_offset if start_offset is None else start_offset
     while offset < log.log_end_offset:

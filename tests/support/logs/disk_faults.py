@@ -7,7 +7,9 @@ from .disk_history import Create, DiskHistory, Operation, Rename, Write
 
 
 class FailingDisk:
-    """From the operation of a number on (counted from when it is armed), a disk fails; `whose` is known then."""
+    """Makes a disk fail from its n-th operation on, counted from when it is armed. `whose` is the disk, once it has
+    failed.
+    """
 
     def __init__(self, history: DiskHistory, number: int, *, for_good: bool) -> None:
         self._history = history
@@ -29,14 +31,14 @@ class FailingDisk:
 
 
 def needs_room(operation: Operation) -> bool:
-    """A longer name does too, where a directory's block is full."""
+    """Whether an operation needs space. A longer name does, if a directory's block is full."""
     if isinstance(operation, Rename):
         return len(operation.new_name) > len(operation.name)
     return isinstance(operation, Write | Create)
 
 
 def changes(operation: Operation) -> bool:
-    """Any name may need room, where a file system writes the old and the new one down before it lets go of the old."""
+    """Whether an operation may need space on a file system that writes the new name before it removes the old one."""
     return isinstance(operation, Write | Create | Rename)
 
 
@@ -45,9 +47,8 @@ def is_any(operation: Operation) -> bool:
 
 
 class FullDisk:
-    """From the operation of a number on there is no room, on any disk, until it is lifted.
-
-    `counts`: which operations need some; the others are not counted.
+    """Fills all disks from the n-th operation on until it is lifted. Only operations selected by `counts` are
+    counted and fail.
     """
 
     def __init__(self, number: int, counts: Callable[[Operation], bool] = needs_room) -> None:
@@ -67,7 +68,7 @@ class FullDisk:
 
 
 class OneFullMoment:
-    """The operation of a number finds no room, whatever it is."""
+    """Only the n-th operation fails for lack of space, whatever it is."""
 
     def __init__(self, number: int) -> None:
         self._number = number

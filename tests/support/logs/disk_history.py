@@ -27,7 +27,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The file gets that size."""
+    """The file gets this size."""
 
     node: int
     size_bytes: int
@@ -67,11 +67,11 @@ class Rename:
 
 Operation = Write | Cut | Sync | Create | Delete | Rename
 Fault = Callable[[Operation], int | None]
-"""Asked before each operation: the errno that it is to fail with."""
+"""Called before each operation; returns the errno with which it must fail, or None."""
 
 
 class DiskHistory:
-    """`operations` in order; `path_of` names a node as it is called now, for messages."""
+    """`operations` in order; `path_of` gives a node's current name, for messages."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)
@@ -106,7 +106,7 @@ class DiskHistory:
     # --- names --------------------------------------------------------------------------------------------------
 
     def _place(self, path: str, dir_fd: int | None = None) -> tuple[int, str] | None:
-        """(directory, name) of a path below the root; None for what lies elsewhere."""
+        """(directory, name) of a path below the root; None for other paths."""
         if dir_fd is not None:
             directory = self._open.get(dir_fd)
             return None if directory is None else (directory, os.fspath(path))
@@ -180,7 +180,7 @@ class DiskHistory:
             try:
                 self._about_to(Write(node, position, whole))
             except OSError:
-                half = whole[: len(whole) // 2]  # the file is left with some of it
+                half = whole[: len(whole) // 2]  # a part of it is written
                 os.lseek(descriptor, position, os.SEEK_SET)
                 os.write(descriptor, half)
                 self.operations.append(Write(node, position, half))
@@ -197,7 +197,7 @@ class DiskHistory:
             if node is None:
                 return call(descriptor)
             self._about_to(Sync(node))
-            self.operations.append(Sync(node))  # not passed on: the power of the test's machine stays
+            self.operations.append(Sync(node))  # not passed on, because the test's machine keeps its power
             return None
 
         return synced
@@ -263,7 +263,7 @@ class DiskHistory:
 
 @contextmanager
 def recorded_history(root: str) -> Iterator[DiskHistory]:
-    """Note what happens below `root`, an empty directory, and let it fail by `fault`; nothing is really synced."""
+    """Record operations below `root`, an empty directory; `fault` can make them fail. Nothing is really synced."""
     history = DiskHistory(root)
     vector = getattr(files_module, "_write_vector")  # noqa: B009  (not a public name)
     synchronize = getattr(files_module, "_synchronize_data")  # noqa: B009
@@ -286,7 +286,7 @@ def recorded_history(root: str) -> Iterator[DiskHistory]:
 
 @contextmanager
 def nothing_synced() -> Iterator[None]:
-    """For what is thrown away right after: syncs cost the most time."""
+    """Skip syncs, which cost the most time, for files that are deleted right after."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files_module, "_synchronize_data", lambda descriptor: None)
         patch.setattr(os, "fsync", lambda descriptor: None)

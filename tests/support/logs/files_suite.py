@@ -11,7 +11,7 @@ __all__ = ["FilesSuite"]
 
 
 class FilesSuite:
-    """A test class that has these gives `files`, and `root`, the path of an empty directory."""
+    """Base of test classes that provide `files`, and `root`, the path of an empty directory."""
 
     @pytest.fixture
     def path(self, root: str) -> Callable[[str], str]:

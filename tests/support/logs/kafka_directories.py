@@ -66,7 +66,7 @@ Found = list[tuple[int, bytes | None]]
 
 
 def records(name: str, topic: str) -> Found:
-    """(offset, value) of all but control records, by the dump of Kafka's own classes."""
+    """(offset, value) of all records except control records, from the dump of Kafka's own classes."""
     return [record for batch in batches(name, topic) if not batch.get("isControlBatch") for record in values(batch)]
 
 

@@ -20,7 +20,7 @@ from .storage_pools import HeldRunner
 
 
 def check_promises(store: LogStore, busy: BusyStore, promises: dict[TopicPartition, Promise]) -> None:
-    """All of them. The logs take an append at the end."""
+    """Check all promises, then append to each log."""
     for log in store.all_logs():
         assert log.topic_partition in promises, f"{log} comes from nowhere"
     for tp, promise in promises.items():
@@ -36,7 +36,9 @@ def check_promises(store: LogStore, busy: BusyStore, promises: dict[TopicPartiti
 
 
 def check_places(store: LogStore) -> None:
-    """Each log lies in one place, also once the moves that were under way are done; they change nothing in the logs."""
+    """Check that each log is in one directory, also after unfinished moves end, and that moves change nothing in the
+    logs.
+    """
     moving = {move.topic_partition for directory in store.directories.all for move in store.moves_to(directory)}
     before = {log.topic_partition: _all_of(log) for log in store.all_logs() if log.topic_partition in moving}
     finish_moves(store)
@@ -55,7 +57,7 @@ def check_places(store: LogStore) -> None:
 
 
 def finish_moves(store: LogStore) -> None:
-    """Go on with the moves that the last stop left, and delete what it left to be deleted."""
+    """Complete the moves that the last stop interrupted, and delete what it left to delete."""
     runner = HeldRunner(NOW_MS, step_ms=1000)
     store.moves.start(runner)
     runner.run()
@@ -162,7 +164,7 @@ def _check_epochs(log: Log, batches: list[RecordBatch]) -> None:
 
 
 def _check_producers(log: Log, batches: list[RecordBatch]) -> None:
-    """Against a walk of all that is there."""
+    """Compare the producer state with the one built from all batches in the log."""
     last: dict[int, tuple[int, int]] = {}
     opened: dict[int, int] = {}
     aborted = set()

@@ -59,7 +59,7 @@ def marker(producer_id: int, *, commit: bool) -> bytearray:
 
 
 def fill_log(log: Log, appends: int = 240) -> None:
-    """Several segments: every codec, producers with sequences, transactions that end either way, one open."""
+    """Fill several segments: every codec, producers with sequences, committed and aborted transactions, one open."""
     sequences = dict.fromkeys((7, 8), 0)
     for number in range(appends):
         codec = Codec(number % 5)
@@ -86,13 +86,13 @@ def fill_log(log: Log, appends: int = 240) -> None:
 
 
 def positions_in(path: Path) -> list[tuple[int, RecordBatch]]:
-    """Where each batch of a `.log` begins, and the batch."""
+    """The position of each batch of a `.log`, and the batch."""
     with SegmentReader(Files(), str(path)) as reader:
         return [(position, batch) for position, batch in reader.batches()]
 
 
 def patch(path: Path, position: int, data: bytes) -> None:
-    """Write over some bytes of a file."""
+    """Overwrite some bytes of a file."""
     with path.open("r+b") as file:
         file.seek(position)
         file.write(data)

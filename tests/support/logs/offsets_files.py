@@ -23,14 +23,14 @@ class OffsetsFiles:
         return sorted((self._log_directory / "__consumer_offsets-0").glob("*.log"))
 
     def records(self) -> list[Record]:
-        """All that a reader of the files finds now. Of a running broker the last batch may be missing."""
+        """All records in the files now. The last batch of a running broker may be missing."""
         return [record for batch in self._batches() for record in read_records(batch)]
 
     def tombstones(self) -> list[OffsetKey | GroupKey | UnknownKey]:
         return [decode_key(record.key) for record in self.records() if record.value is None and record.key is not None]
 
     def append(self, key: bytes, value: bytes, now_ms: int) -> None:
-        """Adds a record as if the broker had written it last, and had no time to stop in good order."""
+        """Add a record as if the broker had written it last and then died."""
         batch = bytearray(build_records([(key, value)], now_ms, Codec.NONE, None))
         set_base_offset(batch, 0, self._batches()[-1].next_offset)
         with self.segments[-1].open("ab") as file:

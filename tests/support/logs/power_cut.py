@@ -24,7 +24,7 @@ Tree = dict[str, bytes | None]
 
 
 class Remains(NamedTuple):
-    """One state after a cut: `what` says how it came about."""
+    """One state after a power cut; `what` tells which writes were lost."""
 
     what: str
     tree: Tree
@@ -57,7 +57,7 @@ class Disk:
         return not isinstance(operation, Sync) and operation.directory == node
 
     def after(self, kept: Sequence[Operation]) -> Tree:
-        """All that is durable, and of what is pending only `kept`."""
+        """All durable data, and of the pending data only `kept`."""
         contents = dict(self._contents)
         names = {directory: dict(entries) for directory, entries in self._names.items()}
         _play(kept, contents, names, self._directories)
@@ -122,7 +122,7 @@ def torn(write: Write) -> Iterator[Write]:
 
 
 def _disks_of(operations: Sequence[Operation]) -> dict[int, int]:
-    """For each node, its ancestor directly below the root at creation."""
+    """The disk of each node: its ancestor directly below the root at creation."""
     disks = {ROOT: ROOT}
     for operation in operations:
         if isinstance(operation, Create):
@@ -156,7 +156,7 @@ class PowerCut:
         self._random = random.Random(seed)
 
     def states(self) -> Iterator[tuple[int, Remains]]:
-        """(how many operations were asked for, what is left)."""
+        """Yields (number of operations so far, the remaining state)."""
         disk = Disk(self._directories)
         for point, operation in enumerate(self._operations):
             if self._singles(point, operation):
@@ -182,7 +182,7 @@ class PowerCut:
             yield Remains(f"unordered sample {number}", disk.after(self._some(pending, names_in_order=False)))
 
     def _losses_by_disk(self, disk: Disk) -> Iterator[Remains]:
-        """One of several disks has written all, the others nothing of what was not synced."""
+        """One of several disks has written everything, the others none of their unsynced data."""
         by_disk = self._by_disk(disk.pending)
         if len(by_disk) > 1:
             for node, kept in by_disk.items():
@@ -238,7 +238,7 @@ class PowerCut:
 
 
 def lay_out(tree: Tree, root: str) -> None:
-    """Make the files in `root`."""
+    """Create the files in `root`."""
     for path, content in tree.items():
         target = os.path.join(root, path)
         if content is None:

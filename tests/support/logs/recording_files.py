@@ -45,9 +45,9 @@ class RecordingFiles(Files):
         return noted
 
     def first(self, what: str, name: str) -> int:
-        """Where the first such call stands."""
+        """The index of the first such call."""
         return self.calls.index((what, name))
 
     def last(self, what: str, name: str) -> int:
-        """Where the last such call stands."""
+        """The index of the last such call."""
         return len(self.calls) - 1 - self.calls[::-1].index((what, name))

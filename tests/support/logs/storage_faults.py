@@ -49,9 +49,9 @@ class FaultyFiles(Files):
 
 
 class UnreadableFiles(Files):
-    """Real files of which the read number `number` (from when it is set) fails with EIO, and then all on that disk.
+    """Real files whose `number`-th read from now on fails with EIO, and all later reads on the same disk.
 
-    `disk_of` tells the disk of a path. `reads` counts them.
+    `disk_of` returns the disk of a path. `reads` counts the reads.
     """
 
     def __init__(self, disk_of: Callable[[str], str]) -> None:
@@ -132,7 +132,7 @@ class FaultyFile(File):
 
 @contextmanager
 def no_more_descriptors() -> Iterator[None]:
-    """This process can open a file only when it closes one that was open before."""
+    """Let this process open a file only after it has closed another."""
     gc.collect()  # files that earlier tests left open must not be closed meanwhile
     gc.disable()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

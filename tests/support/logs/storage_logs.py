@@ -55,7 +55,7 @@ def open_log(
 def append_as_leader(
     log: Log, records: Buffer, leader_epoch: int, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
 ) -> LogAppendInfo:
-    """Check `records`, give them offsets and `leader_epoch`, and append them. They may be patched in place."""
+    """Check `records`, assign offsets and `leader_epoch`, and append them. The given bytes may be changed."""
     return log.append(LeaderAppend(records, leader_epoch, now_ms, origin))
 
 
@@ -68,26 +68,26 @@ def as_leader_stores(
     now_ms: int = NOW_MS,
     origin: AppendOrigin = AppendOrigin.CLIENT,
 ) -> bytes:
-    """Return the bytes that a leader writes for a produced record set; b"" when it has no whole batch."""
+    """Return the bytes that a leader writes for a produced record set; b"" if it has no complete batch."""
     arguments = (config or LogConfig(), next_offset, leader_epoch, now_ms, origin)
     prepared = prepare_leader_append(bytearray(records), TP, *arguments)
     return b"" if prepared is None else bytes(prepared.data)
 
 
 def codec_setting(codec: Codec) -> str:
-    """The value of `compression.type` that has a leader store records in that codec."""
+    """The value of `compression.type` with which a leader stores records in this codec."""
     return "uncompressed" if codec is Codec.NONE else codec.name.lower()
 
 
 def close_cleanly(log: Log, now_ms: int = NOW_MS) -> StartingPoint:
-    """Stop as a broker does; return what its checkpoints then say."""
+    """Stop as a broker does; return the resulting checkpoints."""
     log.flush(now_ms)
     log.close()
     return StartingPoint(log.log_start_offset, log.recovery_point, clean_stop=True)
 
 
 def crash_copy(log: Log, target: Path) -> StartingPoint:
-    """Copy the files as they are, as after a kill; return what the last checkpoints said."""
+    """Copy the files as after a kill; return the last checkpoints."""
     shutil.copytree(log.directory, target / str(log.topic_partition))
     return StartingPoint(log.log_start_offset, log.recovery_point, clean_stop=False)
 

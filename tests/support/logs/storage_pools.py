@@ -7,7 +7,7 @@ from pybroker.storage.workers.fair_queue import LongWorkSource
 
 
 class InlinePool:
-    """Runs steps at once, and posted callbacks too: for tests without threads."""
+    """Runs steps and posted callbacks at once."""
 
     def submit(self, step: Callable[[], None]) -> None:
         step()
@@ -20,7 +20,7 @@ class InlinePool:
 
 
 class ManualPool:
-    """Steps wait until they are let go; posted callbacks run when asked for. `bulk`: how many steps came as that."""
+    """Keeps steps until the test runs them; posted callbacks run on request. `long_count`: the number of long steps."""
 
     def __init__(self) -> None:
         self.steps: list[Callable[[], None]] = []
@@ -50,9 +50,8 @@ class ManualPool:
 
 
 class HeldRunner:
-    """Steps of moves between log directories wait until they are let go, one by one; what is due later, with them.
-
-    Before each, `step_ms` pass: what a throttle makes it wait.
+    """Keeps steps of log moves, and timers, until the test runs them one by one. `step_ms` pass before each step, as
+    for a throttle.
     """
 
     def __init__(self, now_ms: int, step_ms: int) -> None:

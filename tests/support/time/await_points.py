@@ -9,7 +9,7 @@ __all__ = ["at_await_point"]
 
 
 class _Watched(Coroutine[Any, Any, Any]):
-    """A coroutine that tells each time it is suspended."""
+    """A coroutine that calls a function each time it is suspended."""
 
     def __init__(self, work: Coroutine[Any, Any, Any], suspended: Callable[[], None]) -> None:
         self._work = work
@@ -34,8 +34,9 @@ class _Watched(Coroutine[Any, Any, Any]):
 
 @contextmanager
 def at_await_point(number: int, act: Callable[[], None], turns: int = 1) -> Generator[None, None, None]:
-    """Inside, the tasks that are created on the running loop count, together, how often they are suspended; ``act`` is
-    called that many ``turns`` of the loop after the one with ``number``, from 1."""
+    """Call ``act`` after the ``number``-th suspension (from 1) of tasks created inside the block, ``turns`` loop
+    iterations later.
+    """
     loop = asyncio.get_running_loop()
     count = 0
 

@@ -7,7 +7,7 @@ __all__ = ["loop_errors", "on_purpose"]
 
 
 def loop_errors() -> list[str]:
-    """The list of their texts, which grows from now on."""
+    """A list to which the texts of further errors are added."""
     texts: list[str] = []
 
     def note(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

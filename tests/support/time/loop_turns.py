@@ -8,7 +8,7 @@ __all__ = ["turns_during"]
 
 
 async def turns_during(work: Coroutine[Any, Any, object]) -> int:
-    """Turns of the loop until `work` is done, which is raised from here if it fails."""
+    """The number of loop iterations until `work` is done. Raises the error of `work`."""
     task = asyncio.ensure_future(work)
     turns = 0
     while not task.done():

@@ -13,16 +13,16 @@ __all__ = ["BETWEEN_LOOKS_S", "HANGS_AFTER_S", "LOOKS", "READS", "await_answer",
 LOOKS = 12_000
 BETWEEN_LOOKS_S = 0.01
 HANGS_AFTER_S = 240
-"""So long nothing takes that is announced by a condition or the end of a thread: it hangs."""
+"""Seconds after which a wait for a condition or a thread's end counts as a hang."""
 
 READS = 600
-"""So many times a consumer comes back with nothing, each time after a second, before nothing more is expected."""
+"""Number of empty polls of a second each after which a consumer expects no more records."""
 
 Answer = TypeVar("Answer")
 
 
 def await_answer(ask: Callable[[], Answer], is_so: Callable[[Answer], bool], what: str, looks: int = LOOKS) -> Answer:
-    """Ask until an answer is so, and return that one. ``what`` is waited for, in words."""
+    """Poll until the answer meets the condition; return it. ``what`` names the awaited effect in the failure."""
     answer = ask()
     for _ in range(looks - 1):
         if is_so(answer):
@@ -34,7 +34,7 @@ def await_answer(ask: Callable[[], Answer], is_so: Callable[[Answer], bool], wha
 
 
 def await_that(condition: Callable[[], object], what: str, looks: int = LOOKS) -> None:
-    """Look until the condition holds."""
+    """Poll until the condition holds."""
     await_answer(condition, bool, what, looks)
 
 

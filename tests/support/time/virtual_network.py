@@ -19,7 +19,7 @@ __all__ = ["VirtualLoop", "VirtualNetwork", "VirtualPeer"]
 
 
 class VirtualLoop(VirtualTimers):
-    """As much of an event loop as connections and futures ask for."""
+    """The part of an event loop that connections and futures use."""
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: object = None) -> VirtualHandle:
         return super().call_soon(callback, *args)
@@ -37,25 +37,25 @@ class VirtualLoop(VirtualTimers):
         return asyncio.Future(loop=cast("asyncio.AbstractEventLoop", self))
 
     def take(self, seconds: float) -> None:
-        """Time that goes by while a handler computes; nothing else runs meanwhile."""
+        """Let time pass while a handler computes; nothing else runs meanwhile."""
         self._now_s += seconds
 
     def next_timer(self) -> None:
-        """Go on to the time of the next timer, and run what is due then."""
+        """Advance to the next timer and run everything that is due."""
         due_s = min(when for when, _, handle, *_ in self._timers if not handle.is_cancelled)
         self.advance(max(0.0, due_s - self._now_s) * 1000)
 
 
 class VirtualPeer:
-    """A client, and the transport by which the server sees it."""
+    """A client, together with the server's transport to it."""
 
     def __init__(self, network: "VirtualNetwork") -> None:
         self.network = network
         self.connection = Connection(network.resources, network)
         self.unsent = bytearray()
-        """What the client has written and the server not read."""
+        """Bytes written by the client that the server has not read."""
         self.answered: list[int] = []
-        """Correlation ids."""
+        """Correlation ids of the responses read."""
         self.reads_answers = True
         self.read_events = 0
         self.is_reading = True
@@ -72,7 +72,7 @@ class VirtualPeer:
         return self.is_reading and bool(self.unsent) and not self.is_closed
 
     def deliver(self, most: int) -> None:
-        """One read of the server's, of so many bytes at most."""
+        """Let the server read once, at most this many bytes."""
         buffer = self.connection.get_buffer(-1)
         count = min(len(buffer), len(self.unsent), most)
         buffer[:count] = self.unsent[:count]
@@ -82,7 +82,7 @@ class VirtualPeer:
         self.connection.buffer_updated(count)
 
     def read_answers(self) -> None:
-        """From now on."""
+        """Read responses from now on."""
         self.reads_answers = True
         self._take_answers()
         if self._is_full:
@@ -123,13 +123,13 @@ class VirtualPeer:
         self.is_reading = True
 
     def set_write_buffer_limits(self, high: int) -> None:
-        """There is none."""
+        """Ignored: this transport has no limits."""
 
     def get_write_buffer_size(self) -> int:
         return len(self._received) if self._is_full else 0
 
     def get_extra_info(self, name: str) -> None:
-        """There is no socket."""
+        """Returns nothing, because there is no socket."""
 
     def abort(self) -> None:
         self.network.loop.call_soon(self.hang_up)
@@ -167,7 +167,7 @@ class VirtualNetwork:
         return ConnectionInfo(self._count, "VIRTUAL", "PLAINTEXT", ("server", 0), (f"peer {self._count}", 0))
 
     def disconnected(self, connection: Connection) -> None:
-        """Nobody counts."""
+        """Ignored: connections are not counted."""
 
 
 def _no_worker(*args: Any) -> Any:

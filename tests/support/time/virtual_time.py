@@ -48,11 +48,11 @@ class VirtualTime:
 
     @property
     def armed_count(self) -> int:
-        """Timers that may still fire."""
+        """The number of timers that may still fire."""
         return sum(not timer.is_cancelled for _, _, timer in self._timers)
 
     def advance(self, milliseconds: int) -> None:
-        """Let this much time pass and run what comes due, each at its own moment."""
+        """Advance the time and run each timer that becomes due at its own time."""
         until_us = self._now_us + milliseconds * 1_000
         while self._timers and self._timers[0][0] <= until_us:
             due_us, _, timer = heappop(self._timers)

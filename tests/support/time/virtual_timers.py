@@ -41,7 +41,7 @@ class VirtualTimers:
         return sum(not timer[2].is_cancelled for timer in self._timers)
 
     def turn(self) -> None:
-        """One turn of the loop: what is due now runs, what it asks for in turn does not."""
+        """Run one loop iteration: callbacks that are due now, without those that they add."""
         last = self._count
         while self._timers and self._timers[0][0] <= self._now_s and self._timers[0][1] <= last:
             _, _, handle, callback, args = heappop(self._timers)
@@ -49,7 +49,7 @@ class VirtualTimers:
                 callback(*args)
 
     def advance(self, milliseconds: float) -> None:
-        """Let this time pass, and run what comes due in it, each at its own time."""
+        """Advance the time and run each timer that becomes due at its own time."""
         until = self._now_s + milliseconds / 1000
         while self._timers and self._timers[0][0] <= until:
             when, _, handle, callback, args = heappop(self._timers)
