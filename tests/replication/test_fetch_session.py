@@ -269,8 +269,7 @@ Change = tuple[str, str, int]
 def test_incremental_fetches_return_the_same_state_as_full_fetches(
     rounds: list[tuple[list[tuple[str, str]], bool]],
 ) -> None:
-    """The fetcher's picture (error, HW, log start, next offset of each partition), kept by what it is sent, is the
-    truth."""
+    """The state that the fetcher derives from the responses equals the partitions' state."""
     end = dict.fromkeys(TOPICS, 5)
     start = dict.fromkeys(TOPICS, 0)
     failed: set[str] = set()
