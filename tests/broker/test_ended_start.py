@@ -67,7 +67,7 @@ def nobody_works_apart() -> None:
 
 
 def what_is_there() -> tuple[set[threading.Thread], list[str], int, int]:
-    """Threads, descriptors, tasks, and (where the loop tells) timers."""
+    """Threads, descriptors, tasks, and timers where the loop can list them."""
     timers = getattr(asyncio.get_running_loop(), "_scheduled", ())
     waiting = [timer for timer in timers if not timer.cancelled()]
     return set(threading.enumerate()), open_descriptors(), len(asyncio.all_tasks()), len(waiting)
@@ -135,7 +135,7 @@ def test_start_that_ends_at_any_await_leaves_nothing_and_the_next_start_works(
     marker = Path(str(settings["log.dirs"])) / CLEAN_STOP
 
     async def end_at(number: int, broker: Broker) -> bool:
-        """False: the start was over before."""
+        """Returns False when the start was over before."""
         ends = Ends(broker)
         ended: list[int] = []
 

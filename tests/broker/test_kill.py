@@ -68,7 +68,7 @@ async def test_killed_metadata_store_frees_its_file_and_keeps_answered_changes(t
 
 
 def test_waiting_requests_are_dropped_without_a_log_line_by_a_kill(caplog: pytest.LogCaptureFixture) -> None:
-    """A member that waits for others to join, and a fetch that waits for records."""
+    """A member waits for others to join, and a fetch waits for records."""
     join = JoinGroupRequest(
         group_id="readers",
         session_timeout_ms=60_000,
@@ -95,7 +95,7 @@ def test_waiting_requests_are_dropped_without_a_log_line_by_a_kill(caplog: pytes
 
 
 def ask_in_vain(bootstrap_servers: str, request: Message, version: int) -> threading.Thread:
-    """Asks in a thread, which ends when the connection is reset; by then there is one."""
+    """Send a request in a thread, which ends when the connection is reset."""
     client = WireClient(bootstrap_servers)
 
     def ask() -> None:

@@ -62,7 +62,7 @@ async def test_unreadable_metadata_is_named_when_the_start_fails(tmp_path: Path,
 def test_broker_without_meta_properties_keeps_its_id_and_topics(
     tmp_path: Path, given: dict[str, str], has_topic: bool
 ) -> None:
-    """Its topics are assigned to it, and its own settings are kept under its number."""
+    """Topics are assigned to the broker id, and the broker's own settings are stored under it."""
     settings = {"log.dirs": str(tmp_path)}
     with Broker(settings | given) as broker:
         if has_topic:

@@ -13,7 +13,7 @@ from pybroker.controller.tree.metadata_store import ConnectionLossError, Metadat
 
 
 class BrokenStore:
-    """The connection breaks while everything is under way."""
+    """A store whose connection breaks while all operations are under way."""
 
     def multi(self, operations: object) -> "asyncio.Future[Any]":
         return self._broken()
@@ -54,7 +54,7 @@ async def test_every_failed_operation_has_its_error_retrieved(
 
 
 class SilentStore:
-    """The answers come only when everybody has given up waiting."""
+    """A store that answers only after every caller has given up waiting."""
 
     def __init__(self) -> None:
         self.futures: list[asyncio.Future[Any]] = []

@@ -219,7 +219,7 @@ async def test_partitions_added_to_a_topic_get_leaders(plane: ControlPlane) -> N
 
 
 class CountedName(str):
-    """A topic's; ``hashes`` counts how often one of them was hashed."""
+    """A topic name; ``hashes`` counts how often any of them was hashed."""
 
     hashes = 0
 
@@ -307,7 +307,7 @@ async def test_next_controller_keeps_leader_and_isr_when_all_replicas_were_resta
 
 
 async def test_next_controller_elects_the_replica_that_was_restarted_first(plane: ControlPlane) -> None:
-    """It was up when the others were restarted, and may have what they lost then."""
+    """That replica was up when the others were restarted, and may have records that they lost."""
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     await plane.controller.stop()
@@ -318,7 +318,7 @@ async def test_next_controller_elects_the_replica_that_was_restarted_first(plane
 
 
 def roles_told(broker: FakeBroker) -> list[dict[int, tuple[int, int, list[int]]]]:
-    """Request by request: leader, leader epoch and ISR, by partition."""
+    """The leader, leader epoch and ISR of each partition, for each request."""
     return [
         {
             state.partition_index: (state.leader, state.leader_epoch, state.isr)
@@ -333,7 +333,7 @@ def roles_told(broker: FakeBroker) -> list[dict[int, tuple[int, int, list[int]]]
 async def test_next_controller_removes_brokers_from_the_isr_that_died_while_there_was_no_controller(
     plane: ControlPlane,
 ) -> None:
-    """Else a follower that comes back and catches up would seem to have been restarted since it was last in sync."""
+    """Otherwise a follower that returns and catches up would look like one that was restarted while in sync."""
     await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (3,)})
     await plane.settled()
     await plane.controller.stop()
@@ -382,7 +382,7 @@ async def test_partition_without_live_isr_gets_the_first_isr_member_that_returns
 
 
 async def test_returned_leader_leads_only_under_a_new_epoch(plane: ControlPlane) -> None:
-    """It may have lost what it had not synced, and would write other records under the old one."""
+    """The leader may have lost unsynced records, and would write other records under the old epoch."""
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     await plane.controller.stop()

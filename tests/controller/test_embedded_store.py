@@ -56,7 +56,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def create_nodes_and_die(path: Path) -> None:
-    """In a process of its own, which ends without any goodbye."""
+    """Create nodes in a separate process, which then dies without closing its store."""
     code = f"""
 import asyncio, os
 from pathlib import Path
@@ -192,7 +192,7 @@ async def test_missing_directory_raises_a_typed_error(tmp_path: Path) -> None:
 
 
 class FillingDatabase(EmbeddedDatabase):
-    """Fails as a full or a broken disk does, when told to."""
+    """A database that fails like a full or broken disk when told to."""
 
     failure: MetadataStoreError | None = None
     commits = 0
@@ -263,7 +263,7 @@ def sqlite_error(name: str) -> sqlite3.OperationalError:
 
 
 class FullDatabase(FillingDatabase):
-    """On a disk that is full when it is opened. ``has_name``: there is room for the name of its log at least."""
+    """A database on a disk that is full when it is opened. ``has_name``: the log file can at least be created."""
 
     def __init__(self, path: Path, *, has_name: bool) -> None:
         super().__init__(path)

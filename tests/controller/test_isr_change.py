@@ -111,7 +111,7 @@ def test_stopped_or_stopping_broker_may_not_join_the_isr() -> None:
 
 @pytest.mark.parametrize("epoch", [102, 104])
 def test_replica_with_another_broker_epoch_may_not_join_the_isr(epoch: int) -> None:
-    """It caught up, crashed with what it had not synced, and is back."""
+    """The replica caught up, crashed with unsynced records, and was restarted."""
     with pytest.raises(IneligibleReplicaError):
         decide(known(), 1, T0, change(1, 2, 3, epochs={3: epoch}))
 

@@ -25,7 +25,7 @@ TIMEOUT_MS = 6_000
 
 
 class ImpatientSelector(selectors.DefaultSelector):
-    """Waits for nothing: the time that the loop would wait has passed at once."""
+    """A selector that never waits: the loop's waiting time passes at once."""
 
     now_s = 0.0
 
@@ -202,7 +202,7 @@ def test_silent_cut_is_noticed_after_two_thirds_of_the_timeout() -> None:
 
 
 async def create_three_and_lose_the_answers(zookeeper: ModelZooKeeper) -> list[str]:
-    """The outcome at the server of three creates in flight when the connection broke."""
+    """The outcome at the server of three creates that were in flight when the connection broke."""
     store = await zookeeper.open("a")
     creates = [store.create(f"/{name}") for name in "abc"]
     zookeeper.drop_connection("a")

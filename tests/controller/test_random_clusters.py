@@ -26,7 +26,7 @@ STEPS = 40
 
 @dataclass
 class Walk:
-    """One run. ``may_lead``: who was in sync when the last step began, or was taken in since."""
+    """One random run. ``may_lead``: replicas that were in the ISR when the last step began, or have joined it since."""
 
     plane: ControlPlane
     random: Random

@@ -42,7 +42,7 @@ async def move(
 
 
 async def in_sync(plane: ControlPlane, *isr: int, partition: TopicPartition = T0) -> None:
-    """The leader finds that these are in sync."""
+    """Let the leader report these replicas as in sync."""
     state = await plane.state(partition.topic, partition.partition)
     change = IsrChange(state.leader_epoch, state.partition_epoch, dict.fromkeys(isr, -1))
     epoch = plane.controller.context.broker_epoch(state.leader)
@@ -274,7 +274,7 @@ async def test_next_controller_continues_a_reassignment(plane: ControlPlane) -> 
 
 
 async def test_next_controller_completes_the_last_step_of_a_reassignment(plane: ControlPlane) -> None:
-    """The new replicas lead, the old ones are gone, the topic's node still names them."""
+    """The new replicas lead and the old ones are deleted, but the topic's node still names them."""
     await plane.create_topic("u", {0: (4, 5)})
     await plane.settled()
     await plane.controller.stop()

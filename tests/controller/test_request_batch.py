@@ -64,7 +64,7 @@ def test_broker_receives_leader_and_isr_then_update_metadata_then_stop_replica(
 
 @pytest.mark.parametrize("is_new", [True, False])
 def test_replica_keeps_is_new_when_its_role_is_sent_twice(batch: RequestBatch, is_new: bool) -> None:
-    """Else it would not make its log."""
+    """Otherwise the broker would not create the log."""
     later = PartitionLeadership(LeaderAndIsr(2, BROKERS, leader_epoch=4), controller_epoch=5)
     batch.add_leader_and_isr([2], KEPT, LEADERSHIP, is_new=is_new)
     batch.add_leader_and_isr([2], KEPT, later, is_new=False)

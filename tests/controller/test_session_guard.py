@@ -49,7 +49,7 @@ def settings_of(servers: str, root: str, *, is_guarded: bool = True) -> ZooKeepe
 
 
 class Owner:
-    """A process that has a session and a node in it, /here. ``then``: Python that it runs when it has."""
+    """A process with a session and the ephemeral node /here. ``then``: Python code that it runs afterwards."""
 
     def __init__(
         self, servers: str, root: str, then: str = "", session_timeout_ms: int = LONGER_THAN_ANY_TEST_MS
@@ -80,13 +80,13 @@ asyncio.run(main())
         return self.process.stdout.readline().strip()
 
     def let_go_on(self) -> None:
-        """A line of input for ``then``."""
+        """Send a line of input to ``then``."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
     def go_on(self) -> None:
-        """`let_go_on`; returns when that is done."""
+        """Send a line of input, and return when ``then`` is done."""
         self.let_go_on()
         assert self.said() == "done"
 
@@ -119,7 +119,7 @@ def guard_of(store: ZooKeeperStore) -> SessionGuard:
 
 
 async def until(condition: Callable[[], object], what: str) -> None:
-    """On the running loop, which goes on meanwhile."""
+    """Wait until the condition holds, while the running loop continues."""
     for _ in range(LOOKS):
         if condition():
             return
@@ -224,7 +224,7 @@ async def test_guard_that_cannot_be_started_is_retried(
 async def test_session_ends_with_the_process_even_if_a_fork_of_it_continues(
     zookeeper: ZooKeeperProcess, root: str
 ) -> None:
-    """The fork has the pipe, too, that would tell the guard of the end."""
+    """The fork also has the pipe whose end would tell the guard that the process died."""
     fork = "if not (fork := os.fork()): signal.pause()\n    print(fork, flush=True)"
     owner = Owner(zookeeper.connect, root, fork)
     forked = int(owner.said())
@@ -235,7 +235,7 @@ async def test_session_ends_with_the_process_even_if_a_fork_of_it_continues(
 
 
 async def is_gone_when(act: Callable[[], None], zookeeper: ZooKeeperProcess, root: str) -> None:
-    """/here is there until then, and goes."""
+    """Check that /here exists before the action and is deleted after it."""
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root, is_guarded=False))
     gone: asyncio.Future[WatchEvent] = asyncio.get_running_loop().create_future()
     assert await store.exists("/here", gone.set_result) is not None
@@ -278,7 +278,7 @@ async def test_session_without_its_guard_lasts_until_its_timeout(zookeeper: ZooK
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the end of the pipe must do")
 def test_guard_does_not_watch_a_process_that_reuses_the_brokers_pid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker died before its guard looked, a fork of it has the pipe, and its number is another one's by now."""
+    """The broker died before its guard looked, a fork has the pipe, and another process has the broker's pid."""
     stranger = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
     with socket.create_server(("127.0.0.1", 0)) as server:
         with monkeypatch.context() as patched:
@@ -325,7 +325,7 @@ FOR_EVERYONE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 async def test_guard_does_not_act_while_the_broker_process_exists(
     zookeeper: ZooKeeperProcess, root: str, owner: Owner
 ) -> None:
-    """Stopped it lives, too; and signals that go to everyone are not for the guard."""
+    """A stopped (SIGSTOP) broker is alive, and signals to the whole process group do not end the guard."""
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root, is_guarded=False))
     os.kill(owner.process.pid, signal.SIGSTOP)
     await asyncio.to_thread(

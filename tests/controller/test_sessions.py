@@ -118,7 +118,7 @@ async def test_broken_connections_end_no_session_and_lose_no_change(cluster: Con
 async def test_controller_that_could_not_write_is_elected_again_with_the_state_in_the_tree(
     cluster: ControlCluster,
 ) -> None:
-    """A write's answer is lost with the connection: nobody knows whether it was carried out."""
+    """The response to a write is lost with the connection, so its outcome is unknown."""
     first = cluster.active
 
     async def write_with_a_broken_connection() -> None:
@@ -135,7 +135,7 @@ async def test_controller_that_could_not_write_is_elected_again_with_the_state_i
 
 
 async def test_controller_election_whose_response_was_lost_does_not_block_the_cluster(cluster: ControlCluster) -> None:
-    """/controller is there, of this broker's very session, and the broker does not know that it was elected."""
+    """/controller exists and belongs to this broker's session, but the broker does not know that it was elected."""
     info = ControllerInfo(2, 1)
     await cluster.planes[2].store.multi(
         [Delete(znodes.CONTROLLER_PATH), Create(znodes.CONTROLLER_PATH, info.encode(), ephemeral=True)]
@@ -163,7 +163,7 @@ async def test_broker_registers_when_an_unreadable_node_under_its_id_is_gone(
 async def test_broker_leaves_its_id_to_another_broker_that_took_it(
     cluster: ControlCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It neither changes what stands there, when it is given another address, nor removes it when it stops."""
+    """The broker neither changes the other broker's node when its address changes, nor deletes it when it stops."""
     cluster.zookeeper.cut("broker-3")
     cluster.zookeeper.expire(cluster.session(3))
     other = await cluster.zookeeper.open("other")
@@ -212,7 +212,7 @@ async def test_store_closed_between_two_sessions_opens_no_new_one(cluster: Contr
 
 
 async def test_registration_whose_response_was_lost_is_recognised(cluster: ControlCluster) -> None:
-    """Whether it was carried out before the connection broke, or not: both happen here."""
+    """The registration may or may not have been carried out before the connection broke; both happen here."""
     fired = cluster.zookeeper.fired
     for broker_id in range(100, 120):
         store = await cluster.zookeeper.open("guest")
@@ -232,7 +232,7 @@ async def test_registration_whose_response_was_lost_is_recognised(cluster: Contr
 async def test_broker_whose_session_expires_before_registration_starts_with_the_next_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A start takes long where much is to be recovered, and sessions may be short."""
+    """A start takes long when much must be recovered, and sessions may be short."""
     cluster = ControlCluster()
     register = BrokerRegistration.register
     sessions: list[int] = []
@@ -293,7 +293,7 @@ async def test_session_that_cannot_be_opened_is_retried(
 
 
 async def test_unexpected_error_while_opening_a_session_is_reported(cluster: ControlCluster) -> None:
-    """A broker must not go on without one for ever."""
+    """A broker must not run without a session for ever."""
     bug = KeyError("nobody expects it")
     sessions = [await cluster.zookeeper.open("guest")]
 
@@ -311,7 +311,7 @@ async def test_unexpected_error_while_opening_a_session_is_reported(cluster: Con
 
 @pytest.mark.parametrize("broker_id", [1, 2])
 async def test_broker_without_the_store_stops_without_waiting_for_it(cluster: ControlCluster, broker_id: int) -> None:
-    """The controller (1) and another: what they leave behind goes with their session."""
+    """Both the controller (1) and another broker: their nodes disappear with their sessions."""
     store = cluster.planes[broker_id].store
     events: list[SessionEvent] = []
     store.on_session_event(events.append)

@@ -151,7 +151,7 @@ async def test_topic_without_partition_0_does_not_grow(cluster: Cluster) -> None
 
 
 class OvertakenTree(ClusterTree):
-    """Something happens when a growth has read the topic and is about to write it."""
+    """A tree that runs ``meanwhile`` between a growth's read of the topic and its write."""
 
     meanwhile: Callable[[], Awaitable[object]] | None = None
 

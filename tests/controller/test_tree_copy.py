@@ -123,7 +123,7 @@ async def test_looking_for_a_tree_creates_no_nodes(zookeeper: MetadataStore) -> 
 
 
 async def test_a_copy_that_fails_leaves_nothing(zookeeper: MetadataStore) -> None:
-    """After several steps: the target was empty, but somebody else has begun to write there."""
+    """The target was empty, but another client begins to write there after several steps."""
     nodes = [CopiedNode("/config", b"", 0), *(CopiedNode(f"/config/{number}", b"x", 0) for number in range(450))]
     await zookeeper.create("/admin")
     with pytest.raises(NodeExistsError):
@@ -142,7 +142,9 @@ async def copy_with_a_lost_answer(
     done: bool,
     end: type[BaseException] = ConnectionLossError,
 ) -> None:
-    """``part``: whose answer is lost, counted from 1. ``done``: whether it was carried out. ``end``: as what."""
+    """Copy nodes and lose the response to request number ``part`` (from 1). ``done``: whether the request was carried
+    out. ``end``: the exception that the copy gets.
+    """
     write, parts = store.multi, 0
 
     async def lose_one_answer(operations: Sequence[Operation]) -> list[OperationResult]:
@@ -195,7 +197,7 @@ async def test_failed_copy_deletes_written_nodes_with_kept_versions(zookeeper: M
 
 @pytest.mark.parametrize("others", [1, 2, 3])
 async def test_copy_whose_response_is_lost_leaves_nodes_of_other_clients(zookeeper: MetadataStore, others: int) -> None:
-    """Brokers began there meanwhile, one node after the other: so far they have some of the copy's, or all."""
+    """Brokers start in the target meanwhile and create some or all of the copied nodes themselves."""
     nodes = [CopiedNode("/config", b"", 0), CopiedNode("/config/topics", b"", 0), CopiedNode("/cluster", b"", 0)]
     for node in nodes[:others]:
         await zookeeper.create(node.path)

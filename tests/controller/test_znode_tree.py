@@ -19,7 +19,7 @@ MULTIS = st.lists(st.lists(OPERATIONS, min_size=1, max_size=4), max_size=20)
 
 
 def snapshot(tree: ZnodeTree) -> dict[str, object]:
-    """Everything that can be seen of the tree."""
+    """Everything in the tree that an operation can read."""
     seen: dict[str, object] = {}
     waiting = ["/"]
     while waiting:

@@ -26,7 +26,7 @@ LOG_DIRS = Path(__file__).parent.parent / "reference" / "logdirs"
 
 
 def recoded(path: str, version: int, data: bytes) -> bytes | None:
-    """The node's data decoded and encoded again; None for a node that holds nothing we know."""
+    """The node's data decoded and encoded again; None for a node of an unknown kind."""
     match path.strip("/").split("/"):
         case ["brokers", "ids", broker_id]:
             return BrokerInfo.decode(int(broker_id), data).encode()

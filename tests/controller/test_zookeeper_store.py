@@ -49,7 +49,7 @@ def settings_of(servers: str, root: str = "", **others: object) -> ZooKeeperSett
 
 
 async def end_session(store: ZooKeeperStore, servers: str) -> None:
-    """Close the session of a store that does not live any more, rather than wait until it expires."""
+    """Close the session of a killed store, instead of waiting until it expires."""
 
     def close() -> None:
         client = KazooClient(servers, client_id=store.credentials)
@@ -61,7 +61,7 @@ async def end_session(store: ZooKeeperStore, servers: str) -> None:
 
 
 class ZooKeeperStores:
-    """Each test has a tree of its own, below a root that the first session makes."""
+    """Gives each test a tree of its own, below a root that the first session creates."""
 
     def __init__(self, servers: str) -> None:
         self._servers = servers
@@ -102,7 +102,7 @@ def root() -> str:
 
 
 class Events:
-    """A session's events, to be waited for."""
+    """The events of a session, which a test can wait for."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._queue: asyncio.Queue[SessionEvent] = asyncio.Queue()
@@ -192,7 +192,7 @@ async def test_watches_survive_a_reconnection_and_report_missed_changes(
 async def test_no_change_is_missed_over_many_reconnections(
     zookeeper: ZooKeeperProcess, gate: TcpGate, root: str
 ) -> None:
-    """A reader that reads again whenever its watch tells it to ends with the last value, whatever is cut."""
+    """A reader that reads again at each watch event ends with the last value, however often the connection is cut."""
     reader = await ZooKeeperStore.open(settings_of(gate.address, root))
     writer = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     await writer.create("/a", b"0")
@@ -222,7 +222,7 @@ async def test_no_change_is_missed_over_many_reconnections(
 async def test_watch_reports_a_change_directly_after_its_read(
     zookeeper: ZooKeeperProcess, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though the loop's thread is late: ZooKeeper tells of the change before kazoo is told where the answer goes."""
+    """The loop's thread is late: ZooKeeper reports the change before kazoo knows where to deliver the response."""
     writer = KazooClient(zookeeper.connect)
     writer.start()
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
@@ -259,7 +259,7 @@ async def test_watch_reports_a_change_directly_after_its_read(
 async def test_session_lasts_for_as_long_as_the_server_grants_it(
     zookeeper: ZooKeeperProcess, root: str, asked_ms: int, granted_ms: int
 ) -> None:
-    """From two of its ticks to twenty."""
+    """A server grants from two to twenty of its ticks."""
     store = await ZooKeeperStore.open(ZooKeeperSettings(zookeeper.connect, root, asked_ms, 30_000))
     assert store.session_timeout_ms == granted_ms
     await store.close()
@@ -285,7 +285,9 @@ async def test_expired_session_is_reported_and_not_reopened(zookeeper: ZooKeeper
 async def test_open_fails_when_the_session_expires_at_once(
     zookeeper: ZooKeeperProcess, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where this process stood still meanwhile. Nobody listens yet, so nobody would ask for another one."""
+    """This happens when the process was suspended meanwhile. No listener is registered yet that would open another
+    session.
+    """
     connected = ZooKeeperStore._connected
 
     def connected_and_lost(store: ZooKeeperStore) -> None:
@@ -352,7 +354,7 @@ async def test_start_without_zookeeper_ends_with_one_line() -> None:
 
 
 async def test_start_with_a_server_that_grants_no_session_fails_with_a_reason() -> None:
-    """As one that has lost its ensemble, or speaks TLS where nobody expects it."""
+    """Such a server has lost its ensemble, or speaks TLS on a plain port."""
 
     async def turn_away(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()

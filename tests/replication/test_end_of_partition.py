@@ -163,7 +163,7 @@ async def test_topic_id_of_a_fetch_is_compared_once_and_then_recognised_by_ident
 
 
 async def test_a_debugging_consumer_reads_beyond_the_high_watermark(replicas: Replicas) -> None:
-    """Its replica id is -2: it is no follower, and reads to the log end."""
+    """Replica id -2 is no follower, and reads up to the log end."""
     await wait_for_a_follower(replicas)
     params = consumer(isolation=Isolation.LOG_END)
     params.replica_id = -2

@@ -33,7 +33,7 @@ def result(high_watermark: int = 10, log_start_offset: int = 0, size_bytes: int 
 
 
 class Sessions:
-    """A cache with ids 1, 2, 3, ... and one fetcher's way of talking to it."""
+    """A session cache with ids 1, 2, 3, …, and one fetcher that uses it."""
 
     def __init__(self, max_entries: int = 10, max_partitions: int = DEFAULT_MAX_PARTITIONS) -> None:
         ids = count(1)
@@ -338,7 +338,7 @@ def cut(high_watermark: int = 10) -> FetchResult:
 
 
 class SettingAside:
-    """A consumer with a session over ``a``, ``b`` and ``c``, of which ``c`` has nothing."""
+    """A consumer with a session over ``a``, ``b`` and ``c``; ``c`` has no records."""
 
     def __init__(self, *, is_follower: bool = False) -> None:
         self.sessions = Sessions()

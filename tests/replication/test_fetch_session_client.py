@@ -78,7 +78,7 @@ WANTED = st.dictionaries(
 def test_fetch_requests_equal_those_of_comparing_all_partitions(
     rounds: list[tuple[dict[TopicPartition, WantedPartition], bool]],
 ) -> None:
-    """``changed`` may name more than what did."""
+    """``changed`` may name unchanged partitions, too."""
     session = ClientFetchSession()
     before: dict[TopicPartition, WantedPartition] = {}
     is_open = False

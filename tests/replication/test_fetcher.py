@@ -270,7 +270,7 @@ async def test_stopped_replica_is_no_longer_fetched(new_cluster: NewCluster) -> 
 
 
 async def test_broker_in_controlled_shutdown_follows_no_new_leader(new_cluster: NewCluster) -> None:
-    """It may not join the ISR, and whoever leads in its place would wait for it."""
+    """The broker may not join the ISR, and the new leader would wait for it."""
     cluster = new_cluster(3)
     await cluster.order(1, 0)
     cluster[3].fetchers.follow_nobody_anew()
@@ -391,7 +391,7 @@ async def test_followed_topic_is_fetched_by_its_topic_id_once_it_has_one(new_clu
 
 
 async def test_queued_append_of_the_old_leader_is_refused_after_the_new_epochs_fence(new_cluster: NewCluster) -> None:
-    """It waits in the queue of a busy log while this broker is told to follow another leader."""
+    """The append waits in the queue of a busy log while this broker is ordered to follow another leader."""
     pool = ManualPool()
     cluster = new_cluster(3)
     await cluster.order(1, 0)
@@ -418,7 +418,7 @@ async def test_queued_append_of_the_old_leader_is_refused_after_the_new_epochs_f
 
 
 async def give_up_an_order(hosted: HostedPartition, ordered: Coroutine[object, object, object]) -> ManualPool:
-    """An order to ``hosted`` that nobody waits for any more while its fence is queued; the pool that is to run that."""
+    """Cancel an order to ``hosted`` while its fence is queued; returns the pool that will run the fence."""
     pool = ManualPool()
     hosted.strand._pool = pool
     hosted.strand.submit(lambda log: None)  # whatever keeps it busy
@@ -484,7 +484,7 @@ async def test_implausible_responses_are_logged_and_do_not_block_the_fetcher(
 
 
 async def test_new_leader_drops_the_fetching_started_by_an_earlier_order(new_cluster: NewCluster) -> None:
-    """The order to follow was given up while its fence was queued; so the next one comes before the fence."""
+    """The earlier order was cancelled while its fence was queued, so the next order comes before the fence."""
     cluster = new_cluster(3)
     await cluster.order(1, 0)
     hosted = cluster[3].hosted()

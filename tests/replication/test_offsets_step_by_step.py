@@ -18,7 +18,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[ReplicaCluster]:
 
 
 def row(cluster: ReplicaCluster) -> tuple[int, int, int, int, int]:
-    """Leader's LEO, HW, and LEO of its follower as it knows it; the follower's LEO and HW."""
+    """The leader's LEO, HW and its follower's LEO as it knows it; then the follower's LEO and HW."""
     leader = cluster[1].hosted()
     assert leader.partition.leader is not None
     remote = leader.partition.leader.replicas[2]

@@ -287,7 +287,7 @@ def test_follower_does_not_join_the_isr_before_the_leaders_epoch() -> None:
 
 
 def test_unregistered_broker_does_not_join_the_isr() -> None:
-    """It would be proposed with each of its fetches, and refused."""
+    """Otherwise each of its fetches would propose a change, which the controller refuses."""
     log = FakeLog(log_end_offset=10)
     alive = {1}
     partition = new_partition(log, is_alive=alive.__contains__)
@@ -346,8 +346,9 @@ def test_follower_that_fetches_to_each_log_end_stays_in_sync_under_steady_append
 def test_a_burst_of_any_size_shrinks_no_isr_as_long_as_the_follower_catches_up_in_time(
     burst: int, fetches: list[tuple[int, int]]
 ) -> None:
-    """It is in sync, then so many records come at once, and it fetches them as it can: not by how many records it is
-    behind is it judged, but by how long ago it had everything."""
+    """A follower in sync gets many records at once. Its lag is measured by the time since it last had all records, not
+    by the number of missing records.
+    """
     log = FakeLog()
     partition = leading_partition(log, state=partition_state(isr=(1, 2), replicas=(1, 2)))
     follower_fetches(partition, 2, 0, now_ms=0)

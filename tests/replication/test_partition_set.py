@@ -120,7 +120,7 @@ async def test_a_caught_up_follower_is_proposed_for_the_isr(tmp_path: Path) -> N
 
 
 async def test_follower_that_may_not_join_the_isr_no_longer_delays_appends(tmp_path: Path) -> None:
-    """Nothing else happens that would move the high watermark: the producer waits, and the other follower has all."""
+    """No other event would move the high watermark: the producer waits, and the other follower has all records."""
     proposed: list[PendingIsr] = []
     replicas = Replicas(tmp_path, propose_isr=lambda _partition, change: proposed.append(change))
     results = await append_while_a_follower_is_about_to_join(replicas)
@@ -139,7 +139,7 @@ async def test_append_no_longer_waits_for_a_joining_follower_whose_broker_is_gon
 
 
 async def append_while_a_follower_is_about_to_join(replicas: Replicas) -> list[AppendResult]:
-    """Broker 2 is in sync and has it; broker 3 had everything before."""
+    """Append while broker 2 is in sync and has the record; broker 3 had all records before."""
     await replicas.order(isr=(1, 2), replicas=(1, 2, 3), leader_epoch=1, partition_epoch=1)
     replicas.fetch(fetch_from(0), params=follower(3))
     results = replicas.append(acks=-1)

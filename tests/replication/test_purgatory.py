@@ -197,7 +197,7 @@ class ParkedFetches:
         return fetch
 
     def data_arrives(self, topic: str, size_bytes: int) -> None:
-        """And the loop takes a turn."""
+        """Append records, and let the loop run one iteration."""
         self.data_is_written(topic, size_bytes)
         self.timers.turn()
 
@@ -210,7 +210,7 @@ class ParkedFetches:
         return operation.note_available(fetch, self.available[topic])
 
     def answer_many(self, count: int = 8, topics: str = "a") -> None:
-        """Answer that many consumers that waited for the same partitions."""
+        """Answer this many consumers that wait for the same partitions."""
         for _ in range(count):
             self.park("one of many", topics)
         self.data_arrives(topics[0], 1)

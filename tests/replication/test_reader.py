@@ -19,7 +19,7 @@ async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
 
 
 def available(replicas: Replicas) -> int | None:
-    """To one that has read the first record, and waits for much more."""
+    """The available bytes for a parked fetch that has read the first record."""
     fetch = PartitionFetch(("t", 0), TP, 1, 1 << 20, topic_id=TOPIC_ID)
     return available_bytes(replicas.hosted(), fetch, consumer(min_bytes=1 << 16))
 
@@ -32,7 +32,7 @@ async def test_available_bytes_of_a_parked_fetch_start_at_its_offset(replicas: R
 
 
 async def test_a_fetch_does_not_wait_for_a_log_whose_directory_has_failed(replicas: Replicas) -> None:
-    """Nor is the error one of who has moved the high watermark, and asks: the partition hears of it later."""
+    """The read error does not reach the caller that moved the high watermark; the partition is notified later."""
     for value in (b"a", b"b"):
         replicas.append(batch_of(value))
     replicas.hosted().log.files.is_offline = True

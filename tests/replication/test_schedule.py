@@ -26,7 +26,7 @@ class Loop(VirtualTimers):
 
 
 class Counted:
-    """In place of the partitions and of what is done to them: the times are counted."""
+    """Stands for the partitions and the state changes, and counts the periodic checks."""
 
     def __init__(self) -> None:
         self.checkpoints = 0

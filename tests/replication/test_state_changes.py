@@ -37,7 +37,7 @@ async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
 
 
 class Heard:
-    """Leaderships as a coordinator hears of them."""
+    """The leadership changes of which a coordinator is notified."""
 
     def __init__(self, replicas: Replicas) -> None:
         self.elected: list[Leadership] = []
@@ -151,7 +151,7 @@ async def test_coordinators_learn_of_leadership_changes(replicas: Replicas) -> N
 
 @asynccontextmanager
 async def waiting_election(tmp_path: Path, *, led_before: bool) -> AsyncIterator["WaitingElection"]:
-    """Broker 1 is to lead under epoch 1, which stands in the queue of its log."""
+    """An order to lead under epoch 1 that waits in the queue of the log."""
     pool = WorkerPool(asyncio.get_running_loop(), 1)
     replicas = Replicas(tmp_path, pool=pool)
     await replicas.order(leader=1 if led_before else 2, replicas=(1, 2))
@@ -271,7 +271,7 @@ async def test_a_deleted_replica_leaves_nothing_behind(replicas: Replicas, tmp_p
 
 
 async def test_a_deletion_is_answered_only_when_the_logs_name_is_free(tmp_path: Path) -> None:
-    """Else a topic made anew under that name would find the old directory."""
+    """Otherwise a recreated topic of that name would find the old directory."""
     pool = WorkerPool(asyncio.get_running_loop(), 2)
     replicas = Replicas(tmp_path, pool=pool)
     await replicas.order()

@@ -171,7 +171,7 @@ async def test_coordinators_error_is_translated_for_the_producers_version(
 
 
 async def test_batch_after_the_marker_of_its_transaction_is_refused(leader: Leader) -> None:
-    """Else it would leave a transaction open that nobody ends."""
+    """Otherwise the batch would leave a transaction open that no coordinator ends."""
     leader.coordinator.answer_at_once()
     leader.send(b"a")
     leader.end(is_commit=False)

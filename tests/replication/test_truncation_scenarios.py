@@ -15,7 +15,7 @@ from support.in_process.replicas import batch_of
 
 
 class BeforeLeaderEpochs(SteppedFetcher):
-    """A follower of before KIP-101: it first cuts its log at the high watermark it remembers."""
+    """A follower without KIP-101: it first truncates its log to the high watermark it remembers."""
 
     def follow(self, hosted: HostedPartition, leader_epoch: int) -> None:
         hosted.strand.submit(lambda log: truncate_to(log, hosted.partition.high_watermark, 0))
@@ -81,7 +81,7 @@ async def test_truncation_by_leader_epochs_keeps_an_acknowledged_record(cluster:
 
 
 async def test_truncation_by_leader_epochs_makes_diverged_logs_equal(cluster: ReplicaCluster) -> None:
-    """Both crash, and what broker 1 had is not synced in time: broker 2 leads with fewer records, and writes others."""
+    """Both brokers crash with broker 1's records unsynced. Broker 2 leads with fewer records and writes others."""
     await cluster.stop(1)
     await cluster[2].hosted().run(lambda log: truncate_to(log, 1, 0))
     await cluster.order(leader=2, leader_epoch=1, isr=(2,), replicas=(1, 2))

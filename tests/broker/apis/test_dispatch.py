@@ -106,7 +106,7 @@ async def test_a_waiting_request_keeps_its_message_only_where_a_failure_response
 
 
 class OwnResponse(EncodedResponse):
-    """Encoded by its handler."""
+    """A response that its handler encodes."""
 
     def encode_body(self, throttle_time_ms: int) -> bytes:
         return b"throttled %d!" % throttle_time_ms

@@ -138,7 +138,7 @@ class Consumer:
 
 
 async def next_turn() -> None:
-    """A fetch that has enough is answered in the loop's next turn."""
+    """Wait for the next loop iteration, in which a fetch that has enough is answered."""
     await asyncio.sleep(0)
 
 
@@ -321,7 +321,7 @@ async def test_appends_in_one_loop_iteration_give_one_response(consumer: Consume
 
 @pytest.fixture
 async def one_of_many(tmp_path: Path) -> AsyncIterator[Consumer]:
-    """A consumer of a partition that has just been sent to many others."""
+    """A consumer of a partition from which many other consumers were just answered."""
     replicas = Replicas(tmp_path)
     await replicas.order(replicas=(1, 2))
     replicas.hosted().waiting_consumers.rests_until_s = asyncio.get_running_loop().time() + 0.05
@@ -422,7 +422,7 @@ async def test_fetch_returns_an_error_at_once(consumer: Consumer) -> None:
 
 
 async def test_fetch_reports_a_missing_partition_together_with_the_other_partitions(consumer: Consumer) -> None:
-    """It may be that the news of its creation are on their way: no reason to have the client ask in a tight loop."""
+    """The metadata of a new partition may still be on its way, so the client must not retry in a tight loop."""
     waiting = consumer.send(0, 0, max_wait_ms=60_000)
     assert isinstance(waiting, asyncio.Future)
     consumer.produce(b"a")
@@ -569,7 +569,7 @@ def test_memory_of_unusual_fields_in_a_parked_fetch_is_counted_at_its_maximum() 
 
 @pytest.fixture
 async def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Consumer]:
-    """Its second partition has a closed segment that is not in the page cache; there is room for one fetch to wait."""
+    """A consumer whose second partition has a closed segment outside the page cache; one fetch may be parked."""
     replicas = Replicas(tmp_path, topics={TOPIC: {"segment.bytes": "300"}})
     second = TopicPartition(TOPIC, 1)
     await replicas.order()
@@ -584,7 +584,7 @@ async def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 def look_up(cold: Consumer) -> "asyncio.Future[Any]":
-    """A fetch that waits for the disk, and then for more."""
+    """A fetch that waits for the disk, and then for more records."""
     waiting = cold.send(0, 0, min_bytes=BIG, max_wait_ms=2**31 - 1, partition_max_bytes=100)
     assert isinstance(waiting, asyncio.Future)
     assert len(cold.replicas.partitions.wakeups.fetches) == 0
@@ -592,7 +592,7 @@ def look_up(cold: Consumer) -> "asyncio.Future[Any]":
 
 
 async def looked_up() -> None:
-    """The worker is done at once here, and is heard in the next turns."""
+    """Wait until the look-up of the worker has reached the event loop."""
     for _ in range(3):
         await next_turn()
 

@@ -180,7 +180,7 @@ async def test_other_acks_are_refused(producer: Producer, acks: int) -> None:
 
 @pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
 async def test_a_transactional_batch_without_a_transactional_id_is_refused(producer: Producer, version: int) -> None:
-    """Also in versions that have no place for one: nobody could be asked, and nobody would end its transaction."""
+    """Also in versions without the field: no coordinator could verify or end the transaction."""
     batch = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     slot = producer.produce(batch, version=version)
     assert slot.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -234,7 +234,7 @@ async def test_only_invalid_records_count_as_rejected_for_the_connection(produce
 
 
 def cut_to(length: int) -> bytes:
-    """A batch that says that it has ``length`` bytes behind that field."""
+    """A batch whose length field says ``length``."""
     data = batch_of(b"a" * 100)
     return data[:8] + length.to_bytes(4, "big", signed=True) + data[12:]
 

@@ -94,7 +94,7 @@ def test_requests_match_up_to_a_batch_size(version: int, size: int) -> None:
 
 @st.composite
 def broken(draw: st.DrawFn) -> tuple[int, bytearray]:
-    """A frame that was changed in a few places, cut off, or has something behind it."""
+    """A frame that was changed in a few places, cut off, or followed by other bytes."""
     version = draw(versions)
     frame = frame_of(request_for("topic", draw(INT32), draw(st.binary(max_size=200))), version)
     for _ in range(draw(st.integers(0, 3))):
@@ -126,7 +126,7 @@ def test_request_with_tagged_fields_is_decoded(behind: bytes) -> None:
 
 
 def test_request_with_a_length_of_four_bytes_is_decoded() -> None:
-    """Its first three alone would say where the records end, too."""
+    """The first three bytes of the length alone would also be a valid length."""
     frame = frame_of(request_for("t", records=b"r" * 20_000), 11)
     position = frame.index(b"r") - 3
     assert frame[position + 2] < 0x80
@@ -193,7 +193,7 @@ def test_timeout_equal_to_the_placeholder_bytes_is_learned_correctly() -> None:
 
 
 def test_number_of_templates_is_limited() -> None:
-    """A client may name as many timeouts as it likes."""
+    """A client may send any number of different timeouts."""
     requests = [request_for("t", timeout_ms=timeout_ms) for timeout_ms in range(2500)]
     templates = templates_with(11, *requests)
     known = [find(templates, frame_of(request, 11), 0) is not None for request in requests]

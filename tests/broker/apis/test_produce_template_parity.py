@@ -257,7 +257,7 @@ async def test_request_that_waited_for_replicas_makes_a_template(pair: Pair, ver
 
 
 async def test_refused_request_makes_no_template(pair: Pair) -> None:
-    """Else anybody could fill the table with names of topics that are not there."""
+    """Otherwise any client could fill the table with names of missing topics."""
     for _ in range(2):
         await pair.produce(batch_of(b"v"), version=11, topic_partition=OTHER)
     assert pair.short.handler.decoded == 2

@@ -30,7 +30,7 @@ class Broker:
 
 @pytest.fixture(autouse=True)
 def root_logger() -> Iterator[None]:
-    """Gives the root logger back as it was: the command takes it over."""
+    """Restores the root logger, which the command configures."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield

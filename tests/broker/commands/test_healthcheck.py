@@ -17,7 +17,7 @@ Serve = Callable[[socket.socket], None]
 
 @contextmanager
 def somebody_else(serve: Serve) -> Iterator[str]:
-    """The address of what takes one connection and is no healthy broker."""
+    """The address of a server that accepts one connection and is no healthy broker."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def take_one() -> None:

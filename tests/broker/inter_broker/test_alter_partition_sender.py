@@ -224,7 +224,7 @@ def test_refused_request_is_retried_after_a_pause(
     monkeypatch.setattr(alter_partition_sender, "RETRY_SECONDS", 7)
 
     async def asked_in_time() -> list[int]:
-        """How often within each of 15 seconds."""
+        """How many requests were sent within each of 15 seconds."""
         partition, changes = led(0), new_changes()
         changes.propose(partition, shrink(partition))
         for _ in range(2):

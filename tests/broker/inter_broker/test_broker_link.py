@@ -55,7 +55,7 @@ class Peer:
 
 @asynccontextmanager
 async def serving(serve: Callable[[Peer], Awaitable[None]]) -> AsyncIterator[Address]:
-    """A server that does with each connection what ``serve`` does, and then hangs up."""
+    """A server that runs ``serve`` on each connection and then closes it."""
     tasks: list[asyncio.Task[None]] = []
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -108,7 +108,7 @@ async def test_request_without_a_controller_gives_up_at_its_deadline(cluster: Cl
 
 
 async def test_request_to_itself_is_bounded_by_its_timeout(cluster: Cluster) -> None:
-    """As a controller may that waits for ZooKeeper."""
+    """A controller that waits for ZooKeeper may take that long."""
     cluster = Cluster(timeout_ms=1)
     cluster.is_active = True
 

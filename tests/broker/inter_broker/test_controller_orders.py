@@ -45,7 +45,7 @@ async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
 
 
 class TreeOutOfReach:
-    """Reads wait until there is a way to it again, or until the session is over."""
+    """A tree whose reads wait until it is reachable again, or until the session has expired."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self._error = error
@@ -91,7 +91,7 @@ async def test_order_for_an_expired_registration_is_refused(replicas: Replicas) 
 
 
 async def test_broker_disconnected_from_the_tree_takes_roles_in_existing_logs(replicas: Replicas) -> None:
-    """Else an elected leader would lead nobody for as long as its session lasts."""
+    """Otherwise an elected leader would not lead for the rest of its session."""
     await replicas.order(leader_epoch=0)
     orders = orders_of(replicas, TreeOutOfReach())
     order = asyncio.create_task(orders.leader_and_isr(order_to_lead(TOPIC, leader_epoch=1)))
@@ -130,8 +130,9 @@ async def test_unreadable_topic_settings_do_not_prevent_leadership(replicas: Rep
 async def test_orders_for_an_earlier_registration_are_refused(
     replicas: Replicas, broker_epoch: int, is_taken: bool
 ) -> None:
-    """They were on their way when this broker was restarted (KIP-380). Who does not say which is obeyed, and so is who
-    knows of a later registration: the answer to that is on its way."""
+    """Such orders were on their way when this broker was restarted (KIP-380). Orders without a broker epoch are
+    accepted, and so are orders for a later registration, whose response is still on its way.
+    """
     cache = MetadataCache()
     orders = ControllerOrders(replicas.changes, cache, TopicOverrides(), cast("ClusterTree", TreeOutOfReach()))
     orders.broker_epoch = 7
@@ -159,7 +160,7 @@ async def test_orders_for_an_earlier_registration_are_refused(
 async def test_a_replica_that_the_same_round_gives_a_role_and_deletes_is_gone(
     replicas: Replicas, tree: ClusterTree
 ) -> None:
-    """Roles come first: the other way round the role would bring back what was deleted."""
+    """Roles are applied first; otherwise the role would recreate the deleted replica."""
     await replicas.order(leader_epoch=3)
     cache = MetadataCache()
     orders = ControllerOrders(replicas.changes, cache, TopicOverrides(), tree)

@@ -31,7 +31,7 @@ def answer(*remaining: int, error: ErrorCode = ErrorCode.NONE) -> ControlledShut
 
 
 class Leaving:
-    """Broker 1, about to stop. Partition n of topic orders is on the brokers ``replicas[n]``."""
+    """Broker 1, which is about to stop. Partition n of topic orders is on the brokers ``replicas[n]``."""
 
     def __init__(self, replicas: Iterable[list[int]] = ([1, 2], [1, 3])) -> None:
         self.answers: list[Message | Exception] = []
@@ -65,7 +65,7 @@ class Leaving:
         return await hand_over_leaderships(self, REQUEST, 3, self._successors, max_retries=tries, backoff_ms=backoff_ms)
 
     async def is_waiting(self) -> None:
-        """Until it has been answered and waits for the next try: it has the loop for as long as it wants it."""
+        """Wait until the request is answered and the next retry is pending."""
         for _ in range(TURNS):
             await asyncio.sleep(0)
 

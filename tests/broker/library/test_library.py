@@ -27,7 +27,7 @@ CLEAN_STOP = ".kafka_cleanshutdown"
 
 @pytest.fixture(scope="module")
 def uvloop_has_run() -> None:
-    """Its first loop in a process opens a pipe for signals that it keeps for those to come."""
+    """Runs uvloop once: the first loop in a process opens a pipe for signals that it keeps."""
 
     async def nothing() -> None:
         pass
@@ -38,7 +38,7 @@ def uvloop_has_run() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(uvloop_has_run: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Holds every test to it: no threads, no sockets nor files, no temporary directories."""
+    """Checks after every test that no threads, sockets, files or temporary directories are left."""
     directory = tmp_path / "temporary"
     directory.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(directory))
@@ -222,7 +222,7 @@ def test_broker_in_a_plain_with_serves_code_without_an_event_loop() -> None:
 
 
 async def test_broker_in_a_plain_with_works_inside_a_running_event_loop() -> None:
-    """Its own loop is in a thread; what blocks here does not block it."""
+    """The broker's own loop is in a thread, so blocking this loop does not block it."""
     with Broker() as broker:
         produce(broker.bootstrap_servers, "events", b"one")
 
@@ -287,7 +287,7 @@ def test_the_same_broker_is_used_again_as_new() -> None:
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
 def test_a_start_in_another_thread_is_ended_from_here(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    """While it loads the logs, which it does in a worker: that waits until the end has begun."""
+    """The start loads the logs in a worker, which waits until the end has begun."""
     loading = threading.Event()
     load, give_up = LogStore.load, LogStore.give_up_loading
     given_up = threading.Event()

@@ -57,7 +57,7 @@ def test_frozen_objects_are_collected_for_at_most_a_hundredth_of_the_time(world:
 
 
 def test_garbage_among_frozen_objects_is_collected_later() -> None:
-    """With Python's own collector."""
+    """This test uses Python's own collector."""
     program = """
         import gc, itertools, weakref
         from pybroker.broker.process.gc_tuning import GcTuning

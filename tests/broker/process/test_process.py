@@ -19,7 +19,7 @@ except StartError:
 
 
 def test_workers_leave_the_interpreter_to_the_loop_after_half_a_millisecond(tmp_path: Path) -> None:
-    """With Python's 5 ms a good client had a round a second beside one that computes."""
+    """With Python's default of 5 ms, a computing thread lets other clients run only about once a second."""
     no_directory = tmp_path / "file"
     no_directory.touch()
     done = subprocess.run([sys.executable, "-c", _RUN, str(no_directory)], capture_output=True, text=True, check=True)

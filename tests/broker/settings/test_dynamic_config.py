@@ -14,7 +14,7 @@ from pybroker.config.load import load_config
 
 
 class Part:
-    """Writes down the settings it was told of."""
+    """A listener that records the settings it received."""
 
     def __init__(self, name: str = "num.io.threads") -> None:
         self.name = name

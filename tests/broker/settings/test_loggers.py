@@ -8,7 +8,7 @@ from pybroker.broker.settings.loggers import LEVELS, LoggerLevels
 
 @pytest.fixture
 def manager() -> logging.Manager:
-    """Loggers of the test's own."""
+    """Loggers of this test only."""
     root = logging.RootLogger(logging.INFO)
     manager = logging.Manager(root)
     manager.getLogger("house.kitchen.oven")

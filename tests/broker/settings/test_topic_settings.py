@@ -10,7 +10,7 @@ from pybroker.config.table import BROKER_SETTINGS
 
 
 class Told:
-    """The parts of the broker, which write down what they hear, in order."""
+    """The parts of the broker, which record their notifications in order."""
 
     def __init__(self, file: str = "") -> None:
         self.heard: list[str] = []

@@ -88,7 +88,7 @@ def test_container_reports_what_is_wrong_in_one_line(
 
 
 def processes_in(namespace: ContainerProcess) -> list[psutil.Process]:
-    """The first one, then the broker."""
+    """The first process of the container, then the broker."""
     return psutil.Process(namespace.pid).children(recursive=True)
 
 

@@ -114,7 +114,7 @@ class TestSound:
     def test_log_tools_find_no_fault_while_a_broker_appends_rolls_and_deletes(
         self, tmp_path: Path, log_tool: LogTool
     ) -> None:
-        """Whatever moment the tool sees: no fault, in any of the three tools."""
+        """None of the three tools finds a fault at any moment."""
         write_broker_directory(tmp_path)
         overrides = {"log.segment.bytes": "15000", "log.index.interval.bytes": "500", "log.retention.bytes": "60000"}
         config = load_config(f"log.dirs={tmp_path}\n", overrides)
@@ -188,7 +188,7 @@ def damage(says: str) -> Callable[[Damage], Damage]:
 
 
 def with_right_crc(data: bytes) -> bytes:
-    """The batch with its checksum put right."""
+    """The batch with a correct checksum."""
     crc = RecordBatch(data, 0).compute_crc()
     return data[:17] + struct.pack(">I", crc) + data[21:]
 

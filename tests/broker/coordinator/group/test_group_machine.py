@@ -100,7 +100,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule(preference=st.sampled_from(PREFERENCES))
     def those_who_know_each_other_rebalance(self, preference: tuple[str, ...]) -> None:
-        """A complete rebalance of live consumers, which single random steps reach too seldom."""
+        """A complete rebalance of live consumers, which single random steps rarely reach."""
         group = self.world.rules.registry.get("g")
         for number, client in enumerate(self.clients):
             if group is not None and client.member_id in group.members:

@@ -48,7 +48,7 @@ def request_of(client_id: bytes) -> bytes:
 
 
 async def turns() -> None:
-    """As many as anything needs that is on its way between sockets of this loop."""
+    """Let the loop run as many iterations as bytes between its own sockets need."""
     for _ in range(200):
         await asyncio.sleep(0)
 
