@@ -266,9 +266,7 @@ Change = tuple[str, str, int]
         max_size=30,
     )
 )
-def test_incremental_fetches_return_the_same_state_as_full_fetches(
-    rounds: list[tuple[list[tuple[str, str]], bool]],
-) -> None:
+def test_incremental_fetches_lead_to_the_state_of_full_ones(rounds: list[tuple[list[tuple[str, str]], bool]]) -> None:
     """The state that the fetcher derives from the responses equals the partitions' state."""
     end = dict.fromkeys(TOPICS, 5)
     start = dict.fromkeys(TOPICS, 0)
