@@ -33,7 +33,7 @@ def before_all_syncs(point: int, operation: Operation) -> bool:
     return isinstance(operation, Sync)
 
 
-def test_a_cut_during_a_compaction_costs_no_key_its_last_value(tmp_path: Path, quick_disk: Path) -> None:
+def test_power_cut_during_a_compaction_loses_no_key_value(tmp_path: Path, quick_disk: Path) -> None:
     """Half of the samples are of a file system that keeps no order of names."""
     history, synced, original = compacting_run(tmp_path)
     cut = PowerCut(history, seed=1, samples=1, unordered_samples=1, singles=before_syncs)
@@ -42,7 +42,7 @@ def test_a_cut_during_a_compaction_costs_no_key_its_last_value(tmp_path: Path, q
 
 @pytest.mark.long
 @pytest.mark.parametrize("names_in_order", [True, False])
-def test_a_cut_at_any_point_of_a_compaction(names_in_order: bool, tmp_path: Path, quick_disk: Path) -> None:
+def test_power_cut_at_any_point_of_a_compaction(names_in_order: bool, tmp_path: Path, quick_disk: Path) -> None:
     history, synced, original = compacting_run(tmp_path)
     cut = PowerCut(history, seed=2, samples=4, singles=before_all_syncs, names_in_order=names_in_order)
     assert check_all_states(cut, synced, original, quick_disk) > 400

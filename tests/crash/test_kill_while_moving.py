@@ -60,7 +60,7 @@ def produce(broker: BrokerProcess, numbers: range) -> None:
     assert failures == [None] * len(numbers)
 
 
-def test_a_move_goes_on_after_kill_9(tmp_path: Path) -> None:
+def test_move_continues_after_kill_9(tmp_path: Path) -> None:
     disks = [tmp_path / "a", tmp_path / "b"]
     with BrokerProcess(tmp_path, {**SETTINGS, "log.dirs": ",".join(map(str, disks))}) as broker:
         create_topic(broker.bootstrap_servers, TOPIC, 1)

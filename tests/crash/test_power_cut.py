@@ -286,7 +286,7 @@ def everywhere(point: int, operation: Operation) -> bool:
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_a_power_cut_costs_nothing_that_was_synced(run: Run, tmp_path: Path, quick_disk: Path) -> None:
+def test_power_cut_loses_no_synced_data(run: Run, tmp_path: Path, quick_disk: Path) -> None:
     """Half of the samples are of a file system that keeps no order of names."""
     history, busy = record(run, tmp_path / "run")
     cut = PowerCut(history, seed=1, samples=1, unordered_samples=1, singles=before_syncs)
@@ -298,9 +298,7 @@ def test_a_power_cut_costs_nothing_that_was_synced(run: Run, tmp_path: Path, qui
 @pytest.mark.long
 @pytest.mark.parametrize("names_in_order", [True, False])
 @pytest.mark.parametrize("run", RUNS)
-def test_a_power_cut_at_any_point_with_any_loss(
-    run: Run, names_in_order: bool, tmp_path: Path, quick_disk: Path
-) -> None:
+def test_power_cut_at_any_point_with_any_loss(run: Run, names_in_order: bool, tmp_path: Path, quick_disk: Path) -> None:
     """Each single operation lost at each point, and many more samples."""
     history, busy = record(run, tmp_path / "run")
     cut = PowerCut(history, seed=2, samples=12, singles=everywhere, names_in_order=names_in_order)
@@ -310,7 +308,7 @@ def test_a_power_cut_at_any_point_with_any_loss(
 
 
 @pytest.mark.long
-def test_a_second_power_cut_during_the_recovery_costs_nothing_more(tmp_path: Path, quick_disk: Path) -> None:
+def test_second_power_cut_during_recovery_loses_no_more_data(tmp_path: Path, quick_disk: Path) -> None:
     """The recovery of a state with much unsynced data is recorded like any run; the promises are those at its end."""
     history, busy = record(producers_and_transactions, tmp_path / "run")
     promises = busy.promises_at(len(history))

@@ -51,9 +51,7 @@ def check_what_is_there(root: Path, busy: BusyStore) -> None:
 
 
 @pytest.mark.parametrize("stop", [BusyStore.close, BusyStore.crash], ids=["clean stop", "crash"])
-def test_failing_read_at_a_start_takes_only_its_disk_offline(
-    stop: Callable[[BusyStore], None], quick_disk: Path
-) -> None:
+def test_failing_read_at_start_takes_only_its_disk_offline(stop: Callable[[BusyStore], None], quick_disk: Path) -> None:
     with nothing_synced():
         busy = busy_store(quick_disk / "stopped")
         stop(busy)

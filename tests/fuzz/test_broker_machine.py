@@ -277,5 +277,5 @@ def batch(values: list[bytes], **fields: Any) -> bytes:
     return build_batch([Record(number, now_ms, b"key", value) for number, value in enumerate(values)], **fields)
 
 
-def test_a_broker_keeps_what_it_acknowledged_through_any_sequence_of_requests_stops_and_kills() -> None:
+def test_broker_keeps_acknowledged_data_through_requests_stops_and_kills() -> None:
     run_state_machine_as_test(BrokerMachine, settings=QUICK)

@@ -126,7 +126,7 @@ def test_every_api_that_is_served_is_tried(served: Served) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
-def test_a_request_of_any_content_is_answered(served: Served, key: ApiKey) -> None:
+def test_requests_of_any_content_are_answered(served: Served, key: ApiKey) -> None:
     QUICK(given(st.data())(lambda data: check(served, data, key)))()
 
 

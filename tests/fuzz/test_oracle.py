@@ -24,7 +24,7 @@ def answer(message: Message, version: int = 4, correlation_id: int = 7) -> bytes
 
 
 @pytest.mark.parametrize("version", [0, 3, 4])
-def test_a_declared_answer_is_let_pass(version: int) -> None:
+def test_oracle_accepts_a_declared_response(version: int) -> None:
     told = answer(HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID), version)
     assert Oracle(SERVED).judge_answer(heartbeat(version), told)[1] == ""
 
@@ -42,7 +42,7 @@ def test_any_other_answer_is_a_complaint(told: bytes, complaint: str) -> None:
     assert complaint in Oracle(SERVED).judge_answer(heartbeat(), told)[1]
 
 
-def test_an_answer_to_what_cannot_be_decoded_or_is_not_served_is_a_complaint() -> None:
+def test_oracle_reports_a_response_to_an_undecodable_or_unserved_request() -> None:
     torn = ReadFrame.read(heartbeat().data[:-3])
     assert "cannot be decoded" in Oracle(SERVED).judge_answer(torn, answer(HeartbeatResponse()))[1]
     assert "not served" in Oracle({**SERVED, 12: range(3)}).judge_answer(heartbeat(), answer(HeartbeatResponse()))[1]

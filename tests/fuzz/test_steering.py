@@ -71,7 +71,7 @@ def test_only_mutants_that_reach_new_branches_are_drawn_again(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("is_later", [False, True])
-def test_a_request_is_noted_for_what_its_answer_reaches_also_when_that_comes_later(
+def test_request_is_noted_for_branches_that_its_response_reaches_at_once_or_later(
     is_later: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached = BranchMap.create(tmp_path / "branches")

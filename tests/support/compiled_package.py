@@ -24,9 +24,8 @@ def missing_for_compiling() -> str | None:
 
 
 def build_compiled(directory: Path) -> Path:
-    """Build the wheel as a user would and unpack it; return the folder that has the package in it.
-
-    Raises AssertionError with what the build said.
+    """Build the wheel as a user would and unpack it; return the folder that contains the package. Raises
+    AssertionError with the build's output.
     """
     source, wheels, unpacked = directory / "source", directory / "wheels", directory / "compiled"
     shutil.copytree(ROOT, source, ignore=_NOT_FOR_A_WHEEL)

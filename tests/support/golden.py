@@ -1,7 +1,7 @@
 """Checks pybroker's messages against lines that Apache Kafka's own classes wrote.
 
-A golden folder holds files of JSON lines; its README says what is in a line. `check_line` takes one line of any kind
-and returns complaints, none when all is well.
+A golden folder holds files of JSON lines; its README describes a line. `check_line` takes one line of any kind and
+returns complaints, or none for a correct line.
 """
 
 import base64
@@ -22,7 +22,7 @@ from support.golden_records import check_down_conversion, check_record_batches
 Line = dict[str, Any]
 
 STORED_WITH_VERSION = ("consumer_offsets", "transaction_state", "consumer_protocol", "default_principal")
-"""Modules whose messages are stored behind their version as an int16."""
+"""Modules whose stored messages begin with their version as an int16."""
 OTHER_MODULES = (*STORED_WITH_VERSION, "headers", "control_records")
 
 
@@ -32,7 +32,7 @@ def golden_files(folder: Path) -> list[Path]:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """The lines of one file. Raises ValueError or OSError when it is not such a file."""
+    """The lines of one file. Raises ValueError or OSError when the file cannot be read as such."""
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
         for number, text in enumerate(lines, 1):
             line = json.loads(text)
@@ -42,7 +42,7 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 
 def check_line(line: Line) -> list[str]:
-    """A frame, a record set or a conversion, by what the line has."""
+    """Check a frame, a record set or a conversion, by the fields of the line."""
     if "toMagic" in line:
         return check_down_conversion(line)
     if "batches" in line:
@@ -51,7 +51,7 @@ def check_line(line: Line) -> list[str]:
 
 
 def check_frame(line: Line) -> list[str]:
-    """A frame both ways, with the compiled codec and the interpreter: hex to value and tags, and those to hex."""
+    """Decode and encode a frame with the compiled codec and the interpreter, and compare values, tags and bytes."""
     where = f"{line['api']} {line['kind']} v{line['version']} {line['variant']}"
     found = find_message_type(line["api"], line["kind"])
     if found is None:
@@ -139,7 +139,7 @@ def unknown_tags_to_json(message: Message) -> list[dict[str, Json]]:
 
 
 def add_unknown_tags(message: Message, entries: list[dict[str, Json]]) -> None:
-    """Put such entries into the structs they belong to. Raises KeyError when there is no struct at a path."""
+    """Add such entries to their structs. Raises KeyError when there is no struct at a path."""
     structs = dict(_structs(message, ""))
     for entry in entries:
         struct = structs[entry["path"]]

@@ -54,7 +54,7 @@ def check_down_conversion(line: Line) -> list[str]:
         if not their.is_compressed:
             complaints += _compare(where, {"bytes": bytes(their.view())}, {"bytes": bytes(our.view())})
             continue
-        # How well the bytes compress is the compressor's affair; all the rest must agree.
+        # The compressed size depends on the compressor; everything else must agree.
         sizes = {
             "position": our.position,
             "sizeInBytes": our.size_bytes,
@@ -67,7 +67,7 @@ def check_down_conversion(line: Line) -> list[str]:
 
 
 def check_batch(where: str, batch: RecordBatch, expected: Line) -> list[str]:
-    """One batch against the fields that Kafka's dump has for it."""
+    """Compare one batch with the fields of its dump by Kafka."""
     actual = batch_fields(batch)
     if batch.is_valid_crc() != expected["isValid"]:
         return [f"{where}: checksum {'is' if batch.is_valid_crc() else 'is not'} valid"]
@@ -142,7 +142,7 @@ def _record_fields(record: Record, batch: RecordBatch) -> Line:
 
 
 def _plain_records(records: Iterable[Line]) -> list[Line]:
-    """Golden records with their base64 undone."""
+    """Golden records with base64 decoded."""
     plain: list[Line] = []
     for record in records:
         decoded = dict(record)
@@ -173,7 +173,7 @@ def _compare(where: str, expected: Line, actual: Line) -> list[str]:
 
 
 def check_rewriting(where: str, batch: RecordBatch) -> list[str]:
-    """The batch built again from its records: the same bytes without a codec, the same payload with one."""
+    """Build the batch again from its records: equal bytes without a codec, an equal payload with one."""
     rebuilt = _rebuild_v2(batch) if batch.magic >= 2 else _rebuild_legacy(batch)
     if not batch.is_compressed:
         return _compare(where, {"rebuilt": bytes(batch.view())}, {"rebuilt": rebuilt})

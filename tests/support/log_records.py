@@ -9,7 +9,7 @@ _PLAIN = (str, bytes, int, float, type(None))
 
 
 class _Told:
-    """An object's text, taken at once so that the object can be freed."""
+    """An object's text, taken early so that the object can be freed."""
 
     def __init__(self, told: object) -> None:
         self._text = str(told)
@@ -30,7 +30,10 @@ class _Record(logging.LogRecord):
 
 
 def hold_no_objects() -> None:
-    """pytest keeps each record until its test is over, with what it is about: of kafka-python an exception or a
-    connection, which keep a socket for each time that a broker was not there. A test that waits for long would run out
-    of descriptors, and so would others behind it."""
+    """Make log records keep texts instead of objects.
+
+    pytest keeps each record until its test ends, with its arguments. Those of kafka-python are exceptions and
+    connections, which keep a socket for each failed connection. So a test with long waits would use up the
+    descriptors of the process.
+    """
     logging.setLogRecordFactory(_Record)

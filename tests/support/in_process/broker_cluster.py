@@ -38,7 +38,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
     "replica.fetch.backoff.ms": "20",
     "num.io.threads": "2",
-    "log.retention.ms": "-1",  # the records that tests write are old
+    "log.retention.ms": "-1",  # records written by tests have old timestamps
     "controlled.shutdown.retry.backoff.ms": "20",
 }
 
@@ -94,14 +94,14 @@ class BrokerCluster:
         await server.settle()
 
     async def kill(self, broker_id: int) -> None:
-        """As a crash does it. Its session ends later, or at once when the test expires it."""
+        """Kill a broker. Its session expires later, or at once when the test calls `expire`."""
         self._hang_up(broker_id)
         server = self.servers.pop(broker_id)
         server.kill()
         await server.settle()
 
     def expire(self, broker_id: int) -> None:
-        """The session of a broker that was killed is over now, and not only after its time-out."""
+        """End the session of a killed broker before its timeout."""
         self.zookeeper.expire(self._stores.pop(broker_id).session_id)
 
     async def close(self) -> None:
@@ -124,7 +124,7 @@ class BrokerCluster:
         return await client.ask(request, version)
 
     async def create_topic(self, name: str, *assignments: list[int], **configs: str) -> None:
-        """One partition for each list of brokers."""
+        """Create a topic with one partition for each list of brokers."""
         topic = CreatableTopic(
             name=name,
             num_partitions=-1,
@@ -147,7 +147,7 @@ class BrokerCluster:
     async def produce(
         self, broker_id: int, partition: TopicPartition, *values: bytes, acks: int = -1, timeout_ms: int = 30_000
     ) -> tuple[ErrorCode, int]:
-        """(error, base offset)."""
+        """Returns (error, base offset)."""
         data = PartitionProduceData(index=partition.partition, records=batch_of(*values))
         request = ProduceRequest(
             acks=acks,
@@ -163,7 +163,7 @@ class BrokerCluster:
         partitions: list[MetadataResponsePartition] = answer.topics[0].partitions
         return next(each for each in partitions if each.partition_index == partition.partition)
 
-    # -- what is seen inside
+    # -- internal state
 
     @property
     def controller_id(self) -> int:
@@ -175,7 +175,7 @@ class BrokerCluster:
         return hosted
 
     def follows(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Whether the broker has heard that it is to fetch this partition."""
+        """Whether the broker was told to fetch this partition."""
         links = self.servers[broker_id]._links
         return links is not None and partition in links.fetchers
 
@@ -187,7 +187,7 @@ class BrokerCluster:
         return None
 
     def isr_of(self, partition: TopicPartition) -> set[int]:
-        """As its leader knows it; empty while nobody leads."""
+        """The ISR known to the leader; empty without a leader."""
         leader_id = self.leader_of(partition)
         if leader_id is None:
             return set()
@@ -195,12 +195,12 @@ class BrokerCluster:
         return set() if leader is None else set(leader.isr.members)
 
     async def values(self, broker_id: int, partition: TopicPartition) -> list[bytes | None]:
-        """All that is in its log."""
+        """The values of all records in the broker's log."""
         batches = self.servers[broker_id]._partitions.read_all(partition, 1 << 20)
         return [value for _, value in offsets_and_values(b"".join([bytes(each) async for each in batches]))]
 
     def offsets(self, broker_id: int, partition: TopicPartition) -> tuple[int, int]:
-        """HW and LEO; -1 where the broker has not got it yet."""
+        """(high watermark, log end offset); -1 if the broker does not host the partition yet."""
         hosted = self.servers[broker_id]._partitions.get(partition)
         if hosted is None:
             return -1, -1

@@ -21,7 +21,7 @@ _BETWEEN_LOOKS_S = 0.001
 
 
 class ControlCluster:
-    """`zookeeper` is where sessions can be cut and ended; broker N's are those of client ``broker-N``."""
+    """`zookeeper`: where the test can cut and end sessions; those of broker N belong to client ``broker-N``."""
 
     def __init__(self) -> None:
         self.now_ms = 1_700_000_000_000
@@ -74,7 +74,7 @@ class ControlCluster:
         await plane.store.close()
 
     def crash(self, broker_id: int) -> None:
-        """Its session lives on until `expire`."""
+        """Kill a broker; its session lives on until `expire`."""
         plane = self.planes.pop(broker_id)
         plane.kill()
         plane.store.kill()
@@ -83,7 +83,7 @@ class ControlCluster:
         return self.planes[broker_id].store.session_id
 
     def know(self, topic: str) -> bool:
-        """Whether all brokers that are up know the topic."""
+        """Whether all running brokers know the topic."""
         return all(self.brokers[broker_id].metadata.has_topic(topic) for broker_id in self.planes)
 
     @property
@@ -92,7 +92,7 @@ class ControlCluster:
         return controller
 
     async def until(self, holds: Callable[[], object], what: str) -> None:
-        """Look again and again; ``what`` is waited for."""
+        """Poll a condition; ``what`` names it in the failure."""
         for _ in range(LOOKS):
             if holds():
                 return

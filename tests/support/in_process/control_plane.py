@@ -36,8 +36,9 @@ from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest, Up
 
 
 class FakeBroker:
-    """Takes every request; ``errors`` says of which partitions it has to report an error. While ``unreachable`` is
-    set, requests wait."""
+    """A broker that records every request. ``errors``: the error code it returns for a partition. While
+    ``reachable`` is cleared, requests wait.
+    """
 
     def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
@@ -50,7 +51,7 @@ class FakeBroker:
         self.reachable = asyncio.Event()
         self.reachable.set()
         self.registration: Callable[[], BrokerInfo | None] = lambda: None
-        """Where the controller finds it."""
+        """Returns the broker's registration for the controller."""
 
     async def send(self, request: ControlRequest) -> ControlResponse:
         await self.reachable.wait()
@@ -65,10 +66,10 @@ class FakeBroker:
                 return self._stop(request)
 
     def kill(self) -> None:
-        """Let go of by the controller."""
+        """Called when the controller closes its connection at once."""
 
     async def close(self) -> None:
-        """Let go of by the controller."""
+        """Called when the controller closes its connection."""
 
     def forget_requests(self) -> None:
         self.requests.clear()
@@ -110,7 +111,9 @@ class FakeBroker:
 
 
 class ControlPlane:
-    """Broker ``broker_id``'s controller. Brokers are up when their nodes are there; `settled` waits for the dust."""
+    """Broker ``broker_id``'s controller. A broker is up when its node exists; `settled` waits until the controller
+    is idle.
+    """
 
     def __init__(
         self,
@@ -154,7 +157,7 @@ class ControlPlane:
         delete_topic_enable: bool = True,
         leader_balance: LeaderBalance | None = None,
     ) -> "ControlPlane":
-        """A controller on the first of ``broker_ids``; all of these brokers are live."""
+        """Start a controller on the first of ``broker_ids``; all these brokers are live."""
         store = await EmbeddedStore.open(path, clock_ms)
         plane = cls(store, broker_ids[0], delete_topic_enable=delete_topic_enable, leader_balance=leader_balance)
         await plane.tree.create_persistent_paths()
@@ -164,7 +167,7 @@ class ControlPlane:
         return plane
 
     async def start_controller(self) -> None:
-        """And have everybody told what a controller tells at its start."""
+        """Start a controller, which sends its first requests to all brokers."""
         await self.controller.start()
         await self.settled()
 
@@ -174,7 +177,7 @@ class ControlPlane:
         assert self.failures == []
 
     async def crash(self) -> None:
-        """As a kill: nothing is said goodbye to."""
+        """Stop as if killed: without any further message."""
         assert isinstance(self.store, EmbeddedStore)
         await self.store.abandon()
         await self.controller.stop()
@@ -186,7 +189,7 @@ class ControlPlane:
         await self.store.create(info.path, info.encode(), ephemeral=True)
 
     async def bounce(self, broker_id: int) -> None:
-        """Down and up again, so fast that the controller sees but the new node."""
+        """Restart a broker so fast that the controller sees only the new node."""
         path = znodes.broker_path(broker_id)
         data, _ = await self.store.get(path)
         await self.store.multi([Delete(path), Create(path, data, ephemeral=True)])
@@ -201,14 +204,14 @@ class ControlPlane:
         await self.tree.create_topic(info, names)
 
     async def nap(self) -> None:
-        """Let others have their turn on the loop."""
+        """Let other tasks of the loop run."""
         await asyncio.sleep(0)
 
     async def settled(self) -> None:
         await self.controller.drained()
 
     async def state(self, topic: str, partition: int = 0) -> LeaderAndIsr:
-        """As it stands in the tree."""
+        """The partition's state in the tree."""
         wanted = TopicPartition(topic, partition)
         return (await self.tree.partition_states([wanted]))[wanted].leader_and_isr
 

@@ -1,9 +1,8 @@
 """The tests that every `MetadataStore` must pass.
 
 A test file subclasses `MetadataStoreSuite` and provides the fixture ``stores``, which opens sessions on one tree and
-ends them.
-
-Nothing here knows how a store keeps its tree; sessions follow one another, since a store may allow but one at a time.
+ends them. The tests do not depend on how a store keeps its tree. Sessions follow one another, because a store may
+allow only one at a time.
 """
 
 import asyncio
@@ -43,12 +42,12 @@ class Stores(Protocol):
         ...
 
     async def end(self, store: MetadataStore) -> None:
-        """End a session without a goodbye, as when its process is killed; return once its ephemerals may go."""
+        """End a session as if its process was killed; returns when its ephemeral nodes may be deleted."""
         ...
 
 
 class Watcher:
-    """A watch that writes down what it is told."""
+    """A watch that records its events."""
 
     def __init__(self) -> None:
         self.events: list[WatchEvent] = []
@@ -338,7 +337,7 @@ class MetadataStoreSuite:
         assert by_exists.told == [(EventType.CREATED, "/base/a")]
         assert by_get.told == by_children.told == []
 
-    async def test_child_watch_is_told_who_comes_and_goes_but_not_what_changes(self, store: MetadataStore) -> None:
+    async def test_child_watch_is_told_of_creations_and_deletions_but_not_of_data(self, store: MetadataStore) -> None:
         watcher = Watcher()
         await store.create("/base/a")
         await store.children("/base", watcher)
@@ -351,7 +350,7 @@ class MetadataStoreSuite:
         await store.create("/base/b")
         assert watcher.told == [(EventType.CHILDREN_CHANGED, "/base")] * 2
 
-    async def test_child_watch_is_told_when_its_own_node_goes(self, store: MetadataStore) -> None:
+    async def test_child_watch_is_told_when_its_own_node_is_deleted(self, store: MetadataStore) -> None:
         watcher = Watcher()
         await store.create("/base/a")
         await store.children("/base/a", watcher)
@@ -373,7 +372,7 @@ class MetadataStoreSuite:
         await store.set("/base", b"x")
         assert watcher.told == [(EventType.DATA_CHANGED, "/base")]
 
-    async def test_refused_operations_tell_nobody(self, store: MetadataStore) -> None:
+    async def test_refused_operations_fire_no_watch(self, store: MetadataStore) -> None:
         watcher = Watcher()
         await store.get("/base", watcher)
         await store.children("/base", watcher)
@@ -393,7 +392,7 @@ class MetadataStoreSuite:
             (EventType.DATA_CHANGED, "/base"),
         ]
 
-    async def test_event_comes_before_the_result_of_what_caused_it(self, store: MetadataStore) -> None:
+    async def test_event_comes_before_the_result_of_its_operation(self, store: MetadataStore) -> None:
         order: list[str] = []
         await store.get("/base", lambda event: order.append(event.type.value))
         change = store.set("/base", b"x")
@@ -403,7 +402,7 @@ class MetadataStoreSuite:
         await asyncio.gather(change, read)
         assert order == ["data changed", "set", "get"]
 
-    async def test_watch_set_behind_a_change_is_not_told_of_it(self, store: MetadataStore) -> None:
+    async def test_watch_set_after_a_change_is_not_told_of_it(self, store: MetadataStore) -> None:
         watcher = Watcher()
         change = store.set("/base", b"x")
         await store.get("/base", watcher)

@@ -21,13 +21,13 @@ from support.time.patience import HANGS_AFTER_S
 ECHO = 3
 """API keys, as ``ScriptedHandler`` understands them. This one answers at once with the request's body."""
 PRODUCE = 0
-"""Answered when the test says so; counts as memory until then."""
+"""Answered when the test calls `answer`; counts as memory until then."""
 LATER = 4
-"""Answered when the test says so."""
+"""Answered when the test calls `answer`."""
 REGIONS = 1
 """Answered with ``ScriptedHandler.regions``, after ``ScriptedHandler.work``."""
 COROUTINE = 5
-"""Answered by a coroutine, after one turn of the loop."""
+"""Answered by a coroutine, after one loop iteration."""
 SILENT = 6
 """Not answered."""
 FAIL = 7
@@ -35,13 +35,15 @@ FAIL = 7
 CLOSE = 8
 """The handler asks to close the connection."""
 STUCK = 9
-"""Answered by a coroutine that never ends by itself."""
+"""Answered by a coroutine that never ends on its own."""
 WORK = 10
 """Answered by a coroutine that does ``ScriptedHandler.work`` in each of ``ScriptedHandler.steps`` behind its first."""
 JOIN = 11
 """JoinGroup, answered when the test says so."""
 VERSIONS = 18
-"""ApiVersions, answered as ECHO is: with this connections begin, so no first one has to wait."""
+"""ApiVersions, answered like ECHO; connections begin with it, because a first request of other APIs may have to
+wait.
+"""
 UNKNOWN = 999
 
 
@@ -58,7 +60,7 @@ class Stretch:
 
 
 class ScriptedHandler:
-    """Remembers what it was asked, and answers by the API key."""
+    """Records requests, and answers them by API key."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -119,11 +121,11 @@ class ScriptedHandler:
             self.stuck_ended = True
 
     def answer(self, correlation_id: int, *parts: ReplyPart) -> None:
-        """To a request of LATER, PRODUCE or JOIN."""
+        """Answer a request of LATER, PRODUCE or JOIN."""
         self.later.pop(correlation_id).set_result([struct.pack(">i", correlation_id), *parts])
 
     async def has_started(self, count: int) -> None:
-        """Wait until it was asked so many times."""
+        """Wait until the handler got this many requests."""
         if len(self.requests) < count:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append((count, future))
@@ -138,7 +140,7 @@ class ScriptedHandler:
 
 
 def frame(api_key: int, correlation_id: int, body: bytes = b"", client_id: bytes | None = b"test") -> bytes:
-    """A whole request with a header of version 1."""
+    """A complete request with a header of version 1."""
     name = struct.pack(">h", -1) if client_id is None else struct.pack(">h", len(client_id)) + client_id
     content = struct.pack(">hhi", api_key, 0, correlation_id) + name + body
     return struct.pack(">i", len(content)) + content
@@ -170,17 +172,17 @@ class Peer:
         self.writer.write(b"".join(frames))
 
     async def answer(self) -> tuple[int, bytes]:
-        """The next answer: correlation id and body."""
+        """The next response: correlation id and body."""
         (size,) = struct.unpack(">i", await self.reader.readexactly(4))
         content = await self.reader.readexactly(size)
         return struct.unpack(">i", content[:4])[0], content[4:]
 
     async def answers(self, count: int) -> list[int]:
-        """The correlation ids of the next answers."""
+        """The correlation ids of the next responses."""
         return [(await self.answer())[0] for _ in range(count)]
 
     async def is_closed(self) -> bool:
-        """Wait for the end; whether it came with nothing before it."""
+        """Wait for the end of the connection; returns whether it came without data."""
         try:
             return await self.reader.read() == b""
         except ConnectionError:
@@ -207,7 +209,9 @@ class Server:
         return peer
 
     async def settle(self) -> None:
-        """Give the server every chance to do what it should not: whole requests of another client go by meanwhile."""
+        """Serve complete requests of another client, so that wrong actions of the server would have happened by
+        then.
+        """
         peer = await self.connect()
         for number in range(5):
             peer.send(frame(VERSIONS, 1_000_000 + number))
@@ -227,10 +231,10 @@ class Server:
 async def serving(
     settings: NetworkSettings | None = None, host: str = "127.0.0.1", port: int = 0, **options: Any
 ) -> AsyncIterator[Server]:
-    """A server for the block. Every API key but UNKNOWN has a header of version 1.
+    """A server for the block. Every API key except UNKNOWN has a header of version 1.
 
-    Its clock of CPU time stands still: no request is expensive because the garbage collector ran meanwhile. The queue's
-    clock moves on, because a request that never ends delays the next ones only for a time.
+    Its clock of CPU time stands still, so garbage collection makes no request expensive. The queue's clock runs,
+    because a request that never ends delays the next ones only for a time.
     """
     options.setdefault("stopwatch_s", time.perf_counter)
     options.setdefault("work_time_s", lambda: 0.0)
@@ -251,7 +255,7 @@ async def serving(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Turn the loop until the condition holds: for what nothing announces."""
+    """Run loop iterations until the condition holds."""
     end = time.monotonic() + HANGS_AFTER_S
     while not condition():
         assert time.monotonic() < end, f"not after {HANGS_AFTER_S} s: {inspect.getsource(condition).strip()}"
@@ -259,7 +263,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def write_file(path: Path, size_bytes: int) -> bytes:
-    """A file of bytes of which no two stretches are alike; they are returned."""
+    """Write a file without repeated contents; returns its bytes."""
     content = random.Random(1).randbytes(size_bytes)
     path.write_bytes(content)
     return content

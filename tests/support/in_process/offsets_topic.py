@@ -36,7 +36,7 @@ class OffsetsTopic:
             self._held.append(lambda: done(self._write(partition, records)))
 
     def write(self, partition: int, records: bytes) -> int:
-        """Put a batch there; its base offset."""
+        """Write a batch; returns its base offset."""
         buffer = bytearray(records)
         base_offset = self._next_offsets[partition]
         set_base_offset(buffer, 0, base_offset)
@@ -46,7 +46,7 @@ class OffsetsTopic:
         return base_offset
 
     def grow(self, partition_count: int) -> None:
-        """From now on groups are spread over so many partitions."""
+        """Spread groups over this many partitions from now on."""
         more = partition_count - self.partition_count
         self.partition_count = partition_count
         self.batches += [[] for _ in range(more)]
@@ -68,7 +68,7 @@ class OffsetsTopic:
         self._error = error
 
     def records(self) -> list[Record]:
-        """All records, partition by partition."""
+        """All records, one partition after another."""
         return [
             record
             for partition in self.batches
@@ -82,8 +82,9 @@ class OffsetsTopic:
 
 
 class AwaitedOffsetsTopic:
-    """An `OffsetsLog` over an `OffsetsTopic`. Readers stop before each batch while `gate` is cleared. Appends are in
-    the topic at once, but not acknowledged while `replicas` is cleared."""
+    """An `OffsetsLog` over an `OffsetsTopic`. Readers stop before each batch while `gate` is cleared. Appends are
+    written at once, but not acknowledged while `replicas` is cleared.
+    """
 
     def __init__(self, topic: OffsetsTopic) -> None:
         self.topic = topic
@@ -117,7 +118,7 @@ class AwaitedOffsetsTopic:
     async def read(self, partition: int) -> AsyncIterator[memoryview]:
         error = self.read_error
         self.reading.add(partition)
-        for buffer in self.topic.batches[partition]:  # also what comes meanwhile
+        for buffer in self.topic.batches[partition]:  # also records appended meanwhile
             await self.gate.wait()
             yield memoryview(buffer)
         self.reading.discard(partition)

@@ -15,7 +15,7 @@ LAG_MS = 10_000
 
 @dataclass
 class FakeLog:
-    """Only the offsets of a log. ``first_unstable``: where the oldest open transaction begins, None without one."""
+    """Only the offsets of a log. ``first_unstable``: the start of the oldest open transaction; None without one."""
 
     log_end_offset: int = 0
     log_start_offset: int = 0

@@ -44,7 +44,9 @@ BEFORE_DIVERGENCE_IN_FETCH = LeaderVersions(fetch=11, list_offsets=5, offset_for
 
 
 class HandlerLink:
-    """A link to a broker of this process: both ways through the codec, straight to its handlers."""
+    """A link to a broker of this process: messages pass through the codec in both directions, to the broker's
+    handlers.
+    """
 
     def __init__(self, peer: "Callable[[], ReplicaBroker | None]") -> None:
         self._peer = peer
@@ -72,16 +74,16 @@ class HandlerLink:
 
 
 class SteppedFetcher(Fetcher):
-    """Fetches when the test says so."""
+    """Fetches when the test calls `step`."""
 
     link: HandlerLink
 
     def start(self) -> None:
-        """The test calls `step`."""
+        """Does nothing; the test calls `step`."""
 
 
 class ReplicaBroker(Replicas):
-    """One broker. Its fetchers are ``SteppedFetcher``s, or go on by themselves with ``runs``."""
+    """One broker. Its fetchers are ``SteppedFetcher``s, or run on their own with ``runs``."""
 
     def __init__(
         self,
@@ -156,13 +158,13 @@ class ReplicaBroker(Replicas):
         return self.made[FetcherId(leader_id, number)]
 
     async def fetch_from(self, leader_id: int, times: int = 1) -> None:
-        """Let the fetcher of this leader truncate and fetch once, or so many times."""
+        """Let the fetcher of this leader truncate and fetch this many times."""
         for _ in range(times):
             await self.fetcher(leader_id).step()
 
     @property
     def offsets(self) -> tuple[int, int, int]:
-        """Log start offset, high watermark, LEO."""
+        """(log start offset, high watermark, log end offset)."""
         hosted = self.hosted()
         return hosted.log.log_start_offset, hosted.partition.high_watermark, hosted.log.log_end_offset
 
@@ -188,7 +190,7 @@ class ReplicaBroker(Replicas):
 
 
 class ReplicaCluster:
-    """Brokers 1, 2, …, with one partition `TP` of which all are replicas unless a test says otherwise."""
+    """Brokers 1, 2, …, which are all replicas of partition `TP` unless a test says otherwise."""
 
     def __init__(
         self,
@@ -220,7 +222,7 @@ class ReplicaCluster:
         return self.brokers[broker_id]
 
     def start(self, broker_id: int) -> ReplicaBroker:
-        """Start a broker, also again after `stop`; it hosts nothing until it is ordered to."""
+        """Start a broker, also after `stop`; it hosts nothing until it gets LeaderAndIsr."""
         directory = self._directory / str(broker_id)
         directory.mkdir(exist_ok=True)
         self.brokers[broker_id] = broker = ReplicaBroker(
@@ -257,7 +259,7 @@ class ReplicaCluster:
         is_new: bool = True,
         topic_id: UUID | None = TOPIC_ID,
     ) -> None:
-        """LeaderAndIsr to those that run, or to some of them; the leader is told first."""
+        """Send LeaderAndIsr to the running brokers or to some of them, first to the leader."""
         everyone = tuple(sorted(self.brokers))
         told = everyone if to is None else to
         for broker_id in sorted(told, key=lambda each: each != leader):

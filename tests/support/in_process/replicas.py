@@ -43,9 +43,8 @@ ADDRESS = ConnectionInfo(1, "PLAINTEXT", "PLAINTEXT", ("10.0.0.1", 9092), ("10.0
 
 
 class Replicas:
-    """A broker's partitions: `PartitionSet`, `StateChanges` and `LogStore` over ``directory``.
-
-    ``known`` are the partitions that the cluster has, here or not; ``alive`` the registered brokers.
+    """A broker's partitions: `PartitionSet`, `StateChanges` and `LogStore` over ``directory``. ``known``: all
+    partitions of the cluster; ``alive``: the registered brokers.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class Replicas:
         is_new: bool = True,
         controller_epoch: int = 1,
     ) -> ErrorCode:
-        """One LeaderAndIsr for one partition; by default: lead alone."""
+        """Apply one LeaderAndIsr to one partition; by default, it leads without followers."""
         self.known.add(topic_partition)
         state = PartitionState(
             topic_partition,
@@ -136,7 +135,7 @@ class Replicas:
         acks: int = 1,
         timeout_ms: int = 1000,
     ) -> list[AppendResult]:
-        """Append; the list has the result once there is one."""
+        """Append; the returned list gets the result when it is known."""
         results: list[AppendResult] = []
         data = bytearray(records if records is not None else batch_of(b"value"))
         self.partitions.append(AppendRequest(topic_partition, data, acks, timeout_ms, NOW_MS), results.append)
@@ -145,7 +144,7 @@ class Replicas:
     def fetch(
         self, *fetches: PartitionFetch, params: FetchParams | None = None
     ) -> tuple[list[tuple[PartitionFetch, FetchResult]] | None, list[list[tuple[PartitionFetch, FetchResult]]]]:
-        """(results when they come at once, else None; the list that gets them later)."""
+        """Fetch; returns (immediate results or None, the list that gets later results)."""
         later: list[list[tuple[PartitionFetch, FetchResult]]] = []
         return self.partitions.reads.fetch(params or consumer(), list(fetches), later.append), later
 
@@ -197,7 +196,7 @@ def batch_of(
     base_sequence: int = -1,
     is_transactional: bool = False,
 ) -> bytes:
-    """One batch with a record for each value, as a producer sends it. Timestamps: one after another from NOW_MS on."""
+    """One batch with a record for each value, as a producer sends it; timestamps rise from NOW_MS."""
     times = count(NOW_MS) if timestamps is None else timestamps
     records = [
         Record(offset, time, b"key", value) for offset, (value, time) in enumerate(zip(values, times, strict=False))
@@ -227,7 +226,7 @@ def request_context(version: int, client_id: str | None = "client") -> RequestCo
 
 
 class FixedHints:
-    """Leaders and endpoints by table, and topic names by id."""
+    """Leaders and endpoints from a table, and topic names by id."""
 
     def __init__(self) -> None:
         self.leaders: dict[tuple[str, int], tuple[int, int]] = {}

@@ -12,7 +12,7 @@ __all__ = ["SilentBroker"]
 
 
 class SilentBroker:
-    """Is registered, and takes what comes, but answers nothing."""
+    """Registers itself and reads requests, but never responds."""
 
     broker_id = 9
 

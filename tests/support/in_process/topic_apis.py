@@ -18,7 +18,7 @@ from support.in_process.control_plane import FakeBroker
 
 
 def reached(host: str, listener_name: str = "PLAINTEXT") -> ConnectionInfo:
-    """A connection of a client that came in by the address ``host``."""
+    """A client's connection that used the address ``host``."""
     return ConnectionInfo(1, listener_name, "PLAINTEXT", (host, 19092), ("client", 50_000))
 
 

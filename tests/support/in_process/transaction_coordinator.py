@@ -24,13 +24,13 @@ class TransactionCoordinator:
             answered(self._answer)
 
     def answer(self, code: ErrorCode = ErrorCode.NONE) -> None:
-        """The oldest question."""
+        """Answer the oldest question."""
         self._waiting.pop(0)(code)
 
     def answer_last(self, code: ErrorCode = ErrorCode.NONE) -> None:
-        """The latest question."""
+        """Answer the latest question."""
         self._waiting.pop()(code)
 
     def answer_at_once(self, code: ErrorCode = ErrorCode.NONE) -> None:
-        """All that is asked from now on."""
+        """Answer all questions from now on at once."""
         self._answer = code

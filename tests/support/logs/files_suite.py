@@ -17,7 +17,7 @@ class FilesSuite:
     def path(self, root: str) -> Callable[[str], str]:
         return lambda name: f"{root}/{name}"
 
-    def test_a_file_is_made_only_when_asked_for(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_open_creates_a_file_only_on_request(self, files: Files, path: Callable[[str], str]) -> None:
         with pytest.raises(FileNotFoundError):
             files.open(path("a"))
         assert not files.exists(path("a"))
@@ -30,7 +30,7 @@ class FilesSuite:
         assert file.size() == 6
         assert file.read_at(0, 100) == b"\0\0\0abc"
 
-    def test_a_write_in_the_middle_changes_only_that(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_write_in_the_middle_changes_only_those_bytes(self, files: Files, path: Callable[[str], str]) -> None:
         file = files.open(path("a"), create=True)
         file.write_at(0, b"0123456789")
         file.write_at(2, bytearray(b"ab"))
@@ -48,7 +48,7 @@ class FilesSuite:
         file.write_vector_at(1, [b"ab", memoryview(b"cd"), bytearray(b"e")])
         assert file.read_at(0, 10) == b"\0abcde"
 
-    def test_a_cut_takes_the_end_and_a_growth_adds_zeros(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_truncation_removes_the_end_or_adds_zeros(self, files: Files, path: Callable[[str], str]) -> None:
         file = files.open(path("a"), create=True)
         file.write_at(0, b"abcdef")
         file.truncate(2)
@@ -69,7 +69,7 @@ class FilesSuite:
         with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
             files.open_to_read(path("a")).write_at(0, b"x")
 
-    def test_a_closed_file_is_not_to_be_used(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_closed_file_refuses_all_calls(self, files: Files, path: Callable[[str], str]) -> None:
         file = files.open(path("a"), create=True)
         file.close()
         file.close()
@@ -77,7 +77,7 @@ class FilesSuite:
             with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
                 use()
 
-    def test_closing_all_closes_files_that_somebody_holds(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_close_all_closes_files_that_are_still_referenced(self, files: Files, path: Callable[[str], str]) -> None:
         file = files.open(path("a"), create=True)
         files.close_all()
         with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
@@ -91,14 +91,14 @@ class FilesSuite:
         assert files.delete(path("b"))
         assert file.read_at(0, 3) == b"abc"
 
-    def test_a_region_of_a_file_that_was_cut_is_shorter(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_region_of_a_truncated_file_is_shorter(self, files: Files, path: Callable[[str], str]) -> None:
         files.write_bytes(path("a"), b"abcdef")
         region = FileRegion(files.open(path("a")), 2, 4)
         assert region.read() == b"cdef"
         files.truncate(path("a"), 3)
         assert region.read() == b"c"
 
-    def test_a_reference_opens_its_file_when_it_is_needed(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_file_reference_opens_its_file_at_first_use(self, files: Files, path: Callable[[str], str]) -> None:
         ref = files.ref(path("a"))
         files.write_bytes(path("a"), b"abc")
         assert ref.file().read_at(0, 3) == b"abc"
@@ -123,7 +123,7 @@ class FilesSuite:
         files.preallocate(path("a"), 2)
         assert files.read_bytes(path("a")) == b"abc\0\0"
 
-    def test_a_sync_of_what_is_gone_is_none(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_sync_path_ignores_a_missing_file(self, files: Files, path: Callable[[str], str]) -> None:
         files.sync_path(path("a"))
         files.write_bytes(path("a"), b"abc", sync=False)
         files.sync_path(path("a"))
@@ -163,14 +163,16 @@ class FilesSuite:
         assert files.delete(path("a"))
         assert not files.delete(path("a"))
 
-    def test_a_tree_goes_with_all_that_is_in_it(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_delete_tree_deletes_all_contents(self, files: Files, path: Callable[[str], str]) -> None:
         files.make_directory(path("a/b"))
         files.write_bytes(path("a/b/file"), b"")
         files.delete_tree(path("a"))
         files.delete_tree(path("a"))
         assert not files.exists(path("a"))
 
-    def test_paths_through_what_is_not_there_are_refused(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_paths_through_missing_directories_or_files_are_refused(
+        self, files: Files, path: Callable[[str], str]
+    ) -> None:
         files.write_bytes(path("file"), b"")
         with pytest.raises(FileNotFoundError):
             files.open(path("a/b"), create=True)
@@ -183,7 +185,7 @@ class FilesSuite:
         assert not files.exists(path("file/b"))
         assert not files.delete(path("a/b"))
 
-    def test_a_directory_is_no_file(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_directory_cannot_be_used_as_a_file(self, files: Files, path: Callable[[str], str]) -> None:
         files.make_directory(path("a"))
         with pytest.raises(IsADirectoryError):
             files.open(path("a"), create=True)
@@ -195,7 +197,7 @@ class FilesSuite:
         files.set_modified_ms(path("a"), 1_600_000_000_123)
         assert files.modified_ms(path("a")) == 1_600_000_000_123
 
-    def test_a_directory_is_locked_once(self, files: Files, root: str) -> None:
+    def test_directory_can_be_locked_only_once(self, files: Files, root: str) -> None:
         lock = files.lock_directory(root)
         with pytest.raises(DirectoryLockedError):
             files.lock_directory(root)
