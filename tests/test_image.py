@@ -1,5 +1,4 @@
-"""Tests of the image without a container engine: its build steps, program, health check and stop "
-"run on this machine."""
+"""Tests of the image without a container engine: build steps, program, health check and stop on this machine."""
 
 import json
 import os

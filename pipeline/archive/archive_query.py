@@ -51,8 +51,8 @@ class Archive:
         self.done = DoneCommits()
 
     def start(self, *, available_now: bool, every: str = "0 seconds") -> StreamingQuery:
-        """Starts the query where the last one stopped. Commits that an earlier run left unfinished "
-        "are finished first."""
+        """Starts the query where the last one stopped. Commits that an earlier run left unfinished
+        are finished first."""
         self._table.recover()
         frame = self._spark.readStream.format("pybroker").options(**self._given).load()
         writer = frame.writeStream.foreachBatch(self.commit_batch)

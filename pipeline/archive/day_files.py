@@ -154,8 +154,8 @@ class _DayFile:
 
 
 def date_of(day: int) -> str:
-    """Returns the name that Spark gives the directory of a day since 1970; a year of more than four "
-    "digits has a sign."""
+    """Returns the name that Spark gives the directory of a day since 1970; a year of more than four
+    digits has a sign."""
     year, month, of_month = str(np.datetime64(day, "D")).rsplit("-", 2)
     sign = "+" if day > _LAST_DAY_OF_FOUR_DIGITS else ""
     return f"{sign}{int(year):0{5 if year.startswith('-') else 4}}-{month}-{of_month}"

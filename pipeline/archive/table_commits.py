@@ -105,8 +105,8 @@ class TableCommits:
         return [self._read[name] for name in names if name in self._read]
 
     def publish(self, commit: Commit, directory: str, moves: dict[str, str]) -> None:
-        """Commits the files in a staging directory. `moves`: path in the directory → path in the "
-        "table, for each file."""
+        """Commits the files in a staging directory. `moves`: path in the directory → path in the
+        table, for each file."""
         intent = {"directory": directory, "moves": moves, "commit": encode_commit(commit)}
         self._files.write_text(self._intent_path(commit.name), to_text(intent))
         self._finish(intent)

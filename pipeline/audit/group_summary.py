@@ -35,8 +35,8 @@ class GroupState:
 
 
 def summarise_groups(files: Files, replica: Replica) -> tuple[GroupState, ...]:
-    """Returns the groups, sorted by name. Memory: one entry for each group and partition. Raises "
-    "OSError, KafkaError."""
+    """Returns the groups, sorted by name. Memory: one entry for each group and partition. Raises
+    OSError, KafkaError."""
     summary = GroupSummary()
     for segment in replica.files.segments:
         with SegmentReader(files, segment.log_path, max_bytes=segment.size_bytes) as reader:

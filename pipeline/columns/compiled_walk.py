@@ -52,8 +52,8 @@ def new_cursor() -> np.ndarray:
 
 @_compiled
 def _varint(data: np.ndarray, position: int, end: int) -> tuple[int, int]:
-    """Returns (zigzag varint of up to ten bytes, position behind it); the position is -1 if the "
-    "varint is incomplete."""
+    """Returns (zigzag varint of up to ten bytes, position behind it); the position is -1 if the
+    varint is incomplete."""
     raw = np.uint64(0)
     shift = np.uint64(0)
     while position < end:

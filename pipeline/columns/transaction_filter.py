@@ -19,8 +19,8 @@ class TransactionFilter:
         self._aborting: set[int] = set()
 
     def hides(self, batch: RecordBatch) -> bool:
-        """Returns whether the batch belongs to an aborted transaction. Raises InvalidRecordError "
-        "for a broken marker."""
+        """Returns whether the batch belongs to an aborted transaction. Raises InvalidRecordError
+        for a broken marker."""
         while self._to_come and self._to_come[0][0] <= batch.last_offset:
             self._aborting.add(heapq.heappop(self._to_come)[1])
         if not batch.is_transactional or batch.producer_id not in self._aborting:

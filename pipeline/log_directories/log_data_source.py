@@ -1,5 +1,5 @@
-"""The Spark data source "pybroker-log": rows of log directories of Kafka or pybroker, whether their "
-"broker runs or not."""
+"""The Spark data source "pybroker-log": rows of log directories of Kafka or pybroker, whether their
+broker runs or not."""
 
 from __future__ import annotations
 

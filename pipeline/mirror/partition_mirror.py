@@ -1,5 +1,5 @@
-"""Copies a range of offsets of one partition to another cluster, except records that are already "
-"there. Runs in a task."""
+"""Copies a range of offsets of one partition to another cluster, except records that are already
+there. Runs in a task."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class MirrorRange(NamedTuple):
 
 
 class MappedRun(NamedTuple):
-    """A run of records with consecutive offsets in both clusters: the first offset in each, and the "
-    "number of records."""
+    """A run of records with consecutive offsets in both clusters: the first offset in each, and the
+    number of records."""
 
     topic: str
     partition: int
@@ -86,8 +86,8 @@ class AlreadyWritten:
         return self._offsets[-1] + 1 if self._offsets else None
 
     def find(self, row: Row) -> int | None:
-        """Returns the target offset of the source's next row; None if it is not there. Later rows "
-        "are not there either."""
+        """Returns the target offset of the source's next row; None if it is not there. Later rows
+        are not there either."""
         wanted = hash(row)
         for index in range(self._next, len(self._hashes)):
             if self._hashes[index] == wanted:

@@ -172,8 +172,8 @@ def _read_options(options: Options, default_start: int) -> ReadOptions:
 
 
 def subscription_of(options: Options) -> Subscription | None:
-    """Returns the subscription by `assign`, `subscribe` or `subscribePattern`; None if none is set. "
-    "Raises OptionError."""
+    """Returns the subscription by `assign`, `subscribe` or `subscribePattern`; None if none is set.
+    Raises OptionError."""
     name = options.at_most_one(_SUBSCRIPTIONS)
     if name is None:
         return None

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def topic_figures(frame: DataFrame, *, now_ms: int, late_ms: int, file_bytes: dict[str, int] | None = None) -> Figures:
-    """Returns all figures of a frame of rows, which is read once. `file_bytes`: bytes of each "
-    "topic's files, if known."""
+    """Returns all figures of a frame of rows, which is read once. `file_bytes`: bytes of each
+    topic's files, if known."""
     rows = measures.slim_rows(frame).persist()
     try:
         volumes = _listed(measures.volumes(rows), "topic", "partition")

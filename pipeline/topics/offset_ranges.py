@@ -51,8 +51,8 @@ def split_ranges(
 
 
 def _split_large(pieces: Sequence[OffsetRange], min_partitions: int) -> list[OffsetRange]:
-    """Splits the large ranges. Small ranges stay whole, and their size is not counted in the shares "
-    "of the large ones."""
+    """Splits the large ranges. Small ranges stay whole, and their size is not counted in the shares
+    of the large ones."""
     total = sum(piece.size for piece in pieces)
     small = {piece for piece in pieces if _share(piece.size, total, min_partitions) == 1}
     rest = total - sum(piece.size for piece in small)

@@ -39,8 +39,8 @@ class Running(Protocol):
 
 @dataclass
 class Contestant:
-    """A kind of broker: its name and a function that starts it in a folder and returns it with a "
-    "function to stop it."""
+    """A kind of broker: its name and a function that starts it in a folder and returns it with a
+    function to stop it."""
 
     name: str
     start: Callable[[Path], tuple[Running, Callable[[], object]]]

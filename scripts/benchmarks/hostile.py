@@ -178,8 +178,8 @@ def batches_with_wrong_checksums(port: int, done: Operations) -> None:
 
 
 def large_batches_on_their_way(port: int, done: Operations) -> None:
-    """Five requests in flight on each connection, so that the broker may read much at once; none of "
-    "it fills the disk."""
+    """Five requests in flight on each connection, so that the broker may read much at once; none of
+    it fills the disk."""
     request = frame_of(produce_request("attacked", batch_with_wrong_checksum(50_000)), 9)
     sent_and_answered(port, done, [request] * 5)
 

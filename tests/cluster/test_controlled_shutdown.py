@@ -114,8 +114,8 @@ async def test_producers_see_only_a_new_leader_when_the_leader_stops(
 async def test_request_just_after_a_leadership_ends_is_answered_with_the_new_leader(
     cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The response names the current leader and says that nothing was written; a closed connection "
-    "would say neither."""
+    """The response names the current leader and says that nothing was written; a closed connection
+    would say neither."""
     await cluster.start(1, 2, 3)
     await cluster.create_topic("orders", [2, 1, 3])
     await until(lambda: cluster.isr_of(TP) == {1, 2, 3}, "all are in sync")

@@ -32,8 +32,8 @@ SETTINGS = {
 
 
 class Processes:
-    """Brokers 1, 2 and 3. Broker 1 starts first and is the controller. All have a replica of "
-    "partition 0 of the topic."""
+    """Brokers 1, 2 and 3. Broker 1 starts first and is the controller. All have a replica of
+    partition 0 of the topic."""
 
     def __init__(self, directory: Path) -> None:
         self.zookeeper = ZooKeeperProcess(directory / "zookeeper").start()

@@ -1,5 +1,7 @@
-"""Fixtures with real clients and a real broker process. `--against-kafka` runs the same tests against Apache Kafka
-3.9.1, which shows that their expectations are Kafka's behaviour.
+"""Fixtures with real clients and a real broker process.
+
+`--against-kafka` runs the same tests against Apache Kafka 3.9.1, which shows that their expectations are Kafka's
+behaviour.
 """
 
 from collections.abc import Iterator

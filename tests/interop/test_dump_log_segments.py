@@ -252,8 +252,8 @@ def test_log_dump_decodes_every_internal_record_like_kafka(
 
 
 def is_readable_by_kafkas_tool(record: Record, option: str) -> bool:
-    """Returns whether Kafka's tool can read the record; it fails on an unknown transaction state, "
-    "which ours reports."""
+    """Returns whether Kafka's tool can read the record; it fails on an unknown transaction state,
+    which ours reports."""
     if option == "--offsets-decoder" or record.value is None:
         return True
     return 0 <= record.value[2 + 8 + 2 + 4] <= 7

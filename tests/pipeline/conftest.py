@@ -1,5 +1,7 @@
-"""Fixtures with real Spark and real brokers. Without PySpark or a JDK, tests that need them are "
-"skipped with a reason."""
+"""Fixtures with real Spark and real brokers.
+
+Without PySpark or a JDK, tests that need them are skipped with a reason.
+"""
 
 import os
 import shutil

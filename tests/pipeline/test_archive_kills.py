@@ -1,5 +1,4 @@
-"""Tests of `pybroker-pipeline archive` while its driver, executors and broker are killed: each "
-"record is archived once."""
+"""Tests that `pybroker-pipeline archive` archives each record once while driver, executors and broker are killed."""
 
 import json
 import os

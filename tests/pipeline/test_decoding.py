@@ -1,5 +1,4 @@
-"""Tests of decoding record batches to columns: the compiled walk against the plain one, Kafka's own "
-"dumps, and damage."""
+"""Tests of decoding record batches to columns: the compiled walk, the plain one, Kafka's own dumps, and damage."""
 
 import gzip
 import json

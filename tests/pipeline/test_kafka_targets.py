@@ -1,6 +1,4 @@
-"""Tests of `replay` and `mirror` with two brokers of Apache Kafka as the target, with a replica of each partition on
-both.
-"""
+"""Tests of `replay` and `mirror` to two brokers of Apache Kafka, with a replica of each partition on both."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing

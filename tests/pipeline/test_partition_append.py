@@ -1,4 +1,4 @@
-"""Tests of appending batches to a partition of a real broker: each once, at every break of a connection and with other
+"""Tests that batches are appended to a partition of a real broker once, at every connection break and beside
 writers.
 """
 

@@ -1,6 +1,4 @@
-"""Tests of the options for reading topics: Spark's options are supported, unknown and contradictory ones are refused by
-name.
-"""
+"""Tests of the options for reading topics: Spark's are supported, unknown and contradictory ones refused by name."""
 
 import pickle
 from typing import Any

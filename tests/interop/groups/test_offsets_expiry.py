@@ -61,8 +61,8 @@ class Offsets:
         await_answer(lambda: self.of(group), lambda known: known[0] == -1, f"the expiry of an offset of {group}")
 
     def wait_until_loaded(self, group: str) -> None:
-        """Waits until groups are loaded after a start; the first request for a coordinator creates "
-        "__consumer_offsets."""
+        """Waits until groups are loaded after a start; the first request for a coordinator creates
+        __consumer_offsets."""
         with WireClient(self._broker.bootstrap_servers) as client:
 
             def error_code() -> int:

@@ -1,5 +1,5 @@
-"""Tests of a cluster of one pybroker and one Apache Kafka 3.9.1 on a real ZooKeeper: each leads, follows and controls
-the other.
+"""Tests of a cluster of one pybroker and one Apache Kafka 3.9.1, in which each leads, follows and controls the
+other.
 """
 
 import time

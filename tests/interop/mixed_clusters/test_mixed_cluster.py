@@ -1,5 +1,5 @@
-"""Tests of a cluster of one Apache Kafka and two pybrokers, with each kind as controller and each broker missing in
-turn.
+"""Tests of a cluster of one Apache Kafka and two pybrokers, with each kind as controller and each broker missing
+once.
 """
 
 from collections.abc import Iterator

@@ -165,8 +165,8 @@ def create_topics(servers: str) -> None:
 
 
 def produce(servers: str, name: str) -> None:
-    """Produces records in every codec and several segments, with headers, nulls and timestamps; and "
-    "commits an offset."""
+    """Produces records in every codec and several segments, with headers, nulls and timestamps; and
+    commits an offset."""
     for number, codec in enumerate(CODECS):
         producer = KafkaProducer(bootstrap_servers=servers, compression_type=codec, linger_ms=2, batch_size=2000)
         for n in range(100):

@@ -1,5 +1,4 @@
-"""Tests of transaction verification by leaders when Apache Kafka coordinates: pybroker and Kafka "
-"get the same requests."""
+"""Tests that pybroker and Kafka as leaders verify transactions by the same requests when Apache Kafka coordinates."""
 
 import time
 from collections.abc import Iterator

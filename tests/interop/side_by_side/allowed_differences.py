@@ -1,5 +1,6 @@
-"""The permanent differences from Kafka by scenario, each with its reason; docs/operator/deviations.md describes them
-for users.
+"""The permanent differences from Kafka by scenario, each with its reason.
+
+docs/operator/deviations.md describes them for users.
 
 A pattern (fnmatch) is matched against `step: path`, and both values must equal the given ones, so that another error
 code in the same place is not allowed. An entry that covers no difference fails the test.
@@ -63,8 +64,8 @@ REFUSED = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 
 
 def clearer(pattern: str, code: str, kafka: str = FAILED) -> list[Allowed]:
-    """Allows an error of Kafka to be a more exact one. `pattern` ends before the field names of "
-    "error code and message."""
+    """Allows an error of Kafka to be a more exact one. `pattern` ends before the field names of
+    error code and message."""
     return [
         Allowed(f"{pattern}rrorCode", CLEARER, kafka, code),
         Allowed(f"{pattern}rrorMessage", CLEARER, None, TEXT),

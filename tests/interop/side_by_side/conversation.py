@@ -112,8 +112,8 @@ class Conversation:
         return answer is not None
 
     def send_unanswered(self, request: Message, version: int, *, on: str = "main", note: str = "") -> bool:
-        """Sends a request without a response (acks=0); records and returns whether the connection "
-        "still works after it."""
+        """Sends a request without a response (acks=0); records and returns whether the connection
+        still works after it."""
         pending = self.send(request, version, on=on, note=note)
         follower = next(self._correlation_ids)
         connection = self._connection(on)

@@ -1,5 +1,7 @@
-"""The list of all scenarios. A new scenario is a function in one of these files, named in the list "
-"at the file's end."""
+"""The list of all scenarios.
+
+A new scenario is a function in one of these files, named in the list at the end of this file.
+"""
 
 from collections.abc import Callable
 

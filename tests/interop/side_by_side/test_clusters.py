@@ -1,5 +1,6 @@
-"""Compares the responses of a cluster of Apache Kafka 3.9.1 and one of pybroker through the same events: metadata,
-leader hints, and error codes of the wrong broker or with missing followers.
+"""Compares the responses of a cluster of Apache Kafka 3.9.1 and one of pybroker through the same events.
+
+They concern metadata, leader hints, and error codes of the wrong broker or with missing followers.
 
 Each has two brokers on one ZooKeeper; broker 1 starts first and is the controller. Topic "both" has partitions on [1,
 2] and [2, 1] and needs all replicas in sync; topic "one" has partitions on [1] and [2].

@@ -87,8 +87,8 @@ def test_pybroker_with_full_validation_responds_to_produce_like_kafka(
 
 
 def compare(kafka: int, pybroker: int, scenario: Scenario, name: str, allowed: Sequence[Allowed]) -> None:
-    """Compares the responses of both ports. Every difference must be allowed, and every allowed "
-    "difference must occur."""
+    """Compares the responses of both ports. Every difference must be allowed, and every allowed
+    difference must occur."""
     with ThreadPoolExecutor() as pool:
         of_kafka, of_pybroker = pool.map(record, [kafka, pybroker], [scenario] * 2, [name] * 2)
     for step in of_kafka:  # pytest shows this output if the test fails

@@ -130,8 +130,8 @@ def test_small_files_become_one_file_a_day_while_readers_continue(table: Table, 
 def test_kill_of_compaction_at_any_file_change_leaves_each_row_once(
     table: Table, spark: "SparkSession", tmp_path: Path
 ) -> None:
-    """Keeps a copy of the disk before each change of a file, which is what a kill leaves, and "
-    "recovers from each copy."""
+    """Keeps a copy of the disk before each change of a file, which is what a kill leaves, and
+    recovers from each copy."""
     from pybroker.pipeline.archive.table_commits import COMPACTING, TableCommits
     from pybroker.pipeline.archive.table_files import HadoopFiles
 

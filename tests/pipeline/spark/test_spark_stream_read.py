@@ -1,5 +1,4 @@
-"""Tests of streaming queries on real Spark over topics of a real broker: each record once, through "
-"restarts and growth."""
+"""Tests of streaming queries on real Spark over topics of a real broker: each record once, despite restarts."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -66,8 +66,8 @@ def _moves(it: LoadedCluster) -> int:
 
 
 def await_led_by_first(it: LoadedCluster, wishes: Wishes) -> None:
-    """Waits until the first broker of each partition leads, so that the controller has no reason "
-    "for another election."""
+    """Waits until the first broker of each partition leads, so that the controller has no reason
+    for another election."""
 
     def are_led() -> bool:
         it.view.ask_controller(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=10_000), 2)

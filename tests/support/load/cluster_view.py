@@ -108,8 +108,8 @@ class ClusterView:
         ]
 
     def await_health(self, brokers: Iterable[int] | None = None) -> None:
-        """Waits until each broker sees all brokers running and each partition with a leader and all "
-        "replicas in sync."""
+        """Waits until each broker sees all brokers running and each partition with a leader and all
+        replicas in sync."""
         for broker in brokers or self._cluster.broker_ids:
             await_that(lambda broker=broker: not self.ailments(broker), f"broker {broker} says all is well")  # type: ignore[misc]
 

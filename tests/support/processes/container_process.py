@@ -42,8 +42,8 @@ class ContainerProcess:
         return "".join(self._output)
 
     def start(self) -> Self:
-        """Starts the program; waits until the broker has logged that it is ready, also in Kafka's "
-        "words, or has ended."""
+        """Starts the program; waits until the broker has logged that it is ready, also in Kafka's
+        words, or has ended."""
         self.begin()
         self.says(r"\[KafkaServer id=")
         return self

@@ -1,5 +1,7 @@
-"""Decodes record batches to columns and back to records, for tests of `pipeline.columns`. Skips "
-"them without pyarrow."""
+"""Decodes record batches to columns and back to records, for tests of `pipeline.columns`.
+
+Without pyarrow these tests are skipped.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A Spark session in its own process: with Spark's own Kafka connector in a PySpark of its version
-(scripts/fetch-spark-connector), or with the pipeline's source on any master.
+"""A Spark session in its own process, for tests.
+
+It has Spark's own Kafka connector in a PySpark of its version (scripts/fetch-spark-connector), or the pipeline's
+source on any master.
 """
 
 from __future__ import annotations
