@@ -13,7 +13,7 @@ from pybroker.config.table import BROKER_SETTINGS, TOPIC_SETTINGS
 ROOT = Path(pybroker.__file__).parent
 ROOMS = ("broker", "controller", "replication", "storage")
 
-# Read through something else than their names.
+# Settings that are read by another expression than their names.
 THROUGH = {
     "advertised.listeners": "advertised_listeners",
     "inter.broker.listener.name": "inter_broker_listener_name",

@@ -46,7 +46,7 @@ def test_dynamic_value_precedes_static_values_in_other_units() -> None:
     config = layered({"log.retention.ms": "77"}, file=minutes)
     assert (config.retention_ms, config.optional_int("log.retention.minutes")) == (77, None)
     assert config.static["log.retention.minutes"].text == "5"
-    # Kafka lets none of the larger units be set while it runs, but what is stored is merged alike.
+    # Kafka refuses dynamic changes of the larger units, but merges stored ones alike.
     hours = with_dynamic(FILE, DynamicLayers({"log.retention.hours": "2"}))
     assert hours.retention_ms == 2 * 3_600_000
 
@@ -108,7 +108,7 @@ def test_ineffective_dynamic_settings_have_notices() -> None:
     assert "set while the broker runs" in notices_of(in_file, "leader.replication.throttled.rate")[0]
 
 
-# -- what may be set
+# -- allowed settings
 
 
 @pytest.mark.parametrize("name", [name for name, one in BROKER_SETTINGS.items() if one.scope is Scope.READ_ONLY])

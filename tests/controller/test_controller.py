@@ -272,7 +272,7 @@ async def test_next_controller_keeps_topic_ids_and_leaders(tmp_path: Path) -> No
     second = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
     assert second.controller.context.topic_ids["t"] == topic_id
     assert await second.state("t") == LeaderAndIsr(1, (1, 2), 1, 1)  # both were restarted: an epoch ends
-    assert await second.state("t", 2) == LeaderAndIsr(2, (2,))  # nobody follows
+    assert await second.state("t", 2) == LeaderAndIsr(2, (2,))  # the partition has no follower
     assert second.brokers[1].roles[TopicPartition("t", 0)].is_new is False
     assert second.brokers[2].metadata.leader_of("t", 1) == (1, 1)  # which was registered first
     await second.stop()
@@ -284,7 +284,7 @@ async def test_next_controller_notices_brokers_that_restarted_while_there_was_no
     await plane.create_topic("t", {0: (2, 3), 1: (3, 2), 2: (2,), 3: (1, 3)})
     await plane.settled()
     await plane.controller.stop()
-    await plane.bounce(2)  # it may have lost what it had not synced, and still be the leader
+    await plane.bounce(2)  # it may have lost unsynced records, and still be the leader
     for broker in plane.brokers.values():
         broker.forget_requests()
     await plane.start_controller()
@@ -603,7 +603,7 @@ async def test_controlled_shutdown_moves_leaderships_first(plane: ControlPlane) 
     assert (await plane.state("t", 0)).leader == 3
     assert (await plane.state("t", 0)).isr == (3,)
     assert (await plane.state("t", 1)).isr == (3,)
-    assert (await plane.state("t", 2)).leader == 2  # nobody else could
+    assert (await plane.state("t", 2)).leader == 2  # no other replica could lead
     stops = plane.brokers[2].sent(StopReplicaRequest)
     assert stops
     assert plane.brokers[2].deleted == []

@@ -226,7 +226,7 @@ async def test_writes_on_a_full_disk_are_refused_and_undone(path: Path) -> None:
     )
     assert [type(result) for result in results] == [StoreWriteError] * 3
     assert watcher.told == []
-    # There is room again: the same session goes on from what is on disk.
+    # There is space again: the same session continues with the tree that is on disk.
     database.failure = None
     assert (await opened.get("/a"))[0] == b"old"
     assert await opened.exists("/b") is None

@@ -40,7 +40,7 @@ class Walk:
         context = self.plane.controller.context
         return [p for p in context.all_partitions if not context.is_queued_for_deletion(p.topic)]
 
-    # -- what may happen; broker 1 carries the controller
+    # -- random events; broker 1 runs the controller
 
     async def create_topic(self) -> None:
         assignment = {index: tuple(self.random.sample(BROKERS, self.random.randint(1, 3))) for index in range(2)}
@@ -123,7 +123,7 @@ class Walk:
             await self.bounce()
         await self.plane.start_controller()
 
-    # -- what must hold
+    # -- invariants
 
     async def check(self) -> None:
         context = self.plane.controller.context

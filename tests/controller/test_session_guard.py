@@ -312,7 +312,7 @@ async def test_other_child_processes_do_not_inherit_the_guards_pipe(zookeeper: Z
 def open_files(process_id: int) -> list[str]:
     found = []
     for file in Path(f"/proc/{process_id}/fd").iterdir():
-        with suppress(FileNotFoundError):  # what was open to list them
+        with suppress(FileNotFoundError):  # the descriptor that lists the others
             found.append(os.readlink(file))
     return found
 

@@ -161,7 +161,7 @@ async def test_refused_creation_leaves_nothing_in_the_tree(
 async def test_topic_is_created_once(cluster: Fixture) -> None:
     await cluster.admin.create(NewTopic("t", 1, 1))
     with pytest.raises(TopicExistsError):
-        await cluster.admin.create(NewTopic("t", 5, 99))  # that it exists comes before what is wrong with the rest
+        await cluster.admin.create(NewTopic("t", 5, 99))  # an existing topic is reported before other errors
     with pytest.raises(TopicExistsError):
         await cluster.admin.create(NewTopic("t", 1, 1), validate_only=True)
 

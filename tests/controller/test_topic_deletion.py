@@ -107,8 +107,8 @@ async def test_deletion_waits_for_a_broker_that_is_down(plane: ControlPlane) -> 
     assert not await is_gone(plane)
     assert plane.controller.is_queued_for_deletion("t")
     assert not plane.controller.is_being_deleted("t")
-    assert plane.settled_deletions == ["t"]  # told that it waits
-    assert plane.brokers[1].metadata.topics == []  # nobody reads or writes it meanwhile
+    assert plane.settled_deletions == ["t"]  # reported: the deletion waits
+    assert plane.brokers[1].metadata.topics == []  # no client reads or writes it meanwhile
     assert plane.controller.context.topic_ids["t"]  # its id is kept until it is gone
     await plane.bring_up(3)
     await plane.settled()

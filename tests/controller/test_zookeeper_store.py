@@ -143,7 +143,7 @@ async def test_operations_under_way_when_the_connection_breaks_have_an_unknown_o
     assert [type(outcome) for outcome in outcomes] == [ConnectionLossError] * 2
     assert not read.done()
     gate.heal()
-    # The read is asked again, before what had not been asked yet and waited for the new connection.
+    # The read is repeated before operations that waited for the new connection.
     assert await read == []
     assert await asyncio.gather(*later) == ["/2", "/3"]
     assert await store.children("/") == ["2", "3"]
@@ -439,7 +439,7 @@ def test_kazoo_is_imported_only_by_brokers_on_zookeeper() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# -- who may do what
+# -- access control
 
 
 async def test_nodes_with_acls_are_changed_by_their_owner_and_read_by_all_but_the_secret_ones(

@@ -127,7 +127,7 @@ def test_partitions_are_added_changed_and_forgotten() -> None:
     session_id = sessions.open("a", "b")
     context = sessions.begin(session_id, 1, wanted("b", "c", offset=42), [("a", 0), ("never seen", 0)])
     assert [(fetch.key[0], fetch.fetch_offset) for fetch in context.partitions] == [("b", 42), ("c", 42)]
-    # "c" is new to the session: told even though nothing changed. "b" was told before.
+    # "c" is new to the session, so it is returned although nothing changed. "b" was returned before.
     assert topics_of(sessions.answer(context)) == ["c"]
 
 
@@ -271,7 +271,7 @@ def test_incremental_fetches_lead_to_the_state_of_full_ones(rounds: list[tuple[l
     end = dict.fromkeys(TOPICS, 5)
     start = dict.fromkeys(TOPICS, 0)
     failed: set[str] = set()
-    position = {"a": 0, "b": 5}  # what the fetcher wants, and from where
+    position = {"a": 0, "b": 5}  # the fetch offset of each partition that the fetcher reads
     picture: dict[str, tuple[ErrorCode, int, int]] = {}
     sessions = Sessions()
     session_id, epoch = NO_SESSION, INITIAL_EPOCH

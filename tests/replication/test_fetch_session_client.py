@@ -62,7 +62,7 @@ def test_topics_are_named_by_id_when_all_of_them_have_one() -> None:
     session = opened({A: want(0), B: want(0, None)})
     request = session.request({A: want(0)}, [B])
     assert request is not None
-    assert not request.uses_topic_ids  # what is forgotten is named, too
+    assert not request.uses_topic_ids  # forgotten partitions are named, too
     request = session.request({A: want(0)}, [])
     assert request is not None
     assert request.uses_topic_ids

@@ -105,7 +105,7 @@ async def test_logs_that_diverged_in_several_epochs_agree_after_several_fetches(
     await cluster.order(1, 0)
     cluster[1].produce(batch_of(b"a"))
     await cluster[2].fetch_from(1)
-    for leader, epoch in ((2, 1), (1, 2), (2, 3), (1, 4), (2, 5)):  # unclean elections: nobody hears of the other
+    for leader, epoch in ((2, 1), (1, 2), (2, 3), (1, 4), (2, 5)):  # unclean elections: no leader knows of the others
         await cluster.order(leader, epoch, to=(leader,))
         cluster[leader].produce(batch_of(b"of epoch %d" % epoch))
     await cluster.order(2, 5, to=(1,))
@@ -194,7 +194,7 @@ async def test_a_follower_of_an_older_epoch_waits_for_the_next_order(new_cluster
     await cluster.order(1, 1, to=(1,))
     await cluster[2].fetch_from(1)
     assert cluster[2].fetchers.failed == [TP]
-    assert await cluster[2].fetcher(1).step() is True  # the session is told that it goes
+    assert await cluster[2].fetcher(1).step() is True  # the partition is forgotten in the session
     assert await cluster[2].fetcher(1).step() is False
     cluster[1].produce(batch_of(b"a"))
     await cluster.order(1, 1, to=(2,))
@@ -403,7 +403,7 @@ async def test_queued_append_of_the_old_leader_is_refused_after_the_new_epochs_f
     fetching = asyncio.create_task(cluster[3].fetch_from(1))
     await turns(lambda: len(hosted.strand._queue) == 2)
     following = asyncio.create_task(cluster.order(2, 1, to=(2, 3)))
-    # The fence comes behind the append, and before the new leader is fetched from: it is known what was written.
+    # The fence runs after the append and before the first fetch from the new leader, so the log end is known.
     await turns(lambda: len(hosted.strand._queue) == 3)
     pool.run()
     await asyncio.gather(fetching, following)

@@ -39,7 +39,7 @@ async def test_offsets_after_each_produce_and_each_fetch(cluster: ReplicaCluster
         ("produce", (1, 0, -1, 0, 0)),
         ("fetch", (1, 0, 0, 1, 0)),  # asks from 0: nothing is known to be there; gets the record
         ("fetch", (1, 1, 1, 1, 0)),  # asks from 1: has it, it is committed; the answer was made just before that
-        ("fetch", (1, 1, 1, 1, 1)),  # hears of it
+        ("fetch", (1, 1, 1, 1, 1)),  # learns the new high watermark
         ("produce", (2, 1, 1, 1, 1)),
         ("fetch", (2, 1, 1, 2, 1)),
         ("produce", (3, 1, 1, 2, 1)),
@@ -56,7 +56,7 @@ async def test_offsets_after_each_produce_and_each_fetch(cluster: ReplicaCluster
 
 
 async def test_parked_fetch_of_a_follower_is_completed_by_a_produce(tmp_path: Path) -> None:
-    cluster = ReplicaCluster(tmp_path, max_wait_ms=3_600_000)  # nobody waits for the time to be up
+    cluster = ReplicaCluster(tmp_path, max_wait_ms=3_600_000)  # no fetch reaches its max wait
     await cluster.order(leader=1, leader_epoch=0)
     acknowledged = cluster[1].produce(batch_of(b"first"), acks=-1)
     await cluster[2].fetch_from(1)

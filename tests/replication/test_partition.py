@@ -32,7 +32,7 @@ def follower_fetches(partition: Partition, broker: int, offset: int, now_ms: int
 def test_high_watermark_is_the_lowest_log_end_offset_in_the_isr() -> None:
     log = FakeLog()
     partition = leading_partition(log)
-    # what happens, LEO of the leader, HW expected afterwards
+    # event, LEO of the leader, expected HW afterwards
     steps: list[tuple[str, int, int]] = [
         ("append", 10, 0),
         ("2 fetches 0", 10, 0),
@@ -273,7 +273,7 @@ def test_a_follower_joins_the_isr_once_it_reaches_the_high_watermark() -> None:
 
 
 def test_follower_does_not_join_the_isr_before_the_leaders_epoch() -> None:
-    # The HW is 5 behind the start of our epoch: what lies between may have been committed by the leader before.
+    # The HW is 5 before the start of this epoch: the earlier leader may have committed the records between.
     log = FakeLog(log_end_offset=10)
     partition = new_partition(log, checkpointed_high_watermark=5)
     partition.become_leader(partition_state(isr=(1, 2)), 10, 0)
@@ -333,7 +333,7 @@ def test_follower_that_fetches_to_each_log_end_stays_in_sync_under_steady_append
     partition = leading_partition(log, state=partition_state(isr=(1, 2), replicas=(1, 2)))
     for step in range(1, 40):
         now_ms = step * LAG_MS // 2
-        fetched = log.log_end_offset  # what there was at the fetch before
+        fetched = log.log_end_offset  # the log end at the previous fetch
         log.log_end_offset += 5
         follower_fetches(partition, 2, fetched, now_ms)
         assert partition.maybe_shrink_isr(now_ms) is None

@@ -100,7 +100,7 @@ async def test_a_parked_fetch_that_is_answered_later_does_not_count_as_a_fetch(r
     replicas.append()
     await asyncio.sleep(0)
     assert len(later) == 1
-    assert remote.last_fetch_leader_end_offset == 0  # else its next fetch, from 0, would count as all there was
+    assert remote.last_fetch_leader_end_offset == 0  # otherwise its next fetch, from 0, would count as caught up
 
 
 async def test_a_caught_up_follower_is_proposed_for_the_isr(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_throttle_rate_is_an_average_over_the_windows() -> None:
     assert not throttle.is_exceeded(1001)
     throttle.record(3000, 1500)
     assert throttle.is_exceeded(2999)
-    assert throttle.is_exceeded(3500)  # the first window is over, what was in it is forgotten
+    assert throttle.is_exceeded(3500)  # the first window has ended, and its bytes are forgotten
     assert not throttle.is_exceeded(4500)
 
 

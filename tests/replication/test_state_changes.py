@@ -263,7 +263,7 @@ async def test_a_deleted_replica_leaves_nothing_behind(replicas: Replicas, tmp_p
     assert later[0][0][1].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert replicas.partitions.get(TP) is None
     assert [name for name in os.listdir(tmp_path) if name.startswith("orders-0")] == []
-    # A topic of this name that is made later begins with epoch 0 again, and what is kept by epochs is to know that.
+    # A recreated topic of this name starts with epoch 0 again, and state that is kept by epoch must know that.
     is_topic_deleted = leader_epoch == EPOCH_DURING_DELETE
     assert heard.resigned == [Leadership(TP, EPOCH_DURING_DELETE if is_topic_deleted else 5)]
     assert await replicas.order(leader_epoch=0, topic_id=UUID(int=8)) is ErrorCode.NONE

@@ -35,7 +35,7 @@ def say(answer: bytes) -> Serve:
     def serve(connection: socket.socket) -> None:
         connection.recv(4096)
         connection.sendall(answer)
-        with suppress(OSError):  # who saw enough to judge may have hung up by now
+        with suppress(OSError):  # a client that has seen enough may have closed the connection by now
             connection.shutdown(socket.SHUT_WR)
 
     return serve

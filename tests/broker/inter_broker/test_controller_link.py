@@ -80,7 +80,7 @@ async def test_request_follows_the_controller_to_another_broker(cluster: Cluster
     cluster.controller_id = 3
     cluster.answers[3] = [answer()]
     await cluster.link.ask(REQUEST, 3)
-    assert cluster.killed == [2]  # the link to who was controller is of no more use
+    assert cluster.killed == [2]  # the link to the former controller is no longer used
 
 
 async def test_controller_calls_its_own_handler(cluster: Cluster) -> None:

@@ -15,7 +15,7 @@ SPOKEN = [version for version in METADATA_VERSIONS if is_at_least(version, "3.0-
 
 KAFKAS = {
     # leader_and_isr, stop_replica, update_metadata, fetch, list_offsets, offset_for_leader_epoch, write_txn_markers;
-    # what goes to the controller Kafka settles by ApiVersions: alter_partition
+    # Kafka negotiates requests to the controller by ApiVersions: alter_partition
     "3.0-IV0": (5, 3, 7, 12, 6, 4, 1, 0),
     "3.0-IV1": (5, 3, 7, 12, 7, 4, 1, 0),
     "3.1-IV0": (5, 3, 7, 13, 7, 4, 1, 0),

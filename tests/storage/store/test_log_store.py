@@ -496,7 +496,7 @@ async def test_schedule_flushes_rolled_segments_and_deletes_expired_ones(tmp_pat
         deleted = [name for name in os.listdir(log.directory) if name.endswith(".deleted")]
     schedule.stop()
     background.close()
-    await asyncio.sleep(0)  # what it had posted may want the strands
+    await asyncio.sleep(0)  # posted callbacks may need the strands
     pool.close()
     store.close()
     left = sorted(name for name in os.listdir(log.directory) if name.endswith((".log", ".index")))

@@ -666,7 +666,7 @@ def test_verify_finds_and_names_each_kind_of_damage(
     assert ran.exit_code == 1
     assert any(re.match(re.escape(f"{path}: ") + ".*" + says, line) for line in ran.lines), "\n".join(ran.lines)
     assert ran.errors == []
-    # Nothing is said of what was left alone: a wrong byte of a .log may speak from the files beside it.
+    # No undamaged file is named, except that a wrong byte of a .log may show as a fault of the files beside it.
     if path.is_file() and path.suffix != ".log" and name != "log_missing":
         assert [line for line in ran.lines if not line.startswith(f"{path}: ")] == []
     others = [line for line in ran.lines if not line.startswith((str(path.parent), str(data / "topic-0")))]

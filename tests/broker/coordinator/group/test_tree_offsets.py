@@ -39,7 +39,7 @@ async def test_offsets_in_the_tree_are_bounded_also_after_a_restart(tmp_path: Pa
         with pytest.raises(InvalidCommitOffsetSizeError):
             await offsets.set("j", TP, 5)
         assert await offsets.get("j", TP) is None
-        await offsets.set("i", TP, 7)  # what is there goes on
+        await offsets.set("i", TP, 7)  # groups that already have offsets can still commit
         assert await offsets.get("i", TP) == 7
         await store.close()
 
