@@ -354,7 +354,7 @@ async def test_start_without_zookeeper_ends_with_one_line() -> None:
 
 
 async def test_start_with_a_server_that_grants_no_session_fails_with_a_reason() -> None:
-    """Such a server has lost its ensemble, or speaks TLS on a plain port."""
+    """The server has lost its ensemble, or speaks TLS on a plain port."""
 
     async def turn_away(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()

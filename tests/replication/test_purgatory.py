@@ -140,7 +140,9 @@ def test_timed_out_appends_do_not_pile_up_while_the_high_watermark_does_not_move
 )
 def test_every_append_ends_exactly_once_and_for_the_right_reason(steps: list[tuple[str, int, int]]) -> None:
     parked = ParkedAppends()
-    expected: dict[int, tuple[int, float]] = {}  # name → (required offset, deadline) of each append that must still be parked
+    expected: dict[
+        int, tuple[int, float]
+    ] = {}  # name → (required offset, deadline) of each append that must still be parked
     high_watermark = 0
     for name, (what, amount, timeout_ms) in enumerate(steps):
         now_ms = parked.timers.time() * 1000

@@ -12,7 +12,7 @@ from typing import Any
 from ....protocol.errors import KafkaError
 from .append_bridge import AppendBridge
 from .group import Group
-from .group_rules import GroupRules
+from .group_parts import GroupParts
 from .interfaces import OffsetsLog, Scheduler
 from .loading import PartitionReading
 from .member import Timer
@@ -44,12 +44,12 @@ class GroupCoordinator:
         self._expiry_timer: Timer | None = None
         self._appends = AppendBridge(log)
         self._reading = PartitionReading(log, now_ms)
-        rules = GroupRules(settings, self._appends, lambda: log.partition_count, scheduler, now_ms, new_uuid)
-        self._rebalances = rules.rebalances
-        self.registry = rules.registry
-        self.membership = rules.membership
-        self.commits = rules.commits
-        self.administration = rules.administration
+        parts = GroupParts(settings, self._appends, lambda: log.partition_count, scheduler, now_ms, new_uuid)
+        self._rebalances = parts.rebalances
+        self.registry = parts.registry
+        self.membership = parts.membership
+        self.commits = parts.commits
+        self.administration = parts.administration
 
     def partition_for(self, group_id: str) -> int:
         """The partition of ``__consumer_offsets`` whose leader coordinates the group."""

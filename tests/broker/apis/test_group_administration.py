@@ -34,7 +34,7 @@ def world() -> GroupWorld:
 
 @pytest.mark.parametrize("version", versions(ApiKey.LIST_GROUPS))
 async def test_every_version_lists_groups(world: GroupWorld, version: int) -> None:
-    response = await call(ListGroups(world.rules.administration), version, ListGroupsRequest())
+    response = await call(ListGroups(world.parts.administration), version, ListGroupsRequest())
     state, kind = ("Stable" if version >= 4 else ""), ("classic" if version >= 5 else "")
     assert response.error_code == 0
     first, second = response.groups
@@ -43,7 +43,7 @@ async def test_every_version_lists_groups(world: GroupWorld, version: int) -> No
 
 
 async def test_list_groups_filters_by_state_and_type(world: GroupWorld) -> None:
-    handler = ListGroups(world.rules.administration)
+    handler = ListGroups(world.parts.administration)
     response = await call(handler, 4, ListGroupsRequest(states_filter=["empty"]))
     assert [group.group_id for group in response.groups] == ["simple"]
     response = await call(handler, 5, ListGroupsRequest(types_filter=["consumer"]))
@@ -53,7 +53,7 @@ async def test_list_groups_filters_by_state_and_type(world: GroupWorld) -> None:
 @pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_GROUPS))
 async def test_every_version_describes_groups(world: GroupWorld, version: int) -> None:
     request = DescribeGroupsRequest(groups=["g", "nothing"], include_authorized_operations=version >= 3)
-    response = await call(DescribeGroups(world.rules.administration), version, request)
+    response = await call(DescribeGroups(world.parts.administration), version, request)
     group, nothing = response.groups
     assert (group.error_code, group.group_state, group.protocol_type, group.protocol_data) == (
         0,
@@ -69,7 +69,7 @@ async def test_every_version_describes_groups(world: GroupWorld, version: int) -
 @pytest.mark.parametrize("version", versions(ApiKey.DELETE_GROUPS))
 async def test_every_version_deletes_groups(world: GroupWorld, version: int) -> None:
     request = DeleteGroupsRequest(groups_names=["g", "simple", "nothing", "simple"])
-    response = await call(DeleteGroups(world.rules.administration), version, request)
+    response = await call(DeleteGroups(world.parts.administration), version, request)
     assert [(one.group_id, one.error_code) for one in response.results] == [
         ("g", ErrorCode.NON_EMPTY_GROUP),
         ("simple", 0),
@@ -78,7 +78,7 @@ async def test_every_version_deletes_groups(world: GroupWorld, version: int) -> 
 
 
 async def test_offset_delete_reports_a_result_for_each_partition(world: GroupWorld) -> None:
-    handler = OffsetDelete(world.rules.administration, lambda topic, partition: topic == "t" and partition == 0)
+    handler = OffsetDelete(world.parts.administration, lambda topic, partition: topic == "t" and partition == 0)
     topic = OffsetDeleteRequestTopic(
         name="t", partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1)]
     )
@@ -95,5 +95,5 @@ async def test_offset_delete_reports_a_result_for_each_partition(world: GroupWor
 
 async def test_describe_groups_describes_a_group_named_very_often_once(world: GroupWorld) -> None:
     request = DescribeGroupsRequest(groups=["g", "nothing", *["g"] * MAX_DUPLICATES, "nothing"])
-    response = await call(DescribeGroups(world.rules.administration), 5, request)
+    response = await call(DescribeGroups(world.parts.administration), 5, request)
     assert [group.group_id for group in response.groups] == ["g", "nothing"]

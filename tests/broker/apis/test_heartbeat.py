@@ -13,7 +13,7 @@ from support.in_process.group_handlers import call, versions
 async def test_every_version_of_heartbeat_keeps_the_member(version: int) -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
-    handler = Heartbeat(world.rules.membership)
+    handler = Heartbeat(world.parts.membership)
     response = await call(handler, version, HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id))
     assert response.error_code == 0
     response = await call(handler, version, HeartbeatRequest(group_id="g", generation_id=2, member_id=member_id))
@@ -25,5 +25,5 @@ async def test_a_heartbeat_of_a_replaced_static_member_is_fenced() -> None:
     old = world.join(instance_id="i").result.member_id
     world.join(instance_id="i")
     request = HeartbeatRequest(group_id="g", generation_id=1, member_id=old, group_instance_id="i")
-    response = await call(Heartbeat(world.rules.membership), 3, request)
+    response = await call(Heartbeat(world.parts.membership), 3, request)
     assert response.error_code == ErrorCode.FENCED_INSTANCE_ID

@@ -157,7 +157,9 @@ async def test_request_that_times_out_closes_the_connection() -> None:
         await asked.wait()
         with pytest.raises(TimeoutError):
             await link.ask(MetadataRequest(), VERSION, 1)
-        with pytest.raises(ConnectionError):  # responses come in order, so no request gets one on this connection any more
+        with pytest.raises(
+            ConnectionError
+        ):  # responses come in order, so no request gets one on this connection any more
             await patient
         assert not link.is_connected
         await link.close()

@@ -130,7 +130,7 @@ async def test_unreadable_topic_settings_do_not_prevent_leadership(replicas: Rep
 async def test_orders_for_an_earlier_registration_are_refused(
     replicas: Replicas, broker_epoch: int, is_taken: bool
 ) -> None:
-    """Such orders were on their way when this broker was restarted (KIP-380). Orders without a broker epoch are
+    """The orders were on their way when this broker was restarted (KIP-380). Orders without a broker epoch are
     accepted, and so are orders for a later registration, whose response is still on its way.
     """
     cache = MetadataCache()

@@ -7,7 +7,7 @@ from itertools import count
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.commits import CommitRequest
 from pybroker.broker.coordinator.group.group import Group
-from pybroker.broker.coordinator.group.group_rules import GroupRules
+from pybroker.broker.coordinator.group.group_parts import GroupParts
 from pybroker.broker.coordinator.group.joining import JoinRequest
 from pybroker.broker.coordinator.group.member import MemberProtocol
 from pybroker.broker.coordinator.group.offset_batch import TransactionalProducer
@@ -86,7 +86,7 @@ class GroupWorld:
         self.time = VirtualTime()
         self.topic = OffsetsTopic()
         numbers = count(1)
-        self.rules = GroupRules(
+        self.parts = GroupParts(
             settings,
             self.topic,
             lambda: self.topic.partition_count,
@@ -95,11 +95,11 @@ class GroupWorld:
             lambda: f"{next(numbers):04}",
         )
         for partition in range(self.topic.partition_count) if owned is None else owned:
-            self.rules.registry.begin_loading(partition, 0)
-            self.rules.registry.finish_loading(partition, [])
+            self.parts.registry.begin_loading(partition, 0)
+            self.parts.registry.finish_loading(partition, [])
 
     def group(self, group_id: str = "g") -> Group:
-        group = self.rules.registry.get(group_id)
+        group = self.parts.registry.get(group_id)
         assert group is not None
         return group
 
@@ -131,7 +131,7 @@ class GroupWorld:
             requires_known_member_id=version >= 4,
             supports_skipping_assignment=version >= 9,
         )
-        self.rules.membership.join(request, call)
+        self.parts.membership.join(request, call)
         return call
 
     def sync(
@@ -145,16 +145,16 @@ class GroupWorld:
         protocol_name: str | None = None,
     ) -> SyncCall:
         call = SyncCall()
-        self.rules.membership.sync(
+        self.parts.membership.sync(
             SyncRequest("g", generation_id, member_id, instance_id, protocol_type, protocol_name, assignments), call
         )
         return call
 
     def heartbeat(self, member_id: str, generation_id: int, *, instance_id: str | None = None) -> ErrorCode:
-        return self.rules.membership.heartbeat("g", member_id, instance_id, generation_id)
+        return self.parts.membership.heartbeat("g", member_id, instance_id, generation_id)
 
     def leave(self, *who: LeavingMember, group_id: str = "g") -> LeaveResult:
-        return self.rules.membership.leave(group_id, who)
+        return self.parts.membership.leave(group_id, who)
 
     def commit(
         self,
@@ -176,14 +176,14 @@ class GroupWorld:
         }
         request = CommitRequest(group_id, values, member_id, instance_id, generation_id)
         if producer_id is None:
-            self.rules.commits.commit(request, call)
+            self.parts.commits.commit(request, call)
         else:
-            self.rules.commits.commit_in_transaction(request, TransactionalProducer(producer_id, 0), call)
+            self.parts.commits.commit_in_transaction(request, TransactionalProducer(producer_id, 0), call)
         return call
 
     def committed(self, group_id: str = "g", *, require_stable: bool = False) -> dict[TopicPartition, int]:
         """Returns all offsets by OffsetFetch."""
-        error, results = self.rules.commits.fetch(group_id, None, require_stable=require_stable)
+        error, results = self.parts.commits.fetch(group_id, None, require_stable=require_stable)
         assert error is ErrorCode.NONE
         return {key: result.offset for key, result in results.items()}
 

@@ -31,12 +31,12 @@ def test_groups_are_listed_by_state_and_type() -> None:
     world.commit({T0: 1}, group_id="simple")
     listing = {
         (one.group_id, one.protocol_type, one.state, one.group_type)
-        for one in world.rules.administration.list_groups()[1]
+        for one in world.parts.administration.list_groups()[1]
     }
     assert listing == {("g", "consumer", "Stable", "classic"), ("simple", "", "Empty", "classic")}
 
     def ids(*states: str, types: tuple[str, ...] = ()) -> list[str]:
-        return [one.group_id for one in world.rules.administration.list_groups(states, types)[1]]
+        return [one.group_id for one in world.parts.administration.list_groups(states, types)[1]]
 
     assert ids("sTABLE") == ["g"]
     assert ids("Empty", "Dead") == ["simple"]
@@ -47,14 +47,14 @@ def test_groups_are_listed_by_state_and_type() -> None:
 
 def test_listing_groups_while_a_partition_loads_returns_loading_and_the_known_groups() -> None:
     world = GroupWorld(owned=[0, 1, 2])
-    world.rules.registry.begin_loading(3, 1)
-    assert world.rules.administration.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    world.parts.registry.begin_loading(3, 1)
+    assert world.parts.administration.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def test_a_stable_group_is_described_with_metadata_and_assignments() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
-    summary = world.rules.administration.describe("g")
+    summary = world.parts.administration.describe("g")
     assert (summary.state, summary.protocol_type, summary.protocol_name) == ("Stable", "consumer", "range")
     (member,) = summary.members
     assert (member.member_id, member.client_id, member.client_host) == (member_id, "a", "/127.0.0.1")
@@ -64,14 +64,14 @@ def test_a_stable_group_is_described_with_metadata_and_assignments() -> None:
 def test_a_rebalancing_group_is_described_without_metadata() -> None:
     world = GroupWorld()
     world.join(version=3)
-    summary = world.rules.administration.describe("g")
+    summary = world.parts.administration.describe("g")
     assert (summary.state, summary.protocol_name) == ("CompletingRebalance", "")
     assert summary.members[0].metadata == b""
 
 
 def test_a_group_that_does_not_exist_is_described_as_dead() -> None:
-    assert GroupWorld().rules.administration.describe("g").state == "Dead"
-    assert GroupWorld(owned=()).rules.administration.describe("g").error is ErrorCode.NOT_COORDINATOR
+    assert GroupWorld().parts.administration.describe("g").state == "Dead"
+    assert GroupWorld(owned=()).parts.administration.describe("g").error is ErrorCode.NOT_COORDINATOR
 
 
 # -- deletion
@@ -81,21 +81,21 @@ def test_an_empty_group_is_deleted_with_its_offsets() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
     world.commit({T0: 1, T1: 2}, member_id, 1)
-    assert world.rules.administration.delete_group("g") is ErrorCode.NON_EMPTY_GROUP
+    assert world.parts.administration.delete_group("g") is ErrorCode.NON_EMPTY_GROUP
     world.leave(LeavingMember(member_id))
 
-    assert world.rules.administration.delete_group("g") is ErrorCode.NONE
+    assert world.parts.administration.delete_group("g") is ErrorCode.NONE
 
     assert tombstones(world) == [OffsetKey("g", T0), OffsetKey("g", T1), GroupKey("g")]
-    assert world.rules.registry.get("g") is None
-    assert world.rules.administration.delete_group("g") is ErrorCode.GROUP_ID_NOT_FOUND
+    assert world.parts.registry.get("g") is None
+    assert world.parts.administration.delete_group("g") is ErrorCode.GROUP_ID_NOT_FOUND
     assert world.committed() == {}
 
 
 def test_deleting_a_group_that_never_had_a_generation_writes_no_group_tombstone() -> None:
     world = GroupWorld()
     world.commit({T0: 1})
-    world.rules.administration.delete_group("g")
+    world.parts.administration.delete_group("g")
     assert tombstones(world) == [OffsetKey("g", T0)]
 
 
@@ -104,7 +104,7 @@ def test_a_commit_being_written_when_its_group_is_deleted_does_not_return() -> N
     world.commit({T0: 1})
     world.topic.hold()
     call = world.commit({T0: 2, T1: 3})
-    world.rules.administration.delete_group("g")
+    world.parts.administration.delete_group("g")
     world.topic.release()
     assert call.is_answered
     assert world.committed() == {}
@@ -117,7 +117,7 @@ def test_offset_delete_keeps_offsets_of_topics_that_members_read() -> None:
     (member_id,) = world.stable_group("a")
     world.commit({T0: 1, ORDERS: 2}, member_id, 1)
 
-    error, codes = world.rules.administration.delete_offsets("g", [T0, ORDERS, T1])
+    error, codes = world.parts.administration.delete_offsets("g", [T0, ORDERS, T1])
 
     assert error is ErrorCode.NONE
     assert codes == {T0: ErrorCode.NONE, ORDERS: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, T1: ErrorCode.NONE}
@@ -130,7 +130,7 @@ def test_offset_delete_keeps_offsets_of_a_group_whose_subscriptions_are_unknown(
     member_id = world.join(version=3, protocols_=protocols("range", metadata=b"garbage")).result.member_id
     world.sync(member_id, 1)
     world.commit({T0: 1}, member_id, 1)
-    assert world.rules.administration.delete_offsets("g", [T0]) == (
+    assert world.parts.administration.delete_offsets("g", [T0]) == (
         ErrorCode.NONE,
         {T0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC},
     )
@@ -141,15 +141,15 @@ def test_offset_delete_for_a_group_of_another_protocol_needs_an_empty_group() ->
     member_id = world.join(version=3, protocol_type="connect", protocols_=protocols("v1")).result.member_id
     world.sync(member_id, 1)
     world.commit({T0: 1}, member_id, 1)
-    assert world.rules.administration.delete_offsets("g", [T0]) == (ErrorCode.NON_EMPTY_GROUP, {})
+    assert world.parts.administration.delete_offsets("g", [T0]) == (ErrorCode.NON_EMPTY_GROUP, {})
     world.leave(LeavingMember(member_id))
-    assert world.rules.administration.delete_offsets("g", [T0]) == (ErrorCode.NONE, {T0: ErrorCode.NONE})
-    assert world.rules.registry.get("g") is None  # its last offset was deleted
+    assert world.parts.administration.delete_offsets("g", [T0]) == (ErrorCode.NONE, {T0: ErrorCode.NONE})
+    assert world.parts.registry.get("g") is None  # its last offset was deleted
 
 
 def test_offset_delete_for_a_missing_group_gets_group_id_not_found() -> None:
-    assert GroupWorld().rules.administration.delete_offsets("g", [T0]) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
-    assert GroupWorld().rules.administration.delete_offsets("", [T0]) == (ErrorCode.INVALID_GROUP_ID, {})
+    assert GroupWorld().parts.administration.delete_offsets("g", [T0]) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
+    assert GroupWorld().parts.administration.delete_offsets("", [T0]) == (ErrorCode.INVALID_GROUP_ID, {})
 
 
 def test_offsets_are_deleted_with_their_topic() -> None:
@@ -159,12 +159,12 @@ def test_offsets_are_deleted_with_their_topic() -> None:
     world.topic.hold()
     under_way = world.commit({T1: 9})
 
-    world.rules.administration.forget_partitions([T0, T1])
+    world.parts.administration.forget_partitions([T0, T1])
     world.topic.release()
 
     assert under_way.error is ErrorCode.NONE
     assert world.committed() == {ORDERS: 2}
-    assert world.rules.registry.get("other") is None
+    assert world.parts.registry.get("other") is None
     assert set(tombstones(world)) == {OffsetKey("g", T0), OffsetKey("g", T1), OffsetKey("other", T0)}
 
 
@@ -202,12 +202,12 @@ def test_offsets_of_an_empty_group_expire_counted_from_when_it_became_empty(worl
     world.leave(LeavingMember(member_id))
 
     world.time.advance(7 * DAY_MS - 1)
-    assert world.rules.administration.expire() == 0
+    assert world.parts.administration.expire() == 0
     world.time.advance(1)
-    assert world.rules.administration.expire() == 1
+    assert world.parts.administration.expire() == 1
 
     assert tombstones(world) == [OffsetKey("g", T0), GroupKey("g")]
-    assert world.rules.registry.get("g") is None
+    assert world.parts.registry.get("g") is None
 
 
 def test_expired_offsets_are_logged_before_their_tombstones_are_written(
@@ -224,7 +224,7 @@ def test_expired_offsets_are_logged_before_their_tombstones_are_written(
         append(partition, records, done, **options)
 
     world.topic.append = note  # type: ignore[method-assign]
-    assert world.rules.administration.expire() == 1
+    assert world.parts.administration.expire() == 1
     deleted = f"deleted, past the {7 * 24 * 60} minutes of offsets.retention.minutes or their own retention"
     assert f"group g: offsets of {T0} {deleted}" in lines_when_written
 
@@ -238,7 +238,7 @@ def test_offsets_expire_except_those_of_topics_that_members_read(world: GroupWor
         world.heartbeat(member_id, 1)
     world.time.advance(7 * 48)
 
-    assert world.rules.administration.expire() == 1
+    assert world.parts.administration.expire() == 1
     assert world.committed() == {ORDERS: 2}
     assert world.group().state is GroupState.STABLE
 
@@ -248,16 +248,16 @@ def test_offsets_of_a_group_without_protocol_expire_counted_from_their_commit(wo
     world.time.advance(DAY_MS)
     world.commit({T1: 1})
     world.time.advance(6 * DAY_MS)
-    assert world.rules.administration.expire() == 1
+    assert world.parts.administration.expire() == 1
     assert world.committed() == {T1: 1}
 
 
 def test_the_retention_time_of_a_commit_overrides_the_retention_of_the_broker(world: GroupWorld) -> None:
     world.commit({T0: 1}, expire_ms=world.time.now_ms() + 1_000)
     world.time.advance(999)
-    assert world.rules.administration.expire() == 0
+    assert world.parts.administration.expire() == 0
     world.time.advance(1)
-    assert world.rules.administration.expire() == 1
+    assert world.parts.administration.expire() == 1
 
 
 def test_an_offset_that_is_being_committed_does_not_expire(world: GroupWorld) -> None:
@@ -265,25 +265,25 @@ def test_an_offset_that_is_being_committed_does_not_expire(world: GroupWorld) ->
     world.time.advance(8 * DAY_MS)
     world.topic.hold()
     world.commit({T0: 2})
-    assert world.rules.administration.expire() == 0
+    assert world.parts.administration.expire() == 0
     world.topic.release()
     assert world.committed() == {T0: 2}
 
 
 def test_a_group_with_an_open_transaction_is_not_removed(world: GroupWorld) -> None:
     world.commit({T0: 1}, producer_id=3)
-    world.rules.administration.expire()
-    assert world.rules.registry.get("g") is not None
+    world.parts.administration.expire()
+    assert world.parts.registry.get("g") is not None
 
 
 def test_an_unused_group_is_removed_unless_a_client_with_a_new_member_id_may_join(world: GroupWorld) -> None:
     member_id = world.join().result.member_id
-    world.rules.administration.expire()
+    world.parts.administration.expire()
     assert world.join(member_id).result.error is ErrorCode.NONE
 
     other = GroupWorld()
     other.join()
     other.time.advance(10_000)
-    other.rules.administration.expire()
-    assert other.rules.registry.get("g") is None
+    other.parts.administration.expire()
+    assert other.parts.registry.get("g") is None
     assert tombstones(other) == []

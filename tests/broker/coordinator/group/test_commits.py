@@ -153,7 +153,7 @@ def test_the_later_of_two_commits_being_written_wins() -> None:
 def test_a_partition_without_a_commit_is_fetched_as_offset_minus_one() -> None:
     world = GroupWorld()
     for _ in range(2):  # before and after the group exists
-        error, results = world.rules.commits.fetch("g", [T0], require_stable=False)
+        error, results = world.parts.commits.fetch("g", [T0], require_stable=False)
         assert error is ErrorCode.NONE
         assert (results[T0].offset, results[T0].metadata, results[T0].error) == (-1, "", ErrorCode.NONE)
         world.commit({T1: 1})
@@ -162,8 +162,8 @@ def test_a_partition_without_a_commit_is_fetched_as_offset_minus_one() -> None:
 def test_commits_and_fetches_are_refused_by_another_coordinator_and_while_loading() -> None:
     world = GroupWorld(owned=())
     assert world.commit({T0: 1}).error is ErrorCode.NOT_COORDINATOR
-    assert world.rules.commits.fetch("g", None, require_stable=False) == (ErrorCode.NOT_COORDINATOR, {})
-    world.rules.registry.begin_loading(world.rules.registry.partition_for("g"), 1)
+    assert world.parts.commits.fetch("g", None, require_stable=False) == (ErrorCode.NOT_COORDINATOR, {})
+    world.parts.registry.begin_loading(world.parts.registry.partition_for("g"), 1)
     assert world.commit({T0: 1}).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
@@ -176,7 +176,7 @@ def test_transactional_offsets_are_visible_after_the_transaction_commits() -> No
     assert world.commit({T0: 8}, producer_id=3).error is ErrorCode.NONE
     assert world.committed() == {T0: 1}
 
-    world.rules.commits.complete_transaction(3, [world.rules.registry.partition_for("g")], is_commit=True)
+    world.parts.commits.complete_transaction(3, [world.parts.registry.partition_for("g")], is_commit=True)
 
     assert world.committed() == {T0: 8}
 
@@ -184,7 +184,7 @@ def test_transactional_offsets_are_visible_after_the_transaction_commits() -> No
 def test_offsets_of_an_aborted_transaction_are_never_visible() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
-    world.rules.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=False)
+    world.parts.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=False)
     assert world.committed() == {}
     assert world.committed(require_stable=True) == {}
 
@@ -193,7 +193,7 @@ def test_a_plain_commit_written_after_a_transactional_one_wins_though_the_transa
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
     world.commit({T0: 2})
-    world.rules.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=True)
+    world.parts.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=True)
     assert world.committed() == {T0: 2}
 
 
@@ -204,7 +204,7 @@ def test_a_transaction_that_ends_while_its_offsets_are_being_written_takes_effec
     world.topic.hold()
     calls = world.commit({T1: 9}, producer_id=3), world.commit({T1: 1}, producer_id=4)
     for producer_id in (3, 4):
-        world.rules.commits.complete_transaction(producer_id, range(world.topic.partition_count), is_commit=is_commit)
+        world.parts.commits.complete_transaction(producer_id, range(world.topic.partition_count), is_commit=is_commit)
     assert world.committed() == ({T0: 8} if is_commit else {})
     world.topic.release()
     assert [call.error for call in calls] == [ErrorCode.NONE, ErrorCode.NONE]
@@ -215,7 +215,7 @@ def test_offsets_that_were_not_written_have_no_effect_after_their_transaction_en
     world = GroupWorld()
     world.topic.hold()
     call = world.commit({T0: 8}, producer_id=3)
-    world.rules.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=True)
+    world.parts.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=True)
     world.topic.refuse(NotLeaderOrFollowerError())
     world.topic.release()
     assert call.error is ErrorCode.NOT_COORDINATOR
@@ -225,11 +225,11 @@ def test_offsets_that_were_not_written_have_no_effect_after_their_transaction_en
 def test_a_transaction_ends_only_in_the_partitions_of_its_marker() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
-    own = world.rules.registry.partition_for("g")
+    own = world.parts.registry.partition_for("g")
     others = [partition for partition in range(world.topic.partition_count) if partition != own]
-    world.rules.commits.complete_transaction(3, others, is_commit=True)
+    world.parts.commits.complete_transaction(3, others, is_commit=True)
     assert world.committed() == {}
-    world.rules.commits.complete_transaction(3, [own], is_commit=True)
+    world.parts.commits.complete_transaction(3, [own], is_commit=True)
     assert world.committed() == {T0: 8}
 
 
@@ -238,18 +238,18 @@ def test_a_fetch_of_stable_offsets_gets_unstable_offset_commit_during_a_transact
     world.commit({T0: 1, T1: 1})
     world.commit({T0: 8}, producer_id=3)
 
-    _, results = world.rules.commits.fetch("g", [T0, T1], require_stable=True)
+    _, results = world.parts.commits.fetch("g", [T0, T1], require_stable=True)
 
     assert results[T0].error is ErrorCode.UNSTABLE_OFFSET_COMMIT
     assert (results[T1].offset, results[T1].error) == (1, ErrorCode.NONE)
-    _, relaxed = world.rules.commits.fetch("g", [T0], require_stable=False)
+    _, relaxed = world.parts.commits.fetch("g", [T0], require_stable=False)
     assert relaxed[T0].offset == 1
 
 
 def test_a_batch_of_transactional_offsets_has_the_id_and_epoch_of_its_producer() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
-    (buffer,) = world.topic.batches[world.rules.registry.partition_for("g")]
+    (buffer,) = world.topic.batches[world.parts.registry.partition_for("g")]
     (batch,) = iter_batches(buffer)
     assert (batch.is_transactional, batch.producer_id, batch.producer_epoch, batch.base_sequence) == (True, 3, 0, 0)
 
@@ -285,7 +285,7 @@ def test_commits_past_the_memory_limit_of_offsets_are_refused() -> None:
     }
     assert world.committed() == {partitions[0]: 2, partitions[1]: 1}
 
-    world.rules.administration.delete_offsets("g", [partitions[1]])
+    world.parts.administration.delete_offsets("g", [partitions[1]])
     world.time.advance(1_000)
     assert world.commit({partitions[3]: 9}).error is ErrorCode.NONE
     assert world.commit({partitions[2]: 9}).error is ErrorCode.INVALID_COMMIT_OFFSET_SIZE
@@ -297,5 +297,5 @@ def test_the_memory_of_offsets_counts_commits_and_removals() -> None:
     world.commit({T0: 1, T1: 1})
     world.commit({T0: 2})
     assert world.group().offsets.size_bytes == 2 * size
-    world.rules.administration.delete_offsets("g", [T0])
-    assert world.group().offsets.size_bytes == size == world.rules.registry.count_offset_bytes()
+    world.parts.administration.delete_offsets("g", [T0])
+    assert world.group().offsets.size_bytes == size == world.parts.registry.count_offset_bytes()

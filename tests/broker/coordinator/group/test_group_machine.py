@@ -101,7 +101,7 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(preference=st.sampled_from(PREFERENCES))
     def those_who_know_each_other_rebalance(self, preference: tuple[str, ...]) -> None:
         """A complete rebalance of live consumers, which single random steps rarely reach."""
-        group = self.world.rules.registry.get("g")
+        group = self.world.parts.registry.get("g")
         for number, client in enumerate(self.clients):
             if group is not None and client.member_id in group.members:
                 self.join(number, preference)
@@ -134,7 +134,7 @@ class GroupMachine(RuleBasedStateMachine):
         call = self.world.commit(
             {T0: self.world.time.now_ms()}, client.member_id, generation_id, instance_id=client.instance_id
         )
-        group = self.world.rules.registry.get("g")
+        group = self.world.parts.registry.get("g")
         is_fenced = client.is_of_former_life or generation_id != self.newest_generation
         if group is None or is_fenced or group.state is GroupState.COMPLETING_REBALANCE:
             assert call.error is not ErrorCode.NONE
@@ -183,8 +183,8 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.world.topic.held_count)
     @rule()
     def offsets_expire(self) -> None:
-        self.world.rules.administration.expire()
-        if self.world.rules.registry.get("g") is None:
+        self.world.parts.administration.expire()
+        if self.world.parts.registry.get("g") is None:
             self.begin_life()
 
     # -- replies to clients
@@ -238,7 +238,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_books_are_right(self) -> None:
-        group = self.world.rules.registry.get("g")
+        group = self.world.parts.registry.get("g")
         if group is None:
             return
         members = group.members
@@ -255,7 +255,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def states_fit_their_members_and_timers(self) -> None:
-        group = self.world.rules.registry.get("g")
+        group = self.world.parts.registry.get("g")
         if group is None:
             return
         match group.state:
@@ -279,13 +279,13 @@ class GroupMachine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_stays_for_ever(self) -> None:
-        group = self.world.rules.registry.get("g")
+        group = self.world.parts.registry.get("g")
         for member in group.members.values() if group else ():
             assert member.session_timer is not None or member.is_excused_from_heartbeats
 
     @invariant()
     def the_group_is_no_larger_than_allowed(self) -> None:
-        group = self.world.rules.registry.get("g")
+        group = self.world.parts.registry.get("g")
         if group is not None and group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             static_count = len(group.static_members)
             assert len(group.members) <= max(self.max_size, static_count)
@@ -294,7 +294,7 @@ class GroupMachine(RuleBasedStateMachine):
     def what_the_log_says_is_what_we_know(self) -> None:
         if self.world.topic.held_count:
             return
-        group = self.world.rules.registry.get("g")
+        group = self.world.parts.registry.get("g")
         loaded = self.loaded()
         if group is None:
             assert loaded is None or not loaded.members or self.has_log_failed
@@ -327,7 +327,7 @@ class GroupMachine(RuleBasedStateMachine):
             assert client.join_call is None
             assert client.sync_call is None
         assert self.world.time.armed_count == 0
-        group = self.world.rules.registry.get("g")
+        group = self.world.parts.registry.get("g")
         assert group is None or group.state is GroupState.EMPTY
 
 

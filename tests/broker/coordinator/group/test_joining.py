@@ -126,7 +126,7 @@ def test_a_group_whose_members_leave_within_the_initial_delay_becomes_empty() ->
     world = GroupWorld(GroupSettings(initial_rebalance_delay_ms=3_000))
     call = world.join(version=3)
     (member,) = world.group().members.values()
-    world.rules.rebalances.remove_member(world.group(), member, "test")
+    world.parts.rebalances.remove_member(world.group(), member, "test")
     assert call.result.error is ErrorCode.UNKNOWN_MEMBER_ID
 
     world.time.advance(3_000)
@@ -334,7 +334,7 @@ def test_groups_of_any_protocol_type_work_with_opaque_metadata() -> None:
 def test_an_empty_group_accepts_another_protocol_type() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
-    world.rules.rebalances.remove_member(world.group(), world.group().members[member_id], "test")
+    world.parts.rebalances.remove_member(world.group(), world.group().members[member_id], "test")
     assert world.group().state is GroupState.EMPTY
 
     result = world.join(version=3, protocol_type="connect", protocols_=protocols("v1")).result
@@ -390,8 +390,8 @@ def test_a_loaded_group_above_the_size_limit_shrinks_in_a_rebalance() -> None:
     big = GroupWorld(NO_DELAY)
     ids = big.stable_group("a", "b", "c")
     small = GroupWorld(GroupSettings(initial_rebalance_delay_ms=0, max_size=2))
-    small.rules.registry.add(big.group())
-    small.rules.rebalances.prepare(small.group(), "too many")
+    small.parts.registry.add(big.group())
+    small.parts.rebalances.prepare(small.group(), "too many")
 
     calls = [small.join(member_id) for member_id in ids]
 
@@ -407,13 +407,13 @@ def test_a_loaded_group_above_the_size_limit_shrinks_in_a_rebalance() -> None:
 
 def test_joins_are_refused_by_another_coordinator_and_while_loading() -> None:
     world = GroupWorld(owned=())
-    partition = world.rules.registry.partition_for("g")
+    partition = world.parts.registry.partition_for("g")
     assert world.join().result.error is ErrorCode.NOT_COORDINATOR
-    world.rules.registry.begin_loading(partition, 1)
+    world.parts.registry.begin_loading(partition, 1)
     assert world.join().result.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    world.rules.registry.finish_loading(partition, [])
+    world.parts.registry.finish_loading(partition, [])
     assert world.join().result.error is ErrorCode.MEMBER_ID_REQUIRED
-    world.rules.registry.is_active = False
+    world.parts.registry.is_active = False
     assert world.join().result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 

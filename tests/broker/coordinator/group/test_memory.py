@@ -25,7 +25,7 @@ def test_an_assignment_counts_as_memory_until_its_member_leaves() -> None:
     generation_id = world.join(leader).result.generation_id
     assert world.sync(leader, generation_id, {leader: bytes(100_000)}).result.error is ErrorCode.NONE
     assert world.group().size_bytes > before + 99_000
-    assert world.rules.registry.memory.used_bytes == world.group().size_bytes
+    assert world.parts.registry.memory.used_bytes == world.group().size_bytes
     world.leave(LeavingMember(leader, None, None))
     assert world.group().size_bytes < before
 
@@ -43,11 +43,11 @@ def test_an_assignment_past_the_memory_limit_is_refused_and_the_group_rebalances
     world = GroupWorld(replace(NO_DELAY, max_bytes=50_000))
     (leader,) = world.stable_group("a")
     generation_id = world.join(leader).result.generation_id
-    used = world.rules.registry.memory.used_bytes
+    used = world.parts.registry.memory.used_bytes
     refused = world.sync(leader, generation_id, {leader: bytes(50_000)})
     assert refused.result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert world.group().state is GroupState.PREPARING_REBALANCE
-    assert world.rules.registry.memory.used_bytes <= used
+    assert world.parts.registry.memory.used_bytes <= used
     again = world.join(leader).result.generation_id
     assert world.sync(leader, again, {leader: bytes(10_000)}).result.assignment == bytes(10_000)
 
@@ -113,6 +113,6 @@ def test_a_commit_creates_no_group_past_the_memory_limit() -> None:
         ]
         assert codes[0] is ErrorCode.NONE
         assert codes[-1] is ErrorCode.COORDINATOR_NOT_AVAILABLE
-        assert world.rules.registry.memory.used_bytes <= 20_000
+        assert world.parts.registry.memory.used_bytes <= 20_000
         # Existing groups still accept commits.
         assert world.commit(offsets, group_id="group 0", producer_id=producer_id).error is ErrorCode.NONE

@@ -72,7 +72,7 @@ def test_a_heartbeat_before_the_sync_extends_the_session() -> None:
 def test_a_heartbeat_for_a_loading_group_is_accepted() -> None:
     world = GroupWorld(owned=())
     assert world.heartbeat("m", 1) is ErrorCode.NOT_COORDINATOR
-    world.rules.registry.begin_loading(world.rules.registry.partition_for("g"), 1)
+    world.parts.registry.begin_loading(world.parts.registry.partition_for("g"), 1)
     assert world.heartbeat("m", 1) is ErrorCode.NONE
 
 
@@ -156,7 +156,7 @@ def test_a_dead_group_answers_parked_requests_and_leaves_no_timer() -> None:
     parked = world.join(leader)
     group = world.group()
 
-    world.rules.rebalances.mark_dead(group)
+    world.parts.rebalances.mark_dead(group)
 
     assert parked.result.error is ErrorCode.NOT_COORDINATOR
     assert world.time.armed_count == 0

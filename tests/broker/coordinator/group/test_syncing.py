@@ -133,7 +133,7 @@ def test_an_assignment_stored_late_does_not_count_for_the_next_generation(pair: 
     world.topic.hold()
     world.sync(pair.leader, pair.generation_id, pair.assignments)
     world.join(pair.follower, rebalance_ms=REBALANCE_MS, protocols_=world.group().members[pair.leader].protocols[:0])
-    world.rules.rebalances.maybe_prepare(world.group(), "test")
+    world.parts.rebalances.maybe_prepare(world.group(), "test")
     calls = [world.join(one) for one in (pair.leader, pair.follower)]
     assert {call.result.generation_id for call in calls} == {pair.generation_id + 1}
 
@@ -166,7 +166,7 @@ def test_a_sync_while_a_rebalance_waits_for_joins_gets_rebalance_in_progress(pai
 
 def test_a_sync_for_a_loading_group_gets_rebalance_in_progress() -> None:
     world = GroupWorld(owned=())
-    world.rules.registry.begin_loading(world.rules.registry.partition_for("g"), 1)
+    world.parts.registry.begin_loading(world.parts.registry.partition_for("g"), 1)
     assert world.sync("m", 1).result.error is ErrorCode.REBALANCE_IN_PROGRESS
 
 

@@ -1,4 +1,4 @@
-"""Builds the parts of the group coordinator that do no I/O: all but loading, awaited appends and shutdown."""
+"""The parts of the group coordinator that do no I/O: all but loading, awaited appends and shutdown."""
 
 from collections.abc import Callable
 
@@ -14,11 +14,14 @@ from .registry import GroupRegistry
 from .settings import GroupSettings
 from .syncing import Syncs
 
-__all__ = ["GroupRules"]
+__all__ = ["GroupParts"]
 
 
-class GroupRules:
-    """``now_ms``: the wall clock, for stored timestamps. Sessions and delays use the scheduler's clock."""
+class GroupParts:
+    """Builds the parts and connects them.
+
+    ``now_ms``: the wall clock, for stored timestamps. Sessions and delays use the scheduler's clock.
+    """
 
     def __init__(
         self,
