@@ -185,44 +185,44 @@ def test_an_unclean_election_is_a_violation_again_once_it_is_switched_off(served
 # --- leaders that lost records
 
 
-def both_forget(tree: WatchedTree) -> None:
+def both_lose_bytes(tree: WatchedTree) -> None:
     tree.checker.lost_bytes(3, PLACE, 0)
     tree.restarted(3, 2, at_s=20.0)
 
 
-def the_other_one_goes(tree: WatchedTree) -> None:
+def other_broker_stops(tree: WatchedTree) -> None:
     tree.restarted(2, at_s=20.0)
     tree.stopped(3)
 
 
-def the_other_one_is_cut_off(tree: WatchedTree) -> None:
+def other_broker_loses_its_session(tree: WatchedTree) -> None:
     tree.restarted(2, at_s=20.0)
     tree.lost_its_session(3)
 
 
-def the_other_one_leads_for_a_while(tree: WatchedTree) -> None:
+def other_broker_leads_for_a_while(tree: WatchedTree) -> None:
     tree.restarted(3, 2, at_s=20.0)
     tree.another_controller()
     tree.as_controller(SetData(STATE, state(3, 6, [2, 3])))
 
 
-FORGETFUL: dict[str, tuple[Callable[[WatchedTree], None], Reason | None]] = {
+AFTER_A_LOSS: dict[str, tuple[Callable[[WatchedTree], None], Reason | None]] = {
     "the other broker was up all the time": (lambda tree: tree.restarted(2, at_s=20.0), None),
     "the other broker registered first": (lambda tree: tree.restarted(3, 2, at_s=20.0), None),
     "the other broker registered later": (lambda tree: tree.restarted(2, 3, at_s=20.0), Reason.OTHERS_UP),
     "the other broker registered first, and this one stayed in the ISR": (
-        the_other_one_leads_for_a_while,
+        other_broker_leads_for_a_while,
         Reason.OTHERS_UP,
     ),
-    "the other broker is down": (the_other_one_goes, Reason.OTHERS_DOWN),
-    "the other broker is up without a session": (the_other_one_is_cut_off, Reason.OTHERS_DOWN),
-    "the other broker lost records too": (both_forget, Reason.ALL),
+    "the other broker is down": (other_broker_stops, Reason.OTHERS_DOWN),
+    "the other broker is up without a session": (other_broker_loses_its_session, Reason.OTHERS_DOWN),
+    "the other broker lost records too": (both_lose_bytes, Reason.ALL),
     "this broker is not registered yet": (lambda tree: tree.stopped(3), None),
 }
 """Events after broker 2 of the ISR (2, 3) lost unsynced bytes, and the excuse for its leadership."""
 
 
-@pytest.mark.parametrize(("happens", "reason"), FORGETFUL.values(), ids=FORGETFUL)
+@pytest.mark.parametrize(("happens", "reason"), AFTER_A_LOSS.values(), ids=AFTER_A_LOSS)
 def test_leader_that_lost_records_is_excused_only_when_the_controller_could_not_know(
     happens: Callable[[WatchedTree], None], reason: Reason | None
 ) -> None:

@@ -178,10 +178,10 @@ def test_replica_without_the_latest_committed_records_has_not_caught_up(checked:
     truncate_to(checked.two.log, 0, NOW_MS)
     checked.tree.lost_bytes(2, PLACE, 0)
     checked.checker.check_logs(cast("Any", [checked.two]))
-    assert list(checked.tree.partitions[PLACE].forgetful) == [2]
+    assert list(checked.tree.partitions[PLACE].lossy_members) == [2]
     checked.two.append("a")
     checked.checker.check_logs(cast("Any", [checked.two]))
-    assert list(checked.tree.partitions[PLACE].forgetful) == []
+    assert list(checked.tree.partitions[PLACE].lossy_members) == []
 
 
 def test_leader_without_all_committed_records_is_a_violation(checked: Checked) -> None:

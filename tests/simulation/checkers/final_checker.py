@@ -158,7 +158,7 @@ class FinalChecker:
             return
         if sent.guarantee is not Guarantee.LEADER:
             yield f"{_told(sent)} is lost"
-        elif not self._tree.partitions[place].may_have_gone_with(sent.leader_id, sent.asked_s):
+        elif not self._tree.partitions[place].may_be_lost_with(sent.leader_id, sent.asked_s):
             yield f"{_told(sent)} is lost, and its leader was never another"
 
     def _check_transactions(self) -> Iterator[str]:
@@ -182,7 +182,7 @@ class FinalChecker:
             sent.last_offset >= self._stable_ends.get(sent.place, sys.maxsize)
             or self._tree.may_be_lost(sent.place, sent.acknowledged)
             or self._tree.may_be_lost(sent.place, end)
-            or any(each.may_be_passed_over(sent.base_offset) for each in self._tree.excuses(sent.place))
+            or any(each.may_be_skipped(sent.base_offset) for each in self._tree.excuses(sent.place))
         )
 
     def _is_trimmed(self, place: Place) -> bool:

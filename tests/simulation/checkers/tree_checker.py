@@ -16,7 +16,7 @@ from pybroker.controller.tree.metadata_store import Check, Operation
 from pybroker.controller.tree.znode_tree import Applied, RowChange, ZnodeTree
 from simulation.checkers.history import Acknowledged, Place, ViolationError
 
-__all__ = ["Excuse", "Forgotten", "ObservedTree", "PartitionRecord", "Reason", "TreeChecker"]
+__all__ = ["Excuse", "LostBytes", "ObservedTree", "PartitionRecord", "Reason", "TreeChecker"]
 
 _CONTROLLER_EPOCH = "/controller_epoch"
 _TOPICS = "/brokers/topics/"
@@ -59,7 +59,7 @@ class Reason(Enum):
     OTHERS_UP = "one of the ISR had lost unsynced bytes, others were restarted as well"
 
 
-class Forgotten(NamedTuple):
+class LostBytes(NamedTuple):
     """The time when a broker lost unsynced bytes of a log, and the offset before which the log is complete."""
 
     lost_s: float
@@ -88,7 +88,7 @@ class Excuse:
     lost_end: int = 0
     is_same_epoch: bool = False
 
-    def may_be_passed_over(self, offset: int) -> bool:
+    def may_be_skipped(self, offset: int) -> bool:
         return self.is_same_epoch and self.has_lost and (self.from_offset or 0) <= offset < self.lost_end
 
     def covers(self, known: Acknowledged) -> bool:
@@ -114,7 +114,7 @@ class PartitionRecord:
     written_s: float = -1.0
     """The time when the partition's state was last written."""
 
-    def may_have_gone_with(self, leader: int, since_s: float) -> bool:
+    def may_be_lost_with(self, leader: int, since_s: float) -> bool:
         """Whether records that only `leader` had may be lost since then: another replica led, it followed another, or
         it lost unsynced bytes."""
         if max(self.lost_s.get(leader, -1.0), self.followed_s.get(leader, -1.0)) >= since_s:
@@ -123,7 +123,7 @@ class PartitionRecord:
         led_since = [each for each in self.led if each[0] > since_s]
         return any(each not in (leader, -1) for _, each in led_then + led_since)
 
-    forgetful: dict[int, Forgotten] = field(default_factory=dict)
+    lossy_members: dict[int, LostBytes] = field(default_factory=dict)
     """ISR members that lost unsynced bytes and are not known to have caught up. A broker outside of the ISR is kept
     too, because a state on its way may add it.
     """
@@ -190,9 +190,9 @@ class TreeChecker:
         """A broker lost unsynced bytes of this partition's log; everything before `kept_end` is complete."""
         record = self.partitions.get(place)
         if record is not None:
-            before = record.forgetful.get(broker_id)
+            before = record.lossy_members.get(broker_id)
             kept_end = kept_end if before is None else min(kept_end, before.kept_end)
-            record.forgetful[broker_id] = Forgotten(self.now_s(), kept_end)
+            record.lossy_members[broker_id] = LostBytes(self.now_s(), kept_end)
             record.lost_s[broker_id] = self.now_s()
 
     def follows(self, broker_id: int, place: Place) -> None:
@@ -204,12 +204,12 @@ class TreeChecker:
     def leads(self, broker_id: int, place: Place, leader_epoch: int) -> None:
         """A broker acts as leader. It may lead again before the controller noticed its crash."""
         record = self.partitions.get(place)
-        if record is None or record.leader_epoch != leader_epoch or broker_id not in record.forgetful:
+        if record is None or record.leader_epoch != leader_epoch or broker_id not in record.lossy_members:
             return
         reason = self._reason_to_lead(broker_id, record)
-        forgotten = record.forgetful.pop(broker_id)
+        loss = record.lossy_members.pop(broker_id)
         if reason is not None:
-            self._excuse(record, Excuse(reason, broker_id, leader_epoch, self.now_s(), forgotten.kept_end))
+            self._excuse(record, Excuse(reason, broker_id, leader_epoch, self.now_s(), loss.kept_end))
             record.excuses[-1].is_same_epoch = True
 
     def _reason_to_lead(self, broker_id: int, record: PartitionRecord) -> Reason | None:
@@ -217,28 +217,28 @@ class TreeChecker:
         be in the ISR.
         """
         others = [member for member in record.isr if member != broker_id]
-        forgotten = record.forgetful[broker_id]
+        loss = record.lossy_members[broker_id]
         if not others:
             return Reason.LAST
-        if self._controller_since_s <= forgotten.lost_s:
+        if self._controller_since_s <= loss.lost_s:
             return None
         up = [each for each in others if self._up_since_s(each) is not None and each in self._registered_s]
         if any(self._is_to_lead_before(member, broker_id, record) for member in up):
             return None
-        if all(member in record.forgetful for member in others):
+        if all(member in record.lossy_members for member in others):
             return Reason.ALL
-        return Reason.OTHERS_UP if any(member not in record.forgetful for member in up) else Reason.OTHERS_DOWN
+        return Reason.OTHERS_UP if any(member not in record.lossy_members for member in up) else Reason.OTHERS_DOWN
 
     def _is_to_lead_before(self, member: int, broker_id: int, record: PartitionRecord) -> bool:
         """Whether `member` should lead instead: it has been up since before the loss; or it lost nothing, registered
         earlier, and no state was written since.
         """
-        since_s, lost_s = self._up_since_s(member), record.forgetful[broker_id].lost_s
+        since_s, lost_s = self._up_since_s(member), record.lossy_members[broker_id].lost_s
         if since_s is not None and since_s < lost_s:
             return True
         back_s = self._registered_s.get(broker_id, math.inf)
         is_before = self._registered_s.get(member, math.inf) < back_s and record.written_s < back_s
-        return is_before and member not in record.forgetful
+        return is_before and member not in record.lossy_members
 
     def _excuse(self, record: PartitionRecord, excuse: Excuse) -> None:
         record.excuses.append(excuse)
@@ -247,7 +247,7 @@ class TreeChecker:
     def has_caught_up(self, broker_id: int, place: Place) -> None:
         record = self.partitions.get(place)
         if record is not None and record.leader != broker_id:
-            record.forgetful.pop(broker_id, None)
+            record.lossy_members.pop(broker_id, None)
 
     def unsettled(self, place: Place, leader_epoch: int) -> list[Excuse]:
         """Excuses known to a broker of this leader epoch for which the lost records are not determined yet."""
@@ -255,9 +255,9 @@ class TreeChecker:
 
     def settled(self, place: Place, lost_from: int) -> None:
         """The new leader lacks the records beyond that offset, so other replicas truncate them."""
-        forgetful = self.partitions[place].forgetful
-        for broker_id, each in forgetful.items():
-            forgetful[broker_id] = each._replace(kept_end=min(each.kept_end, lost_from))
+        lossy_members = self.partitions[place].lossy_members
+        for broker_id, each in lossy_members.items():
+            lossy_members[broker_id] = each._replace(kept_end=min(each.kept_end, lost_from))
 
     def excuses(self, place: Place) -> list[Excuse]:
         record = self.partitions.get(place)
@@ -337,8 +337,8 @@ class TreeChecker:
             self._check_step(place, record, leader, epoch, isr)
         record.leaders[epoch], record.written_s = leader, self.now_s()
         record.leader, record.leader_epoch, record.isr = leader, epoch, isr
-        for broker in [each for each in record.forgetful if each not in isr]:
-            del record.forgetful[broker]
+        for broker in [each for each in record.lossy_members if each not in isr]:
+            del record.lossy_members[broker]
 
     def _check_step(self, place: Place, record: PartitionRecord, leader: int, epoch: int, isr: tuple[int, ...]) -> None:
         if epoch < record.leader_epoch:
@@ -354,12 +354,12 @@ class TreeChecker:
             is_asked_for = self.now_s() <= self._asked_until_s.get(place, -1.0)
             if not is_asked_for and self._tree_time_s() > self._unclean_until_s.get(place[0], -1.0):
                 raise ViolationError(f"{place}: {leader} is elected, the ISR was {record.isr}")
-            record.forgetful.pop(leader, None)
+            record.lossy_members.pop(leader, None)
             self._excuse(record, Excuse(Reason.UNCLEAN, leader, epoch, self.now_s()))
-        elif leader in record.forgetful and epoch > record.leader_epoch:
-            self._forgetful_is_elected(record, leader, epoch)
+        elif leader in record.lossy_members and epoch > record.leader_epoch:
+            self._lossy_member_is_elected(record, leader, epoch)
 
-    def _forgetful_is_elected(self, record: PartitionRecord, leader: int, epoch: int) -> None:
+    def _lossy_member_is_elected(self, record: PartitionRecord, leader: int, epoch: int) -> None:
         """An ISR member that lost bytes is elected.
 
         No record is lost while other members have them: the elected broker may be down, if the controller has not
@@ -367,10 +367,10 @@ class TreeChecker:
         excuse, because the others may have been down.
         """
         reason = self._reason_to_lead(leader, record)
-        forgotten = record.forgetful[leader]
-        if reason is not None and self._registered_s.get(leader, -1.0) > forgotten.lost_s:
-            del record.forgetful[leader]
-            self._excuse(record, Excuse(reason, leader, epoch, self.now_s(), forgotten.kept_end))
+        loss = record.lossy_members[leader]
+        if reason is not None and self._registered_s.get(leader, -1.0) > loss.lost_s:
+            del record.lossy_members[leader]
+            self._excuse(record, Excuse(reason, leader, epoch, self.now_s(), loss.kept_end))
 
     def allow_unclean(self, place: Place) -> None:
         """An administrator is about to request an unclean election; the request may take a while."""

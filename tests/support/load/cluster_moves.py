@@ -13,15 +13,15 @@ from pybroker.protocol.messages.list_partition_reassignments import ListPartitio
 from support.load.loaded_cluster import LoadedCluster
 from support.time.patience import await_answer, await_that
 
-__all__ = ["Wishes", "await_led_by_first", "await_moved", "begin_move"]
+__all__ = ["ReplicasByTopic", "await_led_by_first", "await_moved", "begin_move"]
 
-Wishes = Mapping[str, list[list[int]]]
+ReplicasByTopic = Mapping[str, list[list[int]]]
 """Replicas by topic and partition."""
 
 
-def begin_move(it: LoadedCluster, wishes: Wishes) -> None:
+def begin_move(it: LoadedCluster, replicas_by_topic: ReplicasByTopic) -> None:
     """Starts a reassignment; returns when it is in progress."""
-    it.moved.update(wishes)
+    it.moved.update(replicas_by_topic)
     request = AlterPartitionReassignmentsRequest(
         topics=[
             ReassignableTopic(
@@ -31,7 +31,7 @@ def begin_move(it: LoadedCluster, wishes: Wishes) -> None:
                     for number, replicas in enumerate(partitions)
                 ],
             )
-            for topic, partitions in wishes.items()
+            for topic, partitions in replicas_by_topic.items()
         ],
         timeout_ms=10_000,
     )
@@ -49,9 +49,9 @@ def begin_move(it: LoadedCluster, wishes: Wishes) -> None:
     await_that(begun, "the move begins")
 
 
-def await_moved(it: LoadedCluster, wishes: Wishes) -> None:
+def await_moved(it: LoadedCluster, replicas_by_topic: ReplicasByTopic) -> None:
     await_that(lambda: not _moves(it), "the move is done")
-    for topic, partitions in wishes.items():
+    for topic, partitions in replicas_by_topic.items():
         for number, replicas in enumerate(partitions):
             await_answer(
                 lambda topic=topic, number=number: it.view.partition(topic, number).replica_nodes,  # type: ignore[misc]
@@ -65,7 +65,7 @@ def _moves(it: LoadedCluster) -> int:
     return 1 if answer is None or answer.error_code != ErrorCode.NONE else len(answer.topics)
 
 
-def await_led_by_first(it: LoadedCluster, wishes: Wishes) -> None:
+def await_led_by_first(it: LoadedCluster, replicas_by_topic: ReplicasByTopic) -> None:
     """Waits until the first broker of each partition leads, so that the controller has no reason
     for another election."""
 
@@ -73,7 +73,7 @@ def await_led_by_first(it: LoadedCluster, wishes: Wishes) -> None:
         it.view.ask_controller(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=10_000), 2)
         return all(
             it.view.leader(topic, number) == replicas[0]
-            for topic, partitions in wishes.items()
+            for topic, partitions in replicas_by_topic.items()
             for number, replicas in enumerate(partitions)
         )
 
