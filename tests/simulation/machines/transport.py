@@ -306,7 +306,7 @@ class VirtualTransport(asyncio.Transport):
         return self._protocol
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Has no socket to return; callers have another way."""
+        """Knows only "sockname" and "peername"; there is no socket."""
         if name == "sockname":
             return self._name
         if name == "peername":

@@ -70,7 +70,7 @@ class VirtualLoop(base_events.BaseEventLoop):
         self._at_turn = number, callback
 
     def skip(self, seconds: float | None) -> None:
-        """Advance the time by this many seconds; None means that no timer is set."""
+        """Advance the time by this many seconds; None raises DeadlockError, because no timer is set."""
         self.turns += 1
         if self.before_turn is not None:
             self.before_turn()
