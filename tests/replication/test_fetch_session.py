@@ -273,7 +273,7 @@ def test_incremental_fetches_lead_to_the_state_of_full_ones(rounds: list[tuple[l
     failed: set[str] = set()
     position = {"a": 0, "b": 5}  # the fetch offset of each partition that the fetcher reads
     picture: dict[str, tuple[ErrorCode, int, int]] = {}
-    sessions = Sessions()
+    sessions = Sessions(max_entries=1 + len(rounds))  # each restart opens a session, and none is old enough to go
     session_id, epoch = NO_SESSION, INITIAL_EPOCH
     known_to_session: dict[str, int] = {}
 

@@ -374,7 +374,7 @@ SWITCHES = {"pybroker.storage.workers.unpacking._reads_every_batch"}
 
 def test_only_deliberate_mistakes_patch_the_broker() -> None:
     """Neither with `mock` nor by assignment to imported names."""
-    for path in sorted(HERE.glob("*.py")):
+    for path in sorted(HERE.rglob("*.py")):
         if path.name in PARTS_OF_MISTAKES or path.name.startswith("test_"):
             continue
         tree = ast.parse(path.read_text())
