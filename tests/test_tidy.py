@@ -177,35 +177,41 @@ def test_folders_can_be_taken_in_at_a_glance() -> None:
     rejects_all_but(CROWDED_FOLDERS, {folder for folder, count in counts.items() if count > FILES_IN_A_FOLDER})
 
 
-LONG_FILES: dict[str, str] = {
-    "broker/network/connection.py": "one connection, top to bottom",
-    "controller/tree/zookeeper_store.py": "every operation of the metadata store, in ZooKeeper",
-    "protocol/errors.py": "a table: one class for each of Kafka's error codes",
-    "storage/log/log.py": "the log: all that one strand may do to it",
-    "storage/segment/segment.py": "one segment: its file and its three indexes together",
-    "scripts/benchmarks/hostile.py": "a list of attacks, one function each",
-    "tests/broker/apis/test_fetch.py": "tests of one thing",
-    "tests/broker/apis/test_produce.py": "tests of one thing",
-    "tests/broker/commands/log/test_log_verify.py": "tests of one thing",
-    "tests/broker/network/test_connection.py": "tests of one thing",
-    "tests/broker/network/test_listener.py": "tests of one thing",
-    "tests/controller/test_controller.py": "tests of one thing",
-    "tests/interop/side_by_side/fetch_scenarios.py": "tests of one thing",
-    "tests/interop/side_by_side/group_scenarios.py": "tests of one thing",
-    "tests/interop/side_by_side/produce_scenarios.py": "tests of one thing",
-    "tests/interop/test_configs.py": "tests of one thing",
-    "tests/replication/test_fetcher.py": "tests of one thing",
-    "tests/replication/test_purgatory.py": "tests of one thing",
-    "tests/replication/test_state_changes.py": "tests of one thing",
-    "tests/simulation/test_checkers.py": "tests of one thing",
-    "tests/storage/store/test_log_moves.py": "tests of one thing",
-    "tests/storage/store/test_log_store.py": "tests of one thing",
+# The length of each, and why it is one file.
+LONG_FILES = {
+    "broker/network/connection.py": (614, "one connection, top to bottom"),
+    "controller/tree/zookeeper_store.py": (511, "every operation of the metadata store, in ZooKeeper"),
+    "protocol/errors.py": (1123, "a table: one class for each of Kafka's error codes"),
+    "storage/log/log.py": (647, "the log: all that one strand may do to it"),
+    "storage/segment/segment.py": (551, "one segment: its file and its three indexes together"),
+    "scripts/benchmarks/hostile.py": (506, "a list of attacks, one function each"),
+    "tests/broker/apis/test_fetch.py": (930, "tests of one thing"),
+    "tests/broker/apis/test_produce.py": (506, "tests of one thing"),
+    "tests/broker/commands/log/test_log_verify.py": (768, "tests of one thing"),
+    "tests/broker/network/test_connection.py": (571, "tests of one thing"),
+    "tests/broker/network/test_listener.py": (553, "tests of one thing"),
+    "tests/controller/test_controller.py": (651, "tests of one thing"),
+    "tests/interop/side_by_side/fetch_scenarios.py": (554, "tests of one thing"),
+    "tests/interop/side_by_side/group_scenarios.py": (554, "tests of one thing"),
+    "tests/interop/side_by_side/produce_scenarios.py": (532, "tests of one thing"),
+    "tests/interop/test_configs.py": (594, "tests of one thing"),
+    "tests/replication/test_fetcher.py": (541, "tests of one thing"),
+    "tests/replication/test_purgatory.py": (611, "tests of one thing"),
+    "tests/replication/test_state_changes.py": (528, "tests of one thing"),
+    "tests/simulation/test_checkers.py": (620, "tests of one thing"),
+    "tests/storage/store/test_log_moves.py": (659, "tests of one thing"),
+    "tests/storage/store/test_log_store.py": (503, "tests of one thing"),
 }
 
 
 def test_files_are_short() -> None:
     lengths = {name_of(path): len(path.read_text().splitlines()) for path in python_files(*ROOMS, "scripts", "tests")}
-    rejects_all_but(LONG_FILES, {name for name, lines in lengths.items() if lines > FILE_LINES})
+    rejects_all_but(
+        {name: why for name, (_, why) in LONG_FILES.items()},
+        {name for name, lines in lengths.items() if lines > FILE_LINES},
+    )
+    grown = {name: lengths[name] for name, (lines, _) in LONG_FILES.items() if lengths[name] > lines}
+    assert grown == {}, "these may only shrink"
 
 
 LONG_FUNCTIONS: dict[str, str] = {

@@ -63,5 +63,5 @@ async def _read(cluster: SimulatedCluster, sent: list[Sent]) -> None:
         if not is_passed(each) or read is None or read.value != each.values[0]:
             raise cluster.violation or ViolationError(
                 f"{each.place}: after all is healed, {each.values[0].decode()} was acknowledged at offset "
-                f"{each.base_offset}, and is not shown to who reads there"
+                f"{each.base_offset}, and is not returned to readers there"
             )
