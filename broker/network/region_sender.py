@@ -42,7 +42,7 @@ class TruncatedRegionError(OSError):
 
 class RegionSender(Protocol):
     sent_bytes: int
-    """Of all regions that went through ``send``, so far."""
+    """The bytes of all regions given to ``send`` so far."""
 
     def read_now(self, region: Region) -> bytes | bytearray | None:
         """All bytes of a small region if that needs no waiting, else None.

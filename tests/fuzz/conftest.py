@@ -4,7 +4,7 @@ import pytest
 
 SECONDS_FOR_A_START = 300
 FRAMES_A_SECOND = 50
-"""Of a hang, not of a slow machine."""
+"""Seconds that only a hang exceeds, not a slow machine."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).resolve().parents[1] / "reference" / "golden"
 NEW, KNOWN = b"reached something new", b"reached nothing new"
 KEPT = 500
 DRAWN = 10_000
-"""So many that some of ``KEPT`` seeds are met, whatever the dice say: about fifty times."""
+"""Enough draws that each of the ``KEPT`` seeds is drawn about fifty times."""
 
 
 def mutant_named(name: bytes, correlation_id: int) -> Mutant:

@@ -32,7 +32,7 @@ MESSAGES_A_REQUEST = 5
 WORKING = 2 * PARTITIONS * CLIENTS_OF_A_PARTITION
 
 MESSAGE = struct.Struct(">HIQ80x")
-"""Producer, the how many-th of his, when it was due (ns of the monotonic clock)."""
+"""The producer, the number of its message, and when it was due (ns of the monotonic clock)."""
 
 
 @dataclass

@@ -91,7 +91,7 @@ def test_random_bytes_are_decoded_the_same_by_both_decoders_or_refused(message_t
 
 
 BYTES_PER_BYTE = 80
-"""What a byte of input may cost at most: the smallest struct has three bytes, and becomes an object with a list."""
+"""Bytes of memory allowed per byte of input: the smallest struct has three bytes and becomes an object with a list."""
 
 
 def peak_bytes(message_type: type[Message], version: int, data: bytes) -> int:

@@ -1,7 +1,8 @@
 """The gate: every request passes here once, on its way from its frame to its handler.
 
 `Gate.admits` decides whether the request may start. `Gate.handle` calls the handler and measures its CPU time, except
-for Produce. Authorisation, quotas and metrics do not exist yet; add them here.
+for Produce. Quotas and metrics of requests do not exist yet; add them here. Authorisation needs the decoded request
+and belongs to `broker/requests/dispatch.py`.
 
 A request may be expensive when it is larger than `LARGE_BYTES`, when its connection is in debt for an earlier one, or
 when no request of its API has been cheap on this connection. A produce request may be expensive when it is large and

@@ -79,7 +79,7 @@ class Model:
     sequences: dict[int, int] = field(default_factory=dict)
     end: int = 0
     bare_since: dict[int, int] = field(default_factory=dict)
-    """Of a marker: since when a compaction may know that nothing of its transaction is left."""
+    """Offset from which compaction may know that no record of the marker's transaction is left."""
 
     def open(self, producer_id: int) -> Transaction | None:
         found = (each for each in self.transactions if each.producer_id == producer_id and each.marker is None)

@@ -27,7 +27,7 @@ TESTCONTAINERS = {
     "KAFKA_LOG_FLUSH_INTERVAL_MESSAGES": "9223372036854775807",
     "KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS": "0",
 }
-"""What testcontainers for Java gives the container of its class KafkaContainer, and its start script adds."""
+"""The variables that testcontainers for Java sets for its KafkaContainer, with those its start script adds."""
 
 
 def settings_of(mounted: str | None, environment: dict[str, str]) -> dict[str, str]:
