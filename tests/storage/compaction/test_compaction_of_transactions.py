@@ -79,7 +79,7 @@ class Model:
     sequences: dict[int, int] = field(default_factory=dict)
     end: int = 0
     bare_since: dict[int, int] = field(default_factory=dict)
-    """Offset from which compaction may know that no record of the marker's transaction is left."""
+    """For each marker, the time (ms) from which compaction may know that no record of its transaction is left."""
 
     def open(self, producer_id: int) -> Transaction | None:
         found = (each for each in self.transactions if each.producer_id == producer_id and each.marker is None)
