@@ -4,6 +4,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
+from ...base.timers import TimerHandle
+
 __all__ = ["IdleConnections", "IdleUser"]
 
 
@@ -16,10 +18,6 @@ class IdleUser(Protocol):
     def is_busy(self) -> bool: ...
 
     def close_idle(self) -> None: ...
-
-
-class TimerHandle(Protocol):
-    def cancel(self) -> None: ...
 
 
 class IdleConnections:

@@ -13,8 +13,9 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from ...base.timers import TimerHandle
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...protocol.errors import KafkaError
@@ -39,10 +40,6 @@ _MIN_IDLE_TO_LOOK = 9
 """The pause between two examinations of all logs, in durations of the last one. There may be thousands of logs."""
 
 
-class CancelHandle(Protocol):
-    def cancel(self) -> None: ...
-
-
 class LogCleaner:
     """The cleaner. `start` makes it examine the logs after a backoff; `stop` cancels running compactions.
 
@@ -55,7 +52,7 @@ class LogCleaner:
         parts: StoreParts,
         *,
         in_background: Callable[[Callable[[], None]], None],
-        call_later: Callable[[float, Callable[[], None]], CancelHandle],
+        call_later: Callable[[float, Callable[[], None]], TimerHandle],
         high_watermark_of: Callable[[Log], int],
         start_worker: Callable[[], CompactionWorker] | None = None,
     ) -> None:
@@ -65,7 +62,7 @@ class LogCleaner:
         self._call_later = call_later
         self._high_watermark_of = high_watermark_of
         self._start_worker = start_worker if start_worker is not None else _start_child
-        self._timer: CancelHandle | None = None
+        self._timer: TimerHandle | None = None
         self._is_looking = False
         self._looked_ms = 0
         self._look_took_ms = 0

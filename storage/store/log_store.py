@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...base.timers import TimerHandle
 from ...base.topic_partition import DELETE_SUFFIX, FUTURE_SUFFIX, TopicPartition, parse_directory_name
 from ...config.config import Config
 from ...config.topic_config import TopicConfig
@@ -32,7 +33,7 @@ from ..recovery.recovery_progress import RecoveryProgress
 from ..workers.worker_pool import Pool
 from .checkpoints import Checkpoints
 from .directory_host import DirectoryHost
-from .log_cleaner import CancelHandle, LogCleaner
+from .log_cleaner import LogCleaner
 from .log_creation import LogCreation
 from .log_deletion import LogDeletion
 from .log_directories import LogDirectories, LogDirectoriesError
@@ -341,7 +342,7 @@ class LogStore:
     def start_cleaner(
         self,
         in_background: Callable[[Callable[[], None]], None],
-        call_later: Callable[[float, Callable[[], None]], CancelHandle],
+        call_later: Callable[[float, Callable[[], None]], TimerHandle],
         high_watermark_of: Callable[[Log], int],
         start_worker: Callable[[], CompactionWorker] | None = None,
     ) -> None:

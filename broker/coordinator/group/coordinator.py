@@ -9,13 +9,13 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+from ....base.timers import Scheduler, TimerHandle
 from ....protocol.errors import KafkaError
 from .append_bridge import AppendBridge
 from .group import Group
 from .group_parts import GroupParts
-from .interfaces import OffsetsLog, Scheduler
+from .interfaces import OffsetsLog
 from .loading import PartitionReading
-from .member import Timer
 from .replay import Replay
 from .settings import GroupSettings
 
@@ -41,7 +41,7 @@ class GroupCoordinator:
         self._settings = settings
         self._scheduler = scheduler
         self._now_ms = now_ms
-        self._expiry_timer: Timer | None = None
+        self._expiry_timer: TimerHandle | None = None
         self._appends = AppendBridge(log)
         self._reading = PartitionReading(log, now_ms)
         parts = GroupParts(settings, self._appends, lambda: log.partition_count, scheduler, now_ms, new_uuid)

@@ -7,9 +7,10 @@ This file has the state and its invariants. The decisions are elsewhere: ``joini
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from ....base.timers import TimerHandle
 from ....protocol.errors import ErrorCode
 from ....protocol.text_size import text_bytes
-from .member import JoinReply, Member, MemberProtocol, Timer
+from .member import JoinReply, Member, MemberProtocol
 from .memory import GroupMemory, group_bytes, member_bytes, pending_bytes, protocols_bytes, subscription_bytes
 from .offsets import GroupOffsets
 from .protocol_support import ProtocolSupport
@@ -68,7 +69,7 @@ class Group:
         many first members were removed."""
         self.static_members: dict[str, str] = {}
         """group.instance.id → member id"""
-        self.pending_members: dict[str, Timer] = {}
+        self.pending_members: dict[str, TimerHandle] = {}
         """Ids handed out with MEMBER_ID_REQUIRED that have not joined yet (KIP-394), with their expiry timers."""
         self.pending_sync: dict[str, None] = {}
         """Members of this generation that have not sent a SyncGroup yet, in the order of joining."""
@@ -79,8 +80,8 @@ class Group:
         """A new member came during the first rebalance: the initial delay may be extended."""
         self.is_in_initial_delay = False
         """The first rebalance waits its full delay, even when all known members have joined."""
-        self.join_timer: Timer | None = None
-        self.sync_timer: Timer | None = None
+        self.join_timer: TimerHandle | None = None
+        self.sync_timer: TimerHandle | None = None
         self.failed_count = 0
         """Members whose session expired since the last generation began."""
         self.storing_generation: int | None = None
@@ -217,7 +218,7 @@ class Group:
             self.pending_sync[new_member_id] = None
         return member
 
-    def remember_pending(self, member_id: str, timer: Timer) -> None:
+    def remember_pending(self, member_id: str, timer: TimerHandle) -> None:
         """Remember an id that was handed out; ``timer`` expires it."""
         self.pending_members[member_id] = timer
         self._grow(pending_bytes(member_id))

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+from ....base.timers import Scheduler
 from ....protocol.records.compression import Codec
 from .administration import Administration
 from .commits import Commits
 from .group_log import GroupLog
-from .interfaces import RecordSink, Scheduler
+from .interfaces import RecordSink
 from .joining import Joins
 from .membership import Membership
 from .rebalance import Rebalances

@@ -1,21 +1,12 @@
 """Interfaces that the group coordinator needs from the rest of the broker: timers and ``__consumer_offsets``."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from ....protocol.errors import KafkaError
 from ....storage.producers.verification_guards import VerificationGuard
-from .member import Timer
 
-__all__ = ["AppendDone", "AppendOutcome", "OffsetsLog", "RecordSink", "Scheduler"]
-
-
-class Scheduler(Protocol):
-    """The timers of an asyncio loop. ``time()``: the clock of ``call_later``, in seconds."""
-
-    def time(self) -> float: ...
-
-    def call_later(self, delay: float, callback: Callable[..., Any], /, *args: Any) -> Timer: ...
+__all__ = ["AppendDone", "AppendOutcome", "OffsetsLog", "RecordSink"]
 
 
 class OffsetsLog(Protocol):

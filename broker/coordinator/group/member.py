@@ -2,20 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from ....base.timers import TimerHandle
 from .results import JoinResult, MemberSummary, SyncResult
 
-__all__ = ["JoinReply", "Member", "MemberProtocol", "SyncReply", "Timer"]
+__all__ = ["JoinReply", "Member", "MemberProtocol", "SyncReply"]
 
 JoinReply = Callable[[JoinResult], None]
 SyncReply = Callable[[SyncResult], None]
-
-
-class Timer(Protocol):
-    """A pending call, as ``loop.call_later`` returns it."""
-
-    def cancel(self) -> None: ...
 
 
 class MemberProtocol(NamedTuple):
@@ -51,7 +46,7 @@ class Member:
     session_deadline: float = 0.0
     """When the session ends, in seconds of the scheduler's clock. A heartbeat only moves this number."""
     session_timer_due: float = 0.0
-    session_timer: Timer | None = None
+    session_timer: TimerHandle | None = None
 
     @property
     def is_static(self) -> bool:

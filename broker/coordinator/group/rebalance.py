@@ -8,11 +8,11 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from ....base.timers import Scheduler, TimerHandle
 from ....protocol.errors import ErrorCode
 from .group import Group
 from .group_log import GroupLog
-from .interfaces import Scheduler
-from .member import Member, Timer
+from .member import Member
 from .results import JoinResult, SyncResult
 from .settings import GroupSettings
 from .states import GroupState
@@ -251,7 +251,7 @@ class Rebalances:
 
     # -- timers
 
-    def _call_later(self, delay_ms: int, callback: Callable[..., None], *args: object) -> Timer:
+    def _call_later(self, delay_ms: int, callback: Callable[..., None], *args: object) -> TimerHandle:
         return self._scheduler.call_later(delay_ms / 1000, partial(callback, *args))
 
     def _cancel_join_timer(self, group: Group) -> None:

@@ -17,6 +17,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Protocol
 
+from ....base.timers import TimerHandle
 from .memory import DecodedMemory
 
 __all__ = ["DEBT_FACTOR", "LONG_S", "QUANTUM_S", "REST_FACTOR", "STANDSTILL_S", "DecodedLane", "FairQueue", "Lane",
@@ -39,10 +40,6 @@ STANDSTILL_S = 2.0
 _MAX_REQUESTS_PER_ITERATION = 32
 _ESTIMATE_DECAY = 0.875
 """After each step the estimate of a step's time shrinks to this part, if the step was shorter."""
-
-
-class TimerHandle(Protocol):
-    def cancel(self) -> None: ...
 
 
 class QueuedConnection(Protocol):

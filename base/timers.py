@@ -1,0 +1,20 @@
+"""The timers of an event loop as its users see them; asyncio's loops and the simulation's loop of virtual time fit."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+__all__ = ["Scheduler", "TimerHandle"]
+
+
+class TimerHandle(Protocol):
+    """A pending call, as ``call_later`` and ``call_at`` return it."""
+
+    def cancel(self) -> None: ...
+
+
+class Scheduler(Protocol):
+    """``time()`` is the clock of ``call_later``, in seconds."""
+
+    def time(self) -> float: ...
+
+    def call_later(self, delay: float, callback: Callable[..., Any], /, *args: Any) -> TimerHandle: ...
