@@ -28,8 +28,6 @@ LONG_S = 0.001
 REST_FACTOR = 2.0
 """A rest (a time in which no queued request starts) lasts this many times the CPU time of a long request."""
 LONGEST_REST_S = 0.5
-LONGEST_WORK_S = 0.25
-"""Queued requests wait at most this long for an expensive request that has more steps."""
 DEBT_FACTOR = 100
 """A connection is in debt for this many times the CPU time of its long request: its requests count as expensive.
 
@@ -117,7 +115,6 @@ class FairQueue:
         self._virtual_s = 0.0
         self._used_s = 0.0  # in this iteration
         self._rest_began_s = self._rest_until_s = float("-inf")
-        self._work_until_s = float("-inf")
         self._is_start_due = False  # no request has started since the rest began
         self._step_s = 0.0  # estimate of a step's time
         self._is_scheduled = False
@@ -139,7 +136,7 @@ class FairQueue:
 
     def is_free(self, lane: Lane) -> bool:
         """Whether a request of the lane may start without waiting."""
-        return not lane.waiting and self._used_s < QUANTUM_S and self._now_s() >= self._free_s
+        return not lane.waiting and self._used_s < QUANTUM_S and self._now_s() >= self._rest_until_s
 
     def wait(self, lane: Lane, connection: QueuedConnection) -> None:
         """``connection.turn_has_come`` is called when its request may start."""
@@ -187,22 +184,6 @@ class FairQueue:
         rest_until_s = max(self._rest_until_s, from_s + REST_FACTOR * cost_s)
         self._rest_until_s = min(rest_until_s, self._rest_began_s + LONGEST_REST_S)
 
-    def goes_on(self) -> Callable[[], None]:
-        """A request that may be expensive has more steps, whose cost is not known yet.
-
-        No queued request starts until the returned function is called, or `LONGEST_WORK_S` have passed, because the
-        request may wait for another broker.
-        """
-        until_s = self._work_until_s = self._now_s() + LONGEST_WORK_S
-
-        def ended() -> None:
-            if self._work_until_s == until_s:
-                self._work_until_s = float("-inf")
-                self._stop_timer()
-                self._schedule()
-
-        return ended
-
     def put_in_debt(self, share: LoopShare, cost_s: float) -> None:
         """Count the connection's requests as expensive for a while, because one of them used ``cost_s``."""
         share.last_cost_s = cost_s
@@ -236,22 +217,12 @@ class FairQueue:
         """Serve the queue in the next iteration of the loop, or when the next request may start."""
         if self._is_scheduled:
             return
-        rest_s = self._free_s - self._now_s()
+        rest_s = self._rest_until_s - self._now_s()
         if self._used_s or self._steps or (rest_s <= 0 and self._has_runnable()):
             self._is_scheduled = True
             self._loop.call_soon(self._serve)
         elif self._timer is None and self._has_runnable():
             self._timer = self._call_later(rest_s, self._rested)
-
-    @property
-    def _free_s(self) -> float:
-        """When the next request may start."""
-        return max(self._rest_until_s, self._work_until_s)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _rested(self) -> None:
         self._timer = None
@@ -265,7 +236,7 @@ class FairQueue:
         self._used_s = 0.0
         self._release_steps()
         for _ in range(_MAX_REQUESTS_PER_ITERATION):
-            if self._used_s >= QUANTUM_S or self._now_s() < self._free_s:
+            if self._used_s >= QUANTUM_S or self._now_s() < self._rest_until_s:
                 break
             runnable = [lane for lane in self._lanes if lane.waiting and lane.is_open]
             if not runnable:

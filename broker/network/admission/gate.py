@@ -153,34 +153,19 @@ class Gate:
         size_bytes = account.take(frame_bytes)
         return lambda _done: account.give_back(size_bytes)
 
-    def in_steps(
+    async def in_steps(
         self, share: LoopShare, api_key: int, work: Awaitable[list[ReplyPart] | None], begun: Callable[[], object]
-    ) -> Coroutine[Any, Any, list[ReplyPart] | None]:
+    ) -> list[ReplyPart] | None:
         """The result of a handler's coroutine. Each step waits in the fair queue, and its CPU time is measured.
 
         ``begun`` is called in the iteration after the first step.
         """
-        is_expensive = share.is_expensive and api_key not in _FETCH_AND_BROKER_APIS
-        return self._run(share, api_key, work, begun, self.queue.goes_on() if is_expensive else _nothing)
-
-    async def _run(
-        self,
-        share: LoopShare,
-        api_key: int,
-        work: Awaitable[list[ReplyPart] | None],
-        begun: Callable[[], object],
-        ended: Callable[[], None],
-    ) -> list[ReplyPart] | None:
-        if api_key in _FETCH_AND_BROKER_APIS or not iscoroutine(
-            work
-        ):  # an order to lead must not wait for the one before it
+        # Not for brokers: an order to lead must not wait for the one before it.
+        if api_key in _FETCH_AND_BROKER_APIS or not iscoroutine(work):
             self._call_soon(begun)
             return await work
         lane = None if api_key in _NOT_COUNTED else self._lane_of(api_key)
-        try:
-            parts: list[ReplyPart] | None = await self._steps(share, lane, work, begun)
-        finally:
-            ended()
+        parts: list[ReplyPart] | None = await self._steps(share, lane, work, begun)
         return parts
 
     def _may_be_expensive(self, share: LoopShare, api_key: int, frame_bytes: int) -> bool:
@@ -241,7 +226,3 @@ class Gate:
             self.queue.rest(step_s)
         if request_s > LONG_S:
             self.queue.put_in_debt(share, request_s)
-
-
-def _nothing() -> None:
-    """In place of the function that `FairQueue.goes_on` returns."""

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pybroker.broker.network.admission.fair_queue import (
     LONG_S,
     LONGEST_REST_S,
-    LONGEST_WORK_S,
     QUANTUM_S,
     STANDSTILL_S,
     FairQueue,
@@ -117,21 +116,6 @@ def test_queued_request_starts_although_other_requests_keep_starting_new_rests()
         world.loop.advance(0.7)
         world.queue.rest(0.001)  # a step of some request, again and again
     assert world.started == ["waits"]
-
-
-def test_no_queued_request_starts_for_a_quarter_second_while_another_goes_on() -> None:
-    world = World()
-    ended = world.queue.goes_on()
-    world.user("first", lambda: 0.0, is_backlogged=False).ask()
-    world.loop.advance(LONGEST_WORK_S * 900)
-    assert world.started == []
-    ended()
-    world.loop.advance(1)
-    assert world.started == ["first"]
-    world.queue.goes_on()
-    world.user("second", lambda: 0.0, is_backlogged=False).ask()
-    world.loop.advance(LONGEST_WORK_S * 1000 + 2)
-    assert world.started == ["first", "second"]
 
 
 def test_new_connection_goes_before_connections_that_used_much_loop_time() -> None:
