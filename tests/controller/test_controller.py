@@ -307,7 +307,7 @@ async def test_next_controller_keeps_leader_and_isr_when_all_replicas_were_resta
 
 
 async def test_next_controller_elects_the_replica_that_was_restarted_first(plane: ControlPlane) -> None:
-    """That replica was up when the others were restarted, and may have records that they lost."""
+    """The expected leader was up when the others were restarted, and may have records that they lost."""
     await plane.create_topic("t", {0: (2, 3)})
     await plane.settled()
     await plane.controller.stop()
