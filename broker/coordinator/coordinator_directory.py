@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from ..metadata.advertised_address import ReachedBy
 from ..metadata.leader_hints import BrokerEndpoint
+from ..network.request import ConnectionInfo
 
 __all__ = ["CoordinatorDirectory"]
 
@@ -22,6 +22,6 @@ class CoordinatorDirectory:
     """
 
     partition_for: Callable[[str], int]
-    node_of: Callable[[int, ReachedBy], BrokerEndpoint | None]
+    node_of: Callable[[int, ConnectionInfo], BrokerEndpoint | None]
     ensure_topic: Callable[[], Awaitable[bool]]
     serves: Callable[[int], bool] = lambda _node_id: True

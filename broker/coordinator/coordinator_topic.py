@@ -2,10 +2,11 @@
 
 from ...controller.auto_creation import AutoTopicCreation
 from ...protocol.errors import ErrorCode
-from ..metadata.advertised_address import AdvertisedAddresses, ReachedBy
+from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.leader_hints import BrokerEndpoint
 from ..metadata.metadata_cache import MetadataCache
 from ..metadata.topic_waiters import TopicWaiters
+from ..network.request import ConnectionInfo
 
 __all__ = ["CoordinatorTopic"]
 
@@ -41,7 +42,7 @@ class CoordinatorTopic:
         """None: the topic is unknown."""
         return self._cache.partition_count(self._topic)
 
-    def node_of(self, partition: int, address: ReachedBy) -> BrokerEndpoint | None:
+    def node_of(self, partition: int, address: ConnectionInfo) -> BrokerEndpoint | None:
         """The partition's leader, at an address for the client's connection; None: no leader known."""
         leader = self._cache.leader_of(self._topic, partition)
         if leader is None or leader[0] == _NO_LEADER:

@@ -1,24 +1,12 @@
 """The broker addresses in responses to clients."""
 
-from typing import Protocol
-
+from ..network.request import ConnectionInfo
 from .leader_hints import BrokerEndpoint
 from .metadata_cache import MetadataCache
 
-__all__ = ["AdvertisedAddresses", "ReachedBy", "reachable_host"]
+__all__ = ["AdvertisedAddresses", "reachable_host"]
 
 _MAPPED_IPV4 = "::ffff:"
-
-
-class ReachedBy(Protocol):
-    """The broker's end of a client's connection, and its listener."""
-
-    @property
-    def local_host(self) -> str: ...
-    @property
-    def local_port(self) -> int: ...
-    @property
-    def listener_name(self) -> str: ...
 
 
 class AdvertisedAddresses:
@@ -34,14 +22,14 @@ class AdvertisedAddresses:
         self.as_reached = as_reached
         """True when ``advertised.listeners`` is not set."""
 
-    def endpoint_of(self, node_id: int, address: ReachedBy) -> BrokerEndpoint | None:
+    def endpoint_of(self, node_id: int, address: ConnectionInfo) -> BrokerEndpoint | None:
         """The broker's address; None when it is not alive or does not have the client's listener."""
         endpoint = self._cache.endpoint_of(node_id, address.listener_name)
         if endpoint is None or node_id != self._broker_id or not self.as_reached:
             return endpoint
         return endpoint._replace(host=reachable_host(address.local_host), port=address.local_port)
 
-    def endpoints(self, address: ReachedBy) -> list[BrokerEndpoint]:
+    def endpoints(self, address: ConnectionInfo) -> list[BrokerEndpoint]:
         """All live brokers that have the client's listener, by rising id."""
         found = (self.endpoint_of(node_id, address) for node_id in self._cache.broker_ids)
         return [endpoint for endpoint in found if endpoint is not None]

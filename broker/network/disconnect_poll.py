@@ -8,26 +8,16 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Protocol
 
-__all__ = ["DisconnectPoll", "UnreadConnection"]
+from .managed_connection import ManagedConnection
+
+__all__ = ["DisconnectPoll"]
 
 CHECK_INTERVAL_S = 1.0
 """Time between two rounds over all watched connections."""
 ASKED_AT_ONCE = 1000
 PAUSE_S = 0.1
 """Time between `ASKED_AT_ONCE` connections and the next ones. Each takes 1 µs, so the poll takes 1 % of the loop."""
-
-
-class UnreadConnection(Protocol):
-    """A connection that is not read."""
-
-    @property
-    def descriptor(self) -> int:
-        """The socket's descriptor; negative when it is closed."""
-
-    def peer_has_closed(self) -> None:
-        """Called again in each round as long as the connection is watched."""
 
 
 class DisconnectPoll:
@@ -41,16 +31,16 @@ class DisconnectPoll:
     ) -> None:
         self._call_later = call_later
         self._find_closed = find_closed
-        self._unread: OrderedDict[UnreadConnection, None] = OrderedDict()  # the next one to check is first
+        self._unread: OrderedDict[ManagedConnection, None] = OrderedDict()  # the next one to check is first
         self._left = 0  # to check in this round
         self._timer: asyncio.TimerHandle | None = None
 
-    def watch(self, connection: UnreadConnection) -> None:
+    def watch(self, connection: ManagedConnection) -> None:
         self._unread[connection] = None
         if self._timer is None:
             self._timer = self._call_later(CHECK_INTERVAL_S, self._check)
 
-    def forget(self, connection: UnreadConnection) -> None:
+    def forget(self, connection: ManagedConnection) -> None:
         """The connection is read again, or gone."""
         self._unread.pop(connection, None)
 

@@ -2,22 +2,11 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Protocol
 
 from ...base.timers import TimerHandle
+from .managed_connection import ManagedConnection
 
-__all__ = ["IdleConnections", "IdleUser"]
-
-
-class IdleUser(Protocol):
-    """A connection that may be idle."""
-
-    last_active_s: float
-
-    @property
-    def is_busy(self) -> bool: ...
-
-    def close_idle(self) -> None: ...
+__all__ = ["IdleConnections"]
 
 
 class IdleConnections:
@@ -32,25 +21,25 @@ class IdleConnections:
         self.max_idle_s = max_idle_s
         self._call_later = call_later
         self._now_s = now_s
-        self._by_activity: OrderedDict[IdleUser, None] = OrderedDict()
+        self._by_activity: OrderedDict[ManagedConnection, None] = OrderedDict()
         self._timer: TimerHandle | None = None
 
-    def touch(self, user: IdleUser) -> None:
+    def touch(self, connection: ManagedConnection) -> None:
         """The connection was active just now, or is new."""
-        user.last_active_s = self._now_s()
-        self._by_activity[user] = None
-        self._by_activity.move_to_end(user)
+        connection.last_active_s = self._now_s()
+        self._by_activity[connection] = None
+        self._by_activity.move_to_end(connection)
         if self._timer is None:
             self._schedule()
 
-    def forget(self, user: IdleUser) -> None:
-        self._by_activity.pop(user, None)
+    def forget(self, connection: ManagedConnection) -> None:
+        self._by_activity.pop(connection, None)
 
-    def by_activity(self) -> list[IdleUser]:
+    def by_activity(self) -> list[ManagedConnection]:
         """The longest idle one first."""
         return list(self._by_activity)
 
-    def longest_idle(self) -> IdleUser | None:
+    def longest_idle(self) -> ManagedConnection | None:
         return next(iter(self._by_activity), None)
 
     def close(self) -> None:

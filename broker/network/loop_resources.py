@@ -3,11 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, cast
+from typing import Any
 
 from .admission.fair_queue import FairQueue
 from .admission.gate import Gate
-from .admission.memory import FrameMemory, MemoryBudget, ReceivingConnection
+from .admission.memory import FrameMemory, MemoryBudget
 from .disconnect_poll import DisconnectPoll
 from .frame_pool import FramePool
 from .frame_reader import new_shared_buffer
@@ -58,7 +58,7 @@ class LoopResources:
             self.call_later,
             loop.call_soon,
             loop.time,
-            cast("Callable[[], list[ReceivingConnection]]", self.idle.by_activity),
+            self.idle.by_activity,
         )
         self.memory = MemoryBudget(frames, settings.max_unsent_bytes, settings.max_decoded_bytes)
         queue = FairQueue(loop, self.call_later, stopwatch_s)

@@ -15,13 +15,13 @@ import asyncio
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
-from typing import Protocol
 
 from ....base.timers import TimerHandle
+from ..managed_connection import ManagedConnection
+from .loop_share import LoopShare
 from .memory import DecodedMemory
 
-__all__ = ["DEBT_FACTOR", "LONG_S", "QUANTUM_S", "REST_FACTOR", "STANDSTILL_S", "DecodedLane", "FairQueue", "Lane",
-           "LoopShare", "QueuedConnection"]  # fmt: skip
+__all__ = ["DEBT_FACTOR", "LONG_S", "QUANTUM_S", "REST_FACTOR", "STANDSTILL_S", "DecodedLane", "FairQueue", "Lane"]
 
 QUANTUM_S = 0.00025
 LONG_S = 0.001
@@ -40,40 +40,11 @@ _ESTIMATE_DECAY = 0.875
 """After each step the estimate of a step's time shrinks to this part, if the step was shorter."""
 
 
-class QueuedConnection(Protocol):
-    """A connection whose next request waits."""
-
-    share: "LoopShare"
-
-    def turn_has_come(self) -> None:
-        """Start the request. If another reason still stops it, the connection asks the gate again later."""
-
-
-class LoopShare:
-    """One connection's use of the loop: its virtual finish time, its debt, and which of its requests were cheap."""
-
-    __slots__ = ("cheap_apis", "debt_until_s", "finish_s", "is_expensive", "last_cost_s", "used_s", "wastes_produce")
-
-    def __init__(self, cheap_apis: int) -> None:
-        self.cheap_apis = cheap_apis
-        """A bit for each API: a request of it was cheap on this connection, or it counts as cheap from the start."""
-        self.debt_until_s = 0.0
-        self.finish_s = 0.0
-        """Virtual finish time of the connection's last charged request or step."""
-        self.last_cost_s = 0.0
-        self.is_expensive = False
-        """The current request may be expensive; it queues if the queue is not free."""
-        self.used_s = 0.0
-        """CPU time of the requests that `Connection` started in the current pass, without Produce."""
-        self.wastes_produce = False
-        """The last large produce request was refused, or contained partitions without records."""
-
-
 class Lane:
     """A queue of requests; this class: those that wait only for loop time."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[float, int, QueuedConnection]] = []  # a heap by virtual finish time
+        self.waiting: list[tuple[float, int, ManagedConnection]] = []  # a heap by virtual finish time
 
     @property
     def is_open(self) -> bool:
@@ -109,7 +80,7 @@ class FairQueue:
         self._now_s = now_s
         self.requests = Lane()
         self._lanes: list[Lane] = [self.requests]
-        self._places: dict[QueuedConnection, int] = {}  # the number of each connection's valid entry
+        self._places: dict[ManagedConnection, int] = {}  # the number of each connection's valid entry
         self._steps: list[tuple[float, int, asyncio.Future[None]]] = []
         self._numbers = count()
         self._virtual_s = 0.0
@@ -138,7 +109,7 @@ class FairQueue:
         """Whether a request of the lane may start without waiting."""
         return not lane.waiting and self._used_s < QUANTUM_S and self._now_s() >= self._rest_until_s
 
-    def wait(self, lane: Lane, connection: QueuedConnection) -> None:
+    def wait(self, lane: Lane, connection: ManagedConnection) -> None:
         """``connection.turn_has_come`` is called when its request may start."""
         if connection in self._places:
             return
@@ -150,11 +121,11 @@ class FairQueue:
             self._watch(lane)
         self._schedule()
 
-    def holds(self, connection: QueuedConnection) -> bool:
+    def holds(self, connection: ManagedConnection) -> bool:
         """Whether the connection's next request waits in the queue."""
         return connection in self._places
 
-    def forget(self, connection: QueuedConnection) -> None:
+    def forget(self, connection: ManagedConnection) -> None:
         """The connection is gone, or drops its requests."""
         if self._places.pop(connection, None) is not None:
             self._drop_stale()

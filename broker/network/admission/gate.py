@@ -17,8 +17,10 @@ from types import coroutine
 from typing import Any, cast
 
 from ....protocol.apis import ApiKey
+from ..managed_connection import ManagedConnection
 from ..request import Handler, Reply, ReplyPart, Request
-from .fair_queue import LONG_S, DecodedLane, FairQueue, Lane, LoopShare, QueuedConnection
+from .fair_queue import LONG_S, DecodedLane, FairQueue, Lane
+from .loop_share import LoopShare
 from .memory import MemoryBudget
 
 __all__ = ["LARGE_BYTES", "Gate"]
@@ -83,12 +85,12 @@ class Gate:
         self._requests = queue.requests
         self._decoded_lane = queue.new_lane(memory.decoded)
         self._administration_lane = queue.new_lane(memory.administration)
-        self._admitted: QueuedConnection | None = None
+        self._admitted: ManagedConnection | None = None
 
     def new_share(self) -> LoopShare:
         return LoopShare(_CHEAP_AT_FIRST)
 
-    def admits(self, connection: QueuedConnection, api_key: int, frame_bytes: int, *, has_others: bool) -> bool:
+    def admits(self, connection: ManagedConnection, api_key: int, frame_bytes: int, *, has_others: bool) -> bool:
         """Whether the request may start. If not, the fair queue calls ``connection.turn_has_come`` later.
 
         ``has_others``: requests of the connection are under way.
@@ -112,7 +114,7 @@ class Gate:
             queue.wait(lane, connection)
         return may_start
 
-    def let_start(self, connection: QueuedConnection, start: Callable[[], None]) -> None:
+    def let_start(self, connection: ManagedConnection, start: Callable[[], None]) -> None:
         """Call ``start``, in which the connection's next request is admitted if its lane is open or being served."""
         self._admitted = connection
         start()

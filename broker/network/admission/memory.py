@@ -10,7 +10,8 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Protocol
+
+from ..managed_connection import ManagedConnection
 
 __all__ = [
     "DECODED_BYTES_PER_BYTE",
@@ -77,12 +78,6 @@ class DecodedMemory(Account):
         self.on_change()
 
 
-class SlowReader(Protocol):
-    """A connection with unsent responses."""
-
-    def close_as_slow(self) -> None: ...
-
-
 class ResponseMemory(Account):
     """The connections with unsent responses, the one stuck for longest first.
 
@@ -91,46 +86,24 @@ class ResponseMemory(Account):
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__("responses", max_bytes)
-        self._readers: OrderedDict[SlowReader, int] = OrderedDict()
+        self._readers: OrderedDict[ManagedConnection, int] = OrderedDict()
 
-    def hold(self, reader: SlowReader, size_bytes: int) -> None:
-        """``reader`` takes ``size_bytes`` now. Over the limit, the connections stuck for longest are closed."""
-        self.used_bytes += size_bytes - self._readers.get(reader, 0)
+    def hold(self, connection: ManagedConnection, size_bytes: int) -> None:
+        """``connection`` takes ``size_bytes`` now. Over the limit, the connections stuck for longest are closed."""
+        self.used_bytes += size_bytes - self._readers.get(connection, 0)
         if not size_bytes:
-            self._readers.pop(reader, None)
+            self._readers.pop(connection, None)
             return
-        self._readers[reader] = size_bytes
+        self._readers[connection] = size_bytes
         while self.used_bytes > self.max_bytes and self._readers:
             slowest, held_bytes = self._readers.popitem(last=False)
             self.used_bytes -= held_bytes
             slowest.close_as_slow()
 
-    def moved(self, reader: SlowReader) -> None:
-        """``reader`` made progress: it is the last to be closed."""
-        if reader in self._readers:
-            self._readers.move_to_end(reader)
-
-
-class ReceivingConnection(Protocol):
-    """A connection that holds frames, or a part of one."""
-
-    @property
-    def partial_bytes(self) -> int:
-        """Bytes received of the partial frame."""
-
-    @property
-    def reads_without_memory(self) -> bool:
-        """The partial frame's buffer has room left, and no produce request of the connection is in work."""
-
-    @property
-    def waits_for_memory_only(self) -> bool:
-        """It has a partial frame, and no reason but memory keeps it from being read."""
-
-    def memory_is_free(self) -> None:
-        """Read on (after ``may_read`` said no)."""
-
-    def close_for_memory(self) -> None:
-        """Close the connection: too few bytes arrived for its partial frame while the account was over its limit."""
+    def moved(self, connection: ManagedConnection) -> None:
+        """``connection`` made progress: it is the last to be closed."""
+        if connection in self._readers:
+            self._readers.move_to_end(connection)
 
 
 class FrameMemory(Account):
@@ -149,7 +122,7 @@ class FrameMemory(Account):
         call_later: Callable[[float, Callable[[], None]], object],
         call_soon: Callable[[Callable[[], None]], object],
         now_s: Callable[[], float],
-        connections: Callable[[], Iterable[ReceivingConnection]],
+        connections: Callable[[], Iterable[ManagedConnection]],
     ) -> None:
         super().__init__("frames", max_bytes)
         self.max_requests = max_requests
@@ -159,14 +132,12 @@ class FrameMemory(Account):
         self._call_soon = call_soon
         self._now_s = now_s
         self._connections = connections
-        self._waiting: OrderedDict[ReceivingConnection, None] = OrderedDict()
-        self._progress: dict[
-            ReceivingConnection, tuple[float, int]
-        ] = {}  # of partial frames: last progress, bytes then
+        self._waiting: OrderedDict[ManagedConnection, None] = OrderedDict()
+        self._progress: dict[ManagedConnection, tuple[float, int]] = {}  # of partial frames: last progress, bytes then
         self._is_waking = False
         self._is_watching = False
         self._exemption_began_s = 0.0
-        self.exempt: ReceivingConnection | None = None
+        self.exempt: ManagedConnection | None = None
         """The connection that may exceed the limit now."""
 
     @property
@@ -186,7 +157,7 @@ class FrameMemory(Account):
         if self._waiting and not self.is_over:
             self._wake_soon()
 
-    def may_read(self, connection: ReceivingConnection) -> bool:
+    def may_read(self, connection: ManagedConnection) -> bool:
         """Whether a connection that holds frames may be read. If not, ``memory_is_free`` is called later."""
         if not self.is_over or (self.exempt is connection and connection.waits_for_memory_only):
             return True
@@ -204,19 +175,19 @@ class FrameMemory(Account):
         if self.is_over and (chosen := self._exempt_one()) is not None:
             chosen.memory_is_free()
 
-    def end_exemption(self, connection: ReceivingConnection) -> None:
+    def end_exemption(self, connection: ManagedConnection) -> None:
         """The connection's frame was handled, or another reason keeps it from being read."""
         if self.exempt is connection:
             self.exempt = None
             self.offer_exemption()
 
-    def forget(self, connection: ReceivingConnection) -> None:
+    def forget(self, connection: ManagedConnection) -> None:
         """The connection is gone, or holds no frames any more."""
         self._waiting.pop(connection, None)
         self._progress.pop(connection, None)
         self.end_exemption(connection)
 
-    def _exempt_one(self) -> ReceivingConnection | None:
+    def _exempt_one(self) -> ManagedConnection | None:
         if self.exempt is not None:
             return None
         chosen = next((connection for connection in self._waiting if connection.waits_for_memory_only), None)
@@ -267,11 +238,11 @@ class FrameMemory(Account):
         ):
             self.end_exemption(exempt)  # its frame is complete and waits for another reason
 
-    def _find_stalled(self) -> list[ReceivingConnection]:
+    def _find_stalled(self) -> list[ManagedConnection]:
         """The longest stalled first."""
         now_s, before = self._now_s(), self._progress
         self._progress = {}
-        stalled: list[tuple[float, ReceivingConnection]] = []
+        stalled: list[tuple[float, ManagedConnection]] = []
         for connection in self._connections():
             if not connection.waits_for_memory_only or connection in self._waiting:
                 continue

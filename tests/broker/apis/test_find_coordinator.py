@@ -3,8 +3,8 @@
 import pytest
 from pybroker.broker.apis.groups.find_coordinator import CoordinatorType, FindCoordinator
 from pybroker.broker.coordinator.coordinator_directory import CoordinatorDirectory
-from pybroker.broker.metadata.advertised_address import ReachedBy
 from pybroker.broker.metadata.leader_hints import BrokerEndpoint
+from pybroker.broker.network.request import ConnectionInfo
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -22,7 +22,7 @@ class Cluster:
         self.can_create = True
         self.directory = CoordinatorDirectory(lambda key: len(key) % 3, self.node_of, self.ensure_topic)
 
-    def node_of(self, partition: int, address: ReachedBy) -> BrokerEndpoint | None:
+    def node_of(self, partition: int, address: ConnectionInfo) -> BrokerEndpoint | None:
         return BrokerEndpoint(10 + partition, address.local_host, 9092) if self.exists else None
 
     async def ensure_topic(self) -> bool:

@@ -6,11 +6,13 @@ from typing import cast
 
 import pytest
 from pybroker.broker.network.disconnect_poll import ASKED_AT_ONCE, CHECK_INTERVAL_S, PAUSE_S, DisconnectPoll
+from support.in_process.fake_connection import FakeConnection
 from support.time.virtual_timers import VirtualTimers
 
 
-class Connection:
+class Connection(FakeConnection):
     def __init__(self, descriptor: int) -> None:
+        super().__init__(str(descriptor), [])
         self.descriptor = descriptor
         self.times_told = 0
 

@@ -8,20 +8,10 @@ from typing import Any
 from pybroker.broker.network.idle_connections import IdleConnections
 from pybroker.broker.network.request import LaterReply, Reply, Request
 from pybroker.broker.network.settings import NetworkSettings
+from support.in_process.fake_connection import FakeConnection
 from support.in_process.network_peer import ECHO, LATER, frame
 from support.time.virtual_network import VirtualNetwork, VirtualPeer
 from support.time.virtual_timers import VirtualHandle, VirtualTimers
-
-
-class Connection:
-    def __init__(self, name: str, closed: list[str]) -> None:
-        self.name = name
-        self.last_active_s = 0.0
-        self.is_busy = False
-        self._closed = closed
-
-    def close_idle(self) -> None:
-        self._closed.append(self.name)
 
 
 class World:
@@ -33,8 +23,8 @@ class World:
     def _call_later(self, delay_s: float, callback: Callable[[], None]) -> VirtualHandle:
         return self.timers.call_at(self.timers.time() + delay_s, callback)
 
-    def connection(self, name: str) -> Connection:
-        connection = Connection(name, self.closed)
+    def connection(self, name: str) -> FakeConnection:
+        connection = FakeConnection(name, self.closed)
         self.idle.touch(connection)
         return connection
 

@@ -13,9 +13,9 @@ from pybroker.broker.network.admission.fair_queue import (
     STANDSTILL_S,
     FairQueue,
     Lane,
-    LoopShare,
 )
 from pybroker.broker.network.admission.memory import DecodedMemory
+from support.in_process.fake_connection import FakeConnection
 from support.time.virtual_network import VirtualLoop
 
 
@@ -33,12 +33,12 @@ class World:
         return User(self, name, cost, is_backlogged)
 
 
-class User:
+class User(FakeConnection):
     """A connection whose requests cost ``cost()`` seconds each."""
 
     def __init__(self, world: World, name: str, cost: Callable[[], float], is_backlogged: bool) -> None:
-        self.world, self.name, self.cost, self.is_backlogged = world, name, cost, is_backlogged
-        self.share = LoopShare(0)
+        super().__init__(name, [])
+        self.world, self.cost, self.is_backlogged = world, cost, is_backlogged
         self.used_s = 0.0
 
     def ask(self, lane: Lane | None = None) -> None:

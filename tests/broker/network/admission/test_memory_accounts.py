@@ -16,6 +16,7 @@ from pybroker.broker.network.admission.memory import (
 from pybroker.broker.network.frame_reader import FIRST_ALLOCATION
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
+from support.in_process.fake_connection import FakeConnection
 from support.in_process.network_peer import ECHO, PRODUCE, frame
 from support.time.virtual_network import VirtualNetwork
 from support.time.virtual_timers import VirtualTimers
@@ -24,13 +25,13 @@ LARGEST = 300_000
 MIB = 1024 * 1024
 
 
-class Frames:
+class Frames(FakeConnection):
     """A connection with a partial frame."""
 
     def __init__(self, world: "World", held_bytes: int, name: str = "") -> None:
-        self.world, self.held_bytes, self.name = world, held_bytes, name
+        super().__init__(name, world.closed)
+        self.world, self.held_bytes = world, held_bytes
         self.partial_bytes = held_bytes
-        self.reads_without_memory = False
         self.waits_for_memory_only = True
         self.may_read_now = True
         world.memory.add(held_bytes)
@@ -44,7 +45,7 @@ class Frames:
         self.may_read_now = True
 
     def close_for_memory(self) -> None:
-        self.world.closed.append(self.name)
+        super().close_for_memory()
         self.ends()
 
     def ends(self) -> None:
@@ -135,18 +136,10 @@ def test_connection_that_may_exceed_the_limit_is_closed_when_it_is_too_slow() ->
     assert other.may_read_now
 
 
-class Reader:
-    def __init__(self, name: str, closed: list[str]) -> None:
-        self.name, self.closed = name, closed
-
-    def close_as_slow(self) -> None:
-        self.closed.append(self.name)
-
-
 def test_connections_blocked_longest_are_closed_over_the_limit_of_responses() -> None:
     memory = ResponseMemory(100)
     closed: list[str] = []
-    first, second, third = (Reader(name, closed) for name in "abc")
+    first, second, third = (FakeConnection(name, closed) for name in "abc")
     memory.hold(first, 40)
     memory.hold(second, 40)
     memory.moved(first)
