@@ -8,13 +8,14 @@ rests: no queued request starts for twice that time. So long queued requests hav
 as each takes up to 0.25 s (`LONGEST_REST_S`).
 
 Requests that wait for an account of memory stand in its lane, which is closed while the account is over its limit.
-Steps of coroutines wait in the same order, but also run during a rest, because they are short and leave the loop.
+Steps of coroutines wait in the same order. Those of requests that may be expensive do not run during a rest.
 """
 
 import asyncio
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
+from typing import TypeAlias
 
 from ....base.timers import TimerHandle
 from ..managed_connection import ManagedConnection
@@ -38,6 +39,8 @@ STANDSTILL_S = 2.0
 _MAX_REQUESTS_PER_ITERATION = 32
 _ESTIMATE_DECAY = 0.875
 """After each step the estimate of a step's time shrinks to this part, if the step was shorter."""
+_Step: TypeAlias = "tuple[float, int, asyncio.Future[None]]"
+"""Virtual finish time of its connection, a number that makes the order total, and the future that lets it run."""
 
 
 class Lane:
@@ -81,7 +84,8 @@ class FairQueue:
         self.requests = Lane()
         self._lanes: list[Lane] = [self.requests]
         self._places: dict[ManagedConnection, int] = {}  # the number of each connection's valid entry
-        self._steps: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._steps: list[_Step] = []
+        self._expensive_steps: list[_Step] = []
         self._numbers = count()
         self._virtual_s = 0.0
         self._used_s = 0.0  # in this iteration
@@ -107,7 +111,7 @@ class FairQueue:
 
     def is_free(self, lane: Lane) -> bool:
         """Whether a request of the lane may start without waiting."""
-        return not lane.waiting and self._used_s < QUANTUM_S and self._now_s() >= self._rest_until_s
+        return not lane.waiting and self._used_s < QUANTUM_S and not self.is_resting
 
     def wait(self, lane: Lane, connection: ManagedConnection) -> None:
         """``connection.turn_has_come`` is called when its request may start."""
@@ -144,11 +148,11 @@ class FairQueue:
         """Start or extend a rest after a request that used ``cost_s``: no queued request starts until it is over.
 
         The rest lasts twice the longest use since it began; with ``adds``, twice the sum.
-        No rest is longer than `LONGEST_REST_S`, and between two rests one request starts if any waits.
+        No rest is longer than `LONGEST_REST_S`. Between two rests one request starts or one step runs, if any waits.
         """
         now_s = self._now_s()
         if now_s >= self._rest_until_s:
-            if self._is_start_due and self._places:
+            if self._is_start_due and (self._places or self._expensive_steps):
                 return
             self._rest_began_s, self._is_start_due = now_s, True
         from_s = max(self._rest_until_s, now_s) if adds else self._rest_began_s
@@ -167,14 +171,17 @@ class FairQueue:
 
     # --- steps of coroutines
 
-    @property
-    def may_step(self) -> bool:
+    def may_step(self, *, is_expensive: bool) -> bool:
+        """Whether a step may run without waiting. ``is_expensive``: of a request that may be expensive."""
+        if is_expensive and (self._expensive_steps or self.is_resting):
+            return False
         return self._used_s < QUANTUM_S and not self._steps
 
-    def step_turn(self, share: LoopShare) -> "asyncio.Future[None]":
+    def step_turn(self, share: LoopShare, *, is_expensive: bool) -> "asyncio.Future[None]":
         """A future that is done when the next step may run."""
         turn = self._loop.create_future()
-        heappush(self._steps, (max(share.finish_s, self._virtual_s), next(self._numbers), turn))
+        steps = self._expensive_steps if is_expensive else self._steps
+        heappush(steps, (max(share.finish_s, self._virtual_s), next(self._numbers), turn))
         self._schedule()
         return turn
 
@@ -200,14 +207,18 @@ class FairQueue:
         self._schedule()
 
     def _has_runnable(self) -> bool:
-        return any(lane.waiting and lane.is_open for lane in self._lanes)
+        return bool(self._expensive_steps) or any(lane.waiting and lane.is_open for lane in self._lanes)
+
+    @property
+    def is_resting(self) -> bool:
+        return self._now_s() < self._rest_until_s
 
     def _serve(self) -> None:
         self._is_scheduled = False
         self._used_s = 0.0
         self._release_steps()
         for _ in range(_MAX_REQUESTS_PER_ITERATION):
-            if self._used_s >= QUANTUM_S or self._now_s() < self._rest_until_s:
+            if self._used_s >= QUANTUM_S or self.is_resting:
                 break
             runnable = [lane for lane in self._lanes if lane.waiting and lane.is_open]
             if not runnable:
@@ -216,12 +227,19 @@ class FairQueue:
         self._schedule()
 
     def _release_steps(self) -> None:
-        room_s = QUANTUM_S  # steps run in the next iteration, so their cost can only be estimated
-        while self._steps and room_s > 0:
-            _, _, turn = heappop(self._steps)
+        left_s = self._release(self._steps, QUANTUM_S)
+        if left_s > 0 and self._expensive_steps and not self.is_resting:
+            self._is_start_due = False
+            self._release(self._expensive_steps, left_s)
+
+    def _release(self, steps: list[_Step], left_s: float) -> float:
+        """Let the first steps run for ``left_s``. Returns what is left of it."""
+        while steps and left_s > 0:
+            _, _, turn = heappop(steps)
             if not turn.done():  # else its task was cancelled
                 turn.set_result(None)
-                room_s -= max(self._step_s, QUANTUM_S / 32)
+                left_s -= max(self._step_s, QUANTUM_S / 32)  # it runs in the next iteration: only an estimate
+        return left_s
 
     def _start_first(self, lane: Lane) -> None:
         _, _, connection = heappop(lane.waiting)

@@ -195,13 +195,14 @@ class Gate:
     def _steps(
         self, share: LoopShare, lane: DecodedLane | None, work: Coroutine[Any, Any, Any], begun: Callable[[], object]
     ) -> Generator[Any, Any, Any]:
+        is_expensive = share.is_expensive
         request_s = 0.0
         send: Callable[[Any], Any] = work.send
         value: Any = None
         while True:
-            if not self.queue.may_step:
+            if not self.queue.may_step(is_expensive=is_expensive):
                 try:
-                    yield from self.queue.step_turn(share)
+                    yield from self.queue.step_turn(share, is_expensive=is_expensive)
                 except BaseException as error:  # the task is cancelled
                     send, value = work.throw, error
             started_s = self._work_time_s()

@@ -114,7 +114,7 @@ class Served:
     def __init__(self) -> None:
         network = VirtualNetwork(NetworkSettings(max_idle_ms=10_000), self._handle)
         self.loop = network.loop
-        self.answer: asyncio.Future[Any] = self.loop.future()
+        self.answer: asyncio.Future[Any] = self.loop.create_future()
         """The response to requests of the API LATER."""
         self.peer: VirtualPeer = network.connect()
 

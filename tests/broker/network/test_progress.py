@@ -51,7 +51,7 @@ class World:
         self.handled.append(request.correlation_id)
         answer = [struct.pack(">i", request.correlation_id)]
         if request.api_key in (PRODUCE, FETCH, COMMIT):
-            future = self.loop.future()
+            future = self.loop.create_future()
             self.loop.call_later(self.dice.random() * self.answer_s, future.set_result, answer)
             return LaterReply(future, future.result)
         if request.api_key == THROTTLED:
@@ -75,7 +75,7 @@ class World:
 
     def answered_later(self, answer: list[ReplyPart]) -> LaterReply:
         """Return a reply that is ready in the next iteration of the loop."""
-        future = self.loop.future()
+        future = self.loop.create_future()
         future.set_result(answer)
         return LaterReply(future, future.result)
 
@@ -325,7 +325,7 @@ def test_large_frame_behind_an_unread_response_counts_in_the_account_of_response
 def test_connection_that_holds_no_memory_is_read_while_another_one_holds_all_of_it() -> None:
     world = World(NetworkSettings(max_queued_bytes=100_000), answer_s=0.0)
     hoarder = world.network.connect()
-    never = world.loop.future()
+    never = world.loop.create_future()
     world.network.resources.gate.handler = lambda request: LaterReply(never, never.result)
     hoarder.send(frame(PRODUCE, 1, bytes(150_000)))
     world.read_all(hoarder)

@@ -33,7 +33,7 @@ class VirtualLoop(VirtualTimers):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         raise AssertionError(context)
 
-    def future(self) -> "asyncio.Future[Any]":
+    def create_future(self) -> "asyncio.Future[Any]":
         return asyncio.Future(loop=cast("asyncio.AbstractEventLoop", self))
 
     def take(self, seconds: float) -> None:

@@ -14,6 +14,7 @@ from pybroker.broker.network.admission.fair_queue import (
     FairQueue,
     Lane,
 )
+from pybroker.broker.network.admission.loop_share import LoopShare
 from pybroker.broker.network.admission.memory import DecodedMemory
 from support.in_process.fake_connection import FakeConnection
 from support.time.virtual_network import VirtualLoop
@@ -86,6 +87,44 @@ def test_long_requests_get_a_third_of_the_loop_together() -> None:
         user.ask()
     world.loop.advance(3000)
     assert 0.9 <= sum(user.used_s for user in users) <= 1.1
+
+
+def run_steps(world: World, step_s: float, *, is_expensive: bool, requests: int, duration_ms: float) -> float:
+    """Let requests of endless steps run side by side. Returns how long their steps took together, in seconds."""
+    share, used_s = LoopShare(0), 0.0
+
+    def step(_: object = None) -> None:
+        nonlocal used_s
+        world.loop.take(step_s)
+        used_s += step_s
+        world.queue.stepped(share, step_s)
+        if step_s > LONG_S:
+            world.queue.rest(step_s)
+        world.queue.step_turn(share, is_expensive=is_expensive).add_done_callback(step)
+
+    for _ in range(requests):
+        world.queue.step_turn(share, is_expensive=is_expensive).add_done_callback(step)
+    world.loop.advance(duration_ms)
+    return used_s
+
+
+def test_long_steps_of_requests_that_may_be_expensive_get_a_third_of_the_loop_together() -> None:
+    assert 0.9 <= run_steps(World(), 0.002, is_expensive=True, requests=30, duration_ms=3000) <= 1.1
+
+
+def test_steps_of_cheap_requests_run_while_the_queue_rests() -> None:
+    world = World()
+    world.queue.rest(0.1)
+    assert run_steps(world, 0.0001, is_expensive=False, requests=1, duration_ms=1) > 0
+    assert world.queue.is_resting
+
+
+def test_request_and_step_that_wait_both_go_on_after_a_rest() -> None:
+    world = World()
+    for number in range(3):
+        world.user(str(number), lambda: 0.002).ask()
+    assert run_steps(world, 0.002, is_expensive=True, requests=3, duration_ms=300) >= 0.02
+    assert len(world.started) >= 10
 
 
 def test_short_requests_share_one_quantum_per_loop_iteration() -> None:

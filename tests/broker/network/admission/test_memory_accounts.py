@@ -186,7 +186,7 @@ def test_memory_never_exceeds_its_bound_by_more_than_a_frame_for_each_connection
         answer: list[ReplyPart] = [struct.pack(">i", request.correlation_id), bytes(len(request.frame))]
         if request.api_key != PRODUCE:
             return answer
-        future = network.loop.future()
+        future = network.loop.create_future()
         reply = LaterReply(future, lambda: [answer[0]])
         unanswered.append(reply)
         return reply
