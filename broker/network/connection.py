@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol, cast
 
-from .admission.gate import LARGE_BYTES
+from .admission.gate import KEEPS_FRAME, LARGE_BYTES
 from .admission.read_pause import CLOSING, CONNECTION_LIMIT, MEMORY, QUEUED, RESPONSES, THROTTLED, ReadPause
 from .frame_reader import FIRST_READ, FrameReader, FrameSizeError
 from .loop_resources import LoopResources
@@ -38,8 +38,6 @@ __all__ = ["FREE_TINY_READS", "Connection", "ConnectionOwner"]
 logger = logging.getLogger(__name__)
 
 _RESET_AT_CLOSE = struct.pack("ii", 1, 0)
-_PRODUCE = 0
-"""Its handler keeps the frame until it answers, so the frame counts as memory until then."""
 _HALF_CLOSED_S = 2.0
 """When a client has half-closed and its requests are still unanswered after this time, the connection is aborted."""
 _MAX_REQUESTS_PER_PASS = 32
@@ -353,8 +351,6 @@ class Connection(asyncio.BufferedProtocol):
             self._failed(error, api_key, api_version)
             return
         if isinstance(reply, list):
-            if api_key == _PRODUCE:
-                resources.gate.produced(self.share, request, frame_bytes, reply)
             if self._parked or self._writer.blocked:
                 self._parked.add_answer(reply)
                 self._watch_responses()
@@ -372,26 +368,18 @@ class Connection(asyncio.BufferedProtocol):
         return name
 
     def _park(self, request: Request, reply: LaterReply | Awaitable[list[ReplyPart] | None], frame_bytes: int) -> None:
-        resources, api_key = self._resources, request.api_key
-        kept_bytes = frame_bytes if api_key == _PRODUCE else 0
+        resources = self._resources
+        kept_bytes = frame_bytes if request.api_key in KEEPS_FRAME else 0
         if kept_bytes:
             self._in_work_bytes += kept_bytes
             resources.memory.frames.add(kept_bytes, 1)
-        future: asyncio.Future[Any]
-        if isinstance(reply, LaterReply):
-            future, settle = reply.future, reply.settle
-        else:
-            begun = partial(self._resume, QUEUED)
-            future = resources.new_task(resources.gate.in_steps(self.share, api_key, reply, begun), reply)
-            settle = future.result
+        later = resources.gate.finish_later(self.share, request, frame_bytes, reply, partial(self._resume, QUEUED))
+        if not isinstance(reply, LaterReply):
             self._pause(QUEUED)  # until the task has begun, because requests start in order
-        ended = resources.gate.takes_memory(api_key, frame_bytes)
-        if ended is not None:
-            future.add_done_callback(ended)
         parked = ParkedRequest(request.abandon)
         self._parked.append(parked)
         self._watch_responses()
-        future.add_done_callback(partial(self._answered, parked, request, kept_bytes, settle))
+        later.future.add_done_callback(partial(self._answered, parked, request, kept_bytes, later.settle))
         if kept_bytes > LARGE_BYTES and self._frames:
             self._yield_to_others()  # the answer, which may come at once, decides whether the next one must queue
 
@@ -410,9 +398,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.is_lost and not done.cancelled() and done.exception() is None:
             return  # skip encoding responses for lost connections
         try:
-            parts = parked.parts = settle()
-            if kept_bytes and parts:
-                self._resources.gate.produced(self.share, request, kept_bytes, parts)
+            parked.parts = settle()
         except (Exception, asyncio.CancelledError) as raised:
             error = raised
         if self.is_lost:

@@ -62,7 +62,7 @@ class LoopResources:
         )
         self.memory = MemoryBudget(frames, settings.max_unsent_bytes, settings.max_decoded_bytes)
         queue = FairQueue(loop, self.call_later, stopwatch_s)
-        self.gate = Gate(handler, queue, self.memory, work_time_s, loop.call_soon)
+        self.gate = Gate(handler, queue, self.memory, work_time_s, loop.call_soon, self.new_task)
         self.offenders = OffenderLog(logger, loop.time)
         self.tasks: set[asyncio.Task[list[ReplyPart] | None]] = set()
         """Tasks of handlers that are coroutines; kept here, because the loop has only weak references to tasks."""
