@@ -1,25 +1,16 @@
 """AllocateProducerIds (KIP-730): a broker asks the controller, this broker, for a block of producer ids. Only v0."""
 
-from collections.abc import Awaitable
-from typing import Protocol
-
-from ....controller.tree.znodes import ProducerIdBlock
+from ....controller.controller import Controller
 from ....protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from ...requests.context import RequestContext
 
-__all__ = ["AllocateProducerIds", "ProducerIdAllocator"]
-
-
-class ProducerIdAllocator(Protocol):
-    """The part of `Controller` that this handler uses."""
-
-    def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> Awaitable[ProducerIdBlock]: ...
+__all__ = ["AllocateProducerIds"]
 
 
 class AllocateProducerIds:
     """Handles AllocateProducerIds requests."""
 
-    def __init__(self, controller: ProducerIdAllocator) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     async def __call__(

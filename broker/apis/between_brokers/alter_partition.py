@@ -4,11 +4,10 @@ v1 leader recovery state · v2 topic ids; INELIGIBLE_REPLICA in place of OPERATI
 the ISR's members.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping
-from typing import Protocol
-from uuid import UUID
+from collections.abc import Iterable, Mapping
 
 from ....base.topic_partition import TopicPartition
+from ....controller.controller import Controller
 from ....controller.isr_rules import UNKNOWN_BROKER_EPOCH, IsrChange
 from ....controller.tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError, NotControllerError
@@ -22,28 +21,13 @@ from ....protocol.messages.alter_partition import (
 )
 from ...requests.context import RequestContext
 
-__all__ = ["AlterPartition", "PartitionAlterer"]
-
-
-class PartitionAlterer(Protocol):
-    """The part of `Controller` that this handler uses."""
-
-    @property
-    def is_active(self) -> bool: ...
-
-    def topic_name(self, topic_id: UUID) -> str | None: ...
-
-    async def caught_up(self) -> None: ...
-
-    def alter_partitions(
-        self, broker_id: int, broker_epoch: int, changes: Mapping[TopicPartition, IsrChange]
-    ) -> Awaitable[Mapping[TopicPartition, LeaderAndIsr | KafkaError]]: ...
+__all__ = ["AlterPartition"]
 
 
 class AlterPartition:
     """Handler. Raises NotControllerError and StaleBrokerEpochError for the whole request."""
 
-    def __init__(self, controller: PartitionAlterer) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     async def __call__(self, context: RequestContext, request: AlterPartitionRequest) -> AlterPartitionResponse:

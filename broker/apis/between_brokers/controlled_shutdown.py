@@ -3,10 +3,7 @@
 The response names the partitions that the stopping broker still leads. v2 broker epoch (KIP-380) · v3 flexible.
 """
 
-from collections.abc import Awaitable, Sequence
-from typing import Protocol
-
-from ....base.topic_partition import TopicPartition
+from ....controller.controller import Controller
 from ....protocol.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -14,19 +11,13 @@ from ....protocol.messages.controlled_shutdown import (
 )
 from ...requests.context import RequestContext
 
-__all__ = ["ControlledShutdown", "ShutdownController"]
-
-
-class ShutdownController(Protocol):
-    """The part of `Controller` that this handler uses."""
-
-    def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Awaitable[Sequence[TopicPartition]]: ...
+__all__ = ["ControlledShutdown"]
 
 
 class ControlledShutdown:
     """Handles ControlledShutdown requests."""
 
-    def __init__(self, controller: ShutdownController) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     async def __call__(self, context: RequestContext, request: ControlledShutdownRequest) -> ControlledShutdownResponse:

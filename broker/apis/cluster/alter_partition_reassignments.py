@@ -1,10 +1,8 @@
 """AlterPartitionReassignments (KIP-455): move partitions to other replicas, or cancel such a move. Only v0."""
 
-from collections.abc import Awaitable, Mapping
-from typing import Protocol
-
 from ....base.topic_partition import TopicPartition
-from ....protocol.errors import ErrorCode, KafkaError
+from ....controller.controller import Controller
+from ....protocol.errors import ErrorCode
 from ....protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -14,21 +12,13 @@ from ....protocol.messages.alter_partition_reassignments import (
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
 
-__all__ = ["AlterPartitionReassignments", "Reassigner"]
-
-
-class Reassigner(Protocol):
-    """The part of `Controller` that this handler uses."""
-
-    def reassign(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
-    ) -> Awaitable[Mapping[TopicPartition, KafkaError | None]]: ...
+__all__ = ["AlterPartitionReassignments"]
 
 
 class AlterPartitionReassignments:
     """Handler. Raises NotControllerError for the whole request."""
 
-    def __init__(self, controller: Reassigner) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     async def __call__(

@@ -1,10 +1,7 @@
 """ListPartitionReassignments (KIP-455): the reassignments in progress, of all partitions or of some. Only v0."""
 
-from collections.abc import Awaitable, Iterable, Mapping
-from typing import Protocol
-
 from ....base.topic_partition import TopicPartition
-from ....controller.tree.replica_assignment import ReplicaAssignment
+from ....controller.controller import Controller
 from ....protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -14,21 +11,13 @@ from ....protocol.messages.list_partition_reassignments import (
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
 
-__all__ = ["ListPartitionReassignments", "ReassignmentsUnderWay"]
-
-
-class ReassignmentsUnderWay(Protocol):
-    """The part of `Controller` that this handler uses."""
-
-    def reassignments(
-        self, partitions: Iterable[TopicPartition] | None
-    ) -> Awaitable[Mapping[TopicPartition, ReplicaAssignment]]: ...
+__all__ = ["ListPartitionReassignments"]
 
 
 class ListPartitionReassignments:
     """Handler. Raises NotControllerError for the whole request."""
 
-    def __init__(self, controller: ReassignmentsUnderWay) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     async def __call__(

@@ -1,6 +1,7 @@
 """Types for offsets in the metadata tree, where the oldest consumers keep them (``/consumers/G/offsets/T/P``)."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from ....base.topic_partition import TopicPartition
 
@@ -19,7 +20,5 @@ class LegacyOffsets(Protocol):
         ...
 
 
-class TopicExists(Protocol):
-    """Whether this broker's metadata has the partition."""
-
-    def __call__(self, topic: str, partition: int, /) -> bool: ...
+TopicExists: TypeAlias = Callable[[str, int], bool]
+"""``(topic, partition) -> whether this broker's metadata has the partition``."""

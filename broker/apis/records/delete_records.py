@@ -4,8 +4,7 @@ v1 throttling happens after the response (KIP-219) · v2 flexible.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Callable
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
@@ -15,24 +14,18 @@ from ....protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from ....replication.record_deletion import NO_LOW_WATERMARK, Deleted
+from ....replication.record_deletion import NO_LOW_WATERMARK, Deleted, RecordDeletion
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
 from ...requests.yielding import with_yields
 
-__all__ = ["DeleteRecords", "RecordDeleter"]
-
-
-class RecordDeleter(Protocol):
-    """The part of `RecordDeletion` that this handler uses."""
-
-    def delete(self, topic_partition: TopicPartition, offset: int, timeout_ms: int) -> Awaitable[Deleted]: ...
+__all__ = ["DeleteRecords"]
 
 
 class DeleteRecords:
     """The handler. ``is_here`` tells whether this broker has a partition."""
 
-    def __init__(self, deletion: RecordDeleter, is_here: Callable[[TopicPartition], bool]) -> None:
+    def __init__(self, deletion: RecordDeletion, is_here: Callable[[TopicPartition], bool]) -> None:
         self._deletion = deletion
         self._is_here = is_here
 

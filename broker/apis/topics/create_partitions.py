@@ -7,10 +7,9 @@ v1 throttling after the response (KIP-219) · v2 flexible · v3 quotas may refus
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable
-from typing import Protocol
 
-from ....controller.topic_growth import MorePartitions
+from ....controller.controller import Controller
+from ....controller.topic_growth import MorePartitions, TopicGrowth
 from ....protocol.errors import ErrorCode, InvalidRequestError, InvalidTopicError, KafkaError, NotControllerError
 from ....protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -22,30 +21,16 @@ from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 
-__all__ = ["CreatePartitions", "TopicGrower", "TopicsUnderControl"]
+__all__ = ["CreatePartitions"]
 
 _NO_LEADER = -1
-
-
-class TopicGrower(Protocol):
-    """The part of `TopicGrowth` that this handler uses."""
-
-    def grow(self, wish: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> Awaitable[int]: ...
-
-
-class TopicsUnderControl(Protocol):
-    """The part of `Controller` that this handler uses."""
-
-    @property
-    def is_active(self) -> bool: ...
-    def is_queued_for_deletion(self, topic: str) -> bool: ...
 
 
 class CreatePartitions:
     """Handles CreatePartitions requests."""
 
     def __init__(
-        self, growth: TopicGrower, controller: TopicsUnderControl, cache: MetadataCache, waiters: TopicWaiters
+        self, growth: TopicGrowth, controller: Controller, cache: MetadataCache, waiters: TopicWaiters
     ) -> None:
         self._growth = growth
         self._controller = controller

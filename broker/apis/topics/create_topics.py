@@ -10,16 +10,15 @@ and settings (KIP-525) · v6 quotas may refuse it (KIP-599) · v7 topic ids (KIP
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import cache
-from typing import Protocol
 from uuid import UUID
 
 from ....base.topic_partition import TopicPartition
 from ....config.config_entries import ConfigEntry
 from ....config.notices import topic_notices
 from ....config.topic_config import TopicConfig
-from ....controller.topic_admin import CreatedTopic, NewTopic
+from ....controller.topic_admin import NewTopic, TopicAdmin
 from ....controller.topic_names import CLUSTER_METADATA_TOPIC
 from ....protocol.errors import ErrorCode, InvalidReplicaAssignmentError, KafkaError
 from ....protocol.messages.create_topics import (
@@ -33,18 +32,12 @@ from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 
-__all__ = ["CreateTopics", "TopicCreator"]
+__all__ = ["CreateTopics"]
 
 logger = logging.getLogger(__name__)
 
 _NULL_UUID = UUID(int=0)
 _NO_LEADER = -1
-
-
-class TopicCreator(Protocol):
-    """The part of `TopicAdmin` that this handler uses."""
-
-    def create(self, topic: NewTopic, *, validate_only: bool = False, beside: int = 0) -> Awaitable[CreatedTopic]: ...
 
 
 class CreateTopics:
@@ -57,7 +50,7 @@ class CreateTopics:
 
     def __init__(
         self,
-        topics: TopicCreator,
+        topics: TopicAdmin,
         is_controller: Callable[[], bool],
         cache: MetadataCache,
         waiters: TopicWaiters,

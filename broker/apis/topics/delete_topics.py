@@ -7,10 +7,11 @@ v1 throttle time · v3 TOPIC_DELETION_DISABLED in place of INVALID_REQUEST · v4
 v6 by name or topic id (KIP-516).
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Callable
 from uuid import UUID
 
+from ....controller.controller import Controller
+from ....controller.topic_admin import TopicAdmin
 from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError
 from ....protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -22,24 +23,9 @@ from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 
-__all__ = ["DeleteTopics", "TopicDeleter", "TopicsUnderControl"]
+__all__ = ["DeleteTopics"]
 
 _NULL_UUID = UUID(int=0)
-
-
-class TopicDeleter(Protocol):
-    """The part of `TopicAdmin` that this handler uses."""
-
-    def mark_for_deletion(self, topic: str) -> Awaitable[None]: ...
-
-
-class TopicsUnderControl(Protocol):
-    """The part of `Controller` that this handler uses."""
-
-    @property
-    def is_active(self) -> bool: ...
-    def topic_name(self, topic_id: UUID) -> str | None: ...
-    def is_being_deleted(self, topic: str) -> bool: ...
 
 
 class DeleteTopics:
@@ -47,8 +33,8 @@ class DeleteTopics:
 
     def __init__(
         self,
-        topics: TopicDeleter,
-        controller: TopicsUnderControl,
+        topics: TopicAdmin,
+        controller: Controller,
         cache: MetadataCache,
         waiters: TopicWaiters,
         enabled: Callable[[], bool],

@@ -8,14 +8,14 @@ v5 the client knows TRANSACTION_ABORTABLE (KIP-890).
 """
 
 import logging
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ...requests.context import RequestContext
 
-__all__ = ["InitProducerId", "ProducerIds"]
+__all__ = ["InitProducerId"]
 
 logger = logging.getLogger(__name__)
 
@@ -23,22 +23,21 @@ _NO_PRODUCER_ID = -1
 _NO_PRODUCER_EPOCH = -1
 
 
-class ProducerIds(Protocol):
-    """Ids that no other producer of the cluster has or had. Raises KafkaError while no id is available."""
-
-    async def next(self) -> int: ...
-
-
 class InitProducerId:
-    def __init__(self, producer_ids: ProducerIds) -> None:
-        self._producer_ids = producer_ids
+    """Handler. ``next_producer_id`` returns an id that no other producer of the cluster has or had.
+
+    It raises KafkaError while no id is available.
+    """
+
+    def __init__(self, next_producer_id: Callable[[], Awaitable[int]]) -> None:
+        self._next_producer_id = next_producer_id
 
     async def __call__(self, context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
         if (request.producer_id == _NO_PRODUCER_ID) != (request.producer_epoch == _NO_PRODUCER_EPOCH):
             return _refusal(ErrorCode.INVALID_REQUEST)
         if request.transactional_id is None:
             # A producer with an id gets a new one too: without transactions nothing depends on the old id.
-            return InitProducerIdResponse(producer_id=await self._producer_ids.next(), producer_epoch=0)
+            return InitProducerIdResponse(producer_id=await self._next_producer_id(), producer_epoch=0)
         if not request.transactional_id:
             return _refusal(ErrorCode.INVALID_REQUEST)
         # The response has no error message, so the log explains the error.

@@ -25,7 +25,7 @@ _NOT_SERVED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 def transaction_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     return {
-        ApiKey.INIT_PRODUCER_ID: InitProducerId(parts.metadata.producer_ids),
+        ApiKey.INIT_PRODUCER_ID: InitProducerId(parts.metadata.producer_ids.next),
         ApiKey.ADD_PARTITIONS_TO_TXN: AddPartitionsToTxn(is_in_cluster=parts.is_in_cluster),
         ApiKey.ADD_OFFSETS_TO_TXN: refuse(_NOT_SERVED),
         ApiKey.END_TXN: refuse(_NOT_SERVED),

@@ -1,12 +1,11 @@
 """APIs between brokers: requests and responses in every version, and the listeners that may send them."""
 
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
-from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.between_brokers.allocate_producer_ids import AllocateProducerIds
 from pybroker.broker.apis.between_brokers.alter_partition import AlterPartition
 from pybroker.broker.apis.between_brokers.controlled_shutdown import ControlledShutdown
@@ -15,10 +14,7 @@ from pybroker.broker.apis.between_brokers.stop_replica import StopReplica
 from pybroker.broker.apis.between_brokers.update_metadata import UpdateMetadata
 from pybroker.broker.requests.between_brokers import BetweenBrokers, listeners_between_brokers
 from pybroker.config.load import load_config
-from pybroker.controller.controller import Controller
-from pybroker.controller.isr_rules import IsrChange
-from pybroker.controller.tree.leader_and_isr import LeaderAndIsr as LeaderAndIsrState
-from pybroker.protocol.errors import ClusterAuthorizationError, ErrorCode, KafkaError, NotControllerError
+from pybroker.protocol.errors import ClusterAuthorizationError, ErrorCode, NotControllerError
 from pybroker.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from pybroker.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -213,31 +209,19 @@ async def test_alter_partition_sent_to_another_broker_gets_not_controller(plane:
         await call(AlterPartition(plane.controller), 3, request)
 
 
-class JustElected:
-    """A controller that knows topic t only after it has read the tree."""
+async def test_alter_partition_waits_until_a_new_controller_knows_the_topics(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller = plane.controller
+    topic_name, caught_up = controller.topic_name, controller.caught_up
 
-    def __init__(self, controller: Controller) -> None:
-        self._controller = controller
-        self._has_read = False
+    async def read_the_tree() -> None:
+        await caught_up()
+        monkeypatch.setattr(controller, "topic_name", topic_name)
 
-    is_active = True
-
-    def topic_name(self, topic_id: UUID) -> str | None:
-        return self._controller.topic_name(topic_id) if self._has_read else None
-
-    async def caught_up(self) -> None:
-        await self._controller.caught_up()
-        self._has_read = True
-
-    def alter_partitions(
-        self, broker_id: int, broker_epoch: int, changes: Mapping[TopicPartition, IsrChange]
-    ) -> Awaitable[Mapping[TopicPartition, LeaderAndIsrState | KafkaError]]:
-        return self._controller.alter_partitions(broker_id, broker_epoch, changes)
-
-
-async def test_alter_partition_waits_until_a_new_controller_knows_the_topics(plane: ControlPlane) -> None:
-    handler = AlterPartition(JustElected(plane.controller))
-    response = await call(handler, 3, alter_request(plane, 3, 2))
+    monkeypatch.setattr(controller, "topic_name", lambda _topic_id: None)
+    monkeypatch.setattr(controller, "caught_up", read_the_tree)
+    response = await call(AlterPartition(controller), 3, alter_request(plane, 3, 2))
     assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
 
 

@@ -7,8 +7,7 @@ from uuid import UUID
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.topics.delete_topics import DeleteTopics, TopicDeleter
-from pybroker.controller.controller import Controller
+from pybroker.broker.apis.topics.delete_topics import DeleteTopics
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
@@ -114,24 +113,20 @@ async def test_topic_that_is_named_twice_is_deleted_once_and_answered_twice(apis
     assert codes(response) == [("t", ErrorCode.NONE)] * 2
 
 
-class Counting:
-    """Records the topics that it is told to mark for deletion."""
+async def test_topic_that_is_named_very_often_is_marked_for_deletion_once(
+    apis: TopicApis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked: list[str] = []
+    mark_for_deletion = apis.plane.topics.mark_for_deletion
 
-    def __init__(self, topics: TopicDeleter) -> None:
-        self._topics = topics
-        self.marked: list[str] = []
+    async def count(topic: str) -> None:
+        marked.append(topic)
+        await mark_for_deletion(topic)
 
-    async def mark_for_deletion(self, topic: str) -> None:
-        self.marked.append(topic)
-        await self._topics.mark_for_deletion(topic)
-
-
-async def test_topic_that_is_named_very_often_is_marked_for_deletion_once(apis: TopicApis) -> None:
-    delete = handler(apis)
-    counting = delete._topics = Counting(delete._topics)
-    response = await delete(context(6), by_name(6, *["t"] * 50, "missing"))
+    monkeypatch.setattr(apis.plane.topics, "mark_for_deletion", count)
+    response = await handler(apis)(context(6), by_name(6, *["t"] * 50, "missing"))
     assert codes(response) == [("t", ErrorCode.NONE)] * 50 + [("missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
-    assert counting.marked == ["t"]
+    assert marked == ["t"]
 
 
 async def test_delete_topics_does_not_wait_for_a_replica_with_a_storage_error(apis: TopicApis) -> None:
@@ -141,30 +136,13 @@ async def test_delete_topics_does_not_wait_for_a_replica_with_a_storage_error(ap
     assert await apis.plane.tree.topics_to_delete() == ["t"]
 
 
-class SlowDeletion:
-    """The controller, with one topic whose deletion ends when the test sets ``slow`` to None."""
-
-    def __init__(self, controller: Controller, slow: str) -> None:
-        self._controller = controller
-        self.slow: str | None = slow
-
-    @property
-    def is_active(self) -> bool:
-        return self._controller.is_active
-
-    def topic_name(self, topic_id: UUID) -> str | None:
-        return self._controller.topic_name(topic_id)
-
-    def is_being_deleted(self, topic: str) -> bool:
-        return topic == self.slow or self._controller.is_being_deleted(topic)
-
-
 async def test_delete_topics_counts_a_recreated_topic_as_deleted_while_another_deletion_goes_on(
-    apis: TopicApis,
+    apis: TopicApis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    controller = SlowDeletion(apis.plane.controller, "u")
-    delete = DeleteTopics(apis.plane.topics, controller, apis.cache, apis.waiters, lambda: True)
-    answer = asyncio.create_task(delete(context(6), by_name(6, "t", "u")))
+    controller, slow = apis.plane.controller, {"u"}
+    is_being_deleted = controller.is_being_deleted
+    monkeypatch.setattr(controller, "is_being_deleted", lambda topic: topic in slow or is_being_deleted(topic))
+    answer = asyncio.create_task(handler(apis)(context(6), by_name(6, "t", "u")))
     gone = apis.waiters.wait(lambda: not apis.cache.topics and not apis.plane.controller.is_being_deleted("t"), WAIT_MS)
     await asyncio.sleep(0)  # lets the handler mark the topics
     assert await gone
@@ -172,7 +150,7 @@ async def test_delete_topics_counts_a_recreated_topic_as_deleted_while_another_d
     await apis.plane.topics.create(NewTopic("t", 1, 1))
     await apis.plane.controller.drained()
     assert not answer.done()
-    controller.slow = None
+    slow.clear()
     apis.waiters.recheck()
     await asyncio.sleep(0)
     await asyncio.sleep(0)

@@ -30,7 +30,7 @@ async def ask(handler: InitProducerId, version: int = LATEST_VERSION, **fields: 
 
 @pytest.mark.parametrize("version", range(LATEST_VERSION + 1))
 async def test_each_producer_gets_its_own_id(version: int) -> None:
-    handler = InitProducerId(CountingIds())
+    handler = InitProducerId(CountingIds().next)
     answers = [await ask(handler, version, transactional_id=None) for _ in range(3)]
     assert [(each.error_code, each.producer_id, each.producer_epoch) for each in answers] == [
         (ErrorCode.NONE, 1000, 0),
@@ -40,14 +40,17 @@ async def test_each_producer_gets_its_own_id(version: int) -> None:
 
 
 async def test_a_producer_that_names_its_old_id_gets_a_new_id() -> None:
-    answer = await ask(InitProducerId(CountingIds()), transactional_id=None, producer_id=17, producer_epoch=3)
+    answer = await ask(InitProducerId(CountingIds().next), transactional_id=None, producer_id=17, producer_epoch=3)
     assert (answer.producer_id, answer.producer_epoch) == (1000, 0)
 
 
 @pytest.mark.parametrize(("producer_id", "producer_epoch"), [(17, -1), (-1, 3)])
 async def test_a_producer_id_without_an_epoch_or_the_reverse_is_refused(producer_id: int, producer_epoch: int) -> None:
     answer = await ask(
-        InitProducerId(CountingIds()), transactional_id=None, producer_id=producer_id, producer_epoch=producer_epoch
+        InitProducerId(CountingIds().next),
+        transactional_id=None,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
     )
     assert answer.error_code == ErrorCode.INVALID_REQUEST
 
@@ -58,7 +61,7 @@ async def test_a_transactional_id_gets_a_fatal_error_and_the_log_says_why(
 ) -> None:
     ids = CountingIds()
     with caplog.at_level(logging.WARNING):
-        answer = await ask(InitProducerId(ids), version, transactional_id="payments")
+        answer = await ask(InitProducerId(ids.next), version, transactional_id="payments")
     assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert answer.producer_id == -1
     assert ids.last == 999
@@ -67,7 +70,7 @@ async def test_a_transactional_id_gets_a_fatal_error_and_the_log_says_why(
 
 
 async def test_an_empty_transactional_id_is_refused() -> None:
-    assert (await ask(InitProducerId(CountingIds()), transactional_id="")).error_code == ErrorCode.INVALID_REQUEST
+    assert (await ask(InitProducerId(CountingIds().next), transactional_id="")).error_code == ErrorCode.INVALID_REQUEST
 
 
 async def test_an_error_in_getting_producer_ids_is_returned_to_the_client() -> None:
@@ -76,4 +79,4 @@ async def test_an_error_in_getting_producer_ids_is_returned_to_the_client() -> N
             raise CoordinatorNotAvailableError()
 
     with pytest.raises(CoordinatorNotAvailableError):
-        await ask(InitProducerId(NoIds()), transactional_id=None)
+        await ask(InitProducerId(NoIds().next), transactional_id=None)
