@@ -4,11 +4,11 @@ Why: a connection that is not read does not see the end of its stream, and a lon
 poll the requests of such a client would stay in memory. How: every second the system is asked about these sockets.
 """
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+from ...base.timers import CallLater, TimerHandle
 from .managed_connection import ManagedConnection
 
 __all__ = ["DisconnectPoll"]
@@ -26,14 +26,14 @@ class DisconnectPoll:
 
     def __init__(
         self,
-        call_later: Callable[[float, Callable[[], None]], asyncio.TimerHandle],
+        call_later: CallLater,
         find_closed: Callable[[Iterable[int]], set[int]],
     ) -> None:
         self._call_later = call_later
         self._find_closed = find_closed
         self._unread: OrderedDict[ManagedConnection, None] = OrderedDict()  # the next one to check is first
         self._left = 0  # to check in this round
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: TimerHandle | None = None
 
     def watch(self, connection: ManagedConnection) -> None:
         self._unread[connection] = None

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 
-from ...base.timers import TimerHandle
+from ...base.timers import CallLater, TimerHandle
 from .managed_connection import ManagedConnection
 
 __all__ = ["IdleConnections"]
@@ -15,7 +15,7 @@ class IdleConnections:
     def __init__(
         self,
         max_idle_s: float,
-        call_later: Callable[[float, Callable[[], None]], TimerHandle],
+        call_later: CallLater,
         now_s: Callable[[], float],
     ) -> None:
         self.max_idle_s = max_idle_s

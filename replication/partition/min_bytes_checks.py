@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from ...base.timers import Scheduler
 from .delayed_fetch import DelayedFetch, FetchWatchers, IsEnough
-from .timer import TimerLoop
 
 __all__ = ["CHECKS_IN_A_TURN", "MinBytesChecks"]
 
@@ -23,7 +23,7 @@ _REST_S_FOR_A_CHECK = 100e-6
 class MinBytesChecks:
     """``found(operation)`` is called for each fetch that has enough."""
 
-    def __init__(self, loop: TimerLoop, found: Callable[[DelayedFetch], None]) -> None:
+    def __init__(self, loop: Scheduler, found: Callable[[DelayedFetch], None]) -> None:
         self._loop = loop
         self._found = found
         self._changed: OrderedDict[FetchWatchers, IsEnough] = OrderedDict()  # partitions, in the order of their turns

@@ -9,18 +9,18 @@ at most twice the memory of the unfinished operations.
 from heapq import heapify, heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["Operation", "OperationHeap"]
+__all__ = ["OperationHeap", "ParkedOperation"]
 
 _FEW = 64
 
 
-class Operation(Protocol):
+class ParkedOperation(Protocol):
     """A parked operation, finished exactly once."""
 
     is_completed: bool
 
 
-OperationT = TypeVar("OperationT", bound=Operation)
+OperationT = TypeVar("OperationT", bound=ParkedOperation)
 
 
 class OperationHeap(Generic[OperationT]):

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ...base.timers import Scheduler
 from ...protocol.errors import ErrorCode
 from ...storage.workers.callbacks import call_isolated
 from .delayed_fetch import DelayedFetch, FetchWatchers, IsEnough
@@ -16,7 +17,7 @@ from .fetch import FetchParams, PartitionFetch
 from .isolation import Isolation
 from .min_bytes_checks import MinBytesChecks
 from .operation_heap import OperationHeap
-from .timer import Timer, TimerLoop
+from .timer import Timer
 
 __all__ = [
     "COMPLETED_IN_A_TURN",
@@ -66,7 +67,7 @@ class DelayedAppend:
 class AppendPurgatory:
     """All delayed appends of a broker."""
 
-    def __init__(self, loop: TimerLoop) -> None:
+    def __init__(self, loop: Scheduler) -> None:
         self._timer: Timer[DelayedAppend] = Timer(loop)
 
     def __len__(self) -> int:
@@ -118,7 +119,7 @@ class FetchPurgatory:
     never cause a rest, because produces wait for them.
     """
 
-    def __init__(self, loop: TimerLoop, gather_max_ms: int = DEFAULT_GATHER_MAX_MS) -> None:
+    def __init__(self, loop: Scheduler, gather_max_ms: int = DEFAULT_GATHER_MAX_MS) -> None:
         self._loop = loop
         self._gather_max_ms = gather_max_ms
         self._timer: Timer[DelayedFetch] = Timer(loop)

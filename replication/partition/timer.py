@@ -2,23 +2,16 @@
 
 from typing import Any, Generic, Protocol, TypeVar
 
-from .operation_heap import Operation, OperationHeap
+from ...base.timers import Scheduler
+from .operation_heap import OperationHeap, ParkedOperation
 
-__all__ = ["Timer", "TimerLoop"]
+__all__ = ["Timer"]
 
 _GRANULARITY_S = 0.001
 """uvloop's timers count whole milliseconds and may fire half of one early: a deadline within one is due."""
 
 
-class TimerLoop(Protocol):
-    """The part of an asyncio event loop that is used here; a simulation has a loop with virtual time."""
-
-    def time(self) -> float: ...
-    def call_at(self, when: float, callback: Any, *args: Any) -> Any: ...
-    def call_soon(self, callback: Any, *args: Any) -> Any: ...
-
-
-class Expiring(Operation, Protocol):
+class Expiring(ParkedOperation, Protocol):
     def expire(self) -> None: ...
 
 
@@ -34,7 +27,7 @@ class Timer(Generic[ExpiringT]):
 
     __slots__ = ("_armed_for", "_handle", "_heap", "_loop")
 
-    def __init__(self, loop: TimerLoop) -> None:
+    def __init__(self, loop: Scheduler) -> None:
         self._loop = loop
         self._heap: OperationHeap[ExpiringT] = OperationHeap()
         self._handle: Any = None

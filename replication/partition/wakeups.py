@@ -2,13 +2,13 @@
 
 from functools import partial
 
+from ...base.timers import Scheduler
 from ...protocol.errors import ErrorCode
 from .delayed_fetch import DelayedFetch
 from .fetch import PartitionFetch
 from .hosted_partition import HostedPartition
 from .purgatory import DEFAULT_GATHER_MAX_MS, AppendPurgatory, FetchPurgatory
 from .reader import available_bytes
-from .timer import TimerLoop
 
 __all__ = ["Wakeups"]
 
@@ -21,7 +21,7 @@ class Wakeups:
 
     __slots__ = ("appends", "deletions", "fetches")
 
-    def __init__(self, loop: TimerLoop, gather_max_ms: int = DEFAULT_GATHER_MAX_MS) -> None:
+    def __init__(self, loop: Scheduler, gather_max_ms: int = DEFAULT_GATHER_MAX_MS) -> None:
         self.appends = AppendPurgatory(loop)
         self.deletions = AppendPurgatory(loop)
         self.fetches = FetchPurgatory(loop, gather_max_ms)

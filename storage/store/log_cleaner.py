@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...base.timers import TimerHandle
+from ...base.timers import CallLater, TimerHandle
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...protocol.errors import KafkaError
@@ -52,7 +52,7 @@ class LogCleaner:
         parts: StoreParts,
         *,
         in_background: Callable[[Callable[[], None]], None],
-        call_later: Callable[[float, Callable[[], None]], TimerHandle],
+        call_later: CallLater,
         high_watermark_of: Callable[[Log], int],
         start_worker: Callable[[], CompactionWorker] | None = None,
     ) -> None:

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...base.timers import TimerHandle
+from ...base.timers import CallLater
 from ...base.topic_partition import DELETE_SUFFIX, FUTURE_SUFFIX, TopicPartition, parse_directory_name
 from ...config.config import Config
 from ...config.topic_config import TopicConfig
@@ -342,7 +342,7 @@ class LogStore:
     def start_cleaner(
         self,
         in_background: Callable[[Callable[[], None]], None],
-        call_later: Callable[[float, Callable[[], None]], TimerHandle],
+        call_later: CallLater,
         high_watermark_of: Callable[[Log], int],
         start_worker: Callable[[], CompactionWorker] | None = None,
     ) -> None:

@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TypeAlias
 
-from ....base.timers import TimerHandle
+from ....base.timers import CallLater, TimerHandle
 from ..managed_connection import ManagedConnection
 from .loop_share import LoopShare
 from .memory import DecodedMemory
@@ -75,7 +75,7 @@ class FairQueue:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        call_later: Callable[[float, Callable[[], None]], TimerHandle],
+        call_later: CallLater,
         now_s: Callable[[], float],
     ) -> None:
         self._loop = loop

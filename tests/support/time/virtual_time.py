@@ -24,7 +24,7 @@ class VirtualTimer:
 
 
 class VirtualTime:
-    """`time()` and `call_later` of a loop, in seconds, and a wall clock in milliseconds that goes along.
+    """The timers of a loop, in seconds, and a wall clock in milliseconds that goes along.
 
     Counts in whole microseconds inside, so that sums of time-outs meet exactly.
     """
@@ -41,9 +41,18 @@ class VirtualTime:
         return WALL_CLOCK_START_MS + self._now_us // 1_000
 
     def call_later(self, delay: float, callback: Callable[..., Any], /, *args: Any) -> VirtualTimer:
+        return self._add(self._now_us + round(delay * 1_000_000), callback, args)
+
+    def call_at(self, when: float, callback: Callable[..., Any], /, *args: Any) -> VirtualTimer:
+        return self._add(round(when * 1_000_000), callback, args)
+
+    def call_soon(self, callback: Callable[..., Any], /, *args: Any) -> VirtualTimer:
+        return self._add(self._now_us, callback, args)
+
+    def _add(self, due_us: int, callback: Callable[..., Any], args: tuple[Any, ...]) -> VirtualTimer:
         timer = VirtualTimer(callback, args)
         self._count += 1
-        heappush(self._timers, (self._now_us + round(delay * 1_000_000), self._count, timer))
+        heappush(self._timers, (due_us, self._count, timer))
         return timer
 
     @property
