@@ -8,33 +8,20 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random, SystemRandom
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from ..config.config import Config
 from ..controller.tree.metadata_store import MetadataStore
 from ..storage.files.files import Files
-from ..storage.workers.worker_pool import Pool, WorkerPool
+from ..storage.workers.worker_pool import ClosablePool, WorkerPool
 from .network.local_socket_options import congestion_control_that_paces
 from .network.region_sender import RegionSenderFactory, new_region_sender
 
 if TYPE_CHECKING:  # imported only when there is something to compact
     from ..storage.compaction.cleaner_child import CompactionWorker
 
-__all__ = ["ClosablePool", "Environment"]
-
-
-class ClosablePool(Pool, Protocol):
-    """Worker threads, or their replacement in a simulation."""
-
-    def resize(self, thread_count: int) -> None:
-        """Change the number of workers."""
-
-    def close(self) -> None:
-        """Finish the queued work. Blocks."""
-
-    def kill(self) -> None:
-        """Drop the queued work, wait for the steps that are running, and post no more results."""
+__all__ = ["Environment"]
 
 
 def wall_clock_ms() -> int:

@@ -41,6 +41,7 @@ from ..storage.store.log_directories import LogDirectoriesError, peek_meta_prope
 from ..storage.store.log_mover import threads_of
 from ..storage.store.log_store import LogStore
 from ..storage.store.store_schedule import StoreSchedule
+from ..storage.workers.worker_pool import ClosablePool
 from .apis.broker_parts import BrokerParts
 from .apis.handler_table import handlers
 from .background_tasks import BackgroundTasks
@@ -50,7 +51,7 @@ from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.leadership_moves import GroupLeadershipMoves
 from .coordinator.group.settings import GroupSettings
 from .coordinator.offsets_topic import OffsetsTopic
-from .environment import ClosablePool, Environment
+from .environment import Environment
 from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.missed_deletions import forget_missed_deletions
 from .lifecycle import Lifecycle

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from ..base.closing import AsyncClosable
 from ..protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from ..protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
@@ -22,18 +23,12 @@ ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaReques
 ControlResponse = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse
 
 
-class BrokerChannel(Protocol):
+class BrokerChannel(AsyncClosable, Protocol):
     """The connection to one broker."""
 
     async def send(self, request: ControlRequest) -> ControlResponse:
         """Deliver ``request`` and return the response. Retries for ever while the broker cannot be reached, until the
         controller notices that the broker is gone and closes the queue."""
-
-    def kill(self) -> None:
-        """Drop the connection at once; a waiting `send` fails or is cancelled."""
-
-    async def close(self) -> None:
-        """`kill`, and wait until everything has ended."""
 
 
 ChannelTo = Callable[[int, Callable[[], BrokerInfo | None]], BrokerChannel]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from ..base.topic_partition import TopicPartition
+from ..config.topic_config import TopicConfig
 from ..protocol.errors import (
     ControllerMovedError,
     ErrorCode,
@@ -74,14 +75,6 @@ class Following(Protocol):
     def end_idle(self) -> None: ...
 
 
-class TopicSettings(Protocol):
-    """The part of `TopicConfig` that is used here."""
-
-    def int(self, name: str) -> int: ...
-    def boolean(self, name: str) -> bool: ...
-    def list(self, name: str) -> tuple[str, ...]: ...
-
-
 class StateChanges:
     """Carries out the controller's orders on ``partitions``. Its methods are called on the event loop.
 
@@ -94,7 +87,7 @@ class StateChanges:
         partitions: PartitionSet,
         logs: LogStore,
         *,
-        topic_settings: Callable[[str], TopicSettings],
+        topic_settings: Callable[[str], TopicConfig],
         is_alive: Callable[[int], bool],
         replica_lag_time_max_ms: int,
         run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]],

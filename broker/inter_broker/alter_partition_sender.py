@@ -23,7 +23,7 @@ from ...protocol.messages.alter_partition import (
 )
 from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
-from .controller_link import Controller
+from .controller_link import ControllerChannel
 
 __all__ = ["AlterPartitionSender"]
 
@@ -54,7 +54,7 @@ class AlterPartitionSender:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        controller: Controller,
+        controller: ControllerChannel,
         partitions: IsrSettlement,
         broker_id: int,
         broker_epoch: Callable[[], int],

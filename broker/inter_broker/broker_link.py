@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ...base.closing import AsyncClosable
 from ...config.config import Config
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.client import ClientConnection, ConnectionFailed, Event
@@ -18,12 +19,10 @@ __all__ = ["Address", "BrokerLink", "Link"]
 Address = tuple[str, int]
 
 
-class Link(Protocol):
+class Link(AsyncClosable, Protocol):
     """The part of a `BrokerLink` that its users need; tests pass their own."""
 
     async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
-    def kill(self) -> None: ...
-    async def close(self) -> None: ...
 
 
 class BrokerLink:

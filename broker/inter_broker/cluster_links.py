@@ -169,7 +169,7 @@ class ClusterLinks:
         self.fetchers.follow_nobody_anew()
         has_led = self._leads_for_others()
         is_done = await hand_over_leaderships(
-            self.controller,
+            self.controller.ask_once,
             ControlledShutdownRequest(broker_id=self._broker_id, broker_epoch=self._broker_epoch()),
             self._versions.controlled_shutdown,
             Successors(self._cache, self._broker_id),

@@ -14,7 +14,7 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from .controller_link import Controller
+from .controller_link import ControllerChannel
 
 __all__ = ["ProducerIdClient", "TopicCreationClient"]
 
@@ -27,7 +27,7 @@ class TopicCreationClient:
 
     def __init__(
         self,
-        controller: Controller,
+        controller: ControllerChannel,
         version: int,
         admin: TopicAdmin,
         is_active: Callable[[], bool],
@@ -79,7 +79,9 @@ class TopicCreationClient:
 class ProducerIdClient:
     """Blocks of producer ids (AllocateProducerIds, KIP-730)."""
 
-    def __init__(self, controller: Controller, version: int, broker_id: int, broker_epoch: Callable[[], int]) -> None:
+    def __init__(
+        self, controller: ControllerChannel, version: int, broker_id: int, broker_epoch: Callable[[], int]
+    ) -> None:
         self._controller = controller
         self._version = version
         self._broker_id = broker_id

@@ -17,7 +17,7 @@ from ..requests.context import Handler
 from ..requests.failures import failure_response
 from .broker_link import Address, Link
 
-__all__ = ["Controller", "ControllerLink", "IsControllerError", "LocalController", "LocalHandler"]
+__all__ = ["ControllerChannel", "ControllerLink", "IsControllerError", "LocalController", "LocalHandler"]
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class IsControllerError(ConnectionError):
     """This broker is the controller and has no handler for the request: the caller does the work itself."""
 
 
-class Controller(Protocol):
+class ControllerChannel(Protocol):
     """The part of a `ControllerLink` that its users need; tests pass their own."""
 
     async def ask(self, request: Message, version: int, *, give_up_after_ms: int | None = None) -> Any: ...

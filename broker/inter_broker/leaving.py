@@ -6,9 +6,9 @@ they learn of the new leader.
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.codec import Message
@@ -21,12 +21,6 @@ __all__ = ["Successors", "hand_over_leaderships"]
 logger = logging.getLogger(__name__)
 
 _NAMED_IN_A_LINE = 3
-
-
-class Controller(Protocol):
-    """The part of a `ControllerLink` that is needed here."""
-
-    async def ask_once(self, request: Message, version: int) -> Any: ...
 
 
 class Successors:
@@ -69,7 +63,7 @@ class Successors:
 
 
 async def hand_over_leaderships(
-    controller: Controller,
+    ask: Callable[[Message, int], Awaitable[Any]],
     request: ControlledShutdownRequest,
     version: int,
     successors: Successors,
@@ -79,13 +73,14 @@ async def hand_over_leaderships(
 ) -> bool:
     """Send ``request`` until other brokers lead all partitions; returns whether they do.
 
-    ``max_retries``: controlled.shutdown.max.retries, which counts all tries as in Kafka; ``backoff_ms``: its
-    .retry.backoff.ms. The last broker of a cluster uses up all tries in Kafka; here it does not wait at all.
+    ``ask``: `ControllerLink.ask_once`. ``max_retries``: controlled.shutdown.max.retries, which counts all tries as in
+    Kafka; ``backoff_ms``: its .retry.backoff.ms. The last broker of a cluster uses up all tries in Kafka; here it does
+    not wait at all.
     """
     why = "no try is allowed"
     for tries_left in range(max_retries - 1, -1, -1):
         asked = successors.controller_id  # there may be another controller once this one has failed to answer
-        remaining, why = await _ask(controller, request, version)
+        remaining, why = await _try(ask, request, version)
         if not why:
             logger.info("other brokers lead all partitions that this broker led")
             return True
@@ -99,12 +94,12 @@ async def hand_over_leaderships(
     return False
 
 
-async def _ask(
-    controller: Controller, request: ControlledShutdownRequest, version: int
+async def _try(
+    ask: Callable[[Message, int], Awaitable[Any]], request: ControlledShutdownRequest, version: int
 ) -> tuple[list[TopicPartition] | None, str]:
     """The partitions that this broker still leads (None: unknown), and what went wrong ("": nothing)."""
     try:
-        answer: ControlledShutdownResponse = await controller.ask_once(request, version)
+        answer: ControlledShutdownResponse = await ask(request, version)
     except (ConnectionError, TimeoutError) as error:
         return None, str(error) or type(error).__name__
     if answer.error_code:

@@ -12,7 +12,7 @@ from ...controller.settings_limit import SettingsLimit
 from ...controller.tree.cluster_tree import ClusterTree
 from ...replication.state_changes import StateChanges
 from ...storage.store.log_store import LogStore
-from ..environment import ClosablePool
+from ...storage.workers.worker_pool import ClosablePool
 from ..network.connection_limits import LimitSettings
 from ..network.settings import KnownHosts, NetworkSettings, limit_settings
 from .altered_config import ALL_BROKERS, AlteredConfig

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from ...base.closing import AsyncClosable
 from ...base.topic_partition import TopicPartition
 from ...storage.log.log import Log
 from ..partition.hosted_partition import HostedPartition
@@ -23,7 +24,7 @@ class FetcherId(NamedTuple):
     number: int
 
 
-class PartitionFetcher(Protocol):
+class PartitionFetcher(AsyncClosable, Protocol):
     """The part of `Fetcher` that is used here."""
 
     @property
@@ -32,8 +33,6 @@ class PartitionFetcher(Protocol):
     def follow(self, hosted: HostedPartition, leader_epoch: int) -> None: ...
     def unfollow(self, topic_partition: TopicPartition) -> bool: ...
     def wake(self) -> None: ...
-    def kill(self) -> None: ...
-    async def close(self) -> None: ...
 
 
 class States(Protocol):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from ...base.closing import AsyncClosable
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode
 from ...storage.files.files import Buffer
@@ -49,7 +50,7 @@ class EpochAnswer(NamedTuple):
     end: LeaderEpochEnd
 
 
-class LeaderEndpoint(Protocol):
+class LeaderEndpoint(AsyncClosable, Protocol):
     """The leader of some partitions (Kafka: LeaderEndPoint). One request at a time.
 
     All methods raise ConnectionError or TimeoutError when there is no response; the last two also raise the KafkaError
@@ -77,9 +78,3 @@ class LeaderEndpoint(Protocol):
     async def earliest_offset(self, topic_partition: TopicPartition, leader_epoch: int) -> int: ...
 
     async def latest_offset(self, topic_partition: TopicPartition, leader_epoch: int) -> int: ...
-
-    def kill(self) -> None:
-        """Give up the request under way."""
-
-    async def close(self) -> None:
-        """`kill`, and wait until the connection is closed."""

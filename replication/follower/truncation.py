@@ -8,17 +8,12 @@ epoch of the follower ends in the leader's log, and the follower removes everyth
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from ...storage.leader_epochs import EpochEntry
+
 __all__ = ["UNDEFINED", "EpochLog", "LeaderEpochEnd", "OffsetReset", "Truncation", "epoch_truncation", "offset_reset"]
 
 UNDEFINED = -1
 """Stands for an unknown epoch or offset."""
-
-
-class _EpochEnd(Protocol):
-    @property
-    def epoch(self) -> int: ...
-    @property
-    def start_offset(self) -> int: ...
 
 
 class EpochLog(Protocol):
@@ -26,7 +21,7 @@ class EpochLog(Protocol):
 
     @property
     def log_end_offset(self) -> int: ...
-    def end_offset_for_epoch(self, epoch: int) -> _EpochEnd | None:
+    def end_offset_for_epoch(self, epoch: int) -> EpochEntry | None:
         """The largest epoch at or below ``epoch`` and the offset where it ends; None when that is unknown."""
 
 

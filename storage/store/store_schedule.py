@@ -5,23 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..log.log import Log
-from ..workers.worker_pool import Pool
+from ..workers.worker_pool import ClosablePool, Pool
 from .log_store import LogStore
 
 if TYPE_CHECKING:
     from ..compaction.cleaner_child import CompactionWorker
 
 logger = logging.getLogger(__name__)
-
-
-class KillablePool(Pool, Protocol):
-    """A pool that can be ended at once."""
-
-    def kill(self) -> None:
-        """Drop queued steps and wait for running ones."""
 
 
 class StoreSchedule:
@@ -38,7 +31,7 @@ class StoreSchedule:
         loop: asyncio.AbstractEventLoop,
         background: Pool,
         high_watermark_of: Callable[[Log], int],
-        start_movers: Callable[[], KillablePool],
+        start_movers: Callable[[], ClosablePool],
         start_compaction: Callable[[], CompactionWorker] | None = None,
     ) -> None:
         self._store = store
@@ -47,7 +40,7 @@ class StoreSchedule:
         self._high_watermark_of = high_watermark_of
         self._start_movers = start_movers
         self._start_compaction = start_compaction
-        self._movers: KillablePool | None = None
+        self._movers: ClosablePool | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._delayed: set[asyncio.TimerHandle] = set()
         self._stopped = False

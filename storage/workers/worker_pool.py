@@ -42,6 +42,19 @@ class Pool(Protocol):
         """Run `callback` on the loop, from any thread; callbacks run in the order they were posted."""
 
 
+class ClosablePool(Pool, Protocol):
+    """Worker threads, or their replacement in a simulation."""
+
+    def resize(self, thread_count: int) -> None:
+        """Change the number of workers."""
+
+    def close(self) -> None:
+        """Finish the queued work. Blocks."""
+
+    def kill(self) -> None:
+        """Drop the queued work, wait for the steps that are running, and post no more results."""
+
+
 class WorkerPool:
     """A pool of `thread_count` daemon threads, created on the event loop's thread. `now_s` is a monotonic clock."""
 

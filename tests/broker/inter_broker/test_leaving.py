@@ -62,7 +62,9 @@ class Leaving:
         return said
 
     async def leave(self, tries: int = 3, backoff_ms: int = 0) -> bool:
-        return await hand_over_leaderships(self, REQUEST, 3, self._successors, max_retries=tries, backoff_ms=backoff_ms)
+        return await hand_over_leaderships(
+            self.ask_once, REQUEST, 3, self._successors, max_retries=tries, backoff_ms=backoff_ms
+        )
 
     async def is_waiting(self) -> None:
         """Wait until the request is answered and the next retry is pending."""
