@@ -56,7 +56,7 @@ from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.missed_deletions import forget_missed_deletions
 from .lifecycle import Lifecycle
 from .metadata.advertised_address import AdvertisedAddresses
-from .metadata.lost_store import is_missing, lost_store
+from .metadata.lost_store import missing_store, refuse_lost_store
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 from .metadata.registered_endpoints import registered_endpoints
 from .metadata.topic_waiters import TopicWaiters
@@ -231,10 +231,9 @@ class BrokerServer:
     async def _open_metadata(self) -> None:
         environment, config = self._environment, self.config
         stored = peek_meta_properties(environment.files, config)
-        path = config.metadata_store_path
         cluster = stored.cluster_id if stored is not None and config.uses_embedded_store else None
-        if cluster is not None and is_missing(path):
-            raise lost_store(path, "missing", cluster, config)
+        if config.uses_embedded_store:
+            refuse_lost_store(config, cluster)
         begin_session = partial(environment.open_store, config, environment.clock_ms)
         if config.uses_embedded_store:
             self._store = await begin_session()
@@ -242,7 +241,7 @@ class BrokerServer:
             self._store = await RenewingStore.open(begin_session, broken=self._fail)
         self._parts.add(self._store.close, self._store.kill)
         if cluster is not None and not await has_cluster_id(ClusterTree(self._store)):
-            raise lost_store(path, "empty", cluster, config)
+            raise missing_store(config, "empty", cluster)
         stored_id = stored.broker_id if stored is not None else None
         identity = await resolve_identity(self._store, config, stored_id, environment.random)
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)

@@ -1,19 +1,55 @@
 """Detects a lost embedded metadata store at the start of a broker.
 
 Why: a new, empty store would hide that the metadata of the cluster, and with it all its topics, is gone.
+Limits: a store in another log directory is named but not used, because it may be an old copy. The operator decides.
 """
 
+import glob
 import os
 from pathlib import Path
 
-from ...config.config import Config
+from ...config.config import METADATA_STORE_FILE, Config
 from ..start_error import StartError
 
-__all__ = ["is_missing", "lost_store"]
+__all__ = ["missing_store", "refuse_lost_store"]
 
 
-def is_missing(path: Path) -> bool:
-    """Whether ``path`` does not exist. Other errors are left to the store."""
+def refuse_lost_store(config: Config, cluster: str | None) -> None:
+    """Refuse the start if the embedded store is missing, though the log directories show that one must exist.
+
+    `cluster`: the cluster of the log directories, None when all are new. Raises StartError.
+    """
+    path = config.metadata_store_path
+    if _is_missing(path) and (cluster is not None or _stores_elsewhere(config)):
+        raise missing_store(config, "missing", cluster)
+
+
+def missing_store(config: Config, what: str, cluster: str | None) -> StartError:
+    """The error for the embedded store, which is `what` ("missing" or "empty"). It names the way out."""
+    path = config.metadata_store_path
+    subject = f"{path} is {what}, but should hold the metadata of {f'cluster {cluster}' if cluster else 'a cluster'}"
+    elsewhere = _stores_elsewhere(config)
+    if elsewhere:
+        found = " and ".join(map(str, elsewhere))
+        store = elsewhere[0] if len(elsewhere) == 1 else "the current one"
+        directory = elsewhere[0].parent if len(elsewhere) == 1 else "the directory of the current one"
+        first = "" if "metadata.store.path" in config.given else f"put {directory} first in log.dirs, or "
+        return StartError(f"{subject}; found {found}: {first}set metadata.store.path={store}")
+    copied = sorted(glob.glob(f"{glob.escape(str(path))}.copied*"))
+    if copied:
+        return StartError(
+            f"{subject}; pybroker metadata copy moved that to another place, and {copied[-1]} is the old state: set"
+            " zookeeper.connect to the new place"
+        )
+    return StartError(
+        f"{subject}: is its disk mounted? Restore the file from a backup. If the broker used ZooKeeper until now, set"
+        " zookeeper.connect, or fetch the metadata by pybroker metadata copy. To start a new cluster, set log.dirs to"
+        " new directories"
+    )
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether `path` does not exist. Other errors are left to the store."""
     try:
         path.stat()
     except OSError as error:
@@ -21,10 +57,15 @@ def is_missing(path: Path) -> bool:
     return False
 
 
-def lost_store(path: Path, what: str, cluster: str, config: Config) -> StartError:
-    """The error for the store at ``path``, which is ``what`` ("missing" or "empty")."""
-    directories = ", ".join(os.path.abspath(directory) for directory in config.log_dirs)
-    return StartError(
-        f"{path} is {what}, but held the metadata of cluster {cluster}: restore it, or remove {directories} to start"
-        " a new cluster"
-    )
+def _stores_elsewhere(config: Config) -> list[Path]:
+    """The embedded stores in log directories, except the configured one."""
+    found = [Path(os.path.abspath(directory)) / METADATA_STORE_FILE for directory in config.log_dirs]
+    configured = config.metadata_store_path.absolute()
+    return [path for path in dict.fromkeys(found) if path != configured and _has_content(path)]
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:  # no file, or a failed disk
+        return False

@@ -68,10 +68,12 @@ def agree(found: Mapping[str, MetaProperties | None]) -> MetaProperties | None:
     return MetaProperties(broker_ids[0] if broker_ids else None, cluster_ids[0] if cluster_ids else None)
 
 
-def check_meta_properties(files: Files, directories: Sequence[str], broker_id: int, cluster_id: str) -> list[str]:
+def check_meta_properties(
+    files: Files, directories: Sequence[str], broker_id: int, cluster_id: str, metadata_store: str | None = None
+) -> list[str]:
     """Refuse directories of another broker or cluster; return the directories whose file has to be written.
 
-    Raises MetaPropertiesError.
+    `metadata_store` is the file of the embedded store, None with ZooKeeper. Raises MetaPropertiesError.
     """
     missing = []
     for directory in directories:
@@ -83,13 +85,22 @@ def check_meta_properties(files: Files, directories: Sequence[str], broker_id: i
                 "set broker.id to that, or use another log directory"
             )
         if found is not None and found.cluster_id not in (None, cluster_id):
-            raise MetaPropertiesError(
-                f"{path} is of cluster {found.cluster_id}, this broker joined {cluster_id}: "
-                "check zookeeper.connect, or use another log directory"
-            )
+            raise MetaPropertiesError(_other_cluster(path, found.cluster_id, cluster_id, metadata_store))
         if found is None or found.broker_id is None or found.cluster_id is None:
             missing.append(directory)
     return missing
+
+
+def _other_cluster(path: str, found: str | None, cluster_id: str, metadata_store: str | None) -> str:
+    if metadata_store is None:
+        return (
+            f"{path} is of cluster {found}, this broker joined {cluster_id}: "
+            "check zookeeper.connect, or use another log directory"
+        )
+    return (
+        f"{path} is of cluster {found}, but the metadata store {metadata_store} is of cluster {cluster_id}: "
+        f"set metadata.store.path to the store of cluster {found}, or use another log directory"
+    )
 
 
 def write_meta_properties(files: Files, directory: str, meta: MetaProperties) -> None:

@@ -72,12 +72,14 @@ class LogDirectories:
                 self.failed_at_start(directory, "cannot be opened", error)
         self.require_one_online()
 
-    def claim(self, broker_id: int, cluster_id: str) -> None:
+    def claim(self, broker_id: int, cluster_id: str, metadata_store: str | None) -> None:
         """Check that the directories belong to this broker, and write `meta.properties` into new ones.
 
+        `metadata_store` is the file of the embedded store, None with ZooKeeper.
         Raises MetaPropertiesError, LogDirectoriesError.
         """
-        new = [directory for directory in self.online() if self._is_new(directory, broker_id, cluster_id)]
+        online = self.online()
+        new = [directory for directory in online if self._is_new(directory, broker_id, cluster_id, metadata_store)]
         for directory in new:
             try:
                 found = read_meta_properties(self._files, directory.path)
@@ -90,10 +92,10 @@ class LogDirectories:
                     self.failed_at_start(directory, "cannot be used", error)
         self.require_one_online()
 
-    def _is_new(self, directory: LogDirectory, broker_id: int, cluster_id: str) -> bool:
+    def _is_new(self, directory: LogDirectory, broker_id: int, cluster_id: str, metadata_store: str | None) -> bool:
         """Whether `meta.properties` must be written. Raises MetaPropertiesError."""
         try:
-            return bool(check_meta_properties(self._files, [directory.path], broker_id, cluster_id))
+            return bool(check_meta_properties(self._files, [directory.path], broker_id, cluster_id, metadata_store))
         except OSError as error:
             self.failed_at_start(directory, "cannot be read", error)
             return False

@@ -95,6 +95,6 @@ class LogOpening:
         if found is not None and (other is not None or found is not directory):
             name = str(tp)
             raise LogDirectoriesError(
-                f"{tp} is in two log directories: {found.path_of(name)} and {directory.path_of(name)}; delete the "
-                "unwanted one (after a directory failure, the one in the failed directory)"
+                f"{tp} is in two log directories: {found.path_of(name)} and {directory.path_of(name)}; move the "
+                "outdated one out of its log directory (after a directory failure, the one in the failed directory)"
             )

@@ -135,7 +135,8 @@ class LogStore:
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
         """Step two of `open`: check the owner of the directories, write `meta.properties` into new ones."""
-        self.directories.claim(broker_id, cluster_id)
+        metadata_store = str(self.config.metadata_store_path) if self.config.uses_embedded_store else None
+        self.directories.claim(broker_id, cluster_id, metadata_store)
 
     def load(self) -> None:
         """The last step of `open`: recover and load every log. Blocks."""

@@ -1,5 +1,6 @@
 """Tests of starts of a broker whose data directory lacks a file."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,11 @@ from pybroker import Broker
 from pybroker.broker.start_error import StartError
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pybroker.storage.files.meta_properties import MetaPropertiesError
 from support.clients.wire_client import WireClient
 
 
-async def run_once(directory: Path, **settings: str) -> None:
+async def run_once(directory: Path | str, **settings: str) -> None:
     async with Broker({"log.dirs": str(directory), **settings}):
         pass
 
@@ -19,9 +21,10 @@ def store_files(directory: Path) -> list[Path]:
     return sorted(directory.glob("__pybroker_metadata.db*"))
 
 
-async def refusal_of(directory: Path) -> str:
-    with pytest.raises(StartError) as caught:
-        await run_once(directory)
+async def refusal_of(*directories: Path, **settings: str) -> str:
+    with pytest.raises((StartError, MetaPropertiesError)) as caught:
+        await run_once(",".join(map(str, directories)), **settings)
+    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
@@ -30,10 +33,70 @@ async def test_broker_whose_metadata_store_is_missing_refuses_to_start_and_creat
     for file in store_files(tmp_path):
         file.unlink()
     said = await refusal_of(tmp_path)
-    assert said.startswith(f"{tmp_path}/__pybroker_metadata.db is missing, ")
-    assert said.endswith(f"restore it, or remove {tmp_path} to start a new cluster")
-    assert "\n" not in said
+    assert said.startswith(f"{tmp_path}/__pybroker_metadata.db is missing, but should hold the metadata of cluster ")
+    assert ": is its disk mounted? Restore the file from a backup." in said
+    assert said.endswith("To start a new cluster, set log.dirs to new directories")
+    assert "remove" not in said
     assert store_files(tmp_path) == []
+
+
+@pytest.mark.parametrize("has_meta_properties", [True, False])
+async def test_new_directory_before_the_one_with_the_store_is_refused_with_both_ways_out(
+    tmp_path: Path, has_meta_properties: bool
+) -> None:
+    new, data = tmp_path / "new", tmp_path / "data"
+    await run_once(data)
+    if not has_meta_properties:
+        (data / "meta.properties").unlink()
+    said = await refusal_of(new, data)
+    store = data / "__pybroker_metadata.db"
+    assert f"{new}/__pybroker_metadata.db is missing" in said
+    assert said.endswith(f"; found {store}: put {data} first in log.dirs, or set metadata.store.path={store}")
+    assert store_files(new) == []
+    await run_once(f"{data},{new}")
+    await run_once(f"{new},{data}", **{"metadata.store.path": str(store)})
+
+
+async def test_store_in_a_log_directory_is_named_when_the_store_of_metadata_store_path_is_missing(
+    tmp_path: Path,
+) -> None:
+    await run_once(tmp_path)
+    said = await refusal_of(tmp_path, **{"metadata.store.path": str(tmp_path / "other.db")})
+    assert said.startswith(f"{tmp_path}/other.db is missing")
+    store = tmp_path / "__pybroker_metadata.db"
+    assert said.endswith(f"; found {store}: set metadata.store.path={store}")
+
+
+async def test_all_stores_are_named_when_several_directories_have_one(tmp_path: Path) -> None:
+    new, one, two = tmp_path / "new", tmp_path / "one", tmp_path / "two"
+    await run_once(one)
+    shutil.copytree(one, two)
+    said = await refusal_of(new, one, two)
+    assert f"found {one}/__pybroker_metadata.db and {two}/__pybroker_metadata.db: " in said
+    assert said.endswith("set metadata.store.path=the current one")
+
+
+async def test_store_that_was_copied_to_zookeeper_is_not_asked_to_be_restored(tmp_path: Path) -> None:
+    await run_once(tmp_path)
+    store = tmp_path / "__pybroker_metadata.db"
+    store.rename(f"{store}.copied")
+    said = await refusal_of(tmp_path)
+    assert "estore" not in said
+    assert said.endswith(f"{store}.copied is the old state: set zookeeper.connect to the new place")
+
+
+async def test_store_of_another_cluster_than_the_log_directory_is_named_with_metadata_store_path(
+    tmp_path: Path,
+) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    await run_once(one)
+    await run_once(two)
+    store = two / "__pybroker_metadata.db"
+    said = await refusal_of(one, **{"metadata.store.path": str(store)})
+    assert said.startswith(f"{one}/meta.properties is of cluster ")
+    assert f"but the metadata store {store} is of cluster " in said
+    assert "set metadata.store.path to the store of cluster " in said
+    assert "zookeeper" not in said
 
 
 async def test_empty_metadata_store_is_treated_as_missing(tmp_path: Path) -> None:

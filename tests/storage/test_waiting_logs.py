@@ -184,5 +184,8 @@ def test_log_that_waits_in_one_directory_and_exists_in_another_stops_the_start(s
     second.close()
     without_segments(stopped)
     for directories in ((stopped, tmp_path / "second"), (tmp_path / "second", stopped)):
-        with pytest.raises(LogDirectoriesError, match="one-0 is in two log directories"):
+        with pytest.raises(
+            LogDirectoriesError,
+            match=r"one-0 is in two log directories: .*; move the outdated one out of its log directory",
+        ):
             open_store(*directories, files=full_files())

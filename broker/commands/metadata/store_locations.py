@@ -174,7 +174,7 @@ class ZooKeeperTree:
             await write_tree(store, tree.nodes, at_once=False)
 
     def after_copy_from(self) -> list[str]:
-        return [f"{self} is unchanged: remove it, or at least start no broker on it any more"]
+        return [f"{self} is unchanged: start no broker on it any more"]
 
     def after_copy_to(self, tree: TreeCopy) -> list[str]:
         return [f"next: start the broker with zookeeper.connect={self._connect}, then start the others"]
