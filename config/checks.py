@@ -6,7 +6,7 @@ from typing import Protocol
 from .values import BadValueError, Value, format_double
 
 
-class Check(Protocol):
+class ValueCheck(Protocol):
     """A condition on one value; the value is None when the setting is null."""
 
     def __call__(self, value: Value | None) -> None:

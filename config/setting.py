@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from .checks import Check
+from .checks import ValueCheck
 from .values import Value, ValueType, parse_value
 
 
@@ -116,7 +116,7 @@ class Setting:
     name: str
     type: ValueType
     default: str | None
-    check: Check | None
+    check: ValueCheck | None
     importance: Importance
     scope: Scope
     support: Support

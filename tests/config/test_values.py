@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.config.checks import (
-    Check,
     NotEmpty,
     NotNull,
     OneOf,
     OneOfInAnyCase,
     RangeOr,
     ThrottledReplicas,
+    ValueCheck,
     at_least,
     between,
 )
@@ -157,7 +157,7 @@ def test_a_double_is_read_back_from_its_text(value: float) -> None:
     ],
 )
 def test_value_checks_accept_and_refuse_as_kafka_does(
-    check: Check, text: str, good: list[Value | None], bad: list[Value | None]
+    check: ValueCheck, text: str, good: list[Value | None], bad: list[Value | None]
 ) -> None:
     assert str(check) == text
     for value in good:

@@ -120,10 +120,10 @@ class DescribeConfigs:
             raise InvalidRequestError(f"This is broker {self._broker_id}. Ask broker {name} for its settings.")
 
 
-Resource = tuple[int, str]
+ResourceKey = tuple[int, str]
 
 
-def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[Resource, Collection[str]]]:
+def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[ResourceKey, Collection[str]]]:
     """Type and name of each resource with the names of the requested settings (empty: all).
 
     A repetitive request yields each resource once, because a broker's settings take a thousand times the bytes of its
@@ -131,7 +131,7 @@ def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[Reso
     named = [((each.resource_type, each.resource_name), frozenset(each.configuration_keys or ())) for each in resources]
     if not has_many_duplicates(resource for resource, _ in named):
         return named
-    wanted: dict[Resource, frozenset[str]] = {}
+    wanted: dict[ResourceKey, frozenset[str]] = {}
     for resource, keys in named:
         before = wanted.get(resource)
         wanted[resource] = keys if before is None else before | keys if before and keys else frozenset()
