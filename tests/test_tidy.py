@@ -168,6 +168,31 @@ def test_no_files_import_each_other() -> None:
     rejects_all_but(CIRCLES, {" ".join(sorted(circle)) for circle in circles()})
 
 
+def classes() -> list[ast.ClassDef]:
+    """The classes of the package without the protocol's messages, whose names are Kafka's."""
+    paths = [path for path in python_files(*ROOMS) if path.parent != ROOT / "protocol" / "messages"]
+    return [node for path in paths for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)]
+
+
+def test_each_protocol_is_defined_once() -> None:
+    names = Counter(node.name for node in classes())
+    found = {node.name: node for node in classes() if "Protocol" in map(ast.unparse, node.bases)}
+    assert [name for name in found if names[name] > 1] == [], "the name of another class"
+
+    def members(node: ast.ClassDef) -> frozenset[str]:
+        """With the inherited ones."""
+        annotated = (ast.unparse(each.target) for each in node.body if isinstance(each, ast.AnnAssign))
+        functions = (each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+        inherited = (members(found[name]) for name in map(ast.unparse, node.bases) if name in found)
+        return frozenset((*annotated, *functions)).union(*inherited)
+
+    same: dict[frozenset[str], list[str]] = {}
+    for name, node in found.items():
+        same.setdefault(members(node), []).append(name)
+    del same[frozenset({"__call__"})]  # protocols of callbacks differ in their arguments
+    assert [names for names in same.values() if len(names) > 1] == []
+
+
 # Folders with more files than a reader can take in at a glance.
 CROWDED_FOLDERS = {"protocol/messages": "one file for each API of the protocol, all alike"}
 
