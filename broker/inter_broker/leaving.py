@@ -1,7 +1,7 @@
 """Controlled shutdown: before a broker stops, the controller makes other brokers lead its partitions.
 
-So no partition is without a leader until the controller notices that the broker is gone, and clients fail only until
-they learn of the new leader.
+**Why**: without it, the partitions would have no leader until the controller notices that the broker is gone. With it,
+clients fail only until they learn of the new leader.
 """
 
 import asyncio

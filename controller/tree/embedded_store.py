@@ -2,11 +2,10 @@
 
 How: the tree is in memory on the event loop (`znode_tree.py`), which executes an operation at once. A thread commits
 the changed rows that have queued up, as one transaction (``synchronous=FULL``: on disk when it returns). Then the loop
-delivers watch events and results, in order. So memory is ahead of the disk by the batch being committed and the
-operations queued behind it. If a commit fails, all of these are undone and fail. At a start on a full disk, changes are
-kept in memory (held back) until there is space.
-The file is locked exclusively (StoreLockedError for a second broker), which also keeps SQLite from mapping a writable
-``-shm`` file. zxids continue those of the file. Opening it deletes the ephemeral nodes of earlier sessions.
+delivers watch events and results, in order. If a commit fails, its operations and those queued behind it are undone and
+fail. At a start on a full disk, changes are kept in memory (held back) until there is space. The file is locked
+exclusively (StoreLockedError for a second broker), which also keeps SQLite from mapping a writable ``-shm`` file. zxids
+continue those of the file. Opening it deletes the ephemeral nodes of earlier sessions.
 """
 
 import asyncio

@@ -1,10 +1,6 @@
 """Appends rows to partitions of a target cluster, each row exactly once, without transactions.
 
-Each batch carries a producer id of the job and sequence numbers that count rows. A broker accepts only the next
-sequence (KIP-98). A restarted job reads its batches in the log to find which rows are written.
-
-sequenced_batches.py    rows as batches with sequence numbers
-written_batches.py      the job's batches in the log
-partition_append.py     sends batches to one partition, and searches the log before it sends one again
-pace.py                 rate limit of rows
+Each batch (`sequenced_batches.py`) carries a producer id of the job and sequence numbers that count rows. A broker
+accepts only the next sequence (KIP-98). A restarted job finds its batches in the log (`written_batches.py`), and so
+which rows are written. `partition_append.py` sends the batches of one partition, at a limited rate (`pace.py`).
 """

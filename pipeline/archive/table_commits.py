@@ -1,16 +1,10 @@
 """Commits files to a table: all files of a commit become visible, exactly once, even after a crash.
 
-1. Files are written into a directory of `staging/` that no other attempt uses.
-2. The intent `staging/<commit>.json` says where each file goes. From here on the commit is decided.
-3. Each file is moved to its place.
-4. `manifest/<commit>.json` is written, then the leftovers in `staging/` are deleted.
-
-An attempt that stops before step 2 leaves only its directory, which the next run deletes. One that stops later is
-finished by the next run (`recover`), step by step. Readers of the manifest never see an unfinished commit. Readers that
-list files may see its rows between steps 3 and 4.
-
-Each kind of job has its own staging directory, so that an archive job and a compaction can run at once. Replaced files
-stay for readers that planned with them, until `remove_replaced`.
+1. Files are written into an attempt's own directory in `staging/`. After a crash here, the next run deletes it.
+2. The intent `staging/<commit>.json` says where each file goes. After a later crash, `recover` finishes the commit.
+3. Each file is moved to its place. Readers that list files may see the new rows from here on.
+4. `manifest/<commit>.json` is written: readers of the manifest see the commit. Leftovers in `staging/` are deleted.
+Each kind of job has its own staging directory, so that an archive job and a compaction can run at once.
 """
 
 from __future__ import annotations

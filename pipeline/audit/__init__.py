@@ -1,11 +1,7 @@
 """Checks log directories of all replicas against the rules of their files, and compares replicas with each other.
 
-replica.py              one replica of a partition: its directory and its checkpoints
-missing_segments.py     gaps between segments of logs that were never compacted
-replica_comparison.py   comparison of two replicas, record by record, below the high watermark
-partition_audit.py      the audit of all replicas of one partition, in a task
-compiled_check.py       fast check of a batch's records
-group_summary.py        groups in `__consumer_offsets`
-audit.py                the whole audit, on Spark
-report.py               the findings as JSON and as an HTML page
+The whole audit on Spark: `audit.py`. One partition, in a task: `partition_audit.py`, with the replica's directory and
+checkpoints (`replica.py`), gaps between segments (`missing_segments.py`), a fast check of records
+(`compiled_check.py`), the comparison of replicas (`replica_comparison.py`) and groups in `__consumer_offsets`
+(`group_summary.py`). The findings as JSON and HTML: `report.py`.
 """

@@ -1,13 +1,10 @@
 """Offsets of a streaming query in its checkpoint, as JSON objects in the form of Spark's Kafka source.
 
     {"events":{"0":100,"1":90}}
-
-The end of a query's first micro-batch also holds its start, under the key "", which no topic can have:
-
-    {"events":{"0":100},"":{"events":{"0":40}}}
+    {"events":{"0":100},"":{"events":{"0":40}}}     the end of the first micro-batch, with its start under the key ""
 
 **Why**: Spark stores the end of a batch before it runs, but not the start of the first one. If the query is restarted
-in that batch, `latest` or a timestamp could mean another offset.
+in that batch, `latest` or a timestamp could mean another offset. No topic can have the name "".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One client connection without I/O: requests become bytes, received bytes become responses in the order of requests.
 
-Every byte that arrives may be hostile. Whatever is wrong with it gives exactly one `ConnectionFailed`, behind the
+Every byte that arrives may be hostile. The first error in the bytes gives exactly one `ConnectionFailed`, behind the
 responses that came before it, however the bytes are cut into pieces.
 """
 

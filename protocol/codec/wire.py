@@ -1,12 +1,10 @@
-"""How a message is declared: a class decorator and one field function per wire type.
+"""How a message is declared: a class decorator (makes a plain slotted dataclass), and a function for each wire type.
 
-    @wire.message(api_key=0, versions="0-11", flexible="9+")
-    class ProduceRequest(wire.Message):
-        transactional_id: str | None = wire.string("3+", nullable="3+", default=None)
-        acks: int = wire.int16("0+", default=0)
-        topic_data: list[TopicProduceData] = wire.array(TopicProduceData, "0+", default_factory=list)
-
-The result is a plain slotted dataclass with keyword arguments.
+@wire.message(api_key=0, versions="0-11", flexible="9+")
+class ProduceRequest(wire.Message):
+    transactional_id: str | None = wire.string("3+", nullable="3+", default=None)
+    acks: int = wire.int16("0+", default=0)
+    topic_data: list[TopicProduceData] = wire.array(TopicProduceData, "0+", default_factory=list)
 """
 
 # The version ranges are kept in ``SCHEMA``. The first argument of a field is the range of versions that have it.

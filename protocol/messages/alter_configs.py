@@ -1,6 +1,6 @@
 """AlterConfigs (API 33): replace all dynamic settings of a resource (KIP-133).
 
-What is not named goes back to its default; IncrementalAlterConfigs is the way to change single ones.
+A setting that the request does not name goes back to its default; IncrementalAlterConfigs changes single settings.
 
 - v1: throttling happens after the response (KIP-219). v2: flexible.
 """

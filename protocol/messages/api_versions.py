@@ -1,11 +1,10 @@
 """ApiVersions (API 18): the versions of each API that this broker serves.
 
-It is the first request of a connection. One in an unknown version is answered in v0 with UNSUPPORTED_VERSION and the
-range of this API (KIP-511); for that the response's header stays at version 0.
+The first request of a connection. One in an unknown version is answered in v0 with UNSUPPORTED_VERSION and the range of
+this API (KIP-511); for that the response's header stays at version 0.
 
-- v1: throttle time. v2: throttling happens after the response (KIP-219).
-- v3: flexible; name and version of the client (KIP-511), features of the cluster (KIP-584), readiness for the migration
-  from ZooKeeper (KIP-866).
+- v1: throttle time. v2: throttling happens after the response (KIP-219). v3: flexible; name and version of the client
+  (KIP-511), features of the cluster (KIP-584), readiness for the migration from ZooKeeper (KIP-866).
 - v4: a supported feature may begin at version 0 (KAFKA-17011).
 """
 

@@ -3,8 +3,7 @@
 Answered when the rebalance ends; the leader's response holds all members with their metadata, the others' none.
 
 - v1: a rebalance timeout of its own; before it was the session timeout (KIP-62). v2: throttle time.
-- v3: throttling happens after the response (KIP-219).
-- v4: a new member is given an id by MEMBER_ID_REQUIRED first, and joins with it (KIP-394).
+- v3: throttling happens after the response (KIP-219). v4: MEMBER_ID_REQUIRED gives a new member its id (KIP-394).
 - v5: group instance id (KIP-345). v6: flexible. v7: protocol type in the response (KIP-559).
 - v8: the reason for joining (KIP-800). v9: the leader may be told to skip the assignment (KIP-814).
 """

@@ -1,14 +1,11 @@
-"""LeaderAndIsr (API 4): the controller tells a broker which partitions it leads or follows.
+"""LeaderAndIsr (API 4), only in ZooKeeper mode: the controller tells a broker which partitions it leads or follows.
 
-Sent in ZooKeeper mode only. A broker refuses an older controller epoch or broker epoch; a partition's state with an
-equal leader epoch changes nothing.
+A broker refuses an older controller epoch or broker epoch; an equal leader epoch of a partition changes nothing.
 
-- v1: whether the partition is new, so that a missing log may be made (KIP-112).
-- v2: broker epoch, partitions grouped by topic (KIP-380).
-- v3: replicas being added and removed (KIP-455). v4: flexible.
-- v5: topic ids, and whether the request lists all partitions (KIP-516).
-- v6: leader recovery state after an unclean election (KIP-704).
-- v7: whether the controller is a KRaft one (KIP-866).
+- v1: whether the partition is new, so that a missing log may be made (KIP-112). v2: broker epoch, partitions grouped by
+  topic (KIP-380). v3: replicas being added and removed (KIP-455). v4: flexible.
+- v5: topic ids, and whether the request lists all partitions (KIP-516). v6: leader recovery state after an unclean
+  election (KIP-704). v7: whether the controller is a KRaft one (KIP-866).
 """
 
 from uuid import UUID

@@ -1,13 +1,10 @@
 """Metadata (API 3): brokers, topics, partitions and their leaders.
 
-v0 means "all topics" by an empty list; from v1 on that is null, and an empty list means none.
-
-- v1: racks, controller id, whether a topic is internal. v2: cluster id (KIP-78). v3: throttle time.
-- v4: whether a missing topic may be created by asking for it. v5: offline replicas (KIP-112).
-- v6: throttling happens after the response (KIP-219). v7: leader epochs (KIP-320).
-- v8: authorized operations on request (KIP-430). v9: flexible.
-- v10: topic ids (KIP-516), which a request can use from v12 on only.
-- v11: authorized operations of the cluster moved to DescribeCluster (KIP-700). v12: topics may be asked for by id.
+- v0: an empty list means all topics. v1: null means all topics, and an empty list none; racks, controller id, whether a
+  topic is internal. v2: cluster id (KIP-78). v3: throttle time. v4: whether a missing topic may be created.
+- v5: offline replicas (KIP-112). v6: throttling happens after the response (KIP-219). v7: leader epochs (KIP-320).
+- v8: authorized operations on request (KIP-430). v9: flexible. v10: topic ids (KIP-516), which a request can use from
+  v12 on only. v11: authorized operations of the cluster moved to DescribeCluster (KIP-700). v12: topics by id.
 """
 
 from uuid import UUID

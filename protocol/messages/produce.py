@@ -1,18 +1,11 @@
 """Produce (API 0): append record batches to partitions.
 
-With ``acks=0`` there is no response at all; 1 waits for the leader's append, -1 for the high watermark to pass it. From
-v3 on a partition's records are exactly one batch of magic 2; earlier versions carry message sets of magic 0 or 1.
+``acks=0``: no response at all; 1: after the leader's append; -1: when the high watermark has passed it. From v3 on a
+partition's records are exactly one batch of magic 2; earlier versions carry message sets of magic 0 or 1.
 
-- v1: throttle time in the response.
-- v2: message format 1, and the log append time in the response.
-- v3: transactional id, message format 2 (KIP-98).
-- v4: KAFKA_STORAGE_ERROR may be answered (KIP-112).
-- v5: log start offset in the response, so that a producer can tell deleted records from lost ones.
-- v7: zstd may be used (KIP-110).
-- v8: which records of a refused batch were wrong, and why (KIP-467).
-- v9: flexible.
-- v10: the new leader and its address beside NOT_LEADER_OR_FOLLOWER (KIP-951).
-- v11: TRANSACTION_ABORTABLE may be answered (KIP-890).
+- v1: throttle time. v2: log append time. v3: transactional id, message format 2 (KIP-98). v4: KAFKA_STORAGE_ERROR
+  (KIP-112). v5: log start offset, to tell deleted records from lost ones. v7: zstd (KIP-110). v8: wrong records of a
+  refused batch (KIP-467). v9: flexible. v10: the new leader (KIP-951). v11: TRANSACTION_ABORTABLE (KIP-890).
 """
 
 from ..codec import wire

@@ -4,10 +4,8 @@
     Fetching     the log is a prefix of the leader's, or the leader's responses say where it diverges
 
 After an error either state may be delayed. A partition that needs an order of the controller (its leader epoch is over,
-or its disk fails) is removed, and counts as failed until it is added again.
-
-A state is immutable. A step that awaits something replaces the state only if it is still the state the step began with:
-a new leader, a stop or another response has replaced it otherwise.
+or its disk fails) is removed, and counts as failed until it is added again. States are immutable. A step that awaits
+something replaces the state only if no new leader, stop or other response has replaced it meanwhile.
 """
 
 from collections.abc import Iterable, Iterator

@@ -2,9 +2,7 @@
 
     truncate    ask the leader where our last epochs end, and cut  (only if its fetch responses do not tell)
     fetch       one request in flight, for all partitions that are neither truncating nor delayed
-    append      each partition through its strand; adopt the leader's high watermark and log start offset; cut where
-                logs diverge; start elsewhere when the leader does not have the offset
-    ...         and again; sleep until something changes when there is nothing to fetch
+    append      through each partition's strand; cut where logs diverge; start elsewhere if the leader lacks the offset
 
 A step that began under one `FetchState` changes nothing once that state is replaced or gone: another leader was
 elected, the replica was stopped, or the directory failed.

@@ -3,10 +3,9 @@
 A *full* fetch (epoch 0) names every partition and may open a session; an *incremental* one (epoch 1, 2, ...) names only
 changes; epoch -1 closes the session. Pure: time and the source of ids are passed in.
 
-A consumer leaves partitions out of its one fetch under way while it still has records of them to return: it sets them
-aside. If the other partitions have nothing new, that fetch would wait for its whole max wait, long after the consumer
-has used up its records. So while more records of set-aside partitions wait, an empty fetch is answered after a few
-milliseconds. A consumer of 100 partitions that catches up reads twice as fast (1.5 and 0.8 M records a second).
+A consumer sets partitions aside: it leaves them out of its fetch while it still has records of them to return. While
+more records of such partitions wait, an empty fetch is answered after a few milliseconds. Otherwise it could wait for
+its whole max wait, long after the consumer has used up its records.
 """
 
 from bisect import bisect_left, insort

@@ -65,8 +65,8 @@ class HostedPartition:
         """Hold the appends of clients meanwhile, and run them afterwards in their order (Kafka: leaderIsrUpdateLock).
 
         Why: otherwise some of a producer's batches would be refused before the leadership and later ones accepted
-        behind it. Those would be out of order; librdkafka then starts a new epoch for all its partitions, and stores
-        again every record whose acknowledgement it missed.
+        behind it. The later ones would be out of order; librdkafka then starts a new epoch for all its partitions, and
+        stores again every record whose acknowledgement it missed.
         """
         held: list[Callable[[], None]] = []
         self.held_appends = held

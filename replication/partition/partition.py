@@ -1,13 +1,9 @@
 """The state of one partition on this broker: role, in-sync replicas, high watermark. Pure: no files, no loop, no clock.
 
 `PartitionSet` tells it what happened (the log grew, a follower fetched, the controller decided) and asks what is
-allowed. The offsets are always in this order:
-
-log start offset <= high watermark (HW) <= log end offset (LEO)
-
-Records below the HW are committed: every replica that may be in the ISR has them. A leader's HW never falls while
-its leader epoch lasts. A follower's HW may fall: it is the leader's HW, limited to the follower's own LEO.
-
+allowed. Always: log start offset <= high watermark (HW) <= log end offset (LEO). Records below the HW are committed:
+every replica that may be in the ISR has them. A leader's HW never falls while its leader epoch lasts. A follower's HW
+may fall: it is the leader's HW, limited to the follower's own LEO.
 Roles are variants: a leader has an ISR and its followers, a follower has its leader's id. Times are milliseconds of any
 clock that does not go backwards.
 """

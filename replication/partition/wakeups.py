@@ -55,7 +55,7 @@ class Wakeups:
         self.fetches.complete_all(hosted.waiting_consumers)
 
     def leadership_changed(self, hosted: HostedPartition) -> None:
-        """A new leader epoch: complete parked fetches. Those that named the old epoch are fenced."""
+        """A new leader epoch: complete parked fetches. Fetches that named the old epoch are fenced."""
         self.fetches.complete_all(hosted.waiting_followers)
         self.fetches.complete_all(hosted.waiting_consumers)
 

@@ -1,15 +1,10 @@
 """Measures what attacks cost well-behaved clients: `scripts/bench --only hostile`.
 
-The broker is pinned to one core. The attackers and a good client share the other core, where attackers have the lowest
-priority. The client sends one request after another (produce, fetch, metadata). Each row runs one attack on its own
-broker for `SECONDS`, as hard as one process can, after `PEACE_SECONDS` without an attack.
-
-- good request: CPU time of the broker's threads from its bytes to its response (``metered_broker.py``)
-- in all: CPU time of the broker and its big batch process for each good request, including the handling of attackers
-- operation: the rest of that CPU time, for each operation of the attackers
-
-The first row has no attack. The deviation of its ratios from 1 is the noise of the machine; a verdict within that noise
-is marked.
+The broker is pinned to one core. The attackers (at the lowest priority) share the other core with a good client, which
+sends one request after another. Each row runs one attack on its own broker for `SECONDS`; the first row has no attack,
+and the deviation of its ratios from 1 is the noise of the machine. Figures, all CPU time of the broker:
+good request (``metered_broker.py``: of its threads, from a good request's bytes to its response), in all (with the big
+batch process, for each good request, including attackers), operation (the rest, for each operation of the attackers).
 """
 
 import contextlib

@@ -4,7 +4,7 @@
     producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
     coordinator epoch int32, first offset of its open transaction int64 (-1 for none)
 
-Of a producer's last five batches a snapshot has only the last one.
+A snapshot has only the last batch of each producer, although the producer state in memory has the last five.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def test_compose_services_are_a_zookeeper_and_three_brokers(services: dict[str, 
     assert services["zookeeper"]["image"].startswith("zookeeper:")
 
 
-def test_one_service_builds_the_image_and_no_service_pulls_it(services: dict[str, Any]) -> None:
+def test_only_the_first_broker_service_builds_the_image_and_no_service_pulls_it(services: dict[str, Any]) -> None:
     """If several services built one image at the same time, the builds would conflict."""
     assert [name for name in services if "build" in services[name]] == ["broker-1"]
     assert services["broker-1"]["build"] == "."

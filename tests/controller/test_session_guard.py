@@ -318,7 +318,7 @@ def open_files(process_id: int) -> list[str]:
 
 
 FOR_EVERYONE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals. What nohup has started ignores the last one from the beginning."""
+"""Signals. A process started by nohup ignores the last one from the beginning."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at a process as Linux shows it")

@@ -348,7 +348,7 @@ def test_lost_records_that_a_later_leader_still_has_become_committed(checked: Ch
 
 
 def test_records_a_follower_has_not_truncated_yet_are_not_committed(checked: Checked) -> None:
-    """Nor are the records before the first batch that can be compared."""
+    """Neither are the records before the first batch that can be compared."""
     all_of_a_log_that_begins_within_a_batch_is_lost(checked)
     checked.one.follow(2, leader_epoch=6)
     checked.see()

@@ -75,7 +75,7 @@ def test_run_that_is_not_repeated_exactly_is_reported(monkeypatch: pytest.Monkey
 
 
 def test_seed_whose_process_died_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs it again might die too."""
+    """A process that runs it again might die too."""
     failed = fails_when(monkeypatch, lambda faults, changes: True)
     failed.lines.clear()
     assert list(retold(failed)) == ["seed 1 broke off, and is not run again here"]

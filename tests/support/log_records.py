@@ -32,8 +32,8 @@ class _Record(logging.LogRecord):
 def hold_no_objects() -> None:
     """Make log records keep texts instead of objects.
 
-    pytest keeps each record until its test ends, with its arguments. Those of kafka-python are exceptions and
-    connections, which keep a socket for each failed connection. So a test with long waits would use up the
+    pytest keeps each record until its test ends, with its arguments. The arguments of kafka-python are exceptions
+    and connections, which keep a socket for each failed connection. So a test with long waits would use up the
     descriptors of the process.
     """
     logging.setLogRecordFactory(_Record)

@@ -1,13 +1,10 @@
 """Fetch (API 1): records from partitions, for consumers and followers.
 
-v0-3 get message sets (magic 0 up to v1, magic 1 up to v3); from v3 on at least one batch is returned even when it is
-bigger than the limits (KIP-74), and partitions are served in the order of the request; v4 has isolation levels
-(KIP-98); v5 the log start offset; v7 fetch sessions (KIP-227); v9 the leader epoch (KIP-320); v10 may get zstd
-(KIP-110); v11 may read from followers (KIP-392); v12 names the last fetched epoch and is told where logs diverge
-(KIP-595); v13 uses topic ids (KIP-516); v15 moves the replica id into a tagged field (KIP-903); v16 names the leader
-when it is another broker (KIP-951); v17 adds the follower's directory id (KIP-853).
-
-A response with enough records is returned at once; otherwise a future of it.
+A response with enough records is returned at once; otherwise a future of it. Where versions differ here: v0-3 get
+message sets (magic 0 up to v1, magic 1 up to v3); from v3 on at least one batch is returned even when it is bigger than
+the limits, and partitions are served in the order of the request (KIP-74); v7 sessions (KIP-227); v10 zstd (KIP-110);
+v11 reads from followers (KIP-392); v12 where logs diverge (KIP-595); v13 topic ids (KIP-516); v15 replica id in a
+tagged field (KIP-903); v16 the leader's address (KIP-951). All versions: `protocol/messages/fetch.py`.
 """
 
 import asyncio

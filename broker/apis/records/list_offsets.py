@@ -1,12 +1,10 @@
 """ListOffsets (API 2): a partition's offsets by time, and the special ones at its ends.
 
 v0 answers with a list of segment starts; v1 with one offset and its timestamp (KIP-79); v2 has isolation levels
-(KIP-98); v4 leader epochs (KIP-320); v5 may answer OFFSET_NOT_AVAILABLE (KIP-207); v7 asks for the greatest
-timestamp, -3 (KIP-734); v8 for the earliest local offset, -4 (KIP-405); v9 for the latest tiered one, -5 (KIP-1005),
-and without tiers that is -1.
-
--1 is the end that the caller may see, -2 the start. These are answered at once; looking up a time reads the log in the
-worker pool.
+(KIP-98); v4 leader epochs (KIP-320); v5 may answer OFFSET_NOT_AVAILABLE (KIP-207); v7 asks for the greatest timestamp,
+-3 (KIP-734); v8 for the earliest local offset, -4 (KIP-405); v9 for the latest tiered one, -5 (KIP-1005), and without
+tiers that is -1. -1 is the end that the caller may see, -2 the start; both are answered at once. Looking up a time
+reads the log in the worker pool.
 """
 
 from collections import Counter

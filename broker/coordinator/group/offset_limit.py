@@ -1,8 +1,8 @@
 """The memory limit for committed offsets of all groups (``pybroker.offsets.max.bytes``; Kafka has none).
 
 Offsets are removed in many ways: they expire, groups and topics are deleted, partitions of ``__consumer_offsets`` move.
-So only commits are added here; when the sum passes the limit, the offsets of all groups are counted again. Offsets read
-from the log count from then on.
+The sum grows by each commit, and no removal is subtracted. When the sum passes the limit, the offsets of all groups are
+counted again; only then do offsets that were read from the log count too.
 """
 
 from collections.abc import Callable

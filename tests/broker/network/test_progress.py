@@ -438,7 +438,7 @@ def test_connection_that_fills_a_long_read_yields_to_others_before_its_next_read
     assert max(reads) < LONG_READ + 2 * FIRST_READ
 
 
-def test_one_connection_at_a_time_has_a_long_read() -> None:
+def test_only_one_connection_gets_a_long_read_buffer_in_each_iteration_of_the_loop() -> None:
     world = World(NetworkSettings())
     world.network.resources.gate.handler = lambda request: [struct.pack(">i", request.correlation_id)]
     peers = [world.peer([(PRODUCE, 40_000)]) for _ in range(3)]

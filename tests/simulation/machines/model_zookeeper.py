@@ -1,14 +1,10 @@
 """A ZooKeeper in memory, for clusters on a loop of virtual time: one tree; sessions expire, connections break.
 
-It behaves like a single server. Messages between it and a client (`ClientConnection`) take a random time and keep their
-order in each direction, so a watch event comes before the responses to later requests. A connection breaks in one of
-three ways:
+Messages between it and a client (`ClientConnection`) take a random time and keep their order in each direction.
 - `cut`: both ends notice at once. The server still gets the first few requests in flight, a random number of them.
 - `cut(silent=True)`: nothing arrives any more, and the client notices after two thirds of its session timeout. If the
   cut ends earlier, everything in flight arrives after all.
 - `stop`: there is no server. When it starts again, all sessions have their full timeout, as in ZooKeeper.
-
-Time, order and chance come only from the given loop and ``Random``.
 """
 
 import asyncio

@@ -1,15 +1,10 @@
 """Machines and the network between them, in memory: connections in virtual time, and network faults.
 
-A machine (host) has a name and an address; brokers and clients run on machines. Bytes of one connection arrive later
-and in order; bytes of two connections may overtake each other. As with TCP, blocked bytes wait and are sent again, so a
-cut loses nothing while both ends keep the connection.
-
-Faults:
-- cut: nothing arrives in one direction between two machines, and nobody is told
-- slow: one direction takes longer by a fixed time
-- refuse: nobody can connect to a machine
-- reset: a connection breaks, and both ends are told (unless the direction to them is cut)
-- off: a machine is without power: it is silent until it is on again, and then knows no connection
+A machine has a name and an address. Bytes of one connection arrive later and in order; bytes of two connections may
+overtake each other. As with TCP, a cut loses nothing while both ends keep the connection.
+Faults: *cut* (nothing arrives in one direction between two machines, and nobody is told), *slow* (one direction takes
+longer by a fixed time), *refuse* (nobody can connect to a machine), *reset* (a connection breaks, and both ends are
+told unless the direction to them is cut), *off* (a machine without power is silent, and then knows no connection).
 """
 
 import asyncio

@@ -1,12 +1,9 @@
 """The faults of a run: their kind, time, machines and duration, all chosen by one seed.
 
-Each fault ends after a while, and all have ended at the end of the run. Three counts are kept for each kind:
-- "fired": how often the fault was started
-- "met": how often an operation ran into it, such as a blocked message or a write to a full disk
-- "changed": how often something then changed for the machines concerned (see `effects.py`)
-
-A fault that is never met proves nothing. The fault "nothing" does nothing: its changes are coincidences and show how
-many of the others' changes are.
+All faults have ended at the end of the run. Three counts are kept for each kind: "fired" (the fault was started), "met"
+(an operation ran into it, such as a blocked message or a write to a full disk), and "changed" (something then changed
+for the machines concerned, see `effects.py`). A fault that is never met proves nothing. The fault "nothing" does
+nothing: its changes are coincidences and show how many of the others' changes are.
 """
 
 import asyncio

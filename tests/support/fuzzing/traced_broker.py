@@ -1,7 +1,7 @@
 """Runs pybroker under a tracer of branches: ``python -m support.fuzzing.traced_broker MAP ...``.
 
-What follows ``MAP`` (a `BranchMap`'s file) goes to pybroker. A branch is a step from one line of a function to another.
-Traced are the folders below on the event loop's thread; the codec is traced in the code it compiles.
+Arguments behind ``MAP`` (a `BranchMap`'s file) are passed to pybroker. A branch is a step from one line of a function
+to another. The folders below are traced, on the event loop's thread; the codec is traced in the code it compiles.
 """
 
 import inspect

@@ -200,7 +200,7 @@ def test_lane_of_a_full_account_is_closed_while_other_lanes_are_served() -> None
     assert world.started == ["goes", "waits"]
 
 
-def test_one_more_request_of_a_full_account_starts_after_each_standstill() -> None:
+def test_full_account_starts_one_waiting_request_after_each_standstill() -> None:
     world = World()
     full_lane(world)
     _, lane, _ = full_lane(world)

@@ -65,7 +65,7 @@ class World:
         )
 
 
-def test_one_connection_at_a_time_is_read_over_the_memory_limit() -> None:
+def test_only_one_connection_is_read_while_memory_is_over_its_limit() -> None:
     world = World()
     first, second, third = (Frames(world, 400) for _ in range(3))
     assert [first.reads(), second.reads(), third.reads()] == [True, False, False]
