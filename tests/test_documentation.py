@@ -1,4 +1,4 @@
-"""Runs the examples of README and docs/ as they stand, and checks their links and the defaults they name."""
+"""Runs the examples of README and docs/ as they stand, and checks the defaults they name."""
 
 import json
 import re
@@ -97,13 +97,3 @@ def test_file_to_begin_a_cluster_with_is_taken_as_it_stands() -> None:
 
 def page(name: str) -> str:
     return (ROOT / "docs" / f"{name}.md").read_text()
-
-
-PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
-
-
-@pytest.mark.parametrize("source", ["README.md", "CONTRIBUTING.md", *PAGES])
-def test_links_in_pages_lead_to_files(source: str) -> None:
-    place = (ROOT / source).parent
-    for target in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", (ROOT / source).read_text()):
-        assert not target or (place / target).exists(), f"{source}: {target}"

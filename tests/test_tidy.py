@@ -1,66 +1,79 @@
-"""The rules of the house that a machine can check: imports, sizes, wording, links, and names that nothing uses.
+"""Rules of the house that a machine can check: imports, sizes, and names that nothing uses.
 
 Each list of exceptions is a ratchet: an entry that is no longer needed fails the test, so the lists only shrink.
+Rules of wording are in `test_wording.py`, rules of pages in `test_pages.py`.
 """
 
 import ast
 import re
-import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("base", "broker", "config", "controller", "pipeline", "protocol", "replication", "storage")
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+from support.source_tree import PACKAGES, ROOT, functions_of, name_of, python_files, rejects_all_but, tree_of
 
 FILE_LINES = 500
 FUNCTION_LINES = 60
 CONSTRUCTOR_ARGUMENTS = 9
 FILES_IN_A_FOLDER = 40
-README_LINES = 130
-ARCHITECTURE_LINES = 200
-WORDS_OF_DOCS = 30_000
-LARGE_FILE_LINES = 200
 
-# From the bottom to the top: a place may import itself and what stands before it.
+LOOSE = "*"
+# From the bottom to the top: an entry may import itself and the entries before it. An entry is a folder, a file, or
+# LOOSE: all files directly in the place that have no entry of their own.
 FLOORS = {
-    "the rooms": ("base", "config", "protocol", "storage", "replication", "controller", "broker"),
-    "storage": ("files", "workers", "segment", "producers", "log", "recovery", "compaction", "store", "verify"),
-    "replication": ("partition", "leader", "follower"),
-    "controller": ("tree",),
+    "": ("base", "config", "protocol", "storage", "replication", "controller", "broker", LOOSE),
+    "protocol": ("errors.py", "text_size.py", "codec", "records", "apis.py", "messages", "client"),
+    "storage": (LOOSE, "files", "workers", "segment", "producers", "log", "recovery", "compaction", "store", "verify"),
+    "replication": ("partition", "leader", "partition_set.py", "follower", LOOSE),
+    "controller": ("tree", LOOSE),
     "broker": (
+        "start_error.py",
         "network",
+        "environment.py",
         "metadata",
         "coordinator",
         "requests",
         "settings",
         "inter_broker",
         "apis",
+        LOOSE,
         "process",
         "library",
         "commands",
     ),
-    "broker/apis": ("records", "groups", "topics", "transactions", "configs", "cluster", "between_brokers", "security"),
+    "broker/apis": (
+        "broker_parts.py",
+        "refusal.py",
+        "records",
+        "groups",
+        "topics",
+        "transactions",
+        "configs",
+        "cluster",
+        "between_brokers",
+        "security",
+        "handler_table.py",
+    ),
+    "broker/coordinator": (LOOSE, "group"),
+    "pipeline": (
+        "options",
+        "charts",
+        "columns",
+        "client",
+        "topic_report",
+        "audit",
+        "log_directories",
+        "topics",
+        "appending",
+        "archive",
+        "mirror",
+        "replay",
+        "jobs",
+        LOOSE,
+    ),
 }
-
-
-@cache
-def python_files(*folders: str) -> list[Path]:
-    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-def name_of(path: Path) -> str:
-    """The path as people write it: from the root, with slashes."""
-    return path.relative_to(ROOT).as_posix()
 
 
 def package_of(path: Path) -> list[str]:
@@ -74,7 +87,7 @@ def module_of(path: Path) -> str:
 
 @cache
 def modules() -> dict[str, Path]:
-    return {module_of(path): path for path in python_files(*ROOMS)}
+    return {module_of(path): path for path in [*python_files(*PACKAGES), *ROOT.glob("__*.py")]}
 
 
 def imported_files(path: Path) -> Iterator[Path]:
@@ -93,56 +106,50 @@ def imported_files(path: Path) -> Iterator[Path]:
         yield from (known[target] for target in targets if target in known)
 
 
-def functions_of(path: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Each function with its qualified name."""
-
-    def below(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                name = f"{prefix}{child.name}"
-                if not isinstance(child, ast.ClassDef):
-                    yield name, child
-                yield from below(child, f"{name}.")
-            else:
-                yield from below(child, prefix)
-
-    return below(tree_of(path), f"{name_of(path)}:")
-
-
 def size_of_constructor(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     arguments = function.args
     return len([*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]) - 1
 
 
-def rejects_all_but(allowed: dict[str, str], found: set[str]) -> None:
-    """``found`` holds nothing that is not allowed, and all that is allowed is still found."""
-    assert sorted(found - set(allowed)) == []
-    assert sorted(set(allowed) - found) == [], "no longer needed: take these off the list"
+def entry_of(path: Path, place: str) -> str | None:
+    """The entry of ``FLOORS[place]`` to which a file belongs; None outside the place, and in a folder without entry."""
+    base = ROOT / place
+    if not path.is_relative_to(base):
+        return None
+    first, *below = path.relative_to(base).parts
+    if first in FLOORS[place]:
+        return first
+    return None if below else LOOSE
 
 
 @pytest.mark.parametrize("place", FLOORS)
 def test_imports_go_one_way(place: str) -> None:
-    floors = FLOORS[place]
-    base = ROOT if place == "the rooms" else ROOT / place
-    upwards = []
-    for floor, folder in enumerate(floors):
-        for path in python_files(name_of(base / folder)):
-            for target in imported_files(path):
-                first = target.relative_to(base).parts[0] if target.is_relative_to(base) else ""
-                if first in floors[floor + 1 :]:
-                    upwards.append(f"{name_of(path)} imports {name_of(target)}")
+    floor_of = {entry: floor for floor, entry in enumerate(FLOORS[place])}
+    files = [*python_files(*PACKAGES), *ROOT.glob("__*.py")]
+    upwards = [
+        f"{name_of(path)} imports {name_of(target)}"
+        for path in files
+        if (entry := entry_of(path, place)) in floor_of
+        for target in imported_files(path)
+        if floor_of.get(entry_of(target, place) or "", -1) > floor_of[entry or ""]
+    ]
     assert upwards == []
 
 
-def test_every_folder_of_a_room_has_its_floor() -> None:
-    for place in ("storage", "replication", "controller", "broker", "broker/apis"):
-        folders = {path.name for path in (ROOT / place).iterdir() if (path / "__init__.py").exists()}
-        assert folders == set(FLOORS[place])
+@pytest.mark.parametrize("place", [place for place in FLOORS if place])
+def test_every_folder_and_file_of_a_package_has_its_floor(place: str) -> None:
+    entries = list((ROOT / place).iterdir())
+    folders = {path.name for path in entries if (path / "__init__.py").exists()}
+    files = {path.name for path in entries if path.suffix == ".py" and path.name != "__init__.py"}
+    named = set(FLOORS[place]) - {LOOSE}
+    assert named - folders - files == set(), "these do not exist"
+    assert folders - named == set()
+    assert LOOSE in FLOORS[place] or files - named == set()
 
 
 def circles() -> list[set[str]]:
     """Groups of files that import each other, directly or through others."""
-    imports = {path: set(imported_files(path)) - {path} for path in python_files(*ROOMS)}
+    imports = {path: set(imported_files(path)) - {path} for path in python_files(*PACKAGES)}
     reach: dict[Path, set[Path]] = {}
     for start in imports:
         seen: set[Path] = set()
@@ -170,7 +177,7 @@ def test_no_files_import_each_other() -> None:
 
 def classes() -> list[ast.ClassDef]:
     """The classes of the package without the protocol's messages, whose names are Kafka's."""
-    paths = [path for path in python_files(*ROOMS) if path.parent != ROOT / "protocol" / "messages"]
+    paths = [path for path in python_files(*PACKAGES) if path.parent != ROOT / "protocol" / "messages"]
     return [node for path in paths for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)]
 
 
@@ -198,7 +205,7 @@ CROWDED_FOLDERS = {"protocol/messages": "one file for each API of the protocol, 
 
 
 def test_folders_can_be_taken_in_at_a_glance() -> None:
-    counts = Counter(name_of(path.parent) for path in python_files(*ROOMS, "scripts", "tests"))
+    counts = Counter(name_of(path.parent) for path in python_files(*PACKAGES, "scripts", "tests"))
     rejects_all_but(CROWDED_FOLDERS, {folder for folder, count in counts.items() if count > FILES_IN_A_FOLDER})
 
 
@@ -230,7 +237,9 @@ LONG_FILES = {
 
 
 def test_files_are_short() -> None:
-    lengths = {name_of(path): len(path.read_text().splitlines()) for path in python_files(*ROOMS, "scripts", "tests")}
+    lengths = {
+        name_of(path): len(path.read_text().splitlines()) for path in python_files(*PACKAGES, "scripts", "tests")
+    }
     rejects_all_but(
         {name: why for name, (_, why) in LONG_FILES.items()},
         {name for name, lines in lengths.items() if lines > FILE_LINES},
@@ -251,7 +260,7 @@ LONG_FUNCTIONS: dict[str, str] = {
 def test_functions_are_short() -> None:
     found = {
         name
-        for path in python_files(*ROOMS, "scripts", "tests")
+        for path in python_files(*PACKAGES, "scripts", "tests")
         for name, function in functions_of(path)
         if (function.end_lineno or 0) - function.lineno + 1 > FUNCTION_LINES
     }
@@ -267,11 +276,67 @@ WIDE_CONSTRUCTORS: dict[str, str] = {
 def test_constructors_take_few_arguments() -> None:
     found = {
         name
-        for path in python_files(*ROOMS, "scripts", "tests")
+        for path in python_files(*PACKAGES, "scripts", "tests")
         for name, function in functions_of(path)
         if function.name == "__init__" and size_of_constructor(function) > CONSTRUCTOR_ARGUMENTS
     }
     rejects_all_but(WIDE_CONSTRUCTORS, found)
+
+
+def is_record(node: ast.ClassDef) -> bool:
+    """Whether the class gets its constructor from its fields: a dataclass or a named tuple."""
+    parents = [ast.unparse(base) for base in node.bases]
+    return "NamedTuple" in parents or any("dataclass" in ast.unparse(each) for each in node.decorator_list)
+
+
+def constructor_fields(node: ast.ClassDef) -> int:
+    """How many fields of a dataclass or a named tuple its constructor takes, without those of its parents."""
+    fields = [ast.unparse(each) for each in node.body if isinstance(each, ast.AnnAssign)]
+    return sum("ClassVar[" not in field and "init=False" not in field for field in fields)
+
+
+# The number of fields of each, and what the class is.
+WIDE_RECORDS: dict[str, tuple[int, str]] = {
+    "broker/apis/broker_parts.py:BrokerParts": (15, "the parts of the broker that handlers use"),
+    "broker/coordinator/group/joining.py:JoinRequest": (12, "the fields of a request"),
+    "broker/coordinator/group/member.py:Member": (15, "the state of a member of a group"),
+    "broker/coordinator/group/settings.py:GroupSettings": (10, "Kafka's settings of groups"),
+    "broker/environment.py:Environment": (11, "what a broker takes from the outside world"),
+    "broker/inter_broker/request_versions.py:RequestVersions": (11, "one version for each API between brokers"),
+    "broker/network/settings.py:NetworkSettings": (12, "Kafka's settings of listeners"),
+    "config/setting.py:Setting": (11, "one row of the table of settings"),
+    "controller/tree/metadata_store.py:Stat": (10, "the attributes that ZooKeeper gives a node"),
+    "pipeline/columns/row_buffers.py:RowArrays": (15, "the columns of the rows"),
+    "pipeline/options/kafka_settings.py:ReaderSettings": (11, "Kafka's settings of a reader"),
+    "pipeline/options/read_options.py:ReadOptions": (15, "the options of a query"),
+    "replication/partition/fetch.py:FetchResult": (10, "the fields of a partition in a response"),
+    "replication/partition/partition_state.py:PartitionState": (10, "the fields of a partition in LeaderAndIsr"),
+    "storage/compaction/compaction_job.py:CompactionJob": (11, "what a child process needs to compact a log"),
+    "storage/log_config.py:LogConfig": (31, "Kafka's settings of a topic"),
+    "storage/recovery/log_loader.py:_Loader": (10, "the state of loading one log"),
+    "storage/store/log_statistics.py:LogStatistics": (11, "the figures of a log"),
+    "tests/simulation/checkers/history.py:History": (14, "the history of a simulation"),
+    "tests/simulation/checkers/history.py:Sent": (15, "the history of a batch"),
+    "tests/simulation/checkers/tree_checker.py:PartitionRecord": (11, "the history of a partition"),
+    "tests/simulation/machines/disk.py:Disk": (10, "the state of a disk"),
+    "tests/simulation/runs/campaign.py:Summary": (14, "the figures of a campaign"),
+    "tests/simulation/runs/simulation_run.py:Result": (10, "the figures of a run"),
+}
+
+
+def test_dataclasses_have_few_fields() -> None:
+    counts = {
+        f"{name_of(path)}:{node.name}": constructor_fields(node)
+        for path in python_files(*PACKAGES, "scripts", "tests")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef) and is_record(node)
+    }
+    rejects_all_but(
+        {name: why for name, (_, why) in WIDE_RECORDS.items()},
+        {name for name, fields in counts.items() if fields > CONSTRUCTOR_ARGUMENTS},
+    )
+    grown = {name: counts[name] for name, (fields, _) in WIDE_RECORDS.items() if counts[name] > fields}
+    assert grown == {}, "these may only shrink"
 
 
 def names_used_in(path: Path) -> Counter[str]:
@@ -330,11 +395,11 @@ def public_names(path: Path) -> Iterator[str]:
 def unused_names() -> set[str]:
     """Public names, each behind its file, that nothing outside tests uses."""
     used: Counter[str] = Counter()
-    for path in [*python_files(*ROOMS, "scripts"), *ROOT.glob("*.py")]:
+    for path in [*python_files(*PACKAGES, "scripts"), *ROOT.glob("*.py")]:
         used.update(names_used_in(path))
     return {
         f"{name_of(path)}:{name}"
-        for path in python_files(*ROOMS)
+        for path in python_files(*PACKAGES)
         if path.parent != ROOT / "protocol" / "messages"  # the whole protocol is declared, served or not
         for name in public_names(path)
         if not used[name]
@@ -378,112 +443,3 @@ USED_FROM_OUTSIDE: dict[str, str] = {
 
 def test_every_public_name_is_used_outside_tests() -> None:
     rejects_all_but(USED_FROM_OUTSIDE, unused_names())
-
-
-def prose_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Docstrings and comments, each with its line; of a page, its paragraphs outside blocks of code."""
-    if path.suffix == ".md":
-        text = re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), path.read_text(), flags=re.M | re.S)
-        line = 1
-        for paragraph in text.split("\n\n"):
-            yield line, paragraph
-            line += paragraph.count("\n") + 2
-        return
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            docstring = ast.get_docstring(node)
-            if docstring:
-                yield node.body[0].lineno, docstring
-    with tokenize.open(path) as file:
-        for token in tokenize.generate_tokens(file.readline):
-            if token.type == tokenize.COMMENT:
-                yield token.start[0], token.string.lstrip("# ")
-
-
-# A text that begins like this hides its subject, unless it is a question.
-HEADLESS = re.compile(
-    r"(?:What|Who|Whose|Whom|Those|These of|Of (?!Kafka)|For those|Such|So|One that|That which|Where(?= \w+ is))\b"
-    r"(?![^.]*\?)"
-)
-# Turns of phrase that a reader has to read twice, each with what to write.
-LEADS = "leads|led|fetches|fetched|follows|followed|asks|asked|waits|waited|reads|comes|came|goes|has gone|wants"
-BANNED = {
-    r"\bthose (?:of which|who)\b|\bones? who\b": "name the thing",
-    r"\bof (?:which|whom) (?:it|there|nothing|nobody)\b": "name the thing",
-    rf"\bwho (?:{LEADS})\b": "the leader, the fetcher, the client",
-    r"\bnobody'?s (?:business|noise)\b|\bis nobody\b": "say what happens",
-    r"\bfor (?:that|it) (?:may|is|was|has)\b": "because",
-    r"\b(?:else|or) a thousand\b": "otherwise",
-    r"\bas told\b": "as documented",
-    r"\b(?:befall\w*|befell|henceforth|lest|thereof|wherefrom|nought)\b": "a plain word",
-    r"\bwhat (?:is|was|are|were) (?:to be )?(?:asked|told|said|wanted|had|given|meant)\b": "name the thing",
-    r"\bhad (?:there|it|they|he|she|this|these) (?:been|not|had)\b": "if",
-    r"\bthe like\b(?! of)": "name it",
-    r"\bgo(?:es)? by (?:the|a|it|its|what)\b": "uses",
-    r"\bin (?:his|her) turn\b": "name the queue",
-    r"\b(?:he|she|his|him|her)\b": "a connection, a broker, a client is 'it'; a person is 'you' or 'they'",
-}
-UNREADABLE_TEST_NAME = re.compile(r"test_(?:so|those|these|what|who|whose|whom|that|of|for|it|such|they|nor|nobody)_")
-
-
-def complaints() -> Iterator[str]:
-    for path in [*python_files(*ROOMS, "scripts", "tests"), *PAGES]:
-        for line, text in prose_of(path):
-            if path.suffix == ".py" and HEADLESS.match(text):
-                yield f"{name_of(path)}:{line}: hides its subject: {text[:60]!r}"
-            for pattern, instead in BANNED.items():
-                found = re.search(pattern, text)
-                if found:
-                    yield f"{name_of(path)}:{line + text[: found.start()].count(chr(10))}: {found[0]!r}: {instead}"
-
-
-def test_sentences_name_their_subject() -> None:
-    assert list(complaints()) == []
-
-
-def test_names_of_tests_can_be_read_alone() -> None:
-    unreadable = [
-        name
-        for path in python_files("tests")
-        for name, function in functions_of(path)
-        if UNREADABLE_TEST_NAME.match(function.name)
-    ]
-    assert unreadable == []
-
-
-LINK = re.compile(r"\]\(([^)\s#]+)(#[\w-]+)?\)")
-# Files as pages name them: `storage/log/log.py`, or by the name alone.
-FILE_NAME = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|yaml))`")
-
-
-def test_links_between_pages_lead_somewhere() -> None:
-    dead = [
-        f"{name_of(page)}: {link}"
-        for page in PAGES
-        for link, _ in LINK.findall(page.read_text())
-        if "://" not in link and not (page.parent / link).exists()
-    ]
-    assert dead == []
-
-
-def test_files_that_pages_name_exist() -> None:
-    known = [name_of(path) for path in [*python_files(*ROOMS, "scripts", "tests"), *ROOT.glob("*.*"), *PAGES]]
-    missing = [
-        f"{name_of(page)}: {name}"
-        for page in PAGES
-        for name in FILE_NAME.findall(page.read_text())
-        if not any(path == name or path.endswith(f"/{name}") for path in known)
-    ]
-    assert missing == []
-
-
-def test_pages_are_short() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
-    assert len((ROOT / "docs" / "architecture.md").read_text().splitlines()) <= ARCHITECTURE_LINES
-    assert sum(len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md")) <= WORDS_OF_DOCS
-
-
-def test_architecture_names_every_large_file() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    large = [path for path in python_files(*ROOMS) if len(path.read_text().splitlines()) > LARGE_FILE_LINES]
-    assert [name_of(path) for path in large if not re.search(rf"\b{path.name}\b", page)] == []

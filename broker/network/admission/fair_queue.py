@@ -8,7 +8,7 @@ rests: no queued request starts for twice that time. So long queued requests hav
 as each takes up to 0.25 s (`LONGEST_REST_S`).
 
 Requests that wait for an account of memory stand in its lane, which is closed while the account is over its limit.
-Steps of coroutines wait in the same order. Those of requests that may be expensive do not run during a rest.
+Steps of coroutines wait in the same order. Steps of requests that may be expensive do not run during a rest.
 """
 
 import asyncio

@@ -1,0 +1,47 @@
+"""The files of this repository as text and as syntax trees, for tests of their structure, wording and pages."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGES = ("base", "broker", "config", "controller", "pipeline", "protocol", "replication", "storage")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@cache
+def python_files(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def name_of(path: Path) -> str:
+    """The path as people write it: from the root, with slashes."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def functions_of(path: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Each function with its qualified name."""
+
+    def below(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                name = f"{prefix}{child.name}"
+                if not isinstance(child, ast.ClassDef):
+                    yield name, child
+                yield from below(child, f"{name}.")
+            else:
+                yield from below(child, prefix)
+
+    return below(tree_of(path), f"{name_of(path)}:")
+
+
+def rejects_all_but(allowed: dict[str, str], found: set[str]) -> None:
+    """``found`` holds nothing that is not allowed, and all that is allowed is still found."""
+    assert sorted(found - set(allowed)) == []
+    assert sorted(set(allowed) - found) == [], "no longer needed: take these off the list"

@@ -1,0 +1,190 @@
+"""Rules of wording that a machine can check, in docstrings, comments, pages, log lines, errors and names of tests."""
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from support.source_tree import PACKAGES, PAGES, functions_of, name_of, python_files, rejects_all_but, tree_of
+
+DOCSTRING_LINES = 8
+
+
+class Prose(NamedTuple):
+    """A text for people, with the line where it begins."""
+
+    line: int
+    text: str
+
+
+def text_of_page(path: Path) -> Prose:
+    """A page without its blocks of code."""
+    return Prose(
+        1, re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), path.read_text(), flags=re.M | re.S)
+    )
+
+
+def docstrings(path: Path) -> Iterator[Prose]:
+    """Docstrings of modules, classes and functions, and strings behind the assignments that they explain."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node)
+            if docstring:
+                yield Prose(node.body[0].lineno, docstring)
+            for before, after in zip(node.body, node.body[1:], strict=False):
+                match after:
+                    case ast.Expr(value=ast.Constant(value=str(text))) if isinstance(
+                        before, ast.Assign | ast.AnnAssign
+                    ):
+                        yield Prose(after.lineno, text)
+
+
+def comments(path: Path) -> Iterator[Prose]:
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            if token.type == tokenize.COMMENT:
+                yield Prose(token.start[0], token.string.lstrip("# "))
+
+
+def literal_text(node: ast.expr) -> str:
+    """The text of a string; each value that an f-string fills in is ``{}``."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(literal_text(value) if isinstance(value, ast.Constant) else "{}" for value in values)
+        case ast.BinOp(left=left, right=right):
+            return literal_text(left) + literal_text(right)
+        case ast.IfExp(body=body, orelse=other):
+            return f"{literal_text(body)} / {literal_text(other)}"
+    return ""
+
+
+def messages(path: Path) -> Iterator[Prose]:
+    """Texts of log lines and errors, and the help of command line options."""
+    for node in ast.walk(tree_of(path)):
+        match node:
+            case ast.Raise(exc=ast.Call(args=values)):
+                pass
+            case ast.Call(func=ast.Attribute(value=logger, attr=level), args=values) if (
+                level in LOG_METHODS and ast.unparse(logger).split(".")[-1].lstrip("_") in ("logger", "log")
+            ):
+                pass
+            case ast.keyword(arg="help" | "description" | "epilog", value=value):
+                values = [value]
+            case _:
+                continue
+        yield from (Prose(value.lineno, text) for value in values if (text := literal_text(value)))
+
+
+LOG_METHODS = ("debug", "info", "warning", "error", "exception", "critical", "log")
+
+# A text that begins like this hides its subject, unless it is a question.
+HEADLESS = re.compile(
+    r"\A(?:What|Who|Whose|Whom|Those|These of|Of (?!Kafka)|For those|Such|So|One that|That which|Where(?= \w+ is))\b"
+    r"(?![^.]*\?)"
+)
+# A sentence or a point of a list that begins like this does so too.
+HEADLESS_SENTENCE = re.compile(
+    r"(?:\A|\n\n|(?<=[.;:])\s|^(?:[-*]|\d+\.)\s)(?:\*\*)?"
+    r"(?:What|Whatever|Who|Whose|Whom|Those|These of|For those|One that|That which|Nor)\b(?![^.]*\?)",
+    re.MULTILINE,
+)
+# Turns of phrase that a reader has to read twice, each with what to write.
+LEADS = "leads|led|fetches|fetched|follows|followed|asks|asked|waits|waited|reads|comes|came|goes|has gone|wants"
+BANNED = {
+    r"\bthose (?:of which|who)\b|\bones? who\b": "name the thing",
+    r"\bof (?:which|whom) (?:it|there|nothing|nobody)\b": "name the thing",
+    rf"\bwho (?:{LEADS})\b": "the leader, the fetcher, the client",
+    r"\bnobody'?s (?:business|noise)\b|\bis nobody\b": "say what happens",
+    r"\bfor (?:that|it) (?:may|is|was|has)\b": "because",
+    r"\b(?:else|or) a thousand\b": "otherwise",
+    r"\bas told\b": "as documented",
+    r"\b(?:befall\w*|befell|henceforth|lest|thereof|wherefrom|nought)\b": "a plain word",
+    r"\bwhat (?:is|was|are|were) (?:to be )?(?:asked|told|said|wanted|had|given|meant)\b": "name the thing",
+    r"\bhad (?:there|it|they|he|she|this|these) (?:been|not|had)\b": "if",
+    r"\bthe like\b(?! of)": "name it",
+    r"\bgo(?:es)? by (?:the|a|it|its|what)\b": "uses",
+    r"\bin (?:his|her) turn\b": "name the queue",
+    r"\b(?:he|she|his|him|her)\b": "a connection, a broker, a client is 'it'; a person is 'you' or 'they'",
+}
+UNREADABLE_TEST_NAME = re.compile(r"test_(?:so|those|these|what|who|whose|whom|that|of|for|it|such|they|nor|nobody)_")
+
+
+def complaints_about(path: Path, prose: Prose) -> Iterator[str]:
+    for pattern, instead in BANNED.items():
+        found = re.search(pattern, prose.text)
+        if found:
+            line = prose.line + prose.text.count("\n", 0, found.start())
+            yield f"{name_of(path)}:{line}: {found[0]!r}: {instead}"
+
+
+def headless(path: Path, prose: Prose, pattern: re.Pattern[str]) -> Iterator[str]:
+    for found in pattern.finditer(prose.text):
+        line = prose.line + prose.text.count("\n", 0, found.end())
+        text = prose.text[found.start() : found.start() + 60]
+        yield f"{name_of(path)}:{line}: hides its subject: {text!r}"
+
+
+SOURCES = python_files(*PACKAGES, "scripts", "tests")
+
+
+@cache
+def texts_of(path: Path) -> list[Prose]:
+    if path.suffix == ".md":
+        return [text_of_page(path)]
+    return [*docstrings(path), *comments(path), *messages(path)]
+
+
+def test_sentences_use_plain_words() -> None:
+    found = [
+        complaint
+        for path in [*SOURCES, *PAGES]
+        for prose in texts_of(path)
+        for complaint in complaints_about(path, prose)
+    ]
+    assert found == []
+
+
+def test_texts_in_code_name_their_subject() -> None:
+    found = [complaint for path in SOURCES for prose in texts_of(path) for complaint in headless(path, prose, HEADLESS)]
+    assert found == []
+
+
+def test_sentences_name_their_subject() -> None:
+    paths = [*SOURCES, *PAGES]
+    found = [line for path in paths for prose in texts_of(path) for line in headless(path, prose, HEADLESS_SENTENCE)]
+    assert found == []
+
+
+# The number of lines of each, and why it needs them.
+LONG_DOCSTRINGS: dict[str, tuple[int, str]] = {
+    "broker/network/admission/fair_queue.py": (11, "the rules of the queue"),
+    "broker/network/admission/gate.py": (10, "which requests may be expensive"),
+    "broker/network/connection.py": (11, "the way of a request"),
+    "broker/network/frame_reader.py": (15, "how frames are copied, and the memory they take"),
+    "protocol/messages/fetch.py": (16, "seventeen versions"),
+}
+
+
+def test_docstrings_of_modules_are_short() -> None:
+    lengths = {name_of(path): len((ast.get_docstring(tree_of(path)) or "").splitlines()) for path in SOURCES}
+    rejects_all_but(
+        {name: why for name, (_, why) in LONG_DOCSTRINGS.items()},
+        {name for name, lines in lengths.items() if lines > DOCSTRING_LINES},
+    )
+    grown = {name: lengths[name] for name, (lines, _) in LONG_DOCSTRINGS.items() if lengths[name] > lines}
+    assert grown == {}, "these may only shrink"
+
+
+def test_names_of_tests_can_be_read_alone() -> None:
+    unreadable = [
+        name
+        for path in python_files("tests")
+        for name, function in functions_of(path)
+        if UNREADABLE_TEST_NAME.match(function.name)
+    ]
+    assert unreadable == []
