@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
 from .config_error import ConfigError
 from .dynamic_layers import NO_DYNAMIC_SETTINGS, DynamicLayers, overlaid
+from .given import Given, Source
 from .listeners import Listener, parse_listeners, parse_protocol_map
 from .setting import Setting
+from .single_kraft_node import SingleKraftNode, single_kraft_node
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
 from .typed_values import TypedValues
 from .values import INT, BadValueError, Value, format_value, parse_value, split_list, trim
@@ -28,29 +28,9 @@ _BASES_BEHIND_A_MECHANISM = (
     "sasl.server.callback.handler.class",
     "connections.max.reauth.ms",
 )
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
-
-
-class Source(Enum):
-    """Where a value comes from."""
-
-    DEFAULT = "default"
-    FILE = "file"
-    OVERRIDE = "override"
-    CLUSTER_WIDE = "cluster-wide"
-    """Set while the brokers run, for all of them."""
-    PER_BROKER = "per-broker"
-    """Set while the broker runs, for it alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A value that was set: its text, its source, and its place in words (``server.properties line 3``)."""
-
-    text: str
-    source: Source
-    place: str
 
 
 class Config(TypedValues):
@@ -60,26 +40,48 @@ class Config(TypedValues):
     The constructor checks each value alone (ConfigError); `load_config` also checks the settings together.
     """
 
-    __slots__ = ("_given", "_layers", "_listener_given", "_static", "dynamic", "file", "unknown", "uses_embedded_store")
+    __slots__ = (
+        "_given",
+        "_layers",
+        "_listener_given",
+        "_static",
+        "dynamic",
+        "file",
+        "kraft_node",
+        "unknown",
+        "uses_embedded_store",
+        "variables",
+    )
 
     dynamic: DynamicLayers
     """Settings that were changed while the broker runs."""
     file: Path | None
     """The file that the settings were read from, if there was one."""
+    variables: Mapping[str, str]
+    """Where the values in ``file`` come from that were written into it, by setting: the environment variable."""
+    kraft_node: SingleKraftNode | None
+    """The translation of the settings given at the start, if they describe a single KRaft node."""
     uses_embedded_store: bool
     """Whether ``zookeeper.connect`` is unset: a single broker that keeps its metadata in a file of its own."""
     unknown: Mapping[str, Given]
     """Values given under names that no table of settings has."""
 
     def __init__(
-        self, static: Mapping[str, Given], dynamic: DynamicLayers = NO_DYNAMIC_SETTINGS, file: Path | None = None
+        self,
+        static: Mapping[str, Given],
+        dynamic: DynamicLayers = NO_DYNAMIC_SETTINGS,
+        file: Path | None = None,
+        variables: Mapping[str, str] = NO_VARIABLES,
     ) -> None:
         self._static = MappingProxyType(dict(static))
-        self._layers = (_given_per_broker(dynamic), _given_cluster_wide(dynamic), self._static)
+        self.kraft_node = single_kraft_node(static)
+        at_start = self._static if self.kraft_node is None else MappingProxyType(dict(self.kraft_node.settings))
+        self._layers = (_given_per_broker(dynamic), _given_cluster_wide(dynamic), at_start)
         uppermost, upper, lower = self._layers
         given = overlaid(overlaid(lower, upper), uppermost)
         self.dynamic = dynamic
         self.file = file
+        self.variables = variables
         known = {name: value for name, value in given.items() if name in BROKER_SETTINGS}
         rest = {name: value for name, value in given.items() if name not in BROKER_SETTINGS}
         self._given = MappingProxyType(given)
@@ -118,7 +120,7 @@ class Config(TypedValues):
 
     @property
     def static(self) -> Mapping[str, Given]:
-        """The values given at the start: in the file and as overrides."""
+        """The values given at the start, in the file and as overrides, before `single_kraft_node` translates them."""
         return self._static
 
     @property
@@ -157,6 +159,13 @@ class Config(TypedValues):
         if BROKER_SETTINGS[name].is_secret and self._values[name] is not None:
             return HIDDEN
         return format_value(self._values[name])
+
+    def shown(self, name: str) -> str:
+        """A known setting for an error: name, value, and the place where the value was given."""
+        return f"{name}={self.text(name)}{self._place(name)}"
+
+    def _place(self, name: str) -> str:
+        return f" ({self._given[name].place})" if name in self._given else ""
 
     # -- values that several settings decide together
 
@@ -204,21 +213,23 @@ class Config(TypedValues):
     @property
     def security_protocols(self) -> Mapping[str, str]:
         """The security protocol by listener name (``listener.security.protocol.map``)."""
-        return parse_protocol_map(self.string("listener.security.protocol.map"))
+        name = "listener.security.protocol.map"
+        return parse_protocol_map(self.string(name), place=self._place(name))
 
     def listeners(self) -> tuple[Listener, ...]:
         """The addresses to listen on. Raises ConfigError if ``listeners`` is malformed (never after `load_config`)."""
-        return parse_listeners(self.string("listeners"), self.security_protocols)
+        return parse_listeners(self.string("listeners"), self.security_protocols, place=self._place("listeners"))
 
     def advertised_listeners(self) -> tuple[Listener, ...] | None:
         """The addresses that clients are told. None: each client is told the address by which it reached the broker.
 
         Raises ConfigError as `listeners` does.
         """
-        text = self.optional_string("advertised.listeners")
+        name = "advertised.listeners"
+        text = self.optional_string(name)
         if text is None:
             return None
-        return parse_listeners(text, self.security_protocols, "advertised.listeners", opened=False)
+        return parse_listeners(text, self.security_protocols, name, place=self._place(name), opened=False)
 
     @property
     def inter_broker_listener_name(self) -> str:
@@ -241,7 +252,7 @@ class Config(TypedValues):
             except BadValueError:
                 limit = None
             if not host.strip() or not isinstance(limit, int):
-                raise ConfigError(f"{name}={self.string(name)}: {pair} must be host:number")
+                raise ConfigError(f"{self.shown(name)}: {pair} must be host:number")
             limits[host.strip()] = limit
         return limits
 

@@ -109,9 +109,9 @@ def _check_inter_broker_listener(config: Config, advertised_names: list[str]) ->
     if config.is_given("inter.broker.listener.name") and config.is_given("security.inter.broker.protocol"):
         raise _bad(config, "inter.broker.listener.name", "must not be set together with security.inter.broker.protocol")
     if name not in advertised_names:
-        raise ConfigError(
-            f"inter.broker.listener.name={name}: must be one of the listeners: {', '.join(advertised_names)}"
-        )
+        given = "inter.broker.listener.name"
+        place = f" ({config.given[given].place})" if config.is_given(given) else ""
+        raise ConfigError(f"{given}={name}{place}: must be one of the listeners: {', '.join(advertised_names)}")
     control_plane = config.optional_string("control.plane.listener.name")
     if control_plane is not None:
         if control_plane.upper() not in advertised_names:
@@ -184,5 +184,4 @@ _CHECKS: tuple[Callable[[Config], None], ...] = (
 
 
 def _bad(config: Config, name: str, allowed: str) -> ConfigError:
-    place = f" ({config.given[name].place})" if name in config.given else ""
-    return ConfigError(f"{name}={config.text(name)}{place}: {allowed}")
+    return ConfigError(f"{config.shown(name)}: {allowed}")

@@ -35,29 +35,33 @@ class Listener:
         return f"{self.name}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
-def parse_protocol_map(text: str, setting: str = "listener.security.protocol.map") -> dict[str, str]:
+def parse_protocol_map(
+    text: str, setting: str = "listener.security.protocol.map", *, place: str = ""
+) -> dict[str, str]:
     """Parse ``NAME:PROTOCOL,…``; returns protocols by name in capital letters. Raises ConfigError."""
+    where = f"{setting}={text}{place}"
     protocols: dict[str, str] = {}
     for pair in filter(None, _COMMA.split(text.strip())):
         name, colon, protocol = pair.rpartition(":")
         protocol = protocol.strip().upper()
         if not colon or not name.strip():
-            raise ConfigError(f"{setting}={text}: {pair} must be NAME:PROTOCOL")
+            raise ConfigError(f"{where}: {pair} must be NAME:PROTOCOL")
         if protocol not in SECURITY_PROTOCOLS:
             allowed = ", ".join(SECURITY_PROTOCOLS)
-            raise ConfigError(f"{setting}={text}: {protocol} must be one of {allowed}")
+            raise ConfigError(f"{where}: {protocol} must be one of {allowed}")
         protocols[name.strip().upper()] = protocol
     return protocols
 
 
 def parse_listeners(
-    text: str, protocols: Mapping[str, str], setting: str = "listeners", *, opened: bool = True
+    text: str, protocols: Mapping[str, str], setting: str = "listeners", *, place: str = "", opened: bool = True
 ) -> tuple[Listener, ...]:
     """Parse a list of listeners.
 
     Args:
         protocols: the security protocol by listener name (``parse_protocol_map``).
         setting: the name of the setting, for errors.
+        place: where its value was given, for errors.
         opened: the broker listens on them. Then ports must be valid, and two listeners may share a port only if the
             port is 0, or one address is IPv4 and the other IPv6. The port of an advertised listener may be any 32-bit
             number, as in Kafka.
@@ -65,7 +69,7 @@ def parse_listeners(
     Raises:
         ConfigError: names the setting, its value and the fault.
     """
-    where = f"{setting}={text}"
+    where = f"{setting}={text}{place}"
     listeners = [_listener(element, protocols, where, opened) for element in filter(None, _COMMA.split(text.strip()))]
     if not listeners:
         raise ConfigError(f"{where}: must name at least one listener, like PLAINTEXT://:9092")

@@ -7,9 +7,10 @@ the name of the setting, its value, and what is allowed. A broker can be started
 from collections.abc import Mapping
 from pathlib import Path
 
-from .config import Config, Given, Source
+from .config import NO_VARIABLES, Config
 from .consistency import check_consistency
 from .dynamic_layers import DynamicLayers
+from .given import Given, Source
 from .properties import parse_properties, read_properties
 from .refusals import check_refusals
 
@@ -24,7 +25,11 @@ __all__ = [
 
 
 def load_config(
-    properties: str | Path = "", overrides: Mapping[str, str] | None = None, *, place: str = "override"
+    properties: str | Path = "",
+    overrides: Mapping[str, str] | None = None,
+    *,
+    place: str = "override",
+    variables: Mapping[str, str] = NO_VARIABLES,
 ) -> Config:
     """Read settings and check them; refuse settings that ask for a protection pybroker does not have.
 
@@ -32,32 +37,38 @@ def load_config(
         properties: a path to a file, or the text of one.
         overrides: values by name; they take precedence over the file.
         place: how errors and warnings name the place where the overrides were given.
+        variables: by setting, the environment variable from which a value was written into the file; errors and
+            warnings name it in place of the line.
     """
-    return _checked(unchecked_config(properties, overrides, place=place))
+    return _checked(unchecked_config(properties, overrides, place=place, variables=variables))
 
 
 def unchecked_config(
-    properties: str | Path = "", overrides: Mapping[str, str] | None = None, *, place: str = "override"
+    properties: str | Path = "",
+    overrides: Mapping[str, str] | None = None,
+    *,
+    place: str = "override",
+    variables: Mapping[str, str] = NO_VARIABLES,
 ) -> Config:
     """`load_config` without the checks across several settings and without the refusals."""
-    given = {**_given_in(properties), **_given_above(overrides or {}, place)}
-    return Config(given, file=properties if isinstance(properties, Path) else None)
+    given = {**_given_in(properties, variables), **_given_above(overrides or {}, place)}
+    return Config(given, file=properties if isinstance(properties, Path) else None, variables=variables)
 
 
 def with_overrides(config: Config, overrides: Mapping[str, str]) -> Config:
     """``config`` with ``overrides``, which take precedence over the values given at the start."""
     given = {**config.static, **_given_above(overrides, "override")}
-    return _checked(Config(given, config.dynamic, config.file))
+    return _checked(Config(given, config.dynamic, config.file, config.variables))
 
 
 def with_dynamic(config: Config, dynamic: DynamicLayers) -> Config:
     """``config`` with ``dynamic`` in place of its own dynamic settings."""
-    return _checked(Config(config.static, dynamic, config.file))
+    return _checked(Config(config.static, dynamic, config.file, config.variables))
 
 
 def with_static(config: Config, static: Mapping[str, Given]) -> Config:
     """``config`` with ``static`` in place of the settings given at the start; its dynamic settings stay."""
-    return _checked(Config(static, config.dynamic, config.file))
+    return _checked(Config(static, config.dynamic, config.file, config.variables))
 
 
 def reload_config(config: Config) -> Config:
@@ -65,7 +76,8 @@ def reload_config(config: Config) -> Config:
     if config.file is None:
         return config
     overrides = {name: given for name, given in config.static.items() if given.source is Source.OVERRIDE}
-    return _checked(Config({**_given_in(config.file), **overrides}, file=config.file))
+    given = {**_given_in(config.file, config.variables), **overrides}
+    return _checked(Config(given, file=config.file, variables=config.variables))
 
 
 def _checked(config: Config) -> Config:
@@ -74,12 +86,15 @@ def _checked(config: Config) -> Config:
     return config
 
 
-def _given_in(properties: str | Path) -> dict[str, Given]:
+def _given_in(properties: str | Path, variables: Mapping[str, str]) -> dict[str, Given]:
     if isinstance(properties, Path):
         lines, source = read_properties(properties), properties.name
     else:
         lines, source = parse_properties(properties), "settings"
-    return {line.name: Given(line.value, Source.FILE, f"{source} line {line.line}") for line in lines.values()}
+    return {
+        line.name: Given(line.value, Source.FILE, variables.get(line.name) or f"{source} line {line.line}")
+        for line in lines.values()
+    }
 
 
 def _given_above(overrides: Mapping[str, str], place: str) -> dict[str, Given]:

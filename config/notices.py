@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .former_names import FORMER_NAMES
+from .image_names import IMAGE_NAMES
 from .setting import Setting, SupportKind
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 from .values import trim
@@ -27,7 +28,8 @@ _ACTED_ON_BY_LISTENER = frozenset({"max.connection.creation.rate", "max.connecti
 
 def notices(config: "Config") -> list[str]:
     """Warnings for the start of the broker, one line each, in the order the settings were given."""
-    lines = [line for name in config.given for line in notices_of(config, name)]
+    lines = [config.kraft_node.notice] if config.kraft_node is not None else []
+    lines += [line for name in config.given for line in notices_of(config, name)]
     if config.uses_embedded_store:
         lines += [
             f"{name}={config.int(name)} with a single broker: {consequence}"
@@ -89,6 +91,8 @@ def why_ignored(name: str) -> str:
     """Why ``name`` is no setting of a broker at the start, and which setting may be meant."""
     if name in FORMER_NAMES:
         return f"Kafka removed it long ago: {FORMER_NAMES[name]}"
+    if name in IMAGE_NAMES:
+        return IMAGE_NAMES[name]
     if name in DYNAMIC_ONLY_SETTINGS:
         return "it can only be set while the broker runs, by kafka-configs"
     if name in TOPIC_SETTINGS:

@@ -63,9 +63,14 @@ def _refuse_protection(config: Config) -> None:
 
 
 def _refuse_secure_listeners(config: Config) -> None:
-    for listener in config.listeners() + (config.advertised_listeners() or ()):
-        if listener.security_protocol != "PLAINTEXT":
-            raise ConfigError(f"{listener}: listeners with {listener.security_protocol} are not supported yet; {_OPEN}")
+    by_setting = {"listeners": config.listeners(), "advertised.listeners": config.advertised_listeners() or ()}
+    for name, listeners in by_setting.items():
+        for listener in listeners:
+            if listener.security_protocol != "PLAINTEXT":
+                protocol = listener.security_protocol
+                raise ConfigError(
+                    f"{config.shown(name)}: {listener}: listeners with {protocol} are not supported yet; {_OPEN}"
+                )
 
 
 def _refuse_protection_of_another_store(config: Config) -> None:

@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ...config.config import HIDDEN, Config, Given, base_setting
+from ...config.config import HIDDEN, Config, base_setting
 from ...config.config_error import ConfigError
 from ...config.dynamic_changes import changed_settings, check_change, check_dynamic, is_reloadable, usable
 from ...config.dynamic_layers import DynamicLayers
+from ...config.given import Given
 from ...config.load import reload_config, with_dynamic, with_static
 from ...config.notices import notices_of, setting_taken
 from ...config.table import BROKER_SETTINGS

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from pybroker.config.config import Source
 from pybroker.config.config_error import ConfigError
+from pybroker.config.given import Source
 from pybroker.config.load import load_config, unchecked_config, with_overrides
 from pybroker.config.notices import notices
 from pybroker.config.printed_config import printed_config
@@ -187,7 +187,7 @@ def test_a_secret_with_a_bad_name_never_shows_its_value() -> None:
     ("text", "words"),
     [
         (
-            "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@localhost:9093",
+            "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@a:9093,2@b:9093",
             "process.roles=broker,controller (settings line 1), and node.id, controller.quorum.voters: pybroker has no",
         ),
         ("node.id=3", "node.id=3"),

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pybroker.config.config import Config, Source
+from pybroker.config.config import Config
 from pybroker.config.config_entries import ConfigSource, ConfigType, broker_entries, cluster_entries, topic_entries
 from pybroker.config.config_error import ConfigError
 from pybroker.config.dynamic_changes import changed_settings, check_change, check_dynamic, is_reloadable, usable
 from pybroker.config.dynamic_layers import DynamicLayers
+from pybroker.config.given import Source
 from pybroker.config.load import load_config, reload_config, with_dynamic, with_overrides, with_static
 from pybroker.config.notices import notices_of
 from pybroker.config.setting import Scope

@@ -13,7 +13,7 @@ from ....config.load import load_config
 from ...process.run_broker import LOG_LEVELS, import_broker, run_broker
 from ..command_parser import BAD_INPUT, CommandError, CommandParser
 from .first_process import become_first_process, hold_signals
-from .server_file import final_properties, read_mounted
+from .server_file import final_properties, places_in_environment, read_mounted
 
 __all__ = ["container_command"]
 
@@ -60,7 +60,8 @@ def container_command(arguments: Sequence[str]) -> int:
     if is_first:
         again = [sys.executable, "-m", "pybroker", "container", "--prepared", "--config", str(options.config)]
         become_first_process(again, environment)
-    return run_broker(load_config(options.config), log_level(environment), serve=_serve)
+    config = load_config(options.config, variables=places_in_environment(environment))
+    return run_broker(config, log_level(environment), serve=_serve)
 
 
 def log_level(environment: Mapping[str, str]) -> str:

@@ -1,16 +1,18 @@
 """Turns environment variables into settings, by the rule of Apache Kafka's image (KIP-975, ``KafkaDockerWrapper``).
 
 The name after ``KAFKA_``, in small letters, is the setting's name, with ``.`` for ``_``, ``_`` for ``__`` and ``-`` for
-``___``. Some variables with that prefix configure Kafka's programs and are no settings.
+``___``. Some variables with that prefix configure Kafka's programs and are no settings. The prefix ``KAFKA_CFG_`` of
+Bitnami's image is accepted, too; no setting of Kafka begins with ``cfg.``.
 Each setting becomes a line of a properties file, so a backslash in a value has the meaning it has in such a file.
 """
 
 import re
 from collections.abc import Mapping
 
-__all__ = ["NOT_SETTINGS", "server_properties", "setting_name", "with_derived_listeners"]
+__all__ = ["NOT_SETTINGS", "server_properties", "setting_name", "variables_by_setting", "with_derived_listeners"]
 
 PREFIX = "KAFKA_"
+_BITNAMI_PREFIX = "KAFKA_CFG_"
 _HOST = re.compile("://[^:]*:")
 
 NOT_SETTINGS = frozenset(
@@ -34,18 +36,28 @@ def setting_name(variable: str) -> str | None:
     """The setting that a variable names, or None. ``KAFKA_`` is removed wherever it occurs in the name, as in Kafka."""
     if not variable.startswith(PREFIX) or variable in NOT_SETTINGS:
         return None
-    dotted = variable.replace(PREFIX, "").lower().replace("_", ".")
+    dotted = variable.removeprefix(_BITNAMI_PREFIX).replace(PREFIX, "").lower().replace("_", ".")
     return dotted.replace("...", "-").replace("..", "_")
 
 
 def server_properties(environment: Mapping[str, str]) -> str:
     """The settings of the environment as lines of a properties file, each after a line end; "" when there are none.
 
-    Sorted by variable, so that the same environment gives the same file.
+    Sorted by variable, so that the same environment gives the same file. ``KAFKA_NAME`` takes precedence over
+    ``KAFKA_CFG_NAME``: it stands later.
     """
-    names = {variable: setting_name(variable) for variable in sorted(environment)}
-    lines = [f"{name}={environment[variable]}" for variable, name in names.items() if name is not None]
-    return "".join(f"\n{line}" for line in lines)
+    return "".join(f"\n{name}={environment[variable]}" for variable, name in _settings(environment))
+
+
+def variables_by_setting(environment: Mapping[str, str]) -> dict[str, str]:
+    """For each setting of the environment, the variable whose value is used."""
+    return {name: variable for variable, name in _settings(environment)}
+
+
+def _settings(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The variables that are settings, with the settings' names; of several for one setting, the last one counts."""
+    ordered = sorted(environment, key=lambda variable: (not variable.startswith(_BITNAMI_PREFIX), variable))
+    return [(variable, name) for variable in ordered if (name := setting_name(variable)) is not None]
 
 
 def with_derived_listeners(environment: Mapping[str, str]) -> dict[str, str]:
@@ -55,6 +67,6 @@ def with_derived_listeners(environment: Mapping[str, str]) -> dict[str, str]:
     colon.
     """
     advertised = environment.get("KAFKA_ADVERTISED_LISTENERS", "")
-    if not advertised or environment.get("KAFKA_LISTENERS"):
+    if not advertised or environment.get("KAFKA_LISTENERS") or environment.get(f"{_BITNAMI_PREFIX}LISTENERS"):
         return dict(environment)
     return {**environment, "KAFKA_LISTENERS": _HOST.sub("://0.0.0.0:", advertised)}

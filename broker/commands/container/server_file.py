@@ -1,8 +1,7 @@
 """Builds the settings file of a container's broker from a mounted file and the environment.
 
 As in Apache Kafka's image, the file holds the mounted settings and then those of the environment; the image's defaults
-apply only when both are empty. pybroker adds a data directory that outlives the container, and translates KRaft's
-settings of a single node.
+apply only when both are empty. pybroker adds a data directory that outlives the container.
 """
 
 from collections.abc import Mapping
@@ -10,10 +9,9 @@ from pathlib import Path
 
 from ....config.config_error import ConfigError
 from ....config.properties import parse_properties
-from .environment_rule import server_properties, with_derived_listeners
-from .single_node import without_kraft
+from .environment_rule import server_properties, variables_by_setting, with_derived_listeners
 
-__all__ = ["DEFAULT_PROPERTIES", "final_properties", "read_mounted"]
+__all__ = ["DEFAULT_PROPERTIES", "final_properties", "places_in_environment", "read_mounted"]
 
 DEFAULT_PROPERTIES = """\
 listeners=PLAINTEXT://:9092
@@ -37,12 +35,21 @@ def final_properties(mounted: str | None, environment: Mapping[str, str], data_d
 
     Raises ConfigError for a broken escape in the mounted file or in a variable.
     """
+    for variable in variables_by_setting(environment).values():
+        parse_properties(f"value={environment[variable]}", source=variable)  # so that an error names the variable
     given = server_properties(with_derived_listeners(environment)).encode("utf-8", "surrogateescape")
     text = (mounted or "") + given.decode("latin-1")
     if not text.strip():
         text = DEFAULT_PROPERTIES
     settings = {name: line.value for name, line in parse_properties(text, "settings of the container").items()}
-    added = without_kraft(settings)
     if not any(settings.get(name, "").strip() for name in _DATA_SETTINGS):
-        added["log.dirs"] = data_directory
-    return text + "".join(f"\n{name}={value}" for name, value in added.items()) + "\n"
+        text += f"\nlog.dirs={data_directory}"
+    return text + "\n"
+
+
+def places_in_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """For each setting that the environment decides, its variable, in words for errors and warnings."""
+    places = variables_by_setting(environment)
+    if with_derived_listeners(environment).get("KAFKA_LISTENERS") != environment.get("KAFKA_LISTENERS"):
+        places["listeners"] = "from KAFKA_ADVERTISED_LISTENERS"
+    return places

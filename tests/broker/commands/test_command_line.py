@@ -95,7 +95,7 @@ def test_the_last_of_two_overrides_wins() -> None:
         (["--override", "num.partitions"], "--override num.partitions: must be NAME=VALUE"),
         (["--override", "=5"], "must be NAME=VALUE"),
         (["--override", "num.partitions=many"], "num.partitions=many (--override): must be a whole number"),
-        (["--override", "listeners=9092"], "listeners=9092: 9092 must be NAME://host:port"),
+        (["--override", "listeners=9092"], "listeners=9092 (--override): 9092 must be NAME://host:port"),
         (["--override", "process.roles=broker"], "no KRaft mode"),
         (["--override", "listeners=SSL://:9093"], "listeners with SSL are not supported yet"),
         (["--log-level", "loud"], "loud must be one of debug, info, warning, error"),
@@ -116,12 +116,12 @@ def test_a_bad_line_of_the_file_is_named_with_its_number(tmp_path: Path, capsys:
     assert error_line(capsys) == "num.io.threads=-3 (server.properties line 3): must be at least 1"
 
 
-def test_kraft_settings_file_of_kafka_is_refused_in_one_line(
+def test_kraft_settings_file_of_several_nodes_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kraft = tmp_path / "kraft.properties"
     kraft.write_text(
-        "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@localhost:9093\n"
+        "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@a:9093,2@b:9093\n"
         "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\ninter.broker.listener.name=PLAINTEXT\n"
         "advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093\n"
         "controller.listener.names=CONTROLLER\n",

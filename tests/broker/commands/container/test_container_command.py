@@ -53,7 +53,7 @@ def test_settings_come_from_the_file_the_environment_and_the_arguments(tmp_path:
     environment = {"KAFKA_BROKER_ID": "4", "KAFKA_NUM_PARTITIONS": "5", "KAFKA_NO_SUCH___SETTING": "6"}
     with container(tmp_path, environment, "KAFKA_BROKER_ID=7") as broker:
         assert broker.says(r"\[KafkaServer id=7\] started")
-        assert "no.such-setting (server.properties line 7) is ignored" in broker.output
+        assert "no.such-setting (KAFKA_NO_SUCH___SETTING) is ignored" in broker.output
     assert broker.exit_code == 0
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
     final = (tmp_path / "server.properties").read_text()
@@ -66,7 +66,7 @@ def test_settings_come_from_the_file_the_environment_and_the_arguments(tmp_path:
         (
             {"KAFKA_NUM_PARTITIONS": "many"},
             [],
-            "num.partitions=many (server.properties line 3)",
+            "num.partitions=many (KAFKA_NUM_PARTITIONS)",
         ),
         ({"KAFKA_PROCESS_ROLES": "broker"}, [], "pybroker has no KRaft mode"),
         ({"KAFKA_SSL_KEYSTORE_FILENAME": "k"}, [], "ssl.keystore.filename"),

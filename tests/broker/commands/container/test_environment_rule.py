@@ -9,6 +9,7 @@ from pybroker.broker.commands.container.environment_rule import (
     NOT_SETTINGS,
     server_properties,
     setting_name,
+    variables_by_setting,
     with_derived_listeners,
 )
 from pybroker.config.table import BROKER_SETTINGS
@@ -55,6 +56,19 @@ def test_only_settings_with_capitals_or_a_kafka_prefix_have_no_variable() -> Non
     }
     others = [name for name, variable in variables.items() if setting_name(variable) != name]
     assert others == [name for name in BROKER_SETTINGS if name.startswith("kafka.") or not name.islower()]
+
+
+def test_prefix_of_bitnamis_image_is_accepted_below_kafkas_own() -> None:
+    assert setting_name("KAFKA_CFG_LISTENERS") == "listeners"
+    environment = {"KAFKA_ADVERTISED_LISTENERS": "A://a:1", "KAFKA_CFG_ADVERTISED_LISTENERS": "A://b:1"}
+    assert server_properties(environment).splitlines()[-1] == "advertised.listeners=A://a:1"
+    assert variables_by_setting(environment) == {"advertised.listeners": "KAFKA_ADVERTISED_LISTENERS"}
+    given = {"KAFKA_ADVERTISED_LISTENERS": "A://a:1", "KAFKA_CFG_LISTENERS": "A://:2"}
+    assert with_derived_listeners(given) == given
+
+
+def test_no_setting_of_kafka_begins_with_bitnamis_prefix() -> None:
+    assert not [name for name in BROKER_SETTINGS if name.startswith("cfg.")]
 
 
 def test_settings_of_variables_are_sorted_lines_after_the_mounted_file() -> None:

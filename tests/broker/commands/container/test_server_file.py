@@ -3,10 +3,15 @@
 from pathlib import Path
 
 import pytest
-from pybroker.broker.commands.container.server_file import DEFAULT_PROPERTIES, final_properties, read_mounted
-from pybroker.broker.commands.container.single_node import without_kraft
+from pybroker.broker.commands.container.server_file import (
+    DEFAULT_PROPERTIES,
+    final_properties,
+    places_in_environment,
+    read_mounted,
+)
 from pybroker.config.config_error import ConfigError
-from pybroker.config.load import load_config
+from pybroker.config.load import load_config, reload_config
+from pybroker.config.notices import notices
 from pybroker.config.properties import parse_properties
 
 DATA = "/data"
@@ -67,8 +72,81 @@ def test_a_mounted_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     assert read_mounted(tmp_path / "none") is None
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         read_mounted(tmp_path)
-    with pytest.raises(ConfigError, match="four hexadecimal digits"):
-        final_properties(None, {"KAFKA_A": "\\u12"}, DATA)
+
+
+def test_a_broken_escape_in_a_variable_is_refused_by_the_variables_name() -> None:
+    with pytest.raises(ConfigError, match=r"^KAFKA_A line 1: \\u must be followed by four hexadecimal digits"):
+        final_properties("b=1", {"KAFKA_A": "\\u12"}, DATA)
+
+
+def places_and_notices(environment: dict[str, str]) -> list[str]:
+    text = final_properties(None, environment, DATA)
+    return notices(load_config(text, variables=places_in_environment(environment)))
+
+
+def test_warnings_about_variables_name_the_variable() -> None:
+    assert places_and_notices(
+        {
+            "KAFKA_CREATE_TOPICS": "a:1:1",
+            "KAFKA_CLUSTER_ID": "x",
+            "KAFKA_CFG_NUM_NETWORK_THREADS": "3",
+            "KAFKA_ZOOKEEPER_CONECT": "zoo:2181",
+        }
+    ) == [
+        "num.network.threads (KAFKA_CFG_NUM_NETWORK_THREADS) has no effect: one event loop serves all connections",
+        "cluster.id (KAFKA_CLUSTER_ID) is ignored: a new cluster gets its id by itself (Kafka's image reads "
+        "CLUSTER_ID, which has no effect here)",
+        "create.topics (KAFKA_CREATE_TOPICS) is ignored: create topics by kafka-topics, or let clients create them "
+        "(auto.create.topics.enable)",
+        "zookeeper.conect (KAFKA_ZOOKEEPER_CONECT) is ignored: there is no such setting; did you mean "
+        "zookeeper.connect?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"KAFKA_NUM_PARTITIONS": "many"}, "num.partitions=many (KAFKA_NUM_PARTITIONS): must"),
+        ({"KAFKA_PROCESS_ROLES": "broker"}, "process.roles=broker (KAFKA_PROCESS_ROLES): pybroker has no KRaft mode"),
+        ({"KAFKA_CFG_SASL_ENABLED_MECHANISMS": "PLAIN"}, "sasl.enabled.mechanisms (KAFKA_CFG_SASL_ENABLED_MECHANISMS)"),
+        ({"KAFKA_LISTENERS": "PLAINTEXT:9092"}, "listeners=PLAINTEXT:9092 (KAFKA_LISTENERS): "),
+        ({"KAFKA_LISTENERS": "SSL://:9093"}, "listeners=SSL://:9093 (KAFKA_LISTENERS): SSL://:9093: listeners with"),
+        (
+            {"KAFKA_ADVERTISED_LISTENERS": "OUT://h:1"},
+            "listeners=OUT://0.0.0.0:1 (from KAFKA_ADVERTISED_LISTENERS): listener.security.protocol.map has no entry",
+        ),
+        (
+            {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://0.0.0.0:1"},
+            "advertised.listeners=PLAINTEXT://0.0.0.0:1 (KAFKA_ADVERTISED_LISTENERS): ",
+        ),
+        (
+            {"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "A:B"},
+            "listener.security.protocol.map=A:B (KAFKA_LISTENER_SECURITY_PROTOCOL_MAP): ",
+        ),
+        (
+            {"KAFKA_INTER_BROKER_LISTENER_NAME": "A"},
+            "inter.broker.listener.name=A (KAFKA_INTER_BROKER_LISTENER_NAME): ",
+        ),
+        (
+            {"KAFKA_MAX_CONNECTIONS_PER_IP_OVERRIDES": "a"},
+            "max.connections.per.ip.overrides=a (KAFKA_MAX_CONNECTIONS_PER_IP_OVERRIDES): ",
+        ),
+        ({"KAFKA_BROKER_ID": "1001"}, "broker.id=1001 (KAFKA_BROKER_ID): must be from -1 to reserved.broker.max.id"),
+    ],
+)
+def test_refusals_of_variables_name_the_variable(environment: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        places_and_notices(environment)
+    assert str(raised.value).startswith(words)
+
+
+def test_variables_are_named_after_the_file_was_read_again(tmp_path: Path) -> None:
+    environment = {"KAFKA_NUM_PARTITIONS": "3"}
+    file = tmp_path / "server.properties"
+    file.write_text(final_properties("broker.id=1", environment, DATA))
+    config = reload_config(load_config(file, variables=places_in_environment(environment)))
+    assert config.given["num.partitions"].place == "KAFKA_NUM_PARTITIONS"
+    assert config.given["broker.id"].place == "server.properties line 1"
 
 
 def test_kraft_settings_of_testcontainers_start_a_single_broker() -> None:
@@ -93,10 +171,3 @@ def test_kraft_settings_of_more_than_one_node_refuse_the_start(variable: str, va
     text = final_properties(None, {**TESTCONTAINERS, variable: value}, DATA)
     with pytest.raises(ConfigError, match="pybroker has no KRaft mode"):
         load_config(text)
-
-
-def test_given_broker_id_of_a_single_kraft_node_is_kept() -> None:
-    roles = {"process.roles": "controller, broker", "node.id": "3"}
-    assert without_kraft(roles)["broker.id"] == "3"
-    assert without_kraft({**roles, "broker.id": "4"})["broker.id"] == "4"
-    assert without_kraft({"node.id": "3"}) == {}

@@ -1,0 +1,27 @@
+"""A value that was given for a setting, with its source."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["Given", "Source"]
+
+
+class Source(Enum):
+    """Where a value comes from."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    OVERRIDE = "override"
+    CLUSTER_WIDE = "cluster-wide"
+    """Set while the brokers run, for all of them."""
+    PER_BROKER = "per-broker"
+    """Set while the broker runs, for it alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that was set: its text, its source, and its place in words (``server.properties line 3``)."""
+
+    text: str
+    source: Source
+    place: str
