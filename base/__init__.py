@@ -1,1 +1,1 @@
-"""Types and small tools that every room uses and that depend on none of them."""
+"""Types and small tools that every other package uses. They import none of them."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..storage.workers.fair_queue import LongWorkSource
+from ..storage.workers.long_work_queue import LongWorkSource
 from ..storage.workers.worker_pool import Pool
 
 __all__ = ["RunInPool"]
@@ -15,7 +15,7 @@ T = TypeVar("T")
 class RunInPool:
     """``await run_in_pool(function)`` runs ``function`` in the worker pool, and returns or raises what it does.
 
-    ``is_long``: the functions are long work, and the fair queue shares time between their sources.
+    ``is_long``: the functions are long work: their sources share its time evenly.
     """
 
     def __init__(self, pool: Pool, *, is_long: bool = False) -> None:

@@ -124,9 +124,9 @@ class StateChanges:
     ) -> dict[TopicPartition, ErrorCode]:
         """Take the roles that the controller gives; a code for each partition, NONE also where nothing is new.
 
-        A log for which the disk has no room is LEADER_NOT_AVAILABLE. KAFKA_STORAGE_ERROR would tell the controller that
-        the replica is lost; the log is created later, see `retry_for_space`. When the log exists but the start of the
-        leader epoch cannot be written, the partition is led and refuses appends until it can.
+        A log for which the disk has no space is LEADER_NOT_AVAILABLE. KAFKA_STORAGE_ERROR would tell the controller
+        that the replica is lost; the log is created later, see `retry_for_space`. When the log exists but the start of
+        the leader epoch cannot be written, the partition is led and refuses appends until it can.
 
         Raises ControllerMovedError when an older controller than the last one sent the order.
         """
@@ -139,7 +139,7 @@ class StateChanges:
         return self._logs.get(topic_partition) is None and not self._partitions.is_offline(topic_partition)
 
     async def retry_for_space(self) -> None:
-        """Take the roles that waited for disk space, as far as there is room now."""
+        """Take the roles that waited for disk space, as far as there is space now."""
         if self._wanting_space or self._epochs_unwritten:
             async with self._one_at_a_time:
                 await self._take_roles(list(self._wanting_space.values()))
@@ -147,7 +147,7 @@ class StateChanges:
                     await self._write_epochs(hosted)
 
     async def _write_epochs(self, hosted: HostedPartition) -> None:
-        """Write the leader epochs for which there was no room; their partitions then accept appends."""
+        """Write the leader epochs for which there was no space; their partitions then accept appends."""
         topic_partition = hosted.topic_partition
         if self._partitions.get(topic_partition) is hosted:
             try:

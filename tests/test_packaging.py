@@ -7,11 +7,11 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("base", "broker", "config", "controller", "pipeline", "protocol", "replication", "storage")
+PACKAGES = ("base", "broker", "config", "controller", "pipeline", "protocol", "replication", "storage")
 
 
 def modules_in_the_tree() -> set[str]:
-    modules = {str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    modules = {str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     return {f"pybroker/{module}" for module in modules | {"__init__.py", "__main__.py", "py.typed"}}
 
 
@@ -44,9 +44,9 @@ def test_checkout_with_an_unusual_name_loads_no_module_twice(tmp_path: Path) -> 
         "import pybroker.storage.log.log\n"
         "def test_probe():\n"
         "    files = [getattr(module, '__file__', None) for module in list(sys.modules.values())]\n"
-        f"    rooms = [f for f in files if f and {ROOMS!r}.count(Path(f).parents[1].name)]\n"
-        "    assert rooms\n"
-        "    assert len(rooms) == len(set(rooms)), rooms\n"
+        f"    packages = [f for f in files if f and {PACKAGES!r}.count(Path(f).parents[1].name)]\n"
+        "    assert packages\n"
+        "    assert len(packages) == len(set(packages)), packages\n"
         "    names = [name for name in sys.modules if name.endswith('storage.log.log')]\n"
         "    assert names == ['pybroker.storage.log.log'], names\n"
     )

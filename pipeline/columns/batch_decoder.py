@@ -73,7 +73,7 @@ class BatchDecoder:
                 self._buffers.describe(facts)
                 yield self._buffers.take()
             else:
-                self._buffers.make_room(record_bytes)
+                self._buffers.reserve(record_bytes)
         self._buffers.describe(facts)
 
     def rest(self) -> Iterator[Gathered]:

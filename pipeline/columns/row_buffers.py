@@ -1,7 +1,7 @@
 """The columns of gathered rows, in memory that Arrow takes over without a copy.
 
 Size is limited by rows and by bytes of keys, values and headers. A single record above a limit gets buffers of its size
-(`make_room`).
+(`reserve`).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class RowBuffers:
             self._fact_rows.append(added)
             self._described += added
 
-    def make_room(self, record_bytes: int) -> None:
+    def reserve(self, record_bytes: int) -> None:
         """Makes buffers large enough for one record; only valid without rows."""
         self.arrays = self._allocate(max(self._data_bytes, record_bytes), record_bytes)
 

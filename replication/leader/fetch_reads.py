@@ -118,9 +118,9 @@ class FetchReads:
         have just been sent to many consumers."""
         if params.isolation is Isolation.LOG_END or params.min_bytes > 1 or params.max_bytes <= _LITTLE_BYTES:
             return False
-        rests = self._wakeups.fetches.rests
+        is_paused = self._wakeups.fetches.is_paused
         return all(
-            fetch.max_bytes > _LITTLE_BYTES and rests(self._hosted[fetch.topic_partition].waiting_consumers)
+            fetch.max_bytes > _LITTLE_BYTES and is_paused(self._hosted[fetch.topic_partition].waiting_consumers)
             for fetch, result in results
             if result.size_bytes and fetch.topic_partition is not None
         )

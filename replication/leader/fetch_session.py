@@ -169,7 +169,7 @@ class SessionlessContext:
 
 
 class FullContext:
-    """The request names every partition and the response has all. It opens a session, if there is room."""
+    """The request names every partition and the response has all. It opens a session if there is space for one."""
 
     __slots__ = ("_is_follower", "_sessions", "_uses_topic_ids", "partitions")
     max_empty_wait_ms: int | None = None

@@ -8,7 +8,7 @@ from .timer import Timer
 
 __all__ = ["DelayedFetch", "FetchWatchers", "IsEnough"]
 
-_NEVER_RESTED = float("-inf")
+_NEVER_PAUSED = float("-inf")
 
 
 class DelayedFetch:
@@ -90,7 +90,7 @@ class FetchWatchers:
     Both are in order: ``any_record`` of arrival, ``min_bytes`` of the last check, the longest ago first.
     """
 
-    __slots__ = ("answered", "any_record", "changes", "is_woken", "min_bytes", "rests_until_s")
+    __slots__ = ("answered", "any_record", "changes", "is_woken", "min_bytes", "paused_until_s")
 
     def __init__(self) -> None:
         self.any_record: dict[DelayedFetch, PartitionFetch] = {}
@@ -99,7 +99,7 @@ class FetchWatchers:
         self.changes = 0  # of the partition, while fetches with min bytes wait
         self.answered = 0  # consumers in this turn of the loop
         self.is_woken = False  # a look at ``any_record`` is scheduled
-        self.rests_until_s = _NEVER_RESTED
+        self.paused_until_s = _NEVER_PAUSED
 
     def __len__(self) -> int:
         return len(self.any_record) + len(self.min_bytes)

@@ -128,7 +128,7 @@ class PartitionFetch:
 @dataclass(slots=True)
 class FetchResult:
     """The result of reading one partition (Kafka: FetchPartitionData). Offsets are -1 with an error. ``is_cut``: there
-    were more records than the fetch has room for."""
+    were more records than the fetch has space for."""
 
     error: ErrorCode = ErrorCode.NONE
     high_watermark: int = -1

@@ -1,9 +1,9 @@
-"""Checks whether parked fetches with a min bytes above one have enough: few in a turn of the event loop, with rests.
+"""Checks whether parked fetches with a min bytes above one have enough: few in a turn of the event loop, with pauses.
 
 Why: one check takes some ten microseconds. An append that had to check a thousand fetches that wait for a megabyte
 would take a thousand times as long as it does: with 300 such fetches 2,200 µs of CPU in place of 46.
-How: checks take a tenth of the event loop at most. Partitions, and the fetches of each, take turns. With few fetches
-each is checked within a millisecond.
+How: checks take a tenth of the event loop at most. Partitions are checked round robin, and so are the fetches of each
+partition. With few fetches each is checked within a millisecond.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ from .delayed_fetch import DelayedFetch, FetchWatchers, IsEnough
 __all__ = ["CHECKS_IN_A_TURN", "MinBytesChecks"]
 
 CHECKS_IN_A_TURN = 32
-_REST_S_FOR_A_CHECK = 100e-6
+_PAUSE_S_FOR_A_CHECK = 100e-6
 """Ten times what a check takes."""
 
 
@@ -26,8 +26,8 @@ class MinBytesChecks:
     def __init__(self, loop: Scheduler, found: Callable[[DelayedFetch], None]) -> None:
         self._loop = loop
         self._found = found
-        self._changed: OrderedDict[FetchWatchers, IsEnough] = OrderedDict()  # partitions, in the order of their turns
-        self._rests_until_s = float("-inf")
+        self._changed: OrderedDict[FetchWatchers, IsEnough] = OrderedDict()  # partitions, in the order of their checks
+        self._paused_until_s = float("-inf")
         self._timer: Any = None
 
     def changed(self, watchers: FetchWatchers, is_enough: IsEnough) -> None:
@@ -45,10 +45,10 @@ class MinBytesChecks:
             self._timer = None
 
     def _wait(self) -> None:
-        if self._loop.time() >= self._rests_until_s:
+        if self._loop.time() >= self._paused_until_s:
             self._timer = self._loop.call_soon(self._check)
         else:
-            self._timer = self._loop.call_at(self._rests_until_s, self._check)
+            self._timer = self._loop.call_at(self._paused_until_s, self._check)
 
     def _check(self) -> None:
         self._timer = None
@@ -63,6 +63,6 @@ class MinBytesChecks:
             checks += 1
             if is_enough(operation, fetch):
                 self._found(operation)
-        self._rests_until_s = self._loop.time() + checks * _REST_S_FOR_A_CHECK
+        self._paused_until_s = self._loop.time() + checks * _PAUSE_S_FOR_A_CHECK
         if self._changed:
             self._wait()

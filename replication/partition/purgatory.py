@@ -25,20 +25,20 @@ __all__ = [
     "AppendPurgatory",
     "DelayedAppend",
     "FetchPurgatory",
-    "rest_s",
+    "pause_s",
 ]
 
 COMPLETED_IN_A_TURN = 32
 """Fetches that have enough: some 15 microseconds each, so half a millisecond."""
 DEFAULT_GATHER_MAX_MS = 12
-_REST_MS_FOR_EACH = 1.5
+_PAUSE_MS_FOR_EACH = 1.5
 FEW = 3
-"""Up to this many consumers are answered without a rest, because rests add up along a chain of topics."""
+"""Up to this many consumers are answered without a pause, because pauses add up along a chain of topics."""
 
 
-def rest_s(answered: int, gather_max_ms: int) -> float:
-    """How long a partition rests after so many of its consumers were answered in one turn."""
-    return min(answered * _REST_MS_FOR_EACH, gather_max_ms) / 1000 if answered > FEW else 0.0
+def pause_s(answered: int, gather_max_ms: int) -> float:
+    """How long a partition pauses after so many of its consumers were answered in one turn of the loop."""
+    return min(answered * _PAUSE_MS_FOR_EACH, gather_max_ms) / 1000 if answered > FEW else 0.0
 
 
 class DelayedAppend:
@@ -113,10 +113,10 @@ class FetchPurgatory:
     for it, and what several producers send at the same time is one response. A turn completes at most
     `COMPLETED_IN_A_TURN`. Fetches with a larger min bytes: `min_bytes_checks`.
 
-    After a turn that has answered more than `FEW` consumers of a partition, that partition rests for 1.5 ms for each,
+    After a turn that has answered more than `FEW` consumers of a partition, that partition pauses for 1.5 ms for each,
     at most ``pybroker.fetch.gather.max.ms``; new records gather meanwhile. Otherwise each append would be one response
     for each consumer: 8 producers and 8 groups at 100,000 messages a second cost 31 % more CPU. Fetches of followers
-    never cause a rest, because produces wait for them.
+    never cause a pause, because produces wait for them.
     """
 
     def __init__(self, loop: Scheduler, gather_max_ms: int = DEFAULT_GATHER_MAX_MS) -> None:
@@ -127,15 +127,15 @@ class FetchPurgatory:
         self._woken: deque[tuple[FetchWatchers, IsEnough]] = deque()
         self._round: deque[tuple[DelayedFetch, PartitionFetch]] = deque()
         """The fetches of the first woken partition that are still to be looked at."""
-        self._resting: dict[FetchWatchers, Any] = {}
-        """Woken partitions that rest, with the timers that end it."""
+        self._paused: dict[FetchWatchers, Any] = {}
+        """Woken partitions that pause, with the timers that end the pause."""
 
     def __len__(self) -> int:
         return len(self._timer)
 
-    def rests(self, watchers: FetchWatchers) -> bool:
+    def is_paused(self, watchers: FetchWatchers) -> bool:
         """Whether many consumers of this partition were just answered, so that records for them gather."""
-        return watchers.rests_until_s > self._loop.time()
+        return watchers.paused_until_s > self._loop.time()
 
     def delayed_fetch(self, params: FetchParams, finish: Callable[[], None]) -> DelayedFetch:
         """A fetch to park: `DelayedFetch.watch` its partitions, then `park`. ``finish`` is called once, at the end."""
@@ -150,15 +150,15 @@ class FetchPurgatory:
             self._min_bytes.changed(watchers, is_enough)
         if watchers.any_record and not watchers.is_woken:
             watchers.is_woken = True
-            if self.rests(watchers):
-                self._resting[watchers] = self._loop.call_at(
-                    watchers.rests_until_s, self._look_soon, watchers, is_enough
+            if self.is_paused(watchers):
+                self._paused[watchers] = self._loop.call_at(
+                    watchers.paused_until_s, self._look_soon, watchers, is_enough
                 )
             else:
                 self._look_soon(watchers, is_enough)
 
     def _look_soon(self, watchers: FetchWatchers, is_enough: IsEnough) -> None:
-        self._resting.pop(watchers, None)
+        self._paused.pop(watchers, None)
         if not self._woken:
             self._loop.call_soon(self._look)
         self._woken.append((watchers, is_enough))
@@ -183,16 +183,16 @@ class FetchPurgatory:
                     operation.complete()
             if not self._round:
                 self._woken.popleft()
-        self._rest(counted)
+        self._pause(counted)
         if self._woken:
             self._loop.call_soon(self._look)
 
-    def _rest(self, counted: list[FetchWatchers]) -> None:
-        """Let those partitions rest of which many consumers were answered in this turn."""
+    def _pause(self, counted: list[FetchWatchers]) -> None:
+        """Start a pause for each partition of which many consumers were answered in this turn of the loop."""
         for watchers in counted:
-            pause_s = rest_s(watchers.answered, self._gather_max_ms)
-            if pause_s:
-                watchers.rests_until_s = self._loop.time() + pause_s
+            paused_s = pause_s(watchers.answered, self._gather_max_ms)
+            if paused_s:
+                watchers.paused_until_s = self._loop.time() + paused_s
             watchers.answered = 0
 
     def complete_all(self, watchers: FetchWatchers) -> None:
@@ -204,7 +204,7 @@ class FetchPurgatory:
         self._min_bytes.close()
         self._woken.clear()
         self._round.clear()
-        for timer in self._resting.values():
+        for timer in self._paused.values():
             timer.cancel()
-        self._resting.clear()
+        self._paused.clear()
         self._timer.close()

@@ -83,7 +83,7 @@ def idle_figures(broker: Running, scale: float) -> dict[str, float]:
     create_topic(broker.bootstrap_servers, "idle", int(_IDLE_PARTITIONS * min(scale, 1.0)))
     wait_until_quiet(broker.pid)
     count = int(_IDLE_CONNECTIONS * min(scale, 1.0))
-    make_room_for(count)
+    allow_connections(count)
     before_mib = resident_mib(broker.pid)
     connections = [open_connection(broker.bootstrap_servers) for _ in range(count)]
     wait_until_quiet(broker.pid)
@@ -109,7 +109,8 @@ def wait_until_quiet(pid: int) -> None:
             return
 
 
-def make_room_for(connections: int) -> None:
+def allow_connections(connections: int) -> None:
+    """Raise the limit of open files of this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, connections + 1000)), hard))
 

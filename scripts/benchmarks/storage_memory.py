@@ -9,7 +9,7 @@ from confluent_kafka.cimpl import NewTopic
 from support.clients.topics import admin_client
 
 from benchmarks.contestants import Contestant, Running, resident_mib
-from benchmarks.scenarios import Scenario, make_room_for, wait_until_quiet
+from benchmarks.scenarios import Scenario, allow_connections, wait_until_quiet
 from benchmarks.targets import at_most
 
 __all__ = ["MEMORY"]
@@ -50,7 +50,7 @@ def partitions_at_rest(contestants: Sequence[Contestant], scale: float) -> dict[
     figures = {}
     for contestant in contestants:
         partitions = max(int(_PARTITIONS[contestant.name] * min(scale, 1.0)), _TOPICS)
-        make_room_for(3 * partitions)
+        allow_connections(3 * partitions)
         with tempfile.TemporaryDirectory(prefix="bench-") as directory:
             broker, stop = contestant.start(Path(directory))
             try:

@@ -19,7 +19,7 @@ from typing import Any
 from ...protocol.errors import KafkaError
 from ..producers.prepared_append import PreparedAppend
 from ..workers.callbacks import call_isolated
-from ..workers.fair_queue import LongWorkSource
+from ..workers.long_work_queue import LongWorkSource
 from ..workers.worker_pool import Pool, PoolClosedError
 from .inline_append import InlineBudget, is_long, is_quick_append
 from .log import Log

@@ -14,7 +14,7 @@ from ...protocol.errors import KafkaStorageError
 from ..errors import NoSpaceError
 from ..files.files import Files, is_transient
 from ..log.log import Log
-from ..workers.fair_queue import LongWorkSource
+from ..workers.long_work_queue import LongWorkSource
 from ..workers.worker_pool import Pool
 from .checkpoints import Checkpoints
 from .log_directories import LogDirectories

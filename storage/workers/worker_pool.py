@@ -1,9 +1,9 @@
 """Worker threads for blocking steps, and the way of their results back to the event loop.
 
 How: long work (steps that may occupy a thread for long, or come by the thousand) gets at most a quarter of the threads.
-Other queued steps run between two long ones, and the sources of long work share its time evenly (`fair_queue.py`). So
-no request makes other clients' appends wait for long. Results of several steps return in one wake-up, because
-`call_soon_threadsafe` costs more than a small write.
+Other queued steps run between two long ones, and the sources of long work share its time evenly
+(`long_work_queue.py`). So no request makes other clients' appends wait for long. Results of several steps return in one
+wake-up, because `call_soon_threadsafe` costs more than a small write.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
-from .fair_queue import FairQueue, LongWorkSource
+from .long_work_queue import LongWorkQueue, LongWorkSource
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class WorkerPool:
         self._name = name
         self._now_s = now_s
         self._steps: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._long_work = FairQueue()
+        self._long_work = LongWorkQueue()
         self._long_runners = 0
         self._long_lock = threading.Lock()
         self._threads: list[threading.Thread] = []

@@ -37,8 +37,8 @@ class Cluster:
         self.tree = tree
         self.present = 2
         self.brokers = [BrokerRack(1), BrokerRack(2), BrokerRack(3)]
-        self.room = PartitionLimit(MOST, MOST_AT_ONCE, lambda: self.present)
-        self.growth = TopicGrowth(tree, lambda: self.brokers, self.room)
+        self.limit = PartitionLimit(MOST, MOST_AT_ONCE, lambda: self.present)
+        self.growth = TopicGrowth(tree, lambda: self.brokers, self.limit)
 
     async def create(self, topic: str, assignment: Mapping[int, tuple[int, ...]]) -> None:
         partitions = {index: ReplicaAssignment(replicas) for index, replicas in assignment.items()}
@@ -166,12 +166,12 @@ class OvertakenTree(ClusterTree):
 @pytest.fixture
 def overtaken(cluster: Cluster) -> OvertakenTree:
     tree = OvertakenTree(cluster.tree.store)
-    cluster.growth = TopicGrowth(tree, lambda: cluster.brokers, cluster.room)
+    cluster.growth = TopicGrowth(tree, lambda: cluster.brokers, cluster.limit)
     return tree
 
 
 async def test_growth_is_checked_again_after_a_concurrent_growth(cluster: Cluster, overtaken: OvertakenTree) -> None:
-    other = TopicGrowth(cluster.tree, lambda: cluster.brokers, cluster.room)
+    other = TopicGrowth(cluster.tree, lambda: cluster.brokers, cluster.limit)
     overtaken.meanwhile = lambda: other.grow(MorePartitions("t", 3, [(1, 2)]))
     await cluster.grow(4)
     written = await cluster.replicas()

@@ -151,7 +151,7 @@ def test_compaction_of_a_log_is_postponed_after_a_full_disk(quick_disk: Path) ->
         except Exception as failure:
             failure.add_note(f"operation {number} of {count}, see {root}")
             raise
-    print(f"{count} operations, no room for each in its turn")
+    print(f"{count} operations, no space for each of them, one after another")
 
 
 def test_full_disk_serves_reads_and_compacts_when_there_is_space(quick_disk: Path) -> None:

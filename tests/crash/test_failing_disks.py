@@ -11,7 +11,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import KafkaStorageError
 from support.logs.busy_store import BusyStore, open_store
-from support.logs.disk_faults import FailingDisk, FullDisk, is_any, needs_room
+from support.logs.disk_faults import FailingDisk, FullDisk, is_any, needs_space
 from support.logs.disk_history import DiskHistory, Operation, recorded_history
 from support.logs.log_promises import check_places, check_promises
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
@@ -124,7 +124,7 @@ def check_after_restart(root: Path, busy: BusyStore) -> None:
         store.release()
 
 
-def check_with_room_again(root: Path, busy: BusyStore, history: DiskHistory, fault: FullDisk, work: Work) -> None:
+def check_with_space_again(root: Path, busy: BusyStore, history: DiskHistory, fault: FullDisk, work: Work) -> None:
     """The formerly full disk takes writes again without a restart, and a later crash loses nothing."""
     fault.is_lifted = True
     refused = len(busy.refused)
@@ -185,7 +185,7 @@ def check_one_is_offline(busy: BusyStore, lost: Path) -> None:
 
 @pytest.mark.parametrize("work", [change_logs, delete_topics, move_about])
 def test_full_disk_refuses_appends_serves_reads_and_recovers_when_there_is_space(work: Work, quick_disk: Path) -> None:
-    count = count_operations(quick_disk, work, needs_room)
+    count = count_operations(quick_disk, work, needs_space)
     for number in range(count):
         root = quick_disk / str(number)
         root.mkdir()
@@ -197,7 +197,7 @@ def test_full_disk_refuses_appends_serves_reads_and_recovers_when_there_is_space
                 work(busy)
                 assert fault.hits
                 check_all_are_served(busy)
-                check_with_room_again(root, busy, history, fault, work)
+                check_with_space_again(root, busy, history, fault, work)
             except Exception as failure:
                 failure.add_note(f"from operation {number} of {count} on, see {root}")
                 raise
@@ -230,7 +230,7 @@ def test_start_on_a_full_disk_serves_reads_and_recovers_when_there_is_space(
                     busy.append(tp, 1, epoch=3)
                 assert fault.hits
                 check_all_are_served(busy)
-                check_with_room_again(root, busy, history, fault, change_logs)
+                check_with_space_again(root, busy, history, fault, change_logs)
             except Exception as failure:
                 failure.add_note(f"from operation {number} of the start on, see {root}")
                 raise
@@ -248,5 +248,5 @@ def check_all_are_served(busy: BusyStore) -> None:
         found = dict(records_from(busy.log(tp)))
         told = busy.told_of(tp, promise.generation)
         assert promise.records.items() <= found.items()
-        # With `flush.messages`, a record may be written and then refused because the flush found no room.
+        # With `flush.messages`, a record may be written and then refused because the flush found no space.
         assert all(told.offsets.get(value or b"") == offset for offset, value in found.items())

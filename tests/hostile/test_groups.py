@@ -86,7 +86,7 @@ def test_member_metadata_is_bounded_over_all_groups(open_arena: OpenArena) -> No
             codes.append(answer.error_code)
         assert codes[:5] == [ErrorCode.NONE] * 5
         assert set(codes[8:]) == {ErrorCode.GROUP_MAX_SIZE_REACHED}
-        # Members stay in their groups. When they are gone there is room again.
+        # Members stay in their groups. When they are gone there is space again.
         field.until(lambda: not join(client, join_request("later", instance="modest")).error_code)
     field.recovers(lines=3, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)  # one line in 30 s
 
@@ -114,7 +114,7 @@ def test_assignments_by_group_leaders_are_bounded_over_all_groups(open_arena: Op
         codes = [assigned(f"group-{number}", 1_000_000) for number in range(40)]
         assert codes[:5] == [ErrorCode.NONE] * 5
         assert ErrorCode.COORDINATOR_NOT_AVAILABLE in codes
-        # When the sessions of members with an assignment have ended, there is room again.
+        # When the sessions of members with an assignment have ended, there is space again.
         field.until(lambda: assigned("later", 1_000_000) is ErrorCode.NONE)
     field.recovers(lines=6, mib=AT_REST_MIB + 8 + 24, files=OFFSETS_FILES)
 
@@ -145,7 +145,7 @@ def test_group_named_thousands_of_times_in_a_request_is_in_the_response_once(fie
     field.recovers(lines=0, mib=AT_REST_MIB + 32, files=OFFSETS_FILES)
 
 
-def test_unused_groups_make_room_for_other_groups(open_arena: OpenArena) -> None:
+def test_unused_groups_make_space_for_other_groups(open_arena: OpenArena) -> None:
     field = open_arena({"pybroker.groups.max.bytes": str(1024 * 1024), "group.initial.rebalance.delay.ms": "0"})
     with WireClient(field.servers) as client:
         make_coordinator(client)

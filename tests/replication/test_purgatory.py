@@ -19,7 +19,7 @@ from pybroker.replication.partition.purgatory import (
     AppendPurgatory,
     DelayedAppend,
     FetchPurgatory,
-    rest_s,
+    pause_s,
 )
 from support.time.loop_errors import loop_errors, on_purpose
 from support.time.virtual_timers import VirtualTimers
@@ -333,7 +333,7 @@ def test_no_fetch_is_completed_after_the_purgatory_is_closed() -> None:
     assert parked.ended == []
 
 
-# -- rests --------------------------------------------------------------------------------------------
+# -- pauses -------------------------------------------------------------------------------------------
 
 
 def test_after_many_consumers_were_answered_new_records_gather_and_are_sent_together() -> None:
@@ -350,7 +350,7 @@ def test_after_many_consumers_were_answered_new_records_gather_and_are_sent_toge
     assert parked.ended == ["f", "g"]
 
 
-def test_a_partition_rests_each_time_many_of_its_consumers_were_answered() -> None:
+def test_a_partition_pauses_each_time_many_of_its_consumers_were_answered() -> None:
     parked = ParkedFetches()
     for _ in range(3):
         parked.answer_many()
@@ -362,7 +362,7 @@ def test_a_partition_rests_each_time_many_of_its_consumers_were_answered() -> No
         parked.ended.clear()
 
 
-def test_a_partition_does_not_rest_any_longer_than_its_rest() -> None:
+def test_a_partition_does_not_pause_any_longer_than_its_pause() -> None:
     parked = ParkedFetches()
     parked.answer_many(8)
     parked.timers.advance(5)
@@ -371,7 +371,7 @@ def test_a_partition_does_not_rest_any_longer_than_its_rest() -> None:
     assert parked.ended == ["f"]
 
 
-def test_a_partition_with_three_consumers_never_rests() -> None:
+def test_a_partition_with_three_consumers_never_pauses() -> None:
     parked = ParkedFetches()
     parked.answer_many(3)
     parked.park("f", "a")
@@ -401,7 +401,7 @@ def test_a_consumer_does_not_wait_for_a_partition_it_does_not_read() -> None:
     assert parked.ended == ["f"]
 
 
-def test_few_consumers_in_each_of_many_partitions_cause_no_rest() -> None:
+def test_few_consumers_in_each_of_many_partitions_cause_no_pause() -> None:
     parked = ParkedFetches()
     for topic in "aaabbb":
         parked.park("one of few", topic)
@@ -413,7 +413,7 @@ def test_few_consumers_in_each_of_many_partitions_cause_no_rest() -> None:
     assert parked.ended[6:] == ["f"]
 
 
-def test_a_consumer_that_waits_for_a_rest_is_answered_when_another_partition_has_records() -> None:
+def test_a_consumer_that_waits_for_a_pause_is_answered_when_another_partition_has_records() -> None:
     parked = ParkedFetches()
     parked.answer_many()
     parked.park("f", "ab")
@@ -425,7 +425,7 @@ def test_a_consumer_that_waits_for_a_rest_is_answered_when_another_partition_has
     assert parked.ended == ["f"]
 
 
-def test_two_partitions_rest_each_for_its_own_time() -> None:
+def test_two_partitions_pause_each_for_its_own_time() -> None:
     parked = ParkedFetches()
     parked.answer_many(topics="a")
     parked.timers.advance(2)
@@ -440,7 +440,7 @@ def test_two_partitions_rest_each_for_its_own_time() -> None:
     assert parked.ended == ["of a", "of b"]
 
 
-def test_answered_followers_cause_no_rest() -> None:
+def test_answered_followers_cause_no_pause() -> None:
     parked = ParkedFetches()
     for replica_id in range(8):
         parked.park("follower", "a", replica_id=replica_id)
@@ -453,23 +453,23 @@ def test_answered_followers_cause_no_rest() -> None:
 def test_only_a_partition_sent_to_many_consumers_pauses() -> None:
     parked = ParkedFetches()
     parked.answer_many()
-    assert parked.purgatory.rests(parked.watchers["a"])
-    assert not parked.purgatory.rests(parked.watchers["b"])
+    assert parked.purgatory.is_paused(parked.watchers["a"])
+    assert not parked.purgatory.is_paused(parked.watchers["b"])
     parked.timers.advance(5)
-    assert not parked.purgatory.rests(parked.watchers["a"])
+    assert not parked.purgatory.is_paused(parked.watchers["a"])
 
 
-@pytest.mark.parametrize(("count", "rest_ms"), [(0, 0), (1, 0), (3, 0), (4, 6), (5, 7.5), (8, 10), (1000, 10)])
-def test_the_rest_grows_with_the_answered_consumers_up_to_gather_max_ms(count: int, rest_ms: float) -> None:
-    assert rest_s(count, gather_max_ms=10) == pytest.approx(rest_ms / 1000)
+@pytest.mark.parametrize(("count", "pause_ms"), [(0, 0), (1, 0), (3, 0), (4, 6), (5, 7.5), (8, 10), (1000, 10)])
+def test_the_pause_grows_with_the_answered_consumers_up_to_gather_max_ms(count: int, pause_ms: float) -> None:
+    assert pause_s(count, gather_max_ms=10) == pytest.approx(pause_ms / 1000)
 
 
-def test_partitions_never_rest_with_a_gather_max_ms_of_zero() -> None:
-    assert rest_s(1000, gather_max_ms=0) == 0
+def test_partitions_never_pause_with_a_gather_max_ms_of_zero() -> None:
+    assert pause_s(1000, gather_max_ms=0) == 0
 
 
 @pytest.mark.parametrize("end", ["time", "error"])
-def test_a_fetch_that_ends_during_a_rest_ends_once(end: str) -> None:
+def test_a_fetch_that_ends_during_a_pause_ends_once(end: str) -> None:
     parked = ParkedFetches()
     parked.answer_many()
     parked.park("f", "a", max_wait_ms=2)
@@ -484,7 +484,7 @@ def test_a_fetch_that_ends_during_a_rest_ends_once(end: str) -> None:
     assert len(parked.purgatory) == 0
 
 
-def test_a_purgatory_closes_during_a_rest() -> None:
+def test_a_purgatory_closes_during_a_pause() -> None:
     parked = ParkedFetches()
     parked.answer_many()
     parked.park("f", "a")
@@ -553,7 +553,7 @@ def test_a_partition_with_few_fetches_with_min_bytes_does_not_wait_for_one_with_
     assert parked.ended == ["f"]
 
 
-def test_a_fetch_with_min_bytes_does_not_wait_for_the_rest_of_its_partition() -> None:
+def test_a_fetch_with_min_bytes_does_not_wait_for_the_pause_of_its_partition() -> None:
     parked = ParkedFetches()
     parked.park("f", "a", min_bytes=100)
     parked.data_arrives("a", 1)

@@ -40,7 +40,7 @@ from ....replication.partition_set import PartitionSet
 from ....storage.files.files import FileRegion
 from ....storage.inline_limits import InlineLimits
 from ....storage.workers.big_batches import run_big_batch
-from ....storage.workers.fair_queue import LongWorkSource
+from ....storage.workers.long_work_queue import LongWorkSource
 from ....storage.workers.unpacking import BigBatchError, unpack_records
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...network.request import ConnectionInfo
@@ -72,7 +72,7 @@ class Fetch:
     """The handler. ``max_bytes``: fetch.max.bytes. ``max_decompressed_bytes``: limit for a batch that is converted.
     ``inline``: limits for converting in this process. ``max_waiting_bytes``: pybroker.fetch.waiting.max.bytes.
     ``near_consumers`` chooses a replica in the consumer's rack; None: consumers read from leaders. ``run_in_pool`` runs
-    a function in the worker pool; the fair queue shares time between sources."""
+    a function in the worker pool; the queue of long work shares time between sources."""
 
     def __init__(
         self,

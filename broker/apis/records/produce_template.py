@@ -133,7 +133,7 @@ class ProduceTemplates:
         if not message.acks or len(message.topic_data) != 1 or not isinstance(response, ProduceResponse):
             return
         (topic,) = message.topic_data
-        if len(topic.partition_data) != 1 or has_errors(response) or not self._has_room():
+        if len(topic.partition_data) != 1 or has_errors(response) or not self._has_space():
             return
         marked = TopicProduceData(name=topic.name, partition_data=[PartitionProduceData(index=_MARK, records=b"")])
         like_it = ProduceRequest(acks=message.acks, timeout_ms=message.timeout_ms, topic_data=[marked])
@@ -141,7 +141,7 @@ class ProduceTemplates:
         before_partition = encoded[: encoded.rindex(_INT32.pack(_MARK))]
         self._templates[before_partition] = ProduceTemplate(topic.name, message.acks, message.timeout_ms, self._version)
 
-    def _has_room(self) -> bool:
+    def _has_space(self) -> bool:
         if len(self._templates) < _MOST_TEMPLATES:
             return True
         self._misses += 1

@@ -35,7 +35,7 @@ from pybroker.replication.leader.fetch_session import FIRST_EMPTY_WAIT_MS, Fetch
 from pybroker.replication.partition.fetch import FetchParams, FetchResult
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.files.files import FileRegion
-from pybroker.storage.workers.fair_queue import LongWorkSource
+from pybroker.storage.workers.long_work_queue import LongWorkSource
 from support.in_process.replicas import (
     TOPIC,
     TOPIC_ID,
@@ -324,7 +324,7 @@ async def one_of_many(tmp_path: Path) -> AsyncIterator[Consumer]:
     """A consumer of a partition from which many other consumers were just answered."""
     replicas = Replicas(tmp_path)
     await replicas.order(replicas=(1, 2))
-    replicas.hosted().waiting_consumers.rests_until_s = asyncio.get_running_loop().time() + 0.05
+    replicas.hosted().waiting_consumers.paused_until_s = asyncio.get_running_loop().time() + 0.05
     yield Consumer(replicas)
     replicas.close()
 

@@ -198,7 +198,7 @@ def test_number_of_templates_is_limited() -> None:
     templates = templates_with(11, *requests)
     known = [find(templates, frame_of(request, 11), 0) is not None for request in requests]
     assert sum(known) == 1024
-    assert any(known[1024:]), "the oldest make room"
+    assert any(known[1024:]), "the oldest make space"
 
 
 def test_most_requests_match_when_there_are_more_kinds_than_templates() -> None:

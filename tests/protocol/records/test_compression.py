@@ -415,9 +415,9 @@ def test_unused_output_buffer_takes_no_memory() -> None:
     script = r"""
 from pybroker.protocol.records.output_buffer import output_buffer
 before = peak_mib()
-room = output_buffer(1 << 30)
-room[:5] = b"hello"
-assert bytes(room[:6]) == b"hello\0"
+buffer = output_buffer(1 << 30)
+buffer[:5] = b"hello"
+assert bytes(buffer[:6]) == b"hello\0"
 print(peak_mib() - before)
 """
     result = subprocess.run([sys.executable, "-c", PEAK_MIB + script], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ from pybroker.protocol.errors import KafkaError
 from pybroker.storage.compaction.cleaner_child import ReportCallback
 from pybroker.storage.compaction.compaction_job import CompactionFailed, CompactionJob
 from pybroker.storage.compaction.segment_cleaner import compact
-from pybroker.storage.workers.fair_queue import LongWorkSource
+from pybroker.storage.workers.long_work_queue import LongWorkSource
 from pybroker.storage.workers.worker_pool import PoolClosedError
 from simulation.machines.simulated_files import SimulatedFiles
 from simulation.machines.virtual_loop import VirtualLoop

@@ -117,7 +117,7 @@ def is_stamped(topic: Topic) -> bool:
     return next(iter_batches(topic.last_batch())).max_timestamp == NOW_MS
 
 
-def room_of_next(topic: Topic) -> bool:
+def size_of_next(topic: Topic) -> bool:
     topic.append()
     topic.log.roll(NOW_MS)
     return os.path.getsize(topic.log.segments[-1].log_ref.path) == topic.log.config.segment_bytes
@@ -166,7 +166,7 @@ CASES: list[tuple[str, str, Callable[[Topic], object], object, object]] = [
         ]
     ),
     ("compression.type", "zstd", codec_of_next, 0, 4),
-    ("preallocate", "true", room_of_next, False, True),
+    ("preallocate", "true", size_of_next, False, True),
     ("file.delete.delay.ms", "7", delay_of_deletion, 60_000, 7),
     ("flush.messages", "1", flushed, 0, 2),
     ("flush.ms", "1000", is_due_for_a_flush, False, True),

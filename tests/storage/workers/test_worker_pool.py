@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
-from pybroker.storage.workers.fair_queue import LongWorkSource
+from pybroker.storage.workers.long_work_queue import LongWorkSource
 from pybroker.storage.workers.worker_pool import PoolClosedError, WorkerPool
 from support.time.patience import HANGS_AFTER_S, await_that, await_thread
 
@@ -152,16 +152,16 @@ async def test_killing_a_pool_drops_queued_long_work() -> None:
 async def test_pool_runs_with_as_many_threads_as_the_system_gives(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    start, room = threading.Thread.start, 3
+    start, free = threading.Thread.start, 3
 
-    def start_if_there_is_room(thread: threading.Thread) -> None:
-        nonlocal room
-        if not room:
+    def start_if_a_thread_is_free(thread: threading.Thread) -> None:
+        nonlocal free
+        if not free:
             raise RuntimeError("can't start new thread")
-        room -= 1
+        free -= 1
         start(thread)
 
-    monkeypatch.setattr(threading.Thread, "start", start_if_there_is_room)
+    monkeypatch.setattr(threading.Thread, "start", start_if_a_thread_is_free)
     pool = WorkerPool(asyncio.get_running_loop(), 2)
     pool.resize(100)
     assert len(pool._threads) == 3

@@ -30,7 +30,7 @@ class FailingDisk:
         return None
 
 
-def needs_room(operation: Operation) -> bool:
+def needs_space(operation: Operation) -> bool:
     """Whether an operation needs space. A longer name does, if a directory's block is full."""
     if isinstance(operation, Rename):
         return len(operation.new_name) > len(operation.name)
@@ -51,7 +51,7 @@ class FullDisk:
     counted and fail.
     """
 
-    def __init__(self, number: int, counts: Callable[[Operation], bool] = needs_room) -> None:
+    def __init__(self, number: int, counts: Callable[[Operation], bool] = needs_space) -> None:
         self._number = number
         self._counts = counts
         self.is_lifted = False

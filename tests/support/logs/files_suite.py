@@ -116,7 +116,7 @@ class FilesSuite:
         with pytest.raises(FileNotFoundError):
             files.read_bytes(path("b"))
 
-    def test_room_is_made_with_zeros_and_never_less(self, files: Files, path: Callable[[str], str]) -> None:
+    def test_space_is_reserved_with_zeros_and_never_less(self, files: Files, path: Callable[[str], str]) -> None:
         files.write_bytes(path("a"), b"abc")
         files.preallocate(path("a"), 5)
         assert files.read_bytes(path("a")) == b"abc\0\0"
@@ -204,6 +204,6 @@ class FilesSuite:
         lock.release()
         files.lock_directory(root).release()
 
-    def test_there_is_room(self, files: Files, root: str) -> None:
+    def test_there_is_free_space(self, files: Files, root: str) -> None:
         space = files.disk_space(root)
         assert 0 < space.usable_bytes <= space.total_bytes

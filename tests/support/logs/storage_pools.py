@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pybroker.storage.workers.fair_queue import LongWorkSource
+from pybroker.storage.workers.long_work_queue import LongWorkSource
 
 
 class InlinePool:

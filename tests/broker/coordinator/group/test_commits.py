@@ -272,8 +272,8 @@ def test_transactional_commits_with_a_member_id_are_fenced_by_generation() -> No
 
 def test_commits_past_the_memory_limit_of_offsets_are_refused() -> None:
     partitions = [TopicPartition("t", number) for number in range(4)]
-    room_for_three = 3 * (value_bytes(OffsetAndMetadata(1, -1, "", 0)))
-    world = GroupWorld(GroupSettings(offsets_max_bytes=room_for_three))
+    bytes_of_three = 3 * (value_bytes(OffsetAndMetadata(1, -1, "", 0)))
+    world = GroupWorld(GroupSettings(offsets_max_bytes=bytes_of_three))
     assert world.commit(dict.fromkeys(partitions[:2], 1)).error is ErrorCode.NONE
     assert world.commit({partitions[0]: 2}, group_id="h").error is ErrorCode.NONE
     refused = world.commit({partitions[3]: 9, partitions[0]: 2, partitions[2]: 9})

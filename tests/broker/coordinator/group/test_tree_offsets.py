@@ -30,10 +30,10 @@ async def test_tree_keeps_the_last_committed_offset(offsets: TreeOffsets) -> Non
 
 
 async def test_offsets_in_the_tree_are_bounded_also_after_a_restart(tmp_path: Path) -> None:
-    room_for_three = 3 * tree_offset_bytes(consumer_offset_path("g", TP))
+    bytes_of_three = 3 * tree_offset_bytes(consumer_offset_path("g", TP))
     for made in (("g", "h", "i"), ()):
         store = await EmbeddedStore.open(tmp_path / "store", lambda: 0)
-        offsets = TreeOffsets(ClusterTree(store), room_for_three)
+        offsets = TreeOffsets(ClusterTree(store), bytes_of_three)
         for group_id in made:
             await offsets.set(group_id, TP, 5)
         with pytest.raises(InvalidCommitOffsetSizeError):

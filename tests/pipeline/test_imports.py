@@ -5,30 +5,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OTHER_ROOMS = ("base", "broker", "config", "controller", "protocol", "replication", "storage")
+OTHER_PACKAGES = ("base", "broker", "config", "controller", "protocol", "replication", "storage")
 HEAVY = {"numba", "numpy", "pyarrow", "pyspark"}
 
 
-def imported(room: str) -> Iterator[tuple[Path, list[str]]]:
-    """Yields each module of a folder with its imports, as parts of full names."""
-    for path in sorted((ROOT / room).rglob("*.py")):
-        package = ["pybroker", *path.parent.relative_to(ROOT).parts]
+def imported(package: str) -> Iterator[tuple[Path, list[str]]]:
+    """Yields each module of a package with its imports, as parts of full names."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        parents = ["pybroker", *path.parent.relative_to(ROOT).parts]
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     yield path, alias.name.split(".")
             elif isinstance(node, ast.ImportFrom):
-                above = package[: len(package) - node.level + 1] if node.level else []
+                above = parents[: len(parents) - node.level + 1] if node.level else []
                 yield path, [*above, *(node.module or "").split(".")]
 
 
 def test_no_other_folder_imports_the_pipeline_or_its_dependencies() -> None:
-    for room in OTHER_ROOMS:
-        for path, parts in imported(room):
+    for package in OTHER_PACKAGES:
+        for path, parts in imported(package):
             assert parts[0] not in HEAVY, f"{path} imports {parts[0]}"
             assert parts[:2] != ["pybroker", "pipeline"], f"{path} imports the pipeline"
 
 
 def test_pipeline_imports_only_base_protocol_and_storage() -> None:
-    rooms = {parts[1] for _, parts in imported("pipeline") if parts[0] == "pybroker"}
-    assert rooms == {"base", "pipeline", "protocol", "storage"}
+    found = {parts[1] for _, parts in imported("pipeline") if parts[0] == "pybroker"}
+    assert found == {"base", "pipeline", "protocol", "storage"}

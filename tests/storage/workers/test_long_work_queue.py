@@ -1,10 +1,10 @@
-"""The fair queue gives each source of long work its share of time, over any schedule."""
+"""The queue of long work gives each source of long work its share of time, over any schedule."""
 
 from collections import defaultdict
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.storage.workers.fair_queue import FairQueue, LongWorkSource
+from pybroker.storage.workers.long_work_queue import LongWorkQueue, LongWorkSource
 
 
 def nothing() -> None:
@@ -16,7 +16,7 @@ def test_sources_with_queued_steps_get_equal_time(costs: list[list[float]]) -> N
     """The difference is at most three of the longest steps: a running one of each source, and one longer than
     estimated.
     """
-    queue = FairQueue()
+    queue = LongWorkQueue()
     sources = {LongWorkSource(): iter(each) for each in costs}
     longest_s = max(map(max, costs))
     had_s: dict[LongWorkSource, float] = defaultdict(float)
@@ -35,7 +35,7 @@ def test_sources_with_queued_steps_get_equal_time(costs: list[list[float]]) -> N
 
 @given(st.integers(1, 50), st.integers(1, 50))
 def test_steps_of_one_source_do_not_run_in_a_row_while_others_wait(many: int, others: int) -> None:
-    queue, busy = FairQueue(), LongWorkSource()
+    queue, busy = LongWorkQueue(), LongWorkSource()
     for _ in range(many):
         queue.put(nothing, busy)
     first = queue.take()
@@ -50,7 +50,7 @@ def test_steps_of_one_source_do_not_run_in_a_row_while_others_wait(many: int, ot
 
 
 def test_idle_source_saves_up_no_time() -> None:
-    queue, early, late = FairQueue(), LongWorkSource(), LongWorkSource()
+    queue, early, late = LongWorkQueue(), LongWorkSource(), LongWorkSource()
     for _ in range(10):
         queue.put(nothing, early)
         queue.note(queue.take(), 1.0)
@@ -66,7 +66,7 @@ def test_idle_source_saves_up_no_time() -> None:
 
 
 def test_short_step_overtakes_long_ones_and_a_long_step_does_not_starve() -> None:
-    queue, short = FairQueue(), LongWorkSource(0.1)
+    queue, short = LongWorkQueue(), LongWorkSource(0.1)
     for _ in range(100):
         queue.put(nothing, LongWorkSource(1.0))
     order = []
@@ -80,7 +80,7 @@ def test_short_step_overtakes_long_ones_and_a_long_step_does_not_starve() -> Non
 
 
 def test_cleared_queue_runs_no_step() -> None:
-    queue, source = FairQueue(), LongWorkSource()
+    queue, source = LongWorkQueue(), LongWorkSource()
     queue.put(nothing, source)
     queue.put(nothing, source)
     queue.clear()

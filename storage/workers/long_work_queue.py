@@ -1,4 +1,4 @@
-"""A fair queue of long work: its sources share the time of the workers evenly.
+"""The queue of long work: its sources share the time of the workers evenly.
 
 How: fair queueing (Demers, Keshav, Shenker 1989) with the clock of Goyal, Vin and Cheng (1996). The step with the
 earliest virtual finish time runs first. So a short step waits only for running steps, however many long steps are
@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["DueStep", "FairQueue", "LongWorkSource"]
+__all__ = ["DueStep", "LongWorkQueue", "LongWorkSource"]
 
 
 class LongWorkSource:
@@ -37,7 +37,7 @@ class DueStep(NamedTuple):
     expected_s: float
 
 
-class FairQueue:
+class LongWorkQueue:
     """The queued steps of all sources. Not thread-safe."""
 
     def __init__(self) -> None:
