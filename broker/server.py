@@ -368,7 +368,7 @@ class BrokerServer:
         self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
         self.endpoints = await listeners.bind([Endpoint.from_listener(listener) for listener in config.listeners()])
         if self._links is not None:
-            # Stopped before the listeners, so that waiting clients get an answer and other brokers reach this one.
+            # Stopped before the listeners, so that waiting clients get a response and other brokers reach this one.
             self._parts.add(self._links.stop_asking)
             self._parts.add(self._links.leave)
         return listeners

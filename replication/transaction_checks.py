@@ -54,7 +54,7 @@ class TransactionPart(NamedTuple):
 
 
 AskCoordinator = Callable[[TransactionPart, Callable[[ErrorCode], None]], None]
-"""Asks whether the partition is in the transaction. The callback is called once with the answer, maybe before this
+"""Asks whether the partition is in the transaction. The callback is called once with the result, maybe before this
 returns; TRANSACTION_ABORTABLE: it is not."""
 
 Checked = Callable[[ErrorCode, VerificationGuard | None], None]
@@ -81,7 +81,7 @@ class TransactionChecks:
         self._clock_ms = clock_ms
         self._waiting: dict[_Question, list[Checked]] = {}
         self._asked: dict[TransactionPart, VerificationGuard] = {}
-        """The guard of the last check of each part that waits for its answer."""
+        """The guard of the last check of each part that waits for the result."""
 
     def append(
         self, transactional_id: str, version: int, request: AppendRequest, done: Callable[[AppendResult], None]

@@ -100,7 +100,7 @@ class ControllerLink:
                 raise
             except (ConnectionError, TimeoutError) as error:
                 level = logging.DEBUG if is_logged else logging.INFO
-                logger.log(level, "no answer from the controller to %s: %s", type(request).__name__, error)
+                logger.log(level, "no response from the controller to %s: %s", type(request).__name__, error)
                 is_logged = True
             if deadline is not None and self._loop.time() + RETRY_SECONDS > deadline:
                 raise TimeoutError(f"no controller has answered within {give_up_after_ms} ms")

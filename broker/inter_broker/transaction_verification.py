@@ -1,7 +1,7 @@
 """Asks the coordinators of transactions whether a partition is part of a transaction (KIP-890).
 
 One request is in flight to each broker; questions that come meanwhile go together with the next one (Kafka:
-AddPartitionsToTxnManager). Nothing is retried: without an answer the producer is told to retry.
+AddPartitionsToTxnManager). Nothing is retried: without a response the producer is told to retry.
 """
 
 import asyncio

@@ -126,7 +126,7 @@ class FieldSchema:
         return bool(value is None if default is None else value == default)
 
     def is_flexible(self, message_is_flexible: bool, version: int) -> bool:
-        """Whether lengths are varints: the message's answer unless the field overrides it."""
+        """Whether lengths are varints: as in the message, unless the field overrides it."""
         return message_is_flexible if self.flexible is None else version in self.flexible
 
 

@@ -1,6 +1,6 @@
 """ControlledShutdown (API 7): a broker asks the controller to move its leaderships away before it stops.
 
-The answer lists the partitions that could not be moved; the broker asks again until there are none.
+The response lists the partitions that could not be moved; the broker asks again until there are none.
 
 - v0: the one request whose header has no client id. v1: the usual header.
 - v2: broker epoch (KIP-380). v3: flexible.

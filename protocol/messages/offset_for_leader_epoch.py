@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch (API 23): where a leader epoch ends in the log, to find the point of divergence (KIP-101).
 
-- v1: the epoch that the answer is for (KIP-279). v2: current leader epoch, for fencing; throttle time (KIP-320).
+- v1: the epoch that the response is for (KIP-279). v2: current leader epoch, for fencing; throttle time (KIP-320).
 - v3: replica id; -2, the default, is a reader that may see past the high watermark. v4: flexible.
 """
 

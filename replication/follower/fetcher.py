@@ -415,7 +415,7 @@ class Fetcher:
     def _not_reached(self, error: Exception) -> None:
         """The leader is unreachable: delay all partitions."""
         level = logging.WARNING if self._is_reached else logging.DEBUG  # once, not every second of an outage
-        logger.log(level, "%s: no answer from the leader: %s", self._name, error)
+        logger.log(level, "%s: no response from the leader: %s", self._name, error)
         self._is_reached = False
         self._delay(*(topic_partition for topic_partition, _ in self.states))
 

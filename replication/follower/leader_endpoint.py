@@ -26,7 +26,7 @@ class WantedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class FetchedPartition:
-    """The leader's answer for one partition. With an ``error`` or a ``diverging_epoch`` the other fields mean nothing.
+    """The leader's response for one partition. With ``error`` or ``diverging_epoch`` the other fields mean nothing.
 
     ``records`` belong to the receiver and may be kept.
     """

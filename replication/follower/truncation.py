@@ -26,7 +26,7 @@ class EpochLog(Protocol):
 
 
 class LeaderEpochEnd(NamedTuple):
-    """The leader's answer: the largest epoch it knows at or below the requested one, and where that ends."""
+    """The leader's response: the largest epoch it knows at or below the requested one, and where that ends."""
 
     leader_epoch: int
     end_offset: int
@@ -42,7 +42,7 @@ class Truncation:
 
 
 def epoch_truncation(answer: LeaderEpochEnd, log: EpochLog, fetch_offset: int) -> Truncation:
-    """The truncation after the leader's answer about our last epoch (Kafka: getOffsetTruncationState).
+    """The truncation after the leader's response about our last epoch (Kafka: getOffsetTruncationState).
 
     ``fetch_offset`` is the fetcher's position: the high watermark, when our log has no epochs.
     """

@@ -49,7 +49,7 @@ class OffsetQuery(NamedTuple):
 
 
 def edge_offset(partition: Partition, log: Log, query: OffsetQuery) -> FoundOffset | None:
-    """The answer to a special timestamp that needs no read of the log; None when it does.
+    """The offset of a special timestamp, or None when finding it needs a read of the log.
 
     Raises OffsetNotAvailableError (see `Partition.check_latest_known`).
     """
@@ -91,7 +91,7 @@ def find_by_time(partition: Partition, query: OffsetQuery, found: FoundOffset | 
 
 
 def offsets_before(partition: Partition, log: Log, query: OffsetQuery, max_count: int, now_ms: int) -> list[int]:
-    """The answer of v0: the starts of segments last written at or before a time, and the end, the highest first.
+    """The offsets of a v0 response: starts of segments last written at or before a time, and the end; highest first.
 
     Offsets above the high watermark are replaced by it, because a consumer may not know them.
     """

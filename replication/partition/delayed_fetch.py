@@ -38,7 +38,7 @@ class DelayedFetch:
         self._watched_at.append(watchers)
 
     def count_answer(self) -> "list[FetchWatchers]":
-        """Count the coming answer at each partition it waits for. Returns those whose count was zero."""
+        """Count the coming response at each partition it waits for. Returns those whose count was zero."""
         first = [watchers for watchers in self._watched_at if not watchers.answered]
         for watchers in self._watched_at:
             watchers.answered += 1

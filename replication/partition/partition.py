@@ -150,7 +150,7 @@ class Partition:
         """Lead under ``state``; returns whether this broker did not lead before.
 
         ``epoch_start_offset`` is the LEO at which the log assigned the new leader epoch. A state with an
-        older partition epoch is ignored: the answer to an AlterPartition request was newer.
+        older partition epoch is ignored: the response to an AlterPartition request was newer.
         """
         if state.partition_epoch < self.partition_epoch:
             return False
@@ -400,7 +400,7 @@ class Partition:
     def isr_change_accepted(
         self, change: PendingIsr, isr: tuple[int, ...], leader_epoch: int, partition_epoch: int, now_ms: int
     ) -> bool:
-        """The controller's answer to ``change``; returns whether the HW moved. An answer that was overtaken changes
+        """The controller's response to ``change``; returns whether the HW moved. A response that was overtaken changes
         nothing."""
         leader = self.leader
         if leader is None or leader.isr is not change:

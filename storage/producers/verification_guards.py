@@ -1,7 +1,7 @@
 """Guards of transactions that are being verified (KIP-890; Kafka: VerificationGuard, VerificationStateEntry). Pure.
 
 Why: before the first batch of a transaction is appended, the leader asks the coordinator whether the partition belongs
-to the transaction. An answer that arrives after a marker of that transaction must not count.
+to the transaction. A response that arrives after a marker of that transaction must not count.
 How: the guard exists from before the request until a batch or a marker of the transaction is in the log. Guards are
 added on the event loop and removed on the log's strand; each step is one dict operation.
 """

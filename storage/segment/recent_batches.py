@@ -27,7 +27,7 @@ class RecentBatches:
         base_offsets.append(base_offset)
 
     def end(self, next_offset: int, end_position: int) -> None:
-        """The segment is closed: from `next_offset` on, it is other segments that have an answer."""
+        """The segment is closed: batches from `next_offset` on are in other segments."""
         self.add(next_offset, end_position)
 
     def locate(self, offset: int, end_position: int) -> tuple[int, int] | None:

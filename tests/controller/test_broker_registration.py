@@ -129,7 +129,7 @@ async def test_persistent_paths_are_created_despite_lost_connections(
             lost.append(what)
             if is_carried_out:
                 await ask(what, *more)
-            raise ConnectionLossError(None, "the connection broke before the answer")
+            raise ConnectionLossError(None, "the connection broke before the response")
 
         return ask_and_lose
 

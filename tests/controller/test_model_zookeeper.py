@@ -276,7 +276,7 @@ def test_watches_survive_a_reconnection_and_report_missed_changes() -> None:
         await other.delete("/parent/old")
         zookeeper.heal("a")
         assert watcher.told == []
-        await store.get("/same")  # whoever has an answer has heard
+        await store.get("/same")  # the watch event comes before this response
         assert watcher.told == [
             (EventType.DATA_CHANGED, "/set"),
             (EventType.DELETED, "/gone"),

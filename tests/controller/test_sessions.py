@@ -261,7 +261,7 @@ async def test_broker_starts_though_the_connection_breaks_in_its_first_election(
     async def broken_once(tree: ClusterTree, info: ControllerInfo) -> object:
         if breaks:
             breaks.pop()
-            raise ConnectionLossError(None, "the connection broke before the answer")
+            raise ConnectionLossError(None, "the connection broke before the response")
         return await elect(tree, info)
 
     monkeypatch.setattr(ClusterTree, "elect", broken_once)

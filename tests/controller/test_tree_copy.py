@@ -152,7 +152,7 @@ async def copy_with_a_lost_answer(
         parts += 1
         results = await write(operations) if parts != part or done else []
         if parts == part:
-            raise end(None, "the connection broke before the answer")
+            raise end(None, "the connection broke before the response")
         return results
 
     losing = patch.object(type(store), "multi", lambda _, operations: lose_one_answer(operations))
@@ -181,7 +181,7 @@ async def test_failed_copy_names_nodes_it_leaves_because_another_client_changed_
             return await write(operations)
         await write(operations)
         await zookeeper.set("/config/7", b"a broker's")
-        raise ConnectionLossError(None, "the connection broke before the answer")
+        raise ConnectionLossError(None, "the connection broke before the response")
 
     losing = patch.object(type(zookeeper), "multi", lambda _, operations: lose_the_first_answer(operations))
     with losing, pytest.raises(MetadataStoreError, match="/config, /config/0, /config/1, … may belong to this copy"):
@@ -208,7 +208,7 @@ async def test_copy_whose_response_is_lost_leaves_nodes_of_other_clients(zookeep
 
 async def test_failed_copy_reports_nodes_that_could_not_be_deleted(zookeeper: MetadataStore) -> None:
     async def lose(_: Sequence[Operation]) -> list[OperationResult]:
-        raise ConnectionLossError(None, "the connection broke before the answer")
+        raise ConnectionLossError(None, "the connection broke before the response")
 
     losing = patch.object(type(zookeeper), "multi", lambda _, operations: lose(operations))
     with losing, pytest.raises(MetadataStoreError, match="the written nodes could not be deleted"):

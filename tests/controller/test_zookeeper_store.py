@@ -173,7 +173,7 @@ async def test_watches_survive_a_reconnection_and_report_missed_changes(
     await other.delete("/parent/old")
     await other.delete("/childless")
     gate.heal()
-    await store.get("/same")  # whoever has an answer has heard
+    await store.get("/same")  # the watch event comes before this response
     assert watcher.told == [
         (EventType.DATA_CHANGED, "/set"),
         (EventType.DELETED, "/gone"),
@@ -245,7 +245,7 @@ async def test_watch_reports_a_change_directly_after_its_read(
     monkeypatch.setattr(KazooClient, "get_children_async", ask_and_be_late)
     watcher = Watcher()
     assert await store.children("/parent", watcher) == []
-    await store.get("/parent")  # whoever has an answer has heard
+    await store.get("/parent")  # the watch event comes before this response
     assert watcher.told == [(EventType.CHILDREN_CHANGED, "/parent")]
     await store.close()
     writer.stop()
@@ -424,7 +424,7 @@ async def test_chroot_is_created_despite_lost_connections(
         made = await create(store, path, data)
         if path not in lost:
             lost.append(path)
-            raise ConnectionLossError(path, "the connection broke before the answer")
+            raise ConnectionLossError(path, "the connection broke before the response")
         return made
 
     monkeypatch.setattr(ZooKeeperStore, "create", create_and_lose)

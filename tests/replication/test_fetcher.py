@@ -239,7 +239,7 @@ async def test_response_overtaken_by_a_leader_change_is_dropped(new_cluster: New
     fetcher = cluster[3].fetcher(1)
 
     class Overtaken:
-        """The new order comes in while the answer is on its way."""
+        """The new order comes in while the response is on its way."""
 
         async def ask(self, *arguments: object) -> object:
             answer = await link.ask(*arguments)  # type: ignore[arg-type]

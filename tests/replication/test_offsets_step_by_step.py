@@ -38,7 +38,7 @@ async def test_offsets_after_each_produce_and_each_fetch(cluster: ReplicaCluster
         ("at first", (0, 0, -1, 0, 0)),
         ("produce", (1, 0, -1, 0, 0)),
         ("fetch", (1, 0, 0, 1, 0)),  # asks from 0: nothing is known to be there; gets the record
-        ("fetch", (1, 1, 1, 1, 0)),  # asks from 1: has it, it is committed; the answer was made just before that
+        ("fetch", (1, 1, 1, 1, 0)),  # asks from 1: has it, it is committed; the response was made just before that
         ("fetch", (1, 1, 1, 1, 1)),  # learns the new high watermark
         ("produce", (2, 1, 1, 1, 1)),
         ("fetch", (2, 1, 1, 2, 1)),

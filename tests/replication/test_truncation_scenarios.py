@@ -37,7 +37,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[ReplicaCluster]:
     assert [result.base_offset for result in acknowledged] == [1]
 
     assert cluster[1].offsets == (0, 2, 2)
-    assert cluster[2].offsets == (0, 1, 2)  # HW 1: the answer to that fetch was made before the leader's HW moved
+    assert cluster[2].offsets == (0, 1, 2)  # HW 1: the response to that fetch was made before the leader's HW moved
     yield cluster
     cluster.close()
 

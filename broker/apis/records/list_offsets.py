@@ -85,7 +85,7 @@ class ListOffsets:
                 answer = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
                 answers.append(answer)
                 topic_partition = TopicPartition(topic.name, partition.partition_index)
-                # In version 0 each answer may be as long as the list of segments.
+                # In version 0 each response may be as long as the list of segments.
                 is_repeated = asked[topic_partition] > (1 if context.api_version > 0 else MAX_DUPLICATES)
                 yield self._look_up(context, request, topic_partition, partition, answer, is_repeated)
 

@@ -122,7 +122,7 @@ class Consumer:
         return self.handler(self.context, decode(FetchRequest, encode(request, version), version))
 
     def answer(self, *offsets: int, version: int = 12, **fields: object) -> FetchResponse:
-        """The answer that comes at once, as it arrives at a client of that version."""
+        """The response that comes at once, as it arrives at a client of that version."""
         return received(self.send(*offsets, version=version, **fields), version)  # type: ignore[arg-type]
 
     def partition(self, offset: int, version: int = 12, **fields: object) -> PartitionData:
@@ -467,7 +467,7 @@ async def test_cancelled_fetch_is_no_longer_parked(consumer: Consumer) -> None:
 
 
 async def test_fetch_of_a_closed_connection_is_no_longer_parked(consumer: Consumer) -> None:
-    for version in (3, 12):  # the first one is awaited, for its answer is converted
+    for version in (3, 12):  # the first one is awaited, for its response is converted
         waiting = consumer.send(0, max_wait_ms=2**31 - 1, version=version)
         assert isinstance(waiting, Awaitable)
         task = asyncio.ensure_future(waiting)

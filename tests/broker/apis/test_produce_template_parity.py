@@ -104,7 +104,7 @@ class Pair:
         meanwhile: Callable[[Broker], Awaitable[None]] | None = None,
         **named: Any,
     ) -> PartitionProduceResponse:
-        """The answer, the same of both. ``meanwhile``: what happens to each before it can answer."""
+        """The response, the same of both. ``meanwhile``: what happens to each before it can answer."""
         data = PartitionProduceData(index=topic_partition.partition, records=records)
         request = ProduceRequest(
             acks=acks, timeout_ms=1000, topic_data=[TopicProduceData(name=topic_partition.topic, partition_data=[data])]

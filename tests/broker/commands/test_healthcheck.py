@@ -108,8 +108,8 @@ def test_healthcheck_fails_when_the_connection_is_refused(capsys: pytest.Capture
         b"",
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
         b"\0\0\0\x06\0\0\0\x01\0\0",  # versions: no error, and then nothing
-        b"\0\0\0\x0a\0\0\0\x09\0\0\0\0\0\0",  # an answer to a request that was not sent
-        b"\0\0\0\x0a\0\0\0\x01",  # half an answer
+        b"\0\0\0\x0a\0\0\0\x09\0\0\0\0\0\0",  # a response to a request that was not sent
+        b"\0\0\0\x0a\0\0\0\x01",  # half a response
         b"\x15\x03\x03\0\x02\x02\x46",  # a TLS alert
     ],
 )

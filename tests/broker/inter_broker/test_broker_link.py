@@ -173,7 +173,7 @@ async def test_request_that_times_out_closes_the_connection() -> None:
         struct.pack(">i", 1025) + b"x",
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
         struct.pack(">iib", 5, 1, 0),  # no body
-        struct.pack(">iib", 5, 77, 0),  # an answer to another request
+        struct.pack(">iib", 5, 77, 0),  # a response to another request
         struct.pack(">ib", 1, 1),
     ],
 )

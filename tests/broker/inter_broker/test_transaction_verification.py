@@ -1,4 +1,4 @@
-"""Questions to transaction coordinators are sent together, and every caller gets its answer."""
+"""Questions to transaction coordinators are sent together, and every caller gets its response."""
 
 import asyncio
 from functools import partial

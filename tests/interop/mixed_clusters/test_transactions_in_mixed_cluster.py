@@ -38,7 +38,7 @@ def cluster(tmp_path: Path) -> Iterator[ClusterProcesses]:
 
 
 def find(cluster: ClusterProcesses, transactional_id: str) -> Coordinator:
-    """Returns the pybroker's answer about the coordinator, once it knows a leader."""
+    """Returns the pybroker's response about the coordinator, once it knows a leader."""
     request = FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id])
 
     def ask() -> Coordinator:

@@ -74,7 +74,7 @@ class Transactions:
 
 
 def ask_leader(cluster: MixedCluster, request: Message, version: int) -> Any:
-    """Returns the leader's answer for the partition, once it leads."""
+    """Returns the leader's response for the partition, once it leads."""
 
     def ask() -> Any:
         with WireClient(cluster.brokers[LEADER].bootstrap_servers) as client:

@@ -56,7 +56,7 @@ class ClientLink:
                 return await protocol.send(self._frame(request, version), self._loop.create_future())
         except TimeoutError:
             self.close()
-            raise UnansweredError("no answer in time") from None
+            raise UnansweredError("no response in time") from None
 
     async def tell(self, request: Message, version: int, timeout_s: float) -> None:
         """Send a request that has no response. Raises UnansweredError when there is no connection."""

@@ -178,7 +178,7 @@ def offsets_place(group: str) -> Place:
 
 
 async def committed_offset(client: ClusterClient, coordinator: tuple[str, int], place: Place) -> int | None:
-    """The committed offset; -1 for none, None when the coordinator gives no answer. Raises UnansweredError."""
+    """The committed offset; -1 for none, None when the coordinator gives no response. Raises UnansweredError."""
     request = OffsetFetchRequest(
         group_id=GROUP, topics=[OffsetFetchRequestTopic(name=place[0], partition_indexes=[place[1]])]
     )

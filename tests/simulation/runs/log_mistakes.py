@@ -81,7 +81,7 @@ async def _try_unheard(lane: Lane, sent: Sent, leader: int) -> ErrorCode:
     code = await _try(lane, sent, leader)
     if sent.guarantee is Guarantee.ONCE and sent.number % 2 == 0 and sent.attempts <= _UNHEARD_ATTEMPTS:
         await asyncio.sleep(_UNHEARD_S)
-        raise UnansweredError("the answer is lost")
+        raise UnansweredError("the response is lost")
     return code
 
 

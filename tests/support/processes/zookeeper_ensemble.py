@@ -53,7 +53,7 @@ class ZooKeeperEnsemble:
 
 
 def _said_by(server: ZooKeeperProcess) -> str:
-    """Returns the server's answer to "srvr"; empty while it does not serve."""
+    """Returns the server's response to "srvr"; empty while it does not serve."""
     try:
         with socket.create_connection(("127.0.0.1", server.port), _TIMEOUT_S) as asked:
             asked.sendall(b"srvr")

@@ -22,7 +22,7 @@ Answer = TypeVar("Answer")
 
 
 def await_answer(ask: Callable[[], Answer], is_so: Callable[[Answer], bool], what: str, looks: int = LOOKS) -> Answer:
-    """Poll until the answer meets the condition; return it. ``what`` names the awaited effect in the failure."""
+    """Call ``ask`` until its result meets the condition; return it. ``what`` names the effect in the failure."""
     answer = ask()
     for _ in range(looks - 1):
         if is_so(answer):
