@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import socket
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -9,7 +10,7 @@ from ipaddress import ip_address
 from .local_socket_options import LocalSocketOptions
 from .settings import Endpoint, NetworkSettings
 
-__all__ = ["AddressInUseError", "BindError", "open_servers"]
+__all__ = ["AddressInUseError", "BindError", "open_servers", "start_serving"]
 
 _PORT_ATTEMPTS = 20
 _NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT)
@@ -22,7 +23,8 @@ class BindError(OSError):
     """A listener's address cannot be bound. The message is one plain line that names the listener and the address."""
 
     def __init__(self, listener_name: str, host: str, port: int, reason: str) -> None:
-        super().__init__(f"Listener {listener_name} cannot listen on {host or '*'}:{port}: {reason}")
+        shown = f"[{host}]" if ":" in host else host or "*"
+        super().__init__(f"Listener {listener_name} cannot listen on {shown}:{port}: {reason}")
         self.listener_name = listener_name
         self.host = host
         self.port = port
@@ -55,16 +57,29 @@ async def open_servers(
     raise AssertionError("not reached")
 
 
+async def start_serving(server: asyncio.Server) -> None:
+    """Listen. Raises OSError when another socket listens there; uvloop only closes the socket then."""
+    await server.start_serving()
+    if not all(map(_is_listening, server.sockets)):
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+
+
+def _is_listening(listening: socket.socket) -> bool:
+    try:
+        return bool(listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    except (AttributeError, OSError, ValueError):  # uvloop closed it: None, or a descriptor of -1
+        return False
+
+
 async def _addresses(endpoint: Endpoint) -> tuple[str, ...]:
     host = endpoint.host
     if host.lower() in _BOTH_FAMILIES:
         return _BOTH_FAMILIES[host.lower()]
     try:
-        ip_address(host)
+        # One any-address stands for both families, as in Java: Kafka's users write [::] or 0.0.0.0 to have both.
+        return _BOTH_FAMILIES[""] if ip_address(host).is_unspecified else (host,)
     except ValueError:
         pass
-    else:
-        return (host,)
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, endpoint.port, type=socket.SOCK_STREAM)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, cast
 
-from .bound_sockets import BindError, open_servers
+from .bound_sockets import BindError, open_servers, start_serving
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
 from .local_socket_options import LocalSocketOptions, congestion_control_that_paces
@@ -113,7 +113,7 @@ class Listeners:
         """
         for endpoint, server in self._servers:
             try:
-                await server.start_serving()
+                await start_serving(server)
             except OSError as error:
                 self.stop_accepting()
                 reason = error.strerror or str(error)

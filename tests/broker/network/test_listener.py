@@ -60,8 +60,8 @@ async def new_listeners() -> AsyncIterator[Maker]:
 
 
 @needs_ipv6
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", ""])
-async def test_localhost_and_an_empty_host_listen_on_ipv4_and_ipv6(host: str) -> None:
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "", "::", "0:0:0:0:0:0:0:0", "0.0.0.0"])
+async def test_localhost_and_every_any_address_listen_on_ipv4_and_ipv6(host: str) -> None:
     async with serving(host=host) as server:
         for address in ("127.0.0.1", "::1"):
             peer = await server.connect(address)
@@ -75,12 +75,31 @@ async def test_localhost_and_an_empty_host_listen_on_ipv4_and_ipv6(host: str) ->
 async def test_listener_on_an_ipv6_address_is_not_reached_by_ipv4() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # reserves the port without listening, so that no other socket listens there
-        async with serving(host="::", port=nobody.getsockname()[1]) as server:
+        async with serving(host="::1", port=nobody.getsockname()[1]) as server:
             peer = await server.connect("::1")
             peer.send(frame(ECHO, 1))
             assert await peer.answers(1) == [1]
             with pytest.raises(ConnectionRefusedError):
                 await server.connect("127.0.0.1")
+
+
+@needs_ipv6
+@pytest.mark.parametrize(("first", "second"), [("0.0.0.0", "::"), ("::", "0.0.0.0"), ("127.0.0.1", "::")])
+async def test_any_address_of_one_family_takes_the_port_of_the_other(
+    first: str, second: str, new_listeners: Maker
+) -> None:
+    """Kafka does not start either."""
+    (taken,) = await new_listeners().open([Endpoint("A", first, 0)])
+    with pytest.raises(BindError, match=r"Listener B cannot listen on .*: .* in use"):
+        await new_listeners().open([Endpoint("B", second, taken.port)])
+
+
+@needs_ipv6
+async def test_two_listeners_of_one_broker_cannot_share_a_port_by_any_addresses(new_listeners: Maker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    with pytest.raises(BindError, match=r"Listener B cannot listen on .*: .* in use"):
+        await new_listeners().open([Endpoint("A", "0.0.0.0", port), Endpoint("B", "::", port)])
 
 
 async def test_opened_endpoints_name_the_port_that_the_system_chose(new_listeners: Maker) -> None:
