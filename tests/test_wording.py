@@ -162,8 +162,6 @@ def test_sentences_name_their_subject() -> None:
 
 # The number of lines of each, and why it needs them.
 LONG_DOCSTRINGS: dict[str, tuple[int, str]] = {
-    "broker/network/admission/fair_queue.py": (11, "the rules of the queue"),
-    "broker/network/admission/gate.py": (10, "which requests may be expensive"),
     "broker/network/connection.py": (11, "the way of a request"),
     "broker/network/frame_reader.py": (15, "how frames are copied, and the memory they take"),
     "protocol/messages/fetch.py": (16, "seventeen versions"),

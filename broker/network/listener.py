@@ -170,7 +170,7 @@ class Listeners:
             await asyncio.shield(self._all_gone)
 
     def kill(self) -> None:
-        """End as a crash does: peers see their connections reset, requests under way get no answer."""
+        """End as a crash does: peers see their connections reset, requests under way get no response."""
         self._closing = True
         self.stop_accepting()
         for connection in self.connections():

@@ -104,7 +104,7 @@ class OffenderLog:
         self._logger.warning("%s", message)
 
     def _is_full(self, now_s: float) -> bool:
-        """Forgets those whose time is over, when there is no room for another one."""
+        """Forgets the addresses whose time is over, when there is no space for another one."""
         lines = self._lines
         while len(lines) >= self._MAX_REMEMBERED:
             if now_s - next(iter(lines.values()))[0] < self._quiet_s:

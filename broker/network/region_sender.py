@@ -237,7 +237,7 @@ class SendfileSender(_Sender):
         super()._finish(error)
 
     def _take_turns(self) -> None:
-        if not self._watching:  # else the loop comes back by itself as soon as there is room
+        if not self._watching:  # else the loop comes back by itself as soon as there is space
             self._loop.call_soon(self._continue)
 
     def _watch(self) -> None:
@@ -252,7 +252,7 @@ class SendfileSender(_Sender):
 
 
 class CopyingSender(_Sender):
-    """Reads a piece, writes it, waits until the transport has room: for systems without Linux's sendfile."""
+    """Reads a piece, writes it, waits until the transport has space: for systems without Linux's sendfile."""
 
     def transport_drained(self) -> None:
         self._continue()

@@ -87,7 +87,7 @@ class RequestHeaderParser:
 
 def _skip_tagged_fields(frame: bytearray, position: int) -> int:
     count, position = _unsigned_varint(frame, position)
-    if count > _MAX_TAGGED_FIELDS:  # Kafka's clients send none; a frame has room for millions, and each takes time
+    if count > _MAX_TAGGED_FIELDS:  # Kafka's clients send none; a frame has space for millions, and each takes time
         raise BadRequestHeaderError(f"the header has {count} tagged fields")
     for _ in range(count):
         _tag, position = _unsigned_varint(frame, position)

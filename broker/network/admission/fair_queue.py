@@ -1,14 +1,11 @@
-"""A fair queue for the event loop's time: requests that may be expensive wait here for their turn.
+"""The fair queue for the event loop's time: requests that may be expensive wait here until they may start.
 
 Order: the connection with the smallest virtual finish time is next. A connection's virtual time grows by the loop time
-that its queued requests use, so all connections that wait get the same share, whatever their requests cost.
-
-Rate: `QUANTUM_S` of queued work in one iteration of the loop. After a request that used more than `LONG_S` the queue
-rests: no queued request starts for twice that time. So long queued requests have at most a third of the loop, as long
-as each takes up to 0.25 s (`LONGEST_REST_S`).
-
-Requests that wait for an account of memory stand in its lane, which is closed while the account is over its limit.
-Steps of coroutines wait in the same order. Steps of requests that may be expensive do not run during a rest.
+that its queued requests use, so all waiting connections get the same share. Rate: `QUANTUM_S` of queued work in one
+iteration of the loop. After a request that used more than `LONG_S` the queue rests: no queued request starts for twice
+that time. So long queued requests have at most a third of the loop, as long as each takes up to 0.25 s
+(`LONGEST_REST_S`). Requests that wait for an account of memory stand in its lane, which is closed while the account is
+over its limit. Steps of coroutines wait in the same order; steps of expensive requests do not run during a rest.
 """
 
 import asyncio
@@ -177,13 +174,13 @@ class FairQueue:
             return False
         return self._used_s < QUANTUM_S and not self._steps
 
-    def step_turn(self, share: LoopShare, *, is_expensive: bool) -> "asyncio.Future[None]":
+    def step_permit(self, share: LoopShare, *, is_expensive: bool) -> "asyncio.Future[None]":
         """A future that is done when the next step may run."""
-        turn = self._loop.create_future()
+        permit = self._loop.create_future()
         steps = self._expensive_steps if is_expensive else self._steps
-        heappush(steps, (max(share.finish_s, self._virtual_s), next(self._numbers), turn))
+        heappush(steps, (max(share.finish_s, self._virtual_s), next(self._numbers), permit))
         self._schedule()
-        return turn
+        return permit
 
     def stepped(self, share: LoopShare, step_s: float) -> None:
         self._step_s = max(step_s, self._step_s * _ESTIMATE_DECAY)
@@ -235,9 +232,9 @@ class FairQueue:
     def _release(self, steps: list[_Step], left_s: float) -> float:
         """Let the first steps run for ``left_s``. Returns what is left of it."""
         while steps and left_s > 0:
-            _, _, turn = heappop(steps)
-            if not turn.done():  # else its task was cancelled
-                turn.set_result(None)
+            _, _, permit = heappop(steps)
+            if not permit.done():  # else its task was cancelled
+                permit.set_result(None)
                 left_s -= max(self._step_s, QUANTUM_S / 32)  # it runs in the next iteration: only an estimate
         return left_s
 

@@ -1,13 +1,11 @@
 """The gate: every request passes here once, on its way from its frame to its handler.
 
 `Gate.admits` decides whether the request may start. `Gate.handle` calls the handler, and `Gate.finish_later` takes its
-reply when the response comes later; both charge the connection for the cost. Quotas and metrics of requests do not
-exist yet; add them here. Authorisation needs the decoded request and belongs to `broker/requests/dispatch.py`.
-
-A request may be expensive when it is larger than `LARGE_BYTES`, when its connection is in debt for an earlier one, or
-when no request of its API has been cheap on this connection. A produce request may be expensive when it is large and
-the connection's last large one was refused or contained partitions without records. Such requests use the fair queue.
-A request that is not answered in its first step also counts in an account of decoded memory.
+reply when the response comes later; both charge the connection for the cost. A request may be expensive when it is
+larger than `LARGE_BYTES`, when its connection is in debt for an earlier one, or when no request of its API has been
+cheap on this connection; a produce request when it is large and the connection's last large one was refused or had
+partitions without records. Such a request uses the fair queue. A request that is not answered in its first step also
+counts in an account of decoded memory. Quotas and metrics of requests do not exist yet; add them here.
 """
 
 import sys
@@ -243,7 +241,7 @@ class Gate:
         while True:
             if not self.queue.may_step(is_expensive=is_expensive):
                 try:
-                    yield from self.queue.step_turn(share, is_expensive=is_expensive)
+                    yield from self.queue.step_permit(share, is_expensive=is_expensive)
                 except BaseException as error:  # the task is cancelled
                     send, value = work.throw, error
             started_s = self._work_time_s()

@@ -100,10 +100,10 @@ def run_steps(world: World, step_s: float, *, is_expensive: bool, requests: int,
         world.queue.stepped(share, step_s)
         if step_s > LONG_S:
             world.queue.rest(step_s)
-        world.queue.step_turn(share, is_expensive=is_expensive).add_done_callback(step)
+        world.queue.step_permit(share, is_expensive=is_expensive).add_done_callback(step)
 
     for _ in range(requests):
-        world.queue.step_turn(share, is_expensive=is_expensive).add_done_callback(step)
+        world.queue.step_permit(share, is_expensive=is_expensive).add_done_callback(step)
     world.loop.advance(duration_ms)
     return used_s
 
