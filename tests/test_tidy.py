@@ -211,7 +211,6 @@ def test_folders_can_be_taken_in_at_a_glance() -> None:
 
 # The length of each, and why it is one file.
 LONG_FILES = {
-    "broker/network/connection.py": (614, "one connection, top to bottom"),
     "controller/tree/zookeeper_store.py": (511, "every operation of the metadata store, in ZooKeeper"),
     "protocol/errors.py": (1123, "a table: one class for each of Kafka's error codes"),
     "storage/log/log.py": (647, "the log: all that one strand may do to it"),

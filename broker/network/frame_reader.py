@@ -16,16 +16,19 @@ grows by 1 MiB at most), or ``FIRST_ALLOCATION``, or what the pool's bytearray h
 """
 
 from struct import Struct
+from typing import NamedTuple
 
 from .frame_pool import FramePool
 
 __all__ = [
     "FIRST_ALLOCATION",
     "FIRST_READ",
+    "FREE_TINY_READS",
     "LONG_READ",
     "MOST_FRAMES",
+    "TINY_READ",
+    "BadFrame",
     "FrameReader",
-    "FrameSizeError",
     "new_shared_buffer",
 ]
 
@@ -36,6 +39,11 @@ LONG_READ = 512 * 1024
 """Size of a read into the shared buffer after a frame that is not small."""
 FIRST_READ = 64 * 1024
 _SHORT_READ = 4 * 1024
+TINY_READ = 1024
+"""A read of fewer bytes that completes no frame is tiny: it costs the loop as much as a whole request."""
+FREE_TINY_READS = 8
+"""Tiny reads allowed for each frame without a pause; fewer are forgiven after a connection exceeded this."""
+_MAX_TINY_READS = 16
 _BIG_FRAME = 288 * 1024
 """A batch of 256 KiB with its request is smaller. For a larger frame a copy costs more than further reads."""
 _LEAST_POOLED_FRAME = 32 * 1024
@@ -52,25 +60,20 @@ def new_shared_buffer() -> bytearray:
     return bytearray(LONG_READ)
 
 
-class FrameSizeError(Exception):
-    """A size is negative, zero, or over ``socket.request.max.bytes``.
+class BadFrame(NamedTuple):
+    """A size that is negative, zero, or over ``socket.request.max.bytes``."""
 
-    ``frames`` were complete before it. ``start``: the bytes in place of the size and the next ones, from which
-    `protocol_sniffing` recognises other protocols.
-    """
-
-    def __init__(self, size: int, start: bytes, frames: list[bytearray]) -> None:
-        super().__init__(size, start)
-        self.size = size
-        self.start = start
-        self.frames = frames
+    size: int
+    start: bytes
+    """The bytes in place of the size and the next ones, from which `protocol_sniffing` recognises other protocols."""
 
 
 class FrameReader:
     """The frame that is arriving on one connection.
 
     ``get_buffer`` returns the buffer for the next bytes. ``received(n)`` counts n bytes in it and returns the frames
-    that are complete, `MOST_FRAMES` at most; while ``has_more``, call ``more()`` before ``get_buffer``.
+    that are complete, `MOST_FRAMES` at most; while ``has_more``, call ``more()`` before ``get_buffer``. When the next
+    bytes are not a frame, ``bad_frame`` is set, and nothing after it can be read.
     """
 
     __slots__ = (
@@ -85,7 +88,9 @@ class FrameReader:
         "_rest_position",
         "_shared",
         "_size",
+        "bad_frame",
         "held_bytes",
+        "tiny_reads",
     )
 
     def __init__(self, shared_buffer: bytearray, max_frame_size: int, pool: FramePool) -> None:
@@ -102,6 +107,8 @@ class FrameReader:
         self._is_scarce = False
         self.held_bytes = 0
         """Memory of the partial frame."""
+        self.bad_frame: BadFrame | None = None
+        self.tiny_reads = 0
 
     @property
     def filled_bytes(self) -> int:
@@ -135,10 +142,7 @@ class FrameReader:
         return memoryview(self._shared)[len(prefix) : read_size]
 
     def received(self, count: int) -> list[bytearray]:
-        """The frames that are complete after ``count`` more bytes.
-
-        :raises FrameSizeError: the next bytes are not a frame.
-        """
+        """The frames that are complete after ``count`` more bytes."""
         frame = self._frame
         if frame is None:
             return self._split(self._shared, 0, len(self._prefix) + count)
@@ -163,7 +167,7 @@ class FrameReader:
         return len(self._rest)
 
     def more(self) -> list[bytearray]:
-        """The next frames of the last read. Raises as ``received`` does."""
+        """The next frames of the last read."""
         return self._split(self._rest, self._rest_position, len(self._rest))
 
     def abandon(self) -> None:
@@ -172,6 +176,16 @@ class FrameReader:
         self._prefix = b""
         self._rest, self._rest_position = _NOTHING, 0
         self.held_bytes = 0
+        self.bad_frame = None
+
+    def count_tiny_read(self) -> bool:
+        """Count a tiny read. Whether there were so many that reading should pause, so that bytes gather."""
+        self.tiny_reads = min(self.tiny_reads + 1, _MAX_TINY_READS)
+        return self.tiny_reads > FREE_TINY_READS
+
+    def forgive_tiny_reads(self) -> None:
+        """A frame is complete."""
+        self.tiny_reads = 0 if self.tiny_reads <= FREE_TINY_READS else self.tiny_reads - 2
 
     def _read_size_behind(self, frame_size: int) -> int:
         if frame_size >= _BIG_FRAME:
@@ -187,8 +201,9 @@ class FrameReader:
                 return frames
             (size,) = _SIZE.unpack_from(source, position)
             if not 0 < size <= self._max_size:
-                self._rest, self._rest_position = _NOTHING, 0
-                raise FrameSizeError(size, bytes(source[position : min(end, position + 16)]), frames)
+                self.bad_frame = BadFrame(size, bytes(source[position : min(end, position + 16)]))
+                position = end
+                break
             start = position + 4
             position = start + size
             if position > end:

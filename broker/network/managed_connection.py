@@ -7,6 +7,7 @@ The gate, the fair queue, the memory accounts, the idle timer and the disconnect
 from typing import Protocol
 
 from .admission.loop_share import LoopShare
+from .protocol_sniffing import Violation
 
 __all__ = ["ManagedConnection"]
 
@@ -50,8 +51,5 @@ class ManagedConnection(Protocol):
     def close_idle(self) -> None:
         """Close the connection: it was idle for ``connections.max.idle.ms``."""
 
-    def close_for_memory(self) -> None:
-        """Close the connection: too few bytes arrived for its partial frame while the account was over its limit."""
-
-    def close_as_slow(self) -> None:
-        """Close the connection: it has gone longest without reading its responses, and they use too much memory."""
+    def close_for(self, violation: Violation, reason: str) -> None:
+        """Warn about the client and close the connection at once."""

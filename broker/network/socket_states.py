@@ -1,13 +1,19 @@
-"""States of sockets from the operating system: peers that have closed, and free file descriptors."""
+"""Socket calls past the transport: peers that have closed, file descriptors in use, and reset at close."""
 
 import asyncio
+import contextlib
 import resource
 import select
+import socket
+import struct
 import sys
 from collections.abc import Iterable
 from typing import cast
 
-__all__ = ["closed_by_peer", "leaves_descriptors", "leaves_many_descriptors", "reserved"]
+__all__ = ["closed_by_peer", "descriptor_of", "leaves_descriptors", "leaves_many_descriptors", "reserved",
+           "reset_at_close"]  # fmt: skip
+
+_LINGER_NOT = struct.pack("ii", 1, 0)
 
 
 def closed_by_peer(descriptors: Iterable[int]) -> set[int]:
@@ -33,16 +39,27 @@ def reserved(limit: int) -> int:
 def leaves_descriptors(transport: asyncio.Transport) -> bool:
     """Whether enough descriptors are left for the rest of the broker, now that this connection has one."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _number(transport) < limit - reserved(limit) or limit == resource.RLIM_INFINITY
+    return descriptor_of(transport) < limit - reserved(limit) or limit == resource.RLIM_INFINITY
 
 
 def leaves_many_descriptors(transport: asyncio.Transport) -> bool:
     """Whether less than half of the descriptors were in use when this connection came."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _number(transport) < limit // 2 or limit == resource.RLIM_INFINITY
+    return descriptor_of(transport) < limit // 2 or limit == resource.RLIM_INFINITY
 
 
-def _number(transport: asyncio.Transport) -> int:
-    """The connection's descriptor. The system assigns the lowest free number, so it tells how many are in use."""
+def descriptor_of(transport: asyncio.Transport) -> int:
+    """The socket's descriptor; negative when it is closed, or there is none.
+
+    The system assigns the lowest free number, so it tells how many are in use.
+    """
     connection = transport.get_extra_info("socket")
     return -1 if connection is None else cast("int", connection.fileno())
+
+
+def reset_at_close(transport: asyncio.Transport) -> None:
+    """Let the peer see a reset when the transport is aborted, also when no response is unsent."""
+    connection = transport.get_extra_info("socket")
+    if connection is not None and connection.fileno() >= 0:
+        with contextlib.suppress(OSError):  # it may be gone already
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)

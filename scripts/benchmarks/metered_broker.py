@@ -17,6 +17,7 @@ from typing import Any
 
 from pybroker.broker.commands.command_line import main
 from pybroker.broker.network.connection import Connection
+from pybroker.broker.network.request_pipeline import RequestPipeline
 from pybroker.storage.log.strand import Strand
 
 __all__ = ["METERED_CLIENT", "Meter", "command"]
@@ -65,19 +66,20 @@ class _Figures:
 def _meter_requests(figures: _Figures, handle: Callable[..., None]) -> Callable[..., None]:
     def metered_requests(self: Connection, *arguments: object) -> None:
         started = thread_time_ns()
-        before = self._requests_started
+        requests = self._requests
+        before = requests.started_count
         handle(self, *arguments)
-        if self._client_id == METERED_CLIENT:
-            figures.add(thread_time_ns() - started, self._requests_started - before)
+        if requests.client_id == METERED_CLIENT:
+            figures.add(thread_time_ns() - started, requests.started_count - before)
 
     return metered_requests
 
 
 def _meter_answers(figures: _Figures, answer: Callable[..., None]) -> Callable[..., None]:
-    def metered_answer(self: Connection, *arguments: object) -> None:
+    def metered_answer(self: RequestPipeline, *arguments: object) -> None:
         started = thread_time_ns()
         answer(self, *arguments)
-        if self._client_id == METERED_CLIENT:
+        if self.client_id == METERED_CLIENT:
             figures.add(thread_time_ns() - started, 0)
 
     return metered_answer
@@ -98,8 +100,9 @@ def run() -> int:
     figures = _Figures(Path(sys.argv[1]))
     connection: Any = Connection
     connection.buffer_updated = _meter_requests(figures, Connection.buffer_updated)
-    connection._go_on = _meter_requests(figures, Connection._go_on)  # requests whose reading was paused
-    connection._answered = _meter_answers(figures, Connection._answered)
+    connection.go_on = _meter_requests(figures, Connection.go_on)  # requests whose reading was paused
+    pipeline: Any = RequestPipeline
+    pipeline._answered = _meter_answers(figures, RequestPipeline._answered)
     strand: Any = Strand
     strand._drain = _meter_strands(figures, Strand._drain)
     return main(sys.argv[2:])

@@ -1,4 +1,4 @@
-"""The memory budget of all connections on a loop: four named accounts.
+"""The memory budget of all connections on a loop: four named accounts, and the part of each connection.
 
 | account          | counts                                               | over its limit                             |
 |------------------|------------------------------------------------------|--------------------------------------------|
@@ -12,12 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from ..managed_connection import ManagedConnection
+from ..protocol_sniffing import Violation
 
 __all__ = [
     "DECODED_BYTES_PER_BYTE",
     "EXEMPTION_S",
     "STALLED_S",
     "Account",
+    "ConnectionMemory",
     "DecodedMemory",
     "FrameMemory",
     "MemoryBudget",
@@ -34,6 +36,7 @@ _STALLED_BYTES = 16 * 1024
 EXEMPTION_S = 10.0
 _EXEMPTION_BYTES = 1024 * 1024
 """The exempt connection is closed when fewer bytes than this arrive for its partial frame in `EXEMPTION_S`."""
+_SLOW = "it has gone longest without reading its responses, and pybroker.unsent.max.bytes is reached"
 _LOOK_INTERVAL_S = 1.0
 _CLOSE_DOWN_TO = 0.75
 """Connections with stalled frames are closed until this part of the limit is used, so that others can use the rest."""
@@ -98,7 +101,7 @@ class ResponseMemory(Account):
         while self.used_bytes > self.max_bytes and self._readers:
             slowest, held_bytes = self._readers.popitem(last=False)
             self.used_bytes -= held_bytes
-            slowest.close_as_slow()
+            slowest.close_for(Violation.SLOW_READER, _SLOW)
 
     def moved(self, connection: ManagedConnection) -> None:
         """``connection`` made progress: it is the last to be closed."""
@@ -229,7 +232,8 @@ class FrameMemory(Account):
         self._watch()
         for connection in self._find_stalled():
             if connection is self.exempt or self.used_bytes > self.max_bytes * _CLOSE_DOWN_TO:
-                connection.close_for_memory()
+                reason = f"it does not go on with a request while {self.reached_limit} is reached"
+                connection.close_for(Violation.SILENCE, reason)
         exempt = self.exempt
         if (
             exempt is not None
@@ -265,6 +269,39 @@ class MemoryBudget:
         self.responses = ResponseMemory(max_response_bytes)
         self.decoded = DecodedMemory("decoded", max_decoded_bytes)
         self.administration = DecodedMemory("administration", max_decoded_bytes)
+
+
+class ConnectionMemory:
+    """The part of accounts `frames` and `responses` that one connection uses."""
+
+    __slots__ = ("_budget", "frame_bytes", "response_bytes", "work_bytes")
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self.frame_bytes = 0
+        """Of frames that arrive or wait."""
+        self.work_bytes = 0
+        """Of frames that handlers work with."""
+        self.response_bytes = 0
+        """Of unsent responses, and of everything queued behind them."""
+
+    def count(self, connection: ManagedConnection, frame_bytes: int, response_bytes: int) -> None:
+        """Count the present use. Over the limit of `responses` connections are closed, maybe this one."""
+        if frame_bytes != self.frame_bytes:
+            self._budget.frames.add(frame_bytes - self.frame_bytes)
+            self.frame_bytes = frame_bytes
+        if response_bytes or self.response_bytes:
+            self.response_bytes = response_bytes
+            self._budget.responses.hold(connection, response_bytes)
+
+    def start_work(self, frame_bytes: int) -> None:
+        """A handler works with a frame until ``end_work``."""
+        self.work_bytes += frame_bytes
+        self._budget.frames.add(frame_bytes, 1)
+
+    def end_work(self, frame_bytes: int) -> None:
+        self.work_bytes -= frame_bytes
+        self._budget.frames.add(-frame_bytes, -1)
 
 
 def _nothing() -> None:

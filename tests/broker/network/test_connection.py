@@ -83,7 +83,7 @@ async def test_long_client_ids_reach_the_handler_and_are_not_kept_by_the_connect
             peer.send(frame(ECHO, number, client_id=name))
             await peer.answers(1)
             (connection,) = server.listeners.connections()
-            assert connection._client_id in (None, "a", "y" * 256)
+            assert connection._requests.client_id in (None, "a", "y" * 256)
         assert [request.client_id for request in server.handler.requests] == [name.decode() for name in names]
 
 

@@ -12,7 +12,6 @@ from pybroker.broker.network.frame_reader import (
     LONG_READ,
     MOST_FRAMES,
     FrameReader,
-    FrameSizeError,
     new_shared_buffer,
 )
 
@@ -28,10 +27,10 @@ def framed(body: bytes) -> bytes:
 
 
 def feed(reader: FrameReader, data: bytes, step: int) -> list[bytes]:
-    """Receive ``data`` as an event loop would, at most ``step`` bytes a read; return the complete frames."""
+    """Receive ``data`` as an event loop would, at most ``step`` bytes a read; return the frames before a bad one."""
     frames = []
     position = 0
-    while position < len(data):
+    while position < len(data) and reader.bad_frame is None:
         buffer = reader.get_buffer()
         chunk = data[position : position + min(step, len(buffer))]
         memoryview(buffer)[: len(chunk)] = chunk
@@ -84,9 +83,9 @@ def test_bad_size_behind_very_many_frames_is_found() -> None:
     data = framed(b"a") * (MOST_FRAMES + 3) + struct.pack(">i", -1) + framed(b"b") * 100
     memoryview(reader.get_buffer())[: len(data)] = data
     assert len(reader.received(len(data))) == MOST_FRAMES
-    with pytest.raises(FrameSizeError) as caught:
-        reader.more()
-    assert caught.value.frames == [bytearray(b"a")] * 3
+    assert (reader.bad_frame, reader.more()) == (None, [bytearray(b"a")] * 3)
+    assert reader.bad_frame is not None
+    assert reader.bad_frame.size == -1
     assert not reader.has_more
 
 
@@ -156,20 +155,19 @@ def test_size_of_the_next_read_depends_on_the_previous_frame(size: int, next_rea
 
 
 @pytest.mark.parametrize("size", [-1, 0, MAX + 1, 2**31 - 1, -(2**31)])
-def test_impossible_size_raises_an_error_that_has_the_frames_before_it(size: int) -> None:
+def test_frames_before_an_impossible_size_are_complete(size: int) -> None:
     reader = new_reader()
-    with pytest.raises(FrameSizeError) as caught:
-        feed(reader, framed(b"good") + struct.pack(">i", size) + b"what follows it", 1 << 20)
-    assert caught.value.size == size
-    assert caught.value.start == (struct.pack(">i", size) + b"what follows it")[:16]
-    assert caught.value.frames == [bytearray(b"good")]
+    data = struct.pack(">i", size) + b"what follows it"
+    assert feed(reader, framed(b"good") + data, 1 << 20) == [b"good"]
+    assert reader.bad_frame == (size, data[:16])
 
 
 def test_frame_of_the_maximum_size_is_accepted_and_a_larger_one_is_refused() -> None:
     reader = new_reader(max_size=100)
     assert feed(reader, framed(b"x" * 100), 1 << 20) == [b"x" * 100]
-    with pytest.raises(FrameSizeError):
-        feed(reader, framed(b"x" * 101), 1 << 20)
+    assert reader.bad_frame is None
+    assert feed(reader, framed(b"x" * 101), 1 << 20) == []
+    assert reader.bad_frame is not None
 
 
 def test_announced_size_takes_only_the_first_allocation_before_its_bytes_arrive() -> None:

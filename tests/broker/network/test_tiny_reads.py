@@ -4,7 +4,7 @@ import struct
 
 import pytest
 from pybroker.broker.network.admission.read_pause import ReadPause
-from pybroker.broker.network.connection import FREE_TINY_READS
+from pybroker.broker.network.frame_reader import FREE_TINY_READS
 from pybroker.broker.network.request import Reply, Request
 from pybroker.broker.network.settings import NetworkSettings
 from support.in_process.network_peer import ECHO, frame

@@ -1,6 +1,7 @@
 """A connection without a socket, for tests of the parts that manage connections."""
 
 from pybroker.broker.network.admission.loop_share import LoopShare
+from pybroker.broker.network.protocol_sniffing import Violation
 
 __all__ = ["FakeConnection"]
 
@@ -31,8 +32,5 @@ class FakeConnection:
     def close_idle(self) -> None:
         self.closed.append(self.name)
 
-    def close_for_memory(self) -> None:
-        self.closed.append(self.name)
-
-    def close_as_slow(self) -> None:
+    def close_for(self, violation: Violation, reason: str) -> None:
         self.closed.append(self.name)

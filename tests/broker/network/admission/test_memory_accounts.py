@@ -14,6 +14,7 @@ from pybroker.broker.network.admission.memory import (
     ResponseMemory,
 )
 from pybroker.broker.network.frame_reader import FIRST_ALLOCATION
+from pybroker.broker.network.protocol_sniffing import Violation
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
 from support.in_process.fake_connection import FakeConnection
@@ -44,8 +45,8 @@ class Frames(FakeConnection):
     def memory_is_free(self) -> None:
         self.may_read_now = True
 
-    def close_for_memory(self) -> None:
-        super().close_for_memory()
+    def close_for(self, violation: Violation, reason: str) -> None:
+        super().close_for(violation, reason)
         self.ends()
 
     def ends(self) -> None:
@@ -220,7 +221,7 @@ def test_memory_never_exceeds_its_bound_by_more_than_a_frame_for_each_connection
         of_each = LARGEST + max(2 * LARGEST, FIRST_ALLOCATION) + 64 * 1024
         assert memory.frames.used_bytes <= max_bytes + len(peers) * of_each
         assert memory.responses.used_bytes <= max_bytes
-        held = sum(each.connection._counted_bytes for each in open_peers)
+        held = sum(each.connection._memory.frame_bytes for each in open_peers)
         assert held <= memory.frames.used_bytes
     for reply in unanswered:
         reply.future.set_result(None)

@@ -1,0 +1,266 @@
+"""The requests of one connection, from start to response. Responses leave in the order in which the requests came.
+
+frame ─► Gate ─► handler ─► answered at once: to the ResponseWriter
+                        └─► later: a ParkedRequest keeps its place in the order
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Protocol
+
+from .admission.gate import KEEPS_FRAME
+from .admission.memory import ConnectionMemory
+from .admission.read_pause import QUEUED, RESPONSES, ReadSwitch
+from .loop_resources import LoopResources
+from .managed_connection import ManagedConnection
+from .protocol_sniffing import Violation
+from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request, memory_of
+from .request_header import BadRequestHeaderError
+from .response_writer import ResponseWriter
+
+__all__ = ["PipelineOwner", "RequestPipeline"]
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED_CLIENT_ID_BYTES = 256
+"""A longer one is decoded each time, so that an idle connection costs little."""
+
+
+class PipelineOwner(ManagedConnection, Protocol):
+    """The connection whose requests these are."""
+
+    info: ConnectionInfo
+
+    def put_back(self, frame: bytearray) -> None:
+        """Keep the frame, because its request may not start yet; ``turn_has_come`` is called when it may."""
+
+    def responses_sent(self) -> None:
+        """All responses that are ready and next in order were given to the writer."""
+
+    def count_memory(self) -> None:
+        """The memory of responses has changed."""
+
+    def watch_memory(self) -> None:
+        """The memory of frames that handlers work with has changed."""
+
+    def refuse(self, violation: Violation, reason: str) -> None:
+        """Warn about the client, then ``finish``."""
+
+    def finish(self) -> None:
+        """Take no further request, answer those under way, close."""
+
+
+class ParkedRequest:
+    """A started request whose response is not known, or not written, yet."""
+
+    __slots__ = ("abandon", "is_ready", "parts")
+
+    def __init__(self, abandon: Callable[[], None] | None, parts: list[ReplyPart] | None = None) -> None:
+        self.abandon = abandon
+        self.parts = parts
+        self.is_ready = parts is not None
+
+
+class RequestPipeline:
+    """Starts requests and sends their responses. It pauses reading when no further request may start."""
+
+    __slots__ = (
+        "_client_id_bytes", "_connection", "_gate", "_headers", "_idle", "_is_lost", "_max_parked", "_memory",
+        "_parked", "_reading", "_writer", "client_id", "received_ms", "started_count",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        resources: LoopResources,
+        connection: PipelineOwner,
+        reading: ReadSwitch,
+        memory: ConnectionMemory,
+        writer: ResponseWriter,
+    ) -> None:
+        self._gate = resources.gate
+        self._headers = resources.headers
+        self._idle = resources.idle
+        self._max_parked = resources.settings.max_parked_requests
+        self._connection = connection
+        self._reading = reading
+        self._memory = memory
+        self._writer = writer
+        self._parked: deque[ParkedRequest] = deque()
+        self._is_lost = False
+        self._client_id_bytes: bytearray | None = None
+        self.client_id: str | None = None
+        """The client's name in its last request, if it is short."""
+        self.received_ms = 0
+        """Wall clock of the last read, for the requests that it brought."""
+        self.started_count = 0
+
+    # --- what is under way
+
+    @property
+    def is_empty(self) -> bool:
+        """Every started request has its response in the writer."""
+        return not self._parked
+
+    @property
+    def is_full(self) -> bool:
+        """The limit of unanswered requests is reached."""
+        return len(self._parked) >= self._max_parked
+
+    @property
+    def is_under_way(self) -> bool:
+        """The response of at least one request is not known."""
+        return any(not parked.is_ready for parked in self._parked)
+
+    @property
+    def may_take_long(self) -> bool:
+        """At least one request waits for other clients (records, group members) and can be abandoned."""
+        return any(parked.abandon is not None and not parked.is_ready for parked in self._parked)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Memory of responses that wait for earlier ones. Regions of files count as their objects."""
+        return sum(memory_of(parked.parts) for parked in self._parked if parked.parts)
+
+    # --- from start to response
+
+    def start(self, frame: bytearray) -> None:
+        """Start a request, or ``put_back`` its frame when the gate does not admit it yet."""
+        try:
+            api_key, api_version, correlation_id, client_id, header_size = self._headers.parse(frame)
+        except BadRequestHeaderError as error:
+            self._connection.refuse(Violation.HEADER, str(error))
+            return
+        client_name = self.client_id if client_id == self._client_id_bytes else self._decode_client_id(client_id)
+        frame_bytes = len(frame)
+        connection, parked = self._connection, self._parked
+        if not self._gate.admits(connection, api_key, frame_bytes, has_others=bool(parked)):
+            connection.put_back(frame)
+            return
+        self.started_count += 1
+        request = Request(
+            api_key, api_version, correlation_id, client_name, header_size, frame, connection.info, self.received_ms
+        )
+        try:
+            reply = self._gate.handle(connection.share, request)
+        except Exception as error:
+            self._failed(error, request)
+            return
+        if isinstance(reply, list):
+            if parked or self._writer.blocked:
+                parked.append(ParkedRequest(None, reply))
+            elif self._writer.send(reply):
+                return
+            self._watch_responses()
+            connection.count_memory()
+        elif reply is not None:
+            self._park(request, frame_bytes, reply)
+
+    def _decode_client_id(self, client_id: bytearray | None) -> str | None:
+        name = None if client_id is None else client_id.decode("utf-8", "replace")
+        if client_id is None or len(client_id) <= _REMEMBERED_CLIENT_ID_BYTES:
+            self._client_id_bytes, self.client_id = client_id, name
+        return name
+
+    def _park(self, request: Request, frame_bytes: int, reply: LaterReply | Awaitable[list[ReplyPart] | None]) -> None:
+        connection = self._connection
+        kept_bytes = frame_bytes if request.api_key in KEEPS_FRAME else 0
+        if kept_bytes:
+            self._memory.start_work(kept_bytes)
+        begun = partial(self._reading.resume, QUEUED)
+        later = self._gate.finish_later(connection.share, request, frame_bytes, reply, begun)
+        if not isinstance(reply, LaterReply):
+            self._reading.pause(QUEUED)  # until the task has begun, because requests start in order
+        parked = ParkedRequest(request.abandon)
+        self._parked.append(parked)
+        self._watch_responses()
+        later.future.add_done_callback(partial(self._answered, parked, request, kept_bytes, later.settle))
+
+    def _answered(
+        self,
+        parked: ParkedRequest,
+        request: Request,
+        kept_bytes: int,
+        settle: Callable[[], list[ReplyPart] | None],
+        done: "asyncio.Future[Any]",
+    ) -> None:
+        if kept_bytes:
+            self._memory.end_work(kept_bytes)
+        if self._is_lost and not done.cancelled() and done.exception() is None:
+            return  # skip encoding responses for lost connections
+        error: BaseException | None = None
+        try:
+            parked.parts = settle()
+        except (Exception, asyncio.CancelledError) as raised:
+            error = raised
+        if self._is_lost:
+            if isinstance(error, Exception) and not isinstance(error, CloseConnectionError):
+                _log_failure(error, request)
+            return
+        parked.is_ready = True
+        if error is not None:
+            while self._parked and self._parked[-1] is not parked:
+                _abandon(self._parked.pop())  # no response can follow
+            self._failed(error, request)
+        self._idle.touch(self._connection)
+        is_next = bool(self._parked) and self._parked[0] is parked
+        if is_next:
+            self.send_ready()
+        if not is_next or self._writer.blocked:
+            self._connection.count_memory()
+        elif kept_bytes:
+            self._connection.watch_memory()
+
+    def send_ready(self) -> None:
+        """Give the writer the responses that are next in order; start further requests when few are unanswered."""
+        parked, writer = self._parked, self._writer
+        while parked and parked[0].is_ready and not writer.blocked:
+            parts = parked.popleft().parts
+            if parts is not None:
+                writer.send(parts)
+        writer.flush()
+        self._watch_responses()
+        self._connection.responses_sent()
+
+    def _watch_responses(self) -> None:
+        if self._writer.blocked or self.is_full:
+            self._reading.pause(RESPONSES)
+        else:
+            self._reading.resume(RESPONSES)
+
+    # --- endings
+
+    def close(self) -> None:
+        """The connection is lost: abandon requests under way, and drop the reference to it, so that it is freed without
+        a garbage collection."""
+        self._is_lost = True
+        while self._parked:
+            _abandon(self._parked.pop())
+        del self._connection
+
+    def _failed(self, error: BaseException, request: Request) -> None:
+        """A handler raised: to close the connection (`CloseConnectionError`), or because of a fault in it."""
+        if isinstance(error, CloseConnectionError):
+            self._connection.refuse(error.violation, str(error))
+            return
+        if not isinstance(error, asyncio.CancelledError):
+            _log_failure(error, request)
+        self._connection.finish()
+
+
+def _abandon(parked: ParkedRequest) -> None:
+    if parked.abandon is not None and not parked.is_ready:
+        parked.abandon()
+
+
+def _log_failure(error: BaseException, request: Request) -> None:
+    logger.error(
+        "Closing the connection of %s, client id %s: the handler of API %d version %d failed",
+        request.connection,
+        request.client_id,
+        request.api_key,
+        request.api_version,
+        exc_info=error,
+    )
