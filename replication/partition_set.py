@@ -30,6 +30,7 @@ from ..storage.errors import record_errors_of
 from ..storage.log.log import Log
 from ..storage.log.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producers.producer_state import AppendOrigin
+from ..storage.producers.refused_batches import MOST, RefusedBatch, refused_batch
 from ..storage.producers.verification_guards import VerificationGuard
 from .leader.fetch_reads import FetchReads
 from .leader.offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
@@ -89,6 +90,8 @@ class PartitionSet:
         self._broken = broken
         self._hosted: dict[TopicPartition, HostedPartition] = {}
         self._offline: set[TopicPartition] = set()
+        self._refused: dict[tuple[TopicPartition, int], RefusedBatch] = {}
+        """Batches that were refused because their partition's log is not here, by producer id; the earliest of each."""
         self.wakeups = Wakeups(loop, gather_max_ms)
         self.throttle = ReplicationThrottle()
         """Limits what followers read; without limit until it is configured."""
@@ -161,6 +164,8 @@ class PartitionSet:
     def host(self, hosted: HostedPartition) -> None:
         self._offline.discard(hosted.topic_partition)
         self._hosted[hosted.topic_partition] = hosted
+        for key in [key for key in self._refused if key[0] == hosted.topic_partition]:
+            hosted.log.producer_state.refused.note(self._refused.pop(key))
 
     def forget(self, topic_partition: TopicPartition) -> None:
         """Remove a partition that is not here any more; waiting requests get an error."""
@@ -185,7 +190,9 @@ class PartitionSet:
         topic_partition = request.topic_partition
         hosted = self._hosted.get(topic_partition)
         if hosted is None:
-            done(AppendResult.failed(self._absence(topic_partition)))
+            absence = self._absence(topic_partition)
+            self.note_refused(request, absence)
+            done(AppendResult.failed(absence))
             return
         if topic_partition.topic in INTERNAL_TOPICS and not request.allow_internal:
             done(AppendResult.failed(InvalidTopicError(f"Cannot append to internal topic {topic_partition.topic}")))
@@ -197,12 +204,29 @@ class PartitionSet:
         try:
             partition.check_append(request.required_acks)
         except KafkaError as error:
+            self.note_refused(request, error)
             done(self._refusal(hosted, error))
             return
         hosted.strand.append(
             LeaderAppend(request.records, partition.leader_epoch, request.now_ms, request.origin, request.guard),
             partial(self._appended, hosted, request, done),
         )
+
+    def note_refused(self, request: AppendRequest, error: KafkaError) -> None:
+        """Remember a batch that was refused before it came to the log, so that the producer's next batches are refused
+        too (see `RefusedBatches`)."""
+        if request.origin is not AppendOrigin.CLIENT:
+            return
+        refused = refused_batch(request.records, error, request.now_ms)
+        if refused is None:
+            return
+        hosted = self._hosted.get(request.topic_partition)
+        if hosted is not None:
+            hosted.log.producer_state.refused.note(refused)
+            return
+        self._refused.setdefault((request.topic_partition, refused.producer_id), refused)
+        if len(self._refused) > MOST:
+            del self._refused[next(iter(self._refused))]
 
     def _appended(
         self,

@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ..base.topic_partition import TopicPartition
-from ..protocol.errors import CorruptRecordError, ErrorCode
+from ..protocol.errors import CorruptRecordError, ErrorCode, error_for
 from ..protocol.records.batch import read_header
 from ..storage.producers.verification_guards import OPEN_TRANSACTION, VerificationGuard
 from ..storage.workers.callbacks import call_isolated
@@ -92,7 +92,9 @@ class TransactionChecks:
             if error is ErrorCode.NONE:
                 self._partitions.append(request._replace(guard=guard), done)
             else:
-                done(_refusal(error, version))
+                result = _refusal(error, version)
+                self._partitions.note_refused(request, error_for(result.error, result.message))
+                done(result)
 
         batch = producer_of(request.records)
         if batch is None:

@@ -28,11 +28,11 @@ from ..leader_epochs import EpochEntry, LeaderEpochs
 from ..log_config import LogConfig
 from ..producers.prepared_append import PreparedAppend
 from ..producers.producer_recovery import recall_last_batches
-from ..producers.producer_state import BatchMetadata, ProducerState
+from ..producers.producer_state import AppendOrigin, BatchMetadata, ProducerState
+from ..producers.refused_batches import refused_batch
 from ..segment.offset_index import MAX_RELATIVE_OFFSET
 from ..segment.segment import FoundTimestamp, Segment
 from ..segment.transaction_index import AbortedTransaction
-from .append_group import AppendGroup
 from .append_validation import prepare_leader_append
 from .append_write import write_appends
 from .flush_plan import FlushPlan, plan_flush
@@ -250,7 +250,7 @@ class Log:
         NotLeaderOrFollowerError behind a fence, RecordBatchTooLargeError, KafkaStorageError.
         """
         done = self.append_unless_roll_needed(append)
-        return done if isinstance(done, LogAppendInfo) else self.append_to_new_segment(done, append.now_ms)
+        return done if isinstance(done, LogAppendInfo) else self.append_to_new_segment(done, append)
 
     def append_unless_roll_needed(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | PreparedAppend:
         """Append, unless a new segment must be created first.
@@ -258,62 +258,43 @@ class Log:
         Then nothing is written and the prepared append is returned. The caller passes it to `append_to_new_segment`
         before any other step.
         """
-        prepared = self._prepare(append, self.view.log_end_offset)
+        try:
+            return self._append_unless_roll_needed(append)
+        except KafkaError as error:
+            self.refused(append, error)
+            raise
+
+    def _append_unless_roll_needed(self, append: LeaderAppend | FollowerAppend) -> LogAppendInfo | PreparedAppend:
+        prepared = self.prepare(append, self.view.log_end_offset)
         if prepared is None:
             return nothing_appended(self.view.log_start_offset)
-        known = self._check_producers(prepared, append) if prepared.producers else None
+        known = self.check_producers(prepared, append) if prepared.producers else None
         if known is not None:
             return appended_before(known, prepared.size_bytes, self.view.log_start_offset)
-        self._begin(prepared)
-        if self._needs_roll(prepared, append.now_ms):
+        self.begin(prepared)
+        if self.needs_roll(prepared, append.now_ms):
             return prepared
-        self._write((prepared,), append.now_ms)
+        self.write((prepared,), append.now_ms)
         return appended(prepared, self.view.log_start_offset)
 
-    def append_to_new_segment(self, prepared: PreparedAppend, now_ms: int) -> LogAppendInfo:
-        """Create a segment and write an append that `append_unless_roll_needed` has returned."""
-        self._roll_for(prepared, now_ms)
-        self._write((prepared,), now_ms)
+    def append_to_new_segment(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> LogAppendInfo:
+        """Create a segment and write an append for which `append_unless_roll_needed` has returned `prepared`."""
+        try:
+            self.roll_for(prepared, append.now_ms)
+            self.write((prepared,), append.now_ms)
+        except KafkaError as error:
+            self.refused(append, error)
+            raise
         return appended(prepared, self.view.log_start_offset)
 
-    def append_many(self, appends: Sequence[LeaderAppend | FollowerAppend]) -> list[LogAppendInfo | KafkaError]:
-        """Append several record sets in order, in one write where possible.
+    def refused(self, append: LeaderAppend | FollowerAppend, error: KafkaError) -> None:
+        """Remember a client's refused batch, so that the producer's next batches are refused too."""
+        if append.origin is AppendOrigin.CLIENT:
+            refused = refused_batch(append.records, error, append.now_ms)
+            if refused is not None:
+                self.producer_state.refused.note(refused)
 
-        A refused append does not affect the others.
-        """
-        group = AppendGroup()
-        for append in appends:
-            try:
-                self._append_to(group, append)
-            except KafkaError as refusal:
-                group.settle(refusal)
-        if not group.is_empty:
-            self._write_group(group, appends[-1].now_ms)
-        return group.results
-
-    def _append_to(self, group: AppendGroup, append: LeaderAppend | FollowerAppend) -> None:
-        """Add an append to the group. When it cannot be part of the group, the group is written first."""
-        prepared = self._prepare(append, group.next_offset(self.view.log_end_offset))
-        if prepared is None:
-            group.settle(nothing_appended(self.view.log_start_offset))
-            return
-        latest_epoch, active = self.leader_epochs.latest_epoch, self.view.segments[-1]
-        if group.ends_before(prepared, latest_epoch, active, self.config, append.now_ms):
-            error = self._write_group(group, append.now_ms)
-            if error is not None:  # this append's offsets follow records that were not written
-                group.settle(error)
-                return
-        known = self._check_producers(prepared, append) if prepared.producers else None
-        if known is not None:
-            group.settle(appended_before(known, prepared.size_bytes, self.view.log_start_offset))
-            return
-        if group.is_empty:  # otherwise `ends_before` has checked that it fits
-            self._begin(prepared)
-            if self._needs_roll(prepared, append.now_ms):
-                self._roll_for(prepared, append.now_ms)
-        group.add(prepared)
-
-    def _check_producers(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> BatchMetadata | None:
+    def check_producers(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> BatchMetadata | None:
         """Run `ProducerState.check`; return the batch that `append` repeats, or None.
 
         A producer snapshot holds only the last batch of each producer. So before the first OutOfOrderSequenceError
@@ -329,17 +310,7 @@ class Log:
             self.files.attempt("cannot read", lambda: recall_last_batches(state, self.view.segments))
             return state.check(prepared.producers, append.origin, guard)
 
-    def _write_group(self, group: AppendGroup, now_ms: int) -> KafkaError | None:
-        """Write the group. Return the error when the write failed; then every append of the group has failed."""
-        try:
-            self._write(group.members, now_ms)
-        except KafkaError as error:
-            group.failed(error)
-            return error
-        group.written(self.view.log_start_offset)
-        return None
-
-    def _prepare(self, append: LeaderAppend | FollowerAppend, next_offset: int) -> PreparedAppend | None:
+    def prepare(self, append: LeaderAppend | FollowerAppend, next_offset: int) -> PreparedAppend | None:
         """Check an append, except against the producers. Return None when it holds no whole batch."""
         self.files.check_online()
         leader_epoch = append.leader_epoch
@@ -357,7 +328,7 @@ class Log:
             append.origin,
         )
 
-    def _begin(self, prepared: PreparedAppend) -> None:
+    def begin(self, prepared: PreparedAppend) -> None:
         """Check the size, and write new leader epochs to their file before the first batch of such an epoch."""
         if prepared.size_bytes > self.config.segment_bytes:
             raise RecordBatchTooLargeError(
@@ -371,13 +342,13 @@ class Log:
                 self._note_epochs(prepared)
                 break
 
-    def _needs_roll(self, prepared: PreparedAppend, now_ms: int) -> bool:
+    def needs_roll(self, prepared: PreparedAppend, now_ms: int) -> bool:
         """Whether this append needs a new segment."""
         return self.view.segments[-1].should_roll(
             self.config, prepared.size_bytes, prepared.max_timestamp, prepared.last_offset, now_ms
         )
 
-    def _roll_for(self, prepared: PreparedAppend, now_ms: int) -> None:
+    def roll_for(self, prepared: PreparedAppend, now_ms: int) -> None:
         """Begin a segment at the log's end. Kafka begins it at the first offset of `prepared`.
 
         Why: when offsets are missing between two segments, recovery assumes that the end of the first one was lost. The
@@ -399,7 +370,7 @@ class Log:
                 changed = epochs.assign(batch.leader_epoch, batch.base_offset) or changed
         self._write_epochs_if(changed or not self.files.are_epochs_written)
 
-    def _write(self, appends: Sequence[PreparedAppend], now_ms: int) -> None:
+    def write(self, appends: Sequence[PreparedAppend], now_ms: int) -> None:
         """Write checked appends that fit into the active segment; sync them when `flush.messages` says so."""
         self.view = write_appends(self.files, self.view, self.producer_state, appends, self._high_watermark_hint)
         if self.view.log_end_offset - self.recovery_point >= self.config.flush_messages:

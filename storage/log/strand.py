@@ -21,6 +21,7 @@ from ..producers.prepared_append import PreparedAppend
 from ..workers.callbacks import call_isolated
 from ..workers.long_work_queue import LongWorkSource
 from ..workers.worker_pool import Pool, PoolClosedError
+from .append_group import append_together
 from .inline_append import InlineBudget, is_long, is_quick_append
 from .log import Log
 from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo
@@ -74,7 +75,7 @@ class Strand:
                     result = _run(log, log.append_unless_roll_needed, append)
                 budget.spent(started, budget.now())
                 if isinstance(result, PreparedAppend):
-                    self._queue.appendleft((partial(_append_to_new_segment, result, append.now_ms), callback, False))
+                    self._queue.appendleft((partial(_append_to_new_segment, result, append), callback, False))
                     self._hand_back()
                 else:
                     self._hand_back()
@@ -175,15 +176,15 @@ def _is_append(item: Any) -> bool:
     return isinstance(item, LeaderAppend | FollowerAppend)
 
 
-def _append_to_new_segment(prepared: PreparedAppend, now_ms: int, log: Log) -> LogAppendInfo:
-    return log.append_to_new_segment(prepared, now_ms)
+def _append_to_new_segment(prepared: PreparedAppend, append: LeaderAppend | FollowerAppend, log: Log) -> LogAppendInfo:
+    return log.append_to_new_segment(prepared, append)
 
 
 def _run_appends(log: Log, appends: list[LeaderAppend | FollowerAppend]) -> list[Any]:
     if len(appends) == 1:
         return [_run(log, log.append, appends[0])]
     try:
-        return list(log.append_many(appends))
+        return list(append_together(log, appends))
     except Exception as error:
         return [_unexpected(log, error)] * len(appends)
 

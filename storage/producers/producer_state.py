@@ -23,6 +23,7 @@ from ...protocol.errors import (
 )
 from ...protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, decrement_sequence
 from ..segment.transaction_index import AbortedTransaction
+from .refused_batches import RefusedBatches
 from .verification_guards import VerificationGuard, VerificationGuards
 
 logger = logging.getLogger(__name__)
@@ -156,6 +157,7 @@ class ProducerState:
         self.unstable = UnstableOffsets()
         """Replaced, never changed: any thread may read it."""
         self.guards = VerificationGuards()
+        self.refused = RefusedBatches()
 
     # --- checks: nothing changes --------------------------------------------------------------------------------
 
@@ -203,11 +205,16 @@ class ProducerState:
     def check_batch(self, batch: DataBatch, origin: AppendOrigin) -> None:
         """Raise unless a leader may append `batch`.
 
-        Raises InvalidProducerEpochError, OutOfOrderSequenceError, InvalidTxnStateError.
+        Raises InvalidProducerEpochError, OutOfOrderSequenceError, InvalidTxnStateError, and behind a refused batch its
+        error.
         """
         entry = self.producers.get(batch.producer_id)
         if entry is not None:
             self._check_epoch(entry, batch.producer_epoch, batch.first_offset)
+        if self.refused and origin is AppendOrigin.CLIENT:
+            is_of_epoch = entry is not None and entry.producer_epoch == batch.producer_epoch
+            last_sequence = entry.last_sequence if entry is not None and is_of_epoch else NO_SEQUENCE
+            self.refused.check(batch.producer_id, batch.producer_epoch, batch.first_sequence, last_sequence)
         if self.guards and origin is AppendOrigin.CLIENT:
             self._check_guarded_sequence(batch)
         if entry is None:
@@ -289,6 +296,8 @@ class ProducerState:
             del entry.batches[0]
         entry.batches.append(BatchMetadata(batch.last_sequence, batch.last_offset, delta, batch.max_timestamp))
         entry.last_timestamp = batch.max_timestamp
+        if self.refused:
+            self.refused.appended(batch.producer_id, batch.producer_epoch, batch.last_sequence)
         if batch.is_transactional:
             if entry.current_txn_first_offset < 0:
                 entry.current_txn_first_offset = batch.first_offset
@@ -358,11 +367,12 @@ class ProducerState:
         for producer_id in expired:
             del self.producers[producer_id]
         self.guards.remove_expired(now_ms, self.expiration_ms)
+        self.refused.remove_expired(now_ms)
 
     @property
     def has_any_to_expire(self) -> bool:
-        """Whether there are producers or guards that can expire. From any thread."""
-        return bool(self.producers) or bool(self.guards)
+        """Whether there are producers, guards or refused batches that can expire. From any thread."""
+        return bool(self.producers) or bool(self.guards) or bool(self.refused)
 
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         return entry.current_txn_first_offset < 0 and now_ms - entry.last_timestamp >= self.expiration_ms

@@ -322,3 +322,48 @@ async def test_unknown_partition_is_not_hosted(replicas: Replicas) -> None:
     assert partitions.high_watermark_of(INTERNAL) == 0
     replicas.append()
     assert partitions.high_watermark_of(TP) == 1
+
+
+# -- batches of idempotent producers behind a refused one
+
+
+def numbered(sequence: int) -> bytes:
+    return batch_of(b"value", producer_id=7, producer_epoch=0, base_sequence=sequence)
+
+
+def code_of(results: list[AppendResult]) -> ErrorCode:
+    (result,) = results
+    return result.error
+
+
+async def test_batch_behind_one_refused_for_too_few_replicas_is_refused_alike(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path, {"min.insync.replicas": "2"})
+    await replicas.order(isr=(1,), replicas=(1, 2))
+    assert code_of(replicas.append(numbered(0), acks=-1)) is ErrorCode.NOT_ENOUGH_REPLICAS
+    await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    assert code_of(replicas.append(numbered(1), acks=-1)) is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert replicas.append(numbered(0), acks=-1) == replicas.append(numbered(1), acks=-1) == []  # they wait for 2
+    replicas.close()
+
+
+async def test_batch_behind_one_refused_by_a_follower_is_refused_alike_when_it_leads(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path)
+    await replicas.order(leader=2, isr=(1, 2), replicas=(1, 2))
+    assert code_of(replicas.append(numbered(0))) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    await replicas.order(leader_epoch=1)
+    assert code_of(replicas.append(numbered(1))) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert [code_of(replicas.append(numbered(each))) for each in (0, 1)] == [ErrorCode.NONE] * 2
+    replicas.close()
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_batch_behind_one_refused_before_the_log_existed_is_refused_alike(tmp_path: Path, is_known: bool) -> None:
+    replicas = Replicas(tmp_path)
+    if is_known:
+        replicas.known.add(TP)
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [code_of(replicas.append(numbered(each))) for each in (0, 1)] == [code] * 2
+    await replicas.order()
+    assert code_of(replicas.append(numbered(2))) is code
+    assert [code_of(replicas.append(numbered(each))) for each in (0, 1, 2)] == [ErrorCode.NONE] * 3
+    replicas.close()

@@ -22,6 +22,7 @@ from pybroker.storage.errors import (
     UnexpectedAppendOffsetError,
     record_errors_of,
 )
+from pybroker.storage.log.append_group import append_together
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log_config import LogConfig
@@ -133,7 +134,7 @@ def test_batches_appended_together_with_an_incomplete_batch_can_be_read(tmp_path
     log = open_log(tmp_path)
     append_as_leader(log, batch_of("first"), 0, NOW_MS)
     torn = batch_of("a") + batch_of("torn")[:30]
-    log.append_many([LeaderAppend(torn, 0, NOW_MS), LeaderAppend(batch_of("b"), 0, NOW_MS)])
+    append_together(log, [LeaderAppend(torn, 0, NOW_MS), LeaderAppend(batch_of("b"), 0, NOW_MS)])
     assert records_from(log) == [(0, b"first"), (1, b"a"), (2, b"b")]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.errors import NoSpaceError
+from pybroker.storage.log.append_group import append_together
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log.log_host import StandaloneHost
@@ -92,10 +93,10 @@ def test_segment_that_cannot_be_created_on_a_full_disk_leaves_no_files(
 
 def test_group_of_appends_on_a_full_disk_fails_as_a_whole_and_the_next_succeeds(log: Log, files: FaultyFiles) -> None:
     files.fault, files.torn_bytes, files.operations = errno.ENOSPC, 100, ("write",)
-    results = log.append_many([LeaderAppend(batch_of("a"), 0, NOW_MS), LeaderAppend(batch_of("b"), 0, NOW_MS)])
+    results = append_together(log, [LeaderAppend(batch_of("a"), 0, NOW_MS), LeaderAppend(batch_of("b"), 0, NOW_MS)])
     assert all(isinstance(result, KafkaStorageError) for result in results)
     files.fault = None
-    results = log.append_many([LeaderAppend(batch_of("c"), 0, NOW_MS), LeaderAppend(batch_of("d"), 0, NOW_MS)])
+    results = append_together(log, [LeaderAppend(batch_of("c"), 0, NOW_MS), LeaderAppend(batch_of("d"), 0, NOW_MS)])
     assert [result.first_offset for result in results if isinstance(result, LogAppendInfo)] == [5, 6]
     assert records_from(log)[-2:] == [(5, b"c"), (6, b"d")]
 
@@ -120,7 +121,7 @@ def test_append_that_depends_on_a_failed_group_is_not_written(value: str, leader
     append_as_leader(log, batch_of("first"), 0, NOW_MS)
     files.fault, files.operations = errno.ENOSPC, ("write",)
     appends = [("a", 0), ("b", 0), (value, leader_epoch)]
-    results = log.append_many([LeaderAppend(batch_of(each), epoch, NOW_MS) for each, epoch in appends])
+    results = append_together(log, [LeaderAppend(batch_of(each), epoch, NOW_MS) for each, epoch in appends])
     assert all(isinstance(result, KafkaStorageError) for result in results)
     assert append_as_leader(log, batch_of("second"), leader_epoch, NOW_MS).first_offset == 1
     assert records_from(log) == [(0, b"first"), (1, b"second")]

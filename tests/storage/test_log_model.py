@@ -9,6 +9,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from pybroker.protocol.records.batch import iter_batches
+from pybroker.storage.log.append_group import append_together
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from pybroker.storage.log.log_retention import apply_retention
@@ -66,7 +67,7 @@ class LogMachine(RuleBasedStateMachine):
         appends = [
             LeaderAppend(batch_of(*values, timestamp_ms=self.now_ms), self.epoch, self.now_ms) for values in several
         ]
-        for values, info in zip(several, self.log.append_many(appends), strict=True):
+        for values, info in zip(several, append_together(self.log, appends), strict=True):
             assert isinstance(info, LogAppendInfo), info
             self.note(values, info)
 
@@ -77,7 +78,7 @@ class LogMachine(RuleBasedStateMachine):
         batch = batch_of(*values, base_offset=None, partition_leader_epoch=self.epoch)
         moved = bytearray(batch)
         moved[:8] = self.end.to_bytes(8, "big")
-        results = self.log.append_many([FollowerAppend(moved, self.now_ms)])
+        results = append_together(self.log, [FollowerAppend(moved, self.now_ms)])
         assert isinstance(results[0], LogAppendInfo), results[0]
         self.note(values, results[0])
 

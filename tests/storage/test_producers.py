@@ -11,6 +11,7 @@ from pybroker.protocol.errors import (
     TransactionCoordinatorFencedError,
 )
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
+from pybroker.storage.log.append_group import append_together
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log.log_truncation import truncate_to
@@ -117,7 +118,7 @@ class TestSequences:
         def append(sequence: int) -> LeaderAppend:
             return LeaderAppend(batch_of("x", producer_id=1, producer_epoch=0, base_sequence=sequence), 0, NOW_MS)
 
-        results = log.append_many([append(0), append(1), append(1), append(5), append(2)])
+        results = append_together(log, [append(0), append(1), append(1), append(5), append(2)])
         assert [result.first_offset for result in results if isinstance(result, LogAppendInfo)] == [0, 1, 1, 2]
         assert isinstance(results[2], LogAppendInfo)
         assert results[2].duplicate

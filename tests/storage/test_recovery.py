@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.records.batch import RecordBatch, read_header
+from pybroker.storage.log.append_group import append_together
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log.log_truncation import truncate_to
@@ -282,7 +283,7 @@ def test_undamaged_log_is_not_recovered_after_a_clean_stop(
         with caplog.at_level(logging.INFO):
             log = open_log(tmp_path, config, close_cleanly(open_log(tmp_path, config)))
         for _number in range(count):
-            log.append_many([LeaderAppend(batch_of("a", "b"), 0, NOW_MS), LeaderAppend(batch_of("c"), 0, NOW_MS)])
+            append_together(log, [LeaderAppend(batch_of("a", "b"), 0, NOW_MS), LeaderAppend(batch_of("c"), 0, NOW_MS)])
             end_offset = log.log_end_offset
             log.append_as_follower(batch_at(end_offset, "d", "e") + batch_at(end_offset + 2, "f"), NOW_MS)
         close_cleanly(log)

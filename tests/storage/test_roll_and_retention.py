@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pybroker.storage.files.files import Files
 from pybroker.storage.log import retention_rules as retention
+from pybroker.storage.log.append_group import append_together
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend
 from pybroker.storage.log.log_host import StandaloneHost
@@ -99,7 +100,9 @@ def test_grouped_appends_roll_segments_at_the_same_offsets_as_single_ones(
     alone, together = open_log(tmp_path / "alone", config), open_log(tmp_path / "together", config)
     for each in timestamps_ms:
         append(alone, timestamp_ms=each)
-    together.append_many([LeaderAppend(batch_of("x" * 31, timestamp_ms=each), 0, NOW_MS) for each in timestamps_ms])
+    append_together(
+        together, [LeaderAppend(batch_of("x" * 31, timestamp_ms=each), 0, NOW_MS) for each in timestamps_ms]
+    )
     assert len(bases(alone)) > 2
     assert bases(together) == bases(alone)
     assert records_from(together) == records_from(alone)
