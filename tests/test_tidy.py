@@ -220,7 +220,6 @@ LONG_FILES = {
     "tests/broker/apis/test_produce.py": (506, "tests of one thing"),
     "tests/broker/commands/log/test_log_verify.py": (768, "tests of one thing"),
     "tests/broker/network/test_connection.py": (571, "tests of one thing"),
-    "tests/broker/network/test_listener.py": (553, "tests of one thing"),
     "tests/controller/test_controller.py": (651, "tests of one thing"),
     "tests/interop/side_by_side/fetch_scenarios.py": (554, "tests of one thing"),
     "tests/interop/side_by_side/group_scenarios.py": (554, "tests of one thing"),

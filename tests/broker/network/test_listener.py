@@ -1,184 +1,19 @@
-"""Tests of listeners over real sockets: binding, admission, idle connections, shutdown."""
+"""Tests of listeners over real sockets: admission, idle connections, shutdown, settings."""
 
 import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from pybroker.broker.network import bound_sockets, listener
+from pybroker.broker.network import listener
 from pybroker.broker.network.admission.read_pause import ReadPause
-from pybroker.broker.network.bound_sockets import AddressInUseError, BindError
 from pybroker.broker.network.connection import Connection
 from pybroker.broker.network.connection_limits import LimitSettings
-from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.settings import Endpoint, NetworkSettings, limit_settings
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import load_config
-from support.in_process.network_peer import ECHO, LATER, STUCK, Peer, ScriptedHandler, frame, serving, until, warnings
-
-
-def has_ipv6() -> bool:
-    try:
-        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
-            probe.bind(("::1", 0))
-    except OSError:
-        return False
-    return True
-
-
-needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
-
-
-class Maker:
-    """Makes listeners and closes them after the test, because uvloop does not end before that."""
-
-    def __init__(self) -> None:
-        self._made: list[Listeners] = []
-
-    def __call__(self, settings: NetworkSettings | None = None) -> Listeners:
-        listeners = Listeners(
-            settings or NetworkSettings(),
-            ScriptedHandler(),
-            clock_ms=lambda: 0,
-            header_version=lambda api_key, api_version: 1,
-        )
-        self._made.append(listeners)
-        return listeners
-
-    async def close(self) -> None:
-        for listeners in self._made:
-            await listeners.close(0)
-
-
-@pytest.fixture
-async def new_listeners() -> AsyncIterator[Maker]:
-    maker = Maker()
-    yield maker
-    await maker.close()
-
-
-@needs_ipv6
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "", "::", "0:0:0:0:0:0:0:0", "0.0.0.0"])
-async def test_localhost_and_every_any_address_listen_on_ipv4_and_ipv6(host: str) -> None:
-    async with serving(host=host) as server:
-        for address in ("127.0.0.1", "::1"):
-            peer = await server.connect(address)
-            peer.send(frame(ECHO, 1))
-            assert await peer.answers(1) == [1]
-            assert server.handler.requests[-1].connection.peer_host == address
-            assert server.handler.requests[-1].connection.local_host == address
-
-
-@needs_ipv6
-async def test_listener_on_an_ipv6_address_is_not_reached_by_ipv4() -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # reserves the port without listening, so that no other socket listens there
-        async with serving(host="::1", port=nobody.getsockname()[1]) as server:
-            peer = await server.connect("::1")
-            peer.send(frame(ECHO, 1))
-            assert await peer.answers(1) == [1]
-            with pytest.raises(ConnectionRefusedError):
-                await server.connect("127.0.0.1")
-
-
-@needs_ipv6
-@pytest.mark.parametrize(("first", "second"), [("0.0.0.0", "::"), ("::", "0.0.0.0"), ("127.0.0.1", "::")])
-async def test_any_address_of_one_family_takes_the_port_of_the_other(
-    first: str, second: str, new_listeners: Maker
-) -> None:
-    """Kafka does not start either."""
-    (taken,) = await new_listeners().open([Endpoint("A", first, 0)])
-    with pytest.raises(BindError, match=r"Listener B cannot listen on .*: .* in use"):
-        await new_listeners().open([Endpoint("B", second, taken.port)])
-
-
-@needs_ipv6
-async def test_two_listeners_of_one_broker_cannot_share_a_port_by_any_addresses(new_listeners: Maker) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port = reserved.getsockname()[1]
-    with pytest.raises(BindError, match=r"Listener B cannot listen on .*: .* in use"):
-        await new_listeners().open([Endpoint("A", "0.0.0.0", port), Endpoint("B", "::", port)])
-
-
-async def test_opened_endpoints_name_the_port_that_the_system_chose(new_listeners: Maker) -> None:
-    listeners = new_listeners()
-    asked = [Endpoint("A", "localhost", 0), Endpoint("B", "127.0.0.1", 0, "SSL")]
-    opened = await listeners.open(asked)
-    assert [endpoint.listener_name for endpoint in opened] == ["A", "B"]
-    assert opened[1].security_protocol == "SSL"
-    assert len({endpoint.port for endpoint in opened} - {0}) == 2
-
-
-async def test_port_in_use_raises_an_error_that_names_listener_host_and_port(new_listeners: Maker) -> None:
-    first, second = new_listeners(), new_listeners()
-    (taken,) = await first.open([Endpoint("A", "127.0.0.1", 0)])
-    with pytest.raises(AddressInUseError) as caught:
-        await second.open([Endpoint("FREE", "127.0.0.1", 0), Endpoint("B", "127.0.0.1", taken.port)])
-    assert (caught.value.host, caught.value.port) == ("127.0.0.1", taken.port)
-    assert str(caught.value).startswith(f"Listener B cannot listen on 127.0.0.1:{taken.port}: the address is in use")
-
-
-async def test_failed_open_leaves_no_port_listening(new_listeners: Maker) -> None:
-    first, second = new_listeners(), new_listeners()
-    (taken,) = await first.open([Endpoint("A", "127.0.0.1", 0)])
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        free_port = reserved.getsockname()[1]
-    with pytest.raises(AddressInUseError):
-        await second.open([Endpoint("B", "127.0.0.1", free_port), Endpoint("C", "127.0.0.1", taken.port)])
-    await asyncio.sleep(0)
-    with pytest.raises(ConnectionRefusedError):
-        await Peer.connect(Endpoint("B", "127.0.0.1", free_port))
-
-
-@needs_ipv6
-async def test_port_taken_on_ipv6_only_counts_as_in_use_for_localhost(new_listeners: Maker) -> None:
-    listeners = new_listeners()
-    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as other:
-        other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        other.bind(("::1", 0))
-        other.listen()
-        with pytest.raises(AddressInUseError):
-            await listeners.open([Endpoint("A", "localhost", other.getsockname()[1])])
-
-
-@pytest.mark.parametrize(("host", "words"), [("203.0.113.1", "no such address"), ("no-such-host.invalid", "unknown")])
-async def test_foreign_address_or_unknown_host_raises_a_bind_error_that_says_so(
-    host: str, words: str, new_listeners: Maker
-) -> None:
-    listeners = new_listeners()
-    with pytest.raises(BindError, match=f"Listener A .*{words}"):
-        await listeners.open([Endpoint("A", host, 0)])
-
-
-async def test_host_without_any_local_address_raises_a_bind_error(
-    monkeypatch: pytest.MonkeyPatch, new_listeners: Maker
-) -> None:
-    monkeypatch.setitem(bound_sockets._BOTH_FAMILIES, "localhost", ("203.0.113.1", "198.51.100.1"))
-    listeners = new_listeners()
-    with pytest.raises(BindError, match="no such address"):
-        await listeners.open([Endpoint("A", "localhost", 0)])
-
-
-async def test_host_with_one_local_address_is_listened_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(bound_sockets._BOTH_FAMILIES, "localhost", ("203.0.113.1", "127.0.0.1"))
-    async with serving(host="localhost") as server:
-        peer = await server.connect()
-        peer.send(frame(ECHO, 1))
-        assert await peer.answers(1) == [1]
-
-
-async def test_accepted_sockets_have_the_configured_buffers_and_tcp_nodelay() -> None:
-    settings = NetworkSettings(send_buffer_bytes=32 * 1024, receive_buffer_bytes=48 * 1024)
-    async with serving(settings) as server:
-        peer = await server.connect()
-        peer.send(frame(ECHO, 1))
-        await peer.answer()
-        sock = server.listeners.connections()[0]._transport.get_extra_info("socket")
-        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in (32 * 1024, 64 * 1024)  # Linux doubles
-        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) in (48 * 1024, 96 * 1024)
-        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+from support.in_process.listener_maker import ListenerMaker
+from support.in_process.network_peer import ECHO, LATER, STUCK, Peer, frame, serving, until, warnings
 
 
 async def test_connection_over_max_connections_per_ip_is_closed_at_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -233,7 +68,9 @@ async def test_waiting_connections_are_admitted_in_order_of_arrival() -> None:
             await peer.close()
 
 
-async def test_connection_that_waits_on_one_listener_does_not_delay_another_listener(new_listeners: Maker) -> None:
+async def test_connection_that_waits_on_one_listener_does_not_delay_another_listener(
+    new_listeners: ListenerMaker,
+) -> None:
     listeners = new_listeners(NetworkSettings(limits=LimitSettings(max_connections_by_listener={"A": 1, "B": 1})))
     endpoints = await listeners.open([Endpoint("A", "127.0.0.1", 0), Endpoint("B", "127.0.0.1", 0)])
     peers = []
@@ -310,7 +147,7 @@ async def test_lowered_connection_limit_closes_the_longest_idle_connections() ->
             assert await peers[number].answers(1) == [number]
 
 
-async def test_lowered_connection_limit_closes_no_connection_of_a_broker(new_listeners: Maker) -> None:
+async def test_lowered_connection_limit_closes_no_connection_of_a_broker(new_listeners: ListenerMaker) -> None:
     limits = LimitSettings(inter_broker_listener="BROKERS")
     listeners = new_listeners(NetworkSettings(limits=limits))
     clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
@@ -364,7 +201,7 @@ async def test_connection_whose_wait_ends_during_the_admission_check_is_admitted
             assert await peer.answers(1) == [1]
 
 
-async def test_broker_over_max_connections_replaces_the_longest_idle_client(new_listeners: Maker) -> None:
+async def test_broker_over_max_connections_replaces_the_longest_idle_client(new_listeners: ListenerMaker) -> None:
     limits = LimitSettings(max_connections=2, inter_broker_listener="BROKERS")
     listeners = new_listeners(NetworkSettings(limits=limits))
     clients, brokers = await listeners.open([Endpoint("CLIENTS", "127.0.0.1", 0), Endpoint("BROKERS", "127.0.0.1", 0)])
@@ -383,7 +220,7 @@ async def test_broker_over_max_connections_replaces_the_longest_idle_client(new_
 
 
 async def test_broker_over_max_connections_replaces_an_admitted_client_and_not_a_waiting_one(
-    new_listeners: Maker,
+    new_listeners: ListenerMaker,
 ) -> None:
     limits = LimitSettings(max_connections=1, inter_broker_listener="BROKERS")
     listeners = new_listeners(NetworkSettings(limits=limits))
