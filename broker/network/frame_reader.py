@@ -20,17 +20,8 @@ from typing import NamedTuple
 
 from .frame_pool import FramePool
 
-__all__ = [
-    "FIRST_ALLOCATION",
-    "FIRST_READ",
-    "FREE_TINY_READS",
-    "LONG_READ",
-    "MOST_FRAMES",
-    "TINY_READ",
-    "BadFrame",
-    "FrameReader",
-    "new_shared_buffer",
-]
+__all__ = ["FIRST_ALLOCATION", "FIRST_READ", "FREE_TINY_READS", "LONG_READ", "MOST_FRAMES", "TINY_READ", "BadFrame",
+           "FrameReader", "new_shared_buffer"]  # fmt: skip
 
 FIRST_ALLOCATION = 128 * 1024
 MOST_FRAMES = 64
@@ -76,22 +67,8 @@ class FrameReader:
     bytes are not a frame, ``bad_frame`` is set, and nothing after it can be read.
     """
 
-    __slots__ = (
-        "_filled",
-        "_frame",
-        "_is_scarce",
-        "_max_size",
-        "_pool",
-        "_prefix",
-        "_read_size",
-        "_rest",
-        "_rest_position",
-        "_shared",
-        "_size",
-        "bad_frame",
-        "held_bytes",
-        "tiny_reads",
-    )
+    __slots__ = ("_filled", "_frame", "_is_scarce", "_max_size", "_pool", "_prefix", "_read_size", "_rest",
+                 "_rest_position", "_shared", "_size", "bad_frame", "held_bytes", "tiny_reads")  # fmt: skip
 
     def __init__(self, shared_buffer: bytearray, max_frame_size: int, pool: FramePool) -> None:
         self._shared = shared_buffer

@@ -13,16 +13,8 @@ from typing import Protocol, TypeAlias
 from ...storage.files.page_cache import is_cached, read_ahead, read_if_cached
 from .request import Region
 
-__all__ = [
-    "CopyingSender",
-    "RegionSender",
-    "RegionSenderFactory",
-    "RunInWorker",
-    "SendfileSender",
-    "TruncatedRegionError",
-    "new_region_sender",
-    "sender_for",
-]
+__all__ = ["CopyingSender", "RegionSender", "RegionSenderFactory", "RunInWorker", "SendfileSender",
+           "TruncatedRegionError", "new_region_sender", "sender_for"]  # fmt: skip
 
 RunInWorker: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
 """Run a function that may block outside the loop; the awaitable is done (on the loop) when it is."""

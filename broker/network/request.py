@@ -46,18 +46,8 @@ class CloseConnectionError(Exception):
 class ConnectionInfo:
     """The client of a connection, and the listener it came by. One for each connection, for its whole life."""
 
-    __slots__ = (
-        "__weakref__",
-        "connection_id",
-        "listener_name",
-        "local_host",
-        "local_port",
-        "peer_host",
-        "peer_port",
-        "principal",
-        "security_protocol",
-        "throttle",
-    )
+    __slots__ = ("__weakref__", "connection_id", "listener_name", "local_host", "local_port", "peer_host", "peer_port",
+                 "principal", "security_protocol", "throttle")  # fmt: skip
 
     def __init__(
         self,
@@ -97,19 +87,8 @@ class Request:
     ``received_ms`` is the wall clock when the frame was complete.
     """
 
-    __slots__ = (
-        "abandon",
-        "api_key",
-        "api_version",
-        "client_id",
-        "connection",
-        "correlation_id",
-        "frame",
-        "header_size",
-        "received_ms",
-        "records_were_refused",
-        "throttle_time_ms",
-    )
+    __slots__ = ("abandon", "api_key", "api_version", "client_id", "connection", "correlation_id", "frame",
+                 "header_size", "received_ms", "records_were_refused", "throttle_time_ms")  # fmt: skip
 
     def __init__(
         self,

@@ -33,19 +33,8 @@ class ResponseTooLongError(OSError):
 class ResponseWriter:
     """The send side of one connection."""
 
-    __slots__ = (
-        "_corked",
-        "_corked_bytes",
-        "_make_sender",
-        "_on_broken",
-        "_on_ready",
-        "_parts",
-        "_sender",
-        "_sending",
-        "_transport",
-        "_transport_full",
-        "blocked",
-    )
+    __slots__ = ("_corked", "_corked_bytes", "_make_sender", "_on_broken", "_on_ready", "_parts", "_sender",
+                 "_sending", "_transport", "_transport_full", "blocked")  # fmt: skip
 
     def __init__(
         self,

@@ -14,17 +14,8 @@ from collections.abc import Callable, Iterable
 from ..managed_connection import ManagedConnection
 from ..protocol_sniffing import Violation
 
-__all__ = [
-    "DECODED_BYTES_PER_BYTE",
-    "EXEMPTION_S",
-    "STALLED_S",
-    "Account",
-    "ConnectionMemory",
-    "DecodedMemory",
-    "FrameMemory",
-    "MemoryBudget",
-    "ResponseMemory",
-]
+__all__ = ["DECODED_BYTES_PER_BYTE", "EXEMPTION_S", "STALLED_S", "Account", "ConnectionMemory", "DecodedMemory",
+           "FrameMemory", "MemoryBudget", "ResponseMemory"]  # fmt: skip
 
 DECODED_BYTES_PER_BYTE = 64
 """Estimated memory for a byte of a request: an array element of 4 to 12 bytes becomes a few hundred bytes."""
