@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..base.topic_partition import TopicPartition
 from ..config.config import Config
 from ..config.config_error import ConfigError
@@ -23,7 +24,6 @@ from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
 from ..controller.failed_log_dir import notify_of_failed_log_dir
 from ..controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
 from ..controller.settings_limit import SettingsLimit
-from ..controller.topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..controller.tree.cluster_tree import ClusterTree
 from ..controller.tree.metadata_store import MetadataStore, MetadataStoreError
 from ..controller.tree.renewing_store import RenewingStore

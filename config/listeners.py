@@ -5,9 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..base.kafka_names import SECURITY_PROTOCOLS
 from .config_error import ConfigError
-
-SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 # Equivalent to Kafka's pattern: a name in any case, a host that may be in brackets or left out.
 _LISTENER = re.compile(r"(?P<name>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-%._:]*)\]?:(?P<port>-?[0-9]+)")

@@ -9,8 +9,9 @@ from uuid import UUID
 
 from ..base.invariant import invariant
 from ..base.topic_partition import TopicPartition
+from ..protocol.sentinels import EPOCH_DURING_DELETE, NO_LEADER_EPOCH
 from .state_tables import PartitionReplica, PartitionState, ReplicaState, may_move_partition, may_move_replica
-from .tree.leader_and_isr import EPOCH_DURING_DELETE, NO_EPOCH, PartitionLeadership
+from .tree.leader_and_isr import PartitionLeadership
 from .tree.replica_assignment import ReplicaAssignment
 from .tree.znodes import BrokerInfo
 
@@ -175,7 +176,7 @@ class ControllerContext:
         if self.is_queued_for_deletion(partition.topic):
             return EPOCH_DURING_DELETE
         leadership = self._leaderships.get(partition)
-        return leadership.leader_and_isr.leader_epoch if leadership else NO_EPOCH
+        return leadership.leader_and_isr.leader_epoch if leadership else NO_LEADER_EPOCH
 
     @property
     def partitions_with_leaders(self) -> list[TopicPartition]:

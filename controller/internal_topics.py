@@ -1,8 +1,8 @@
 """The settings with which the internal topics of coordinators are created."""
 
+from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ..config.config import Config
 from .topic_admin import NewTopic
-from .topic_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
 __all__ = ["auto_created_topic"]
 

@@ -15,14 +15,14 @@ from ..protocol.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
+from ..protocol.sentinels import NO_BROKER_EPOCH
 from .context import ControllerContext
 from .tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 
-__all__ = ["UNKNOWN_BROKER_EPOCH", "IsrChange", "decide"]
+__all__ = ["IsrChange", "decide"]
 
 logger = logging.getLogger(__name__)
 
-UNKNOWN_BROKER_EPOCH = -1
 """The leader does not know the member's broker epoch, so it is not compared."""
 
 
@@ -30,7 +30,7 @@ UNKNOWN_BROKER_EPOCH = -1
 class IsrChange:
     """A change that a leader requests.
 
-    ``isr``: broker id → the broker epoch (or UNKNOWN_BROKER_EPOCH) under which that replica caught up (KIP-903), in the
+    ``isr``: broker id → the broker epoch (or NO_BROKER_EPOCH) under which that replica caught up (KIP-903), in the
     order in which the ISR is written. ``topic_id``: None when the request has none.
     """
 
@@ -103,7 +103,7 @@ def _check_members(context: ControllerContext, partition: TopicPartition, change
     ineligible = [
         member
         for member, epoch in change.isr.items()
-        if member not in live or epoch not in (UNKNOWN_BROKER_EPOCH, context.broker_epoch(member))
+        if member not in live or epoch not in (NO_BROKER_EPOCH, context.broker_epoch(member))
     ]
     if ineligible:
         raise IneligibleReplicaError(f"{partition}: brokers {ineligible} may not be in the ISR, live are {live}")

@@ -4,11 +4,12 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from ..base.topic_partition import TopicPartition
+from ..protocol.sentinels import NO_LEADER
 from .context import ControllerContext, IllegalMoveError
 from .request_batch import RequestBatch
 from .state_tables import PartitionReplica, PartitionState, ReplicaState, may_move_replica
 from .tree.cluster_tree import ClusterTree
-from .tree.leader_and_isr import NO_LEADER, LeaderAndIsr, PartitionLeadership
+from .tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from .tree.replica_assignment import ReplicaAssignment
 
 __all__ = ["ReplicaStateMachine"]

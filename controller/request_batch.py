@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from ..base.topic_partition import TopicPartition
+from ..protocol.codec import NULL_UUID
 from ..protocol.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -28,7 +29,6 @@ from .tree.znodes import BrokerInfo
 
 __all__ = ["RequestBatch"]
 
-_NULL_UUID = UUID(int=0)
 _SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
@@ -196,7 +196,7 @@ class RequestBatch:
         )
 
     def _topic_id(self, topic: str) -> UUID:
-        return self._context.topic_ids.get(topic, _NULL_UUID)
+        return self._context.topic_ids.get(topic, NULL_UUID)
 
 
 def _live_broker(info: BrokerInfo) -> UpdateMetadataBroker:

@@ -1,13 +1,12 @@
-"""Rules for topic names (Kafka's Topic), and the names of internal topics."""
+"""Rules for topic names (Kafka's Topic), and which topics are internal."""
 
 import re
 
+from ..base.kafka_names import INTERNAL_TOPICS
 from ..protocol.errors import InvalidPartitionsError, InvalidTopicError
 
 __all__ = [
     "CLUSTER_METADATA_TOPIC",
-    "CONSUMER_OFFSETS_TOPIC",
-    "TRANSACTION_STATE_TOPIC",
     "check_directory_names",
     "check_topic_name",
     "has_collision_chars",
@@ -16,11 +15,9 @@ __all__ = [
     "unified_name",
 ]
 
-CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
-TRANSACTION_STATE_TOPIC = "__transaction_state"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """KRaft's metadata topic; clients may not create a topic with this name."""
-_INTERNAL = frozenset({CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, "__share_group_state"})
+_INTERNAL = INTERNAL_TOPICS | {"__share_group_state"}
 
 MAX_LENGTH = 249
 """A directory's name is the topic, a hyphen and the partition: at most 255 bytes with five digits."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..base.invariant import InvariantError
+from ..base.kafka_names import INTERNAL_TOPICS
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     CorruptRecordError,
@@ -44,11 +45,10 @@ from .partition.partition import Partition
 from .partition.purgatory import DEFAULT_GATHER_MAX_MS
 from .partition.wakeups import Wakeups
 
-__all__ = ["INTERNAL_TOPICS", "PartitionSet"]
+__all__ = ["PartitionSet"]
 
 logger = logging.getLogger(__name__)
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 _ERRORS_WITHOUT_LOG_START = (
     NotLeaderOrFollowerError,
     KafkaStorageError,

@@ -8,6 +8,7 @@ import asyncio
 from functools import partial
 from typing import NamedTuple
 
+from ..base.kafka_names import INTERNAL_TOPICS
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     ErrorCode,
@@ -18,7 +19,7 @@ from ..protocol.errors import (
 )
 from ..storage.log.log import Log
 from .partition.hosted_partition import HostedPartition
-from .partition_set import INTERNAL_TOPICS, PartitionSet
+from .partition_set import PartitionSet
 
 __all__ = ["HIGH_WATERMARK", "NO_LOW_WATERMARK", "Deleted", "RecordDeletion"]
 

@@ -26,24 +26,21 @@ from ..protocol.errors import (
     KafkaStorageError,
     UnknownTopicOrPartitionError,
 )
+from ..protocol.sentinels import EPOCH_DURING_DELETE, NO_LEADER, NO_LEADER_EPOCH
 from ..storage.errors import NoSpaceError
 from ..storage.log.log import Log
 from ..storage.store.log_store import LogStore
 from .leader.replication_throttle import is_named
 from .partition.hosted_partition import HostedPartition, settle
 from .partition.partition import Partition
-from .partition.partition_state import NO_LEADER, PartitionState
+from .partition.partition_state import PartitionState
 from .partition_set import PartitionSet
 
-__all__ = ["EPOCH_DURING_DELETE", "NO_EPOCH", "Leadership", "LeadershipListener", "ReplicaStop", "StateChanges"]
+__all__ = ["Leadership", "LeadershipListener", "ReplicaStop", "StateChanges"]
 
 logger = logging.getLogger(__name__)
 
 _NAMED_IN_A_LINE = 3
-
-NO_EPOCH = -1
-EPOCH_DURING_DELETE = -2
-"""Sent in place of a leader epoch for a topic that is being deleted; it passes any check."""
 
 
 class Leadership(NamedTuple):
@@ -380,7 +377,7 @@ class StateChanges:
         hosted = self._partitions.get(topic_partition)
         if hosted is not None:
             known_epoch = hosted.partition.leader_epoch
-            if stop.leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE) and stop.leader_epoch < known_epoch:
+            if stop.leader_epoch not in (NO_LEADER_EPOCH, EPOCH_DURING_DELETE) and stop.leader_epoch < known_epoch:
                 raise FencedLeaderEpochError(f"leader epoch {known_epoch} is known")
             self._unfollow(topic_partition)
             if stop.delete:

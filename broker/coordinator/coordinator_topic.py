@@ -2,6 +2,7 @@
 
 from ...controller.auto_creation import AutoTopicCreation
 from ...protocol.errors import ErrorCode
+from ...protocol.sentinels import NO_LEADER
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.leader_hints import BrokerEndpoint
 from ..metadata.metadata_cache import MetadataCache
@@ -10,7 +11,6 @@ from ..network.request import ConnectionInfo
 
 __all__ = ["CoordinatorTopic"]
 
-_NO_LEADER = -1
 _CREATION_TIMEOUT_MS = 10_000
 _BEING_CREATED = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 """Results of a creation after which the topic will appear: it was created, or another request is creating it."""
@@ -45,7 +45,7 @@ class CoordinatorTopic:
     def node_of(self, partition: int, address: ConnectionInfo) -> BrokerEndpoint | None:
         """The partition's leader, at an address for the client's connection; None: no leader known."""
         leader = self._cache.leader_of(self._topic, partition)
-        if leader is None or leader[0] == _NO_LEADER:
+        if leader is None or leader[0] == NO_LEADER:
             return None
         return self._addresses.endpoint_of(leader[0], address)
 
@@ -62,4 +62,4 @@ class CoordinatorTopic:
 
     def _has_leaders(self) -> bool:
         partitions = self._cache.partitions(self._topic)
-        return bool(partitions) and all(partition.leader != _NO_LEADER for partition in partitions)
+        return bool(partitions) and all(partition.leader != NO_LEADER for partition in partitions)

@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
-from ...controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ...replication.partition_set import PartitionSet
 from ...storage.producers.verification_guards import VerificationGuard
 from ..metadata.metadata_cache import MetadataCache

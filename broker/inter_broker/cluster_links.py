@@ -8,17 +8,18 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ...base.kafka_names import TRANSACTION_STATE_TOPIC
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...controller.auto_creation import AutoTopicCreation
 from ...controller.producer_ids import ProducerIds
 from ...controller.topic_admin import TopicAdmin
-from ...controller.topic_names import TRANSACTION_STATE_TOPIC
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from ...protocol.sentinels import NO_LEADER
 from ...replication.follower.fetcher import Fetcher
 from ...replication.follower.fetcher_pool import FetcherId, ReplicaFetchers
 from ...replication.leader.replication_throttle import ReplicationThrottle
@@ -46,7 +47,6 @@ __all__ = ["ClusterLinks"]
 logger = logging.getLogger(__name__)
 
 _VERIFICATION = "transaction.partition.verification.enable"
-_NO_LEADER = -1
 _LOOKS = 1_000
 _BETWEEN_LOOKS_S = 0.005
 _LOOKS_AT_THE_LAST_REQUESTS = 20
@@ -244,7 +244,7 @@ class ClusterLinks:
         if not count:
             return None
         leader = self._cache.leader_of(TRANSACTION_STATE_TOPIC, partition_for_key(transactional_id, count))
-        if leader is None or leader[0] in (_NO_LEADER, self._broker_id) or self._address_of(leader[0]) is None:
+        if leader is None or leader[0] in (NO_LEADER, self._broker_id) or self._address_of(leader[0]) is None:
             return None
         return leader[0]
 

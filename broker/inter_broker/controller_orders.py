@@ -19,14 +19,13 @@ from ...protocol.messages.leader_and_isr import (
 )
 from ...protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
 from ...protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from ...protocol.sentinels import NO_BROKER_EPOCH
 from ...replication.partition.partition_state import PartitionState
 from ...replication.state_changes import ReplicaStop, StateChanges
 from ..metadata.metadata_cache import MetadataCache
 from ..settings.topic_overrides import TopicOverrides
 
 __all__ = ["ControllerOrders"]
-
-_NO_BROKER_EPOCH = -1
 
 
 class ControllerOrders:
@@ -43,11 +42,11 @@ class ControllerOrders:
         self._cache = cache
         self._overrides = overrides
         self._tree = tree
-        self.broker_epoch = _NO_BROKER_EPOCH
+        self.broker_epoch = NO_BROKER_EPOCH
 
     @property
     def has_been_registered(self) -> bool:
-        return self.broker_epoch != _NO_BROKER_EPOCH
+        return self.broker_epoch != NO_BROKER_EPOCH
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         try:
@@ -95,7 +94,7 @@ class ControllerOrders:
         )
 
     def _check_broker_epoch(self, broker_epoch: int) -> None:
-        if broker_epoch != _NO_BROKER_EPOCH and broker_epoch < self.broker_epoch:
+        if broker_epoch != NO_BROKER_EPOCH and broker_epoch < self.broker_epoch:
             raise StaleBrokerEpochError(
                 f"the request is for broker epoch {broker_epoch}, this broker has {self.broker_epoch}"
             )

@@ -23,10 +23,10 @@ from ...protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from ...protocol.sentinels import EARLIEST, LATEST
 from ...replication.follower.fetch_session_client import ClientFetchSession, SessionRequest
 from ...replication.follower.leader_endpoint import EpochAnswer, EpochQuestion, FetchedPartition, WantedPartition
 from ...replication.follower.truncation import LeaderEpochEnd
-from ...replication.leader.offset_lookup import EARLIEST, LATEST
 from .broker_link import Link
 
 __all__ = ["FetchSettings", "LeaderVersions", "RemoteLeader"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ...base.topic_partition import TopicPartition
+from ...protocol.codec import NULL_UUID
 from ...protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
@@ -19,7 +20,6 @@ __all__ = ["MetadataCache", "MetadataUpdate"]
 
 NO_CONTROLLER = -1
 _LEADER_DURING_DELETE = -2
-_NULL_UUID = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class MetadataCache:
 
     def topic_id(self, topic: str) -> UUID:
         """The null uuid if the topic is unknown or has none."""
-        return self._topic_ids.get(topic, _NULL_UUID)
+        return self._topic_ids.get(topic, NULL_UUID)
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return self._topic_names.get(topic_id)
@@ -163,7 +163,7 @@ class MetadataCache:
 
     def _forget_earlier_topic(self, topic: str, topic_id: UUID, deleted: dict[TopicPartition, None]) -> None:
         """Remove the partitions of an earlier topic of the same name, which may have had more of them."""
-        if topic_id != _NULL_UUID and self._topic_ids.get(topic, topic_id) != topic_id:
+        if topic_id != NULL_UUID and self._topic_ids.get(topic, topic_id) != topic_id:
             self._forget_partitions(topic, deleted)
 
     def _forget_partitions(self, topic: str, deleted: dict[TopicPartition, None]) -> None:
@@ -171,7 +171,7 @@ class MetadataCache:
 
     def _set_topic_id(self, topic: str, topic_id: UUID) -> None:
         self._forget_topic_id(topic)
-        if topic_id != _NULL_UUID:
+        if topic_id != NULL_UUID:
             self._topic_ids[topic] = topic_id
             self._topic_names[topic_id] = topic
 

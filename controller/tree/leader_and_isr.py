@@ -4,21 +4,15 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 __all__ = [
-    "EPOCH_DURING_DELETE",
     "INITIAL_LEADER_EPOCH",
     "INITIAL_PARTITION_EPOCH",
     "LEADER_DURING_DELETE",
-    "NO_EPOCH",
-    "NO_LEADER",
     "LeaderAndIsr",
     "LeaderRecoveryState",
     "PartitionLeadership",
 ]
 
-NO_LEADER = -1
-NO_EPOCH = -1
 LEADER_DURING_DELETE = -2
-EPOCH_DURING_DELETE = -2
 INITIAL_LEADER_EPOCH = 0
 INITIAL_PARTITION_EPOCH = 0
 

@@ -3,13 +3,13 @@
 from random import Random
 from uuid import UUID
 
+from ...protocol.codec import NULL_UUID
 from .znode_json import uuid_to_text
 
-__all__ = ["NULL_TOPIC_ID", "new_topic_id"]
+__all__ = ["new_topic_id"]
 
-NULL_TOPIC_ID = UUID(int=0)
 """Means "no id" on the wire."""
-_RESERVED = (NULL_TOPIC_ID, UUID(int=1))  # 1 is the id of KRaft's metadata topic
+_RESERVED = (NULL_UUID, UUID(int=1))  # 1 is the id of KRaft's metadata topic
 
 
 def new_topic_id(random: Random) -> UUID:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from uuid import UUID
 
+from ...base.kafka_names import SECURITY_PROTOCOLS
 from ...base.topic_partition import TopicPartition
 from .leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
 from .replica_assignment import ReplicaAssignment
@@ -94,7 +95,6 @@ class Endpoint:
 
 
 _ENDPOINT = re.compile(r"(?P<listener>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-._%:]*)\]?:(?P<port>-?[0-9]+)")
-_SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class BrokerInfo:
 
 
 def _decode_endpoints(node: JsonNode) -> tuple[Endpoint, ...]:
-    protocols = {name: name for name in _SECURITY_PROTOCOLS}
+    protocols = {name: name for name in SECURITY_PROTOCOLS}
     if node.has("listener_security_protocol_map"):
         protocol_map = node.child("listener_security_protocol_map")
         protocols = {name: protocol_map.text(name) for name in protocol_map.names()}
@@ -175,7 +175,7 @@ def _decode_endpoints(node: JsonNode) -> tuple[Endpoint, ...]:
         listener = match["listener"]
         if listener not in protocols:
             raise ZnodeDecodeError(node.path, f"listener {listener} has no security protocol")
-        if protocols[listener] not in _SECURITY_PROTOCOLS:
+        if protocols[listener] not in SECURITY_PROTOCOLS:
             raise ZnodeDecodeError(node.path, f"{protocols[listener]!r} is no security protocol")
         endpoints.append(Endpoint(listener, protocols[listener], match["host"], int(match["port"])))
     return tuple(endpoints)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ...base.topic_partition import TopicPartition
 from ...storage.files.files import Files
 from ...storage.verify.fault import Fault, Findings
@@ -14,7 +15,6 @@ from .missing_segments import check_for_missing_segments
 from .replica import Replica, read_replica
 from .replica_comparison import compare_replicas
 
-GROUPS_TOPIC = "__consumer_offsets"
 _OPEN_FILES = 16
 
 
@@ -74,7 +74,7 @@ def audit_partition(task: AuditTask) -> PartitionAudit:
         compare_replicas(files, comparable[0], other, found)
     found.close()
     groups: tuple[GroupState, ...] = ()
-    if task.topic_partition.topic == GROUPS_TOPIC and not faults:
+    if task.topic_partition.topic == CONSUMER_OFFSETS_TOPIC and not faults:
         groups = summarise_groups(files, replicas[0])
     return PartitionAudit(task.topic_partition, tuple(facts), tuple(faults), groups)
 

@@ -13,7 +13,7 @@ from ...protocol.messages.create_topics import CreatableTopic, CreateTopicsReque
 from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ...protocol.messages.init_producer_id import InitProducerIdRequest
 from ...protocol.messages.metadata import MetadataRequest
-from ..options.offset_limits import LATEST
+from ...protocol.sentinels import LATEST
 from .cluster import Cluster
 
 _TOPIC = 2

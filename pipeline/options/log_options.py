@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...base.kafka_names import INTERNAL_TOPICS
 from .kafka_settings import ISOLATION_LEVELS, READ_COMMITTED
 from .options import OptionError, Options
 from .read_options import INCLUDE_HEADERS, Assigned, Subscription, TopicPattern, Topics, subscription_of
 
 _KNOWN = ("path", "assign", "subscribe", "subscribePattern", INCLUDE_HEADERS, "failOnDataLoss")
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 """Topics that are read only if they are named."""
 
 

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...base.topic_partition import TopicPartition
+from ...protocol.sentinels import EARLIEST, LATEST
 from .options import OptionError, Options
 from .partition_json import PartitionNumbers, parse_numbers
-
-LATEST = -1
-EARLIEST = -2
 
 
 @dataclass(frozen=True, slots=True)

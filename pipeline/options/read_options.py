@@ -8,18 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...base.topic_partition import TopicPartition
+from ...protocol.sentinels import EARLIEST, LATEST
 from .kafka_settings import ReaderSettings, reader_settings
-from .offset_limits import (
-    EARLIEST,
-    ENDING,
-    LATEST,
-    STARTING,
-    STRATEGY,
-    OffsetLimit,
-    check_batch_limits,
-    ending_limit,
-    starting_limit,
-)
+from .offset_limits import ENDING, STARTING, STRATEGY, OffsetLimit, check_batch_limits, ending_limit, starting_limit
 from .options import OptionError, Options
 from .partition_json import parse_partitions
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from tempfile import NamedTemporaryFile
 from textwrap import wrap
 
+from ...base.kafka_names import SECURITY_PROTOCOLS
 from ...protocol.client.sasl import PLAIN, SCRAM, Credentials
 from .options import OptionError
 
-_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _LOGIN_MODULES = {
     PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
     **dict.fromkeys(SCRAM, "org.apache.kafka.common.security.scram.ScramLoginModule"),
@@ -77,8 +77,10 @@ def take_security(left: dict[str, str]) -> SecuritySettings:
     OptionError.
     """
     protocol = left.pop("security.protocol", "PLAINTEXT").strip().upper()
-    if protocol not in _PROTOCOLS:
-        raise OptionError(f"Option 'kafka.security.protocol' must be one of {', '.join(_PROTOCOLS)}, not '{protocol}'")
+    if protocol not in SECURITY_PROTOCOLS:
+        raise OptionError(
+            f"Option 'kafka.security.protocol' must be one of {', '.join(SECURITY_PROTOCOLS)}, not '{protocol}'"
+        )
     tls, sasl = _take_tls(left), _take_sasl(left, is_wanted=protocol.startswith("SASL_"))
     return SecuritySettings(tls if protocol.endswith("SSL") else None, sasl)
 

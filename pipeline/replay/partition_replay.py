@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from ...protocol.records.compression import Codec
 from ...protocol.records.walk import Headers
+from ...protocol.sentinels import EARLIEST
 from ..appending.pace import Pace
 from ..appending.partition_append import RETRY_TIMEOUT_MS, PartitionAppend
 from ..appending.sequenced_batches import BatchGatherer, ProducerIdentity, SequencedBatch
 from ..appending.written_batches import WrittenBatches
 from ..client.target_cluster import TargetCluster
 from ..options.kafka_settings import ReaderSettings
-from ..options.offset_limits import EARLIEST
 from .replay_plan import PartitionPlan
 
 _AT_ONCE_S = 0.1

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...protocol.sentinels import EARLIEST, LATEST, NO_LEADER_EPOCH
 from ...storage.log.log import Log
 from ..partition.isolation import Isolation
 from ..partition.partition import Partition
 
 __all__ = [
-    "EARLIEST",
     "EARLIEST_LOCAL",
-    "LATEST",
     "LATEST_TIERED",
     "MAX_TIMESTAMP",
     "FoundOffset",
@@ -21,14 +20,11 @@ __all__ = [
     "search_of",
 ]
 
-LATEST = -1
-EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 
 _NO_TIMESTAMP = -1
-_NO_EPOCH = -1
 
 
 class FoundOffset(NamedTuple):
@@ -62,9 +58,9 @@ def edge_offset(partition: Partition, log: Log, query: OffsetQuery) -> FoundOffs
         entries = log.leader_epochs.entries
         # The first epoch is not that of the start when the records there are older than epochs (formats v0 and v1).
         known = bool(entries) and entries[0].start_offset <= start
-        return FoundOffset(_NO_TIMESTAMP, start, entries[0].epoch if known else _NO_EPOCH)
+        return FoundOffset(_NO_TIMESTAMP, start, entries[0].epoch if known else NO_LEADER_EPOCH)
     if query.timestamp == LATEST_TIERED:
-        return FoundOffset(_NO_TIMESTAMP, -1, _NO_EPOCH)
+        return FoundOffset(_NO_TIMESTAMP, -1, NO_LEADER_EPOCH)
     return None
 
 

@@ -23,14 +23,14 @@ from ...protocol.errors import (
     OffsetNotAvailableError,
     UnknownLeaderEpochError,
 )
+from ...protocol.sentinels import NO_LEADER, NO_LEADER_EPOCH
 from .isolation import Isolation
 from .isr import CommittedIsr, IsrState, PendingExpand, PendingIsr, PendingShrink
-from .partition_state import NO_LEADER, PartitionState
+from .partition_state import PartitionState
 from .remote_replica import RemoteReplica
 
-__all__ = ["NO_LEADER_EPOCH", "Follower", "FollowerProgress", "Leader", "Partition", "PartitionLog"]
+__all__ = ["Follower", "FollowerProgress", "Leader", "Partition", "PartitionLog"]
 
-NO_LEADER_EPOCH = -1
 """In a request: the sender does not know the leader epoch, so it is not checked."""
 
 

@@ -5,9 +5,7 @@ from uuid import UUID
 
 from ...base.topic_partition import TopicPartition
 
-__all__ = ["NO_LEADER", "PartitionState"]
-
-NO_LEADER = -1
+__all__ = ["PartitionState"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping
 
 from ...base.topic_partition import TopicPartition
+from ...protocol.sentinels import NO_BROKER_EPOCH
 from ..files import checkpoint_file
 from ..files.checkpoint_file import CorruptCheckpointError
 from ..files.files import DirectoryLock, Files
@@ -21,8 +22,6 @@ RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
 LOG_START_FILE = "log-start-offset-checkpoint"
 HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
 CLEANER_FILE = "cleaner-offset-checkpoint"
-
-_NO_BROKER_EPOCH = -1
 
 
 class LogDirectory:
@@ -73,7 +72,7 @@ class LogDirectory:
             self._files.sync_directory(self.path)
         return self.had_clean_stop
 
-    def write_clean_stop_marker(self, broker_epoch: int = _NO_BROKER_EPOCH) -> None:
+    def write_clean_stop_marker(self, broker_epoch: int = NO_BROKER_EPOCH) -> None:
         content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
         self._files.write_bytes(self.path_of(CLEAN_SHUTDOWN_FILE), content.encode())
         self._files.sync_directory(self.path)

@@ -9,8 +9,8 @@ from confluent_kafka import TopicPartition as ConfluentPartition
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.client.cluster import NO_OFFSET, Cluster
 from pybroker.pipeline.options.kafka_settings import reader_settings
-from pybroker.pipeline.options.offset_limits import EARLIEST, LATEST
 from pybroker.protocol.errors import UnknownTopicOrPartitionError
+from pybroker.protocol.sentinels import EARLIEST, LATEST
 from support.clients.produced import START_MS, numbered, produce
 from support.clients.topics import create_topic
 from support.processes.broker_process import BrokerProcess

@@ -6,14 +6,7 @@ from typing import Any
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.options.kafka_settings import READ_COMMITTED, READ_UNCOMMITTED
-from pybroker.pipeline.options.offset_limits import (
-    EARLIEST,
-    LATEST,
-    EndOfLog,
-    GlobalTimestamp,
-    SpecificOffsets,
-    SpecificTimestamps,
-)
+from pybroker.pipeline.options.offset_limits import EndOfLog, GlobalTimestamp, SpecificOffsets, SpecificTimestamps
 from pybroker.pipeline.options.options import OptionError
 from pybroker.pipeline.options.read_options import (
     Assigned,
@@ -24,6 +17,7 @@ from pybroker.pipeline.options.read_options import (
     includes_headers,
     stream_options,
 )
+from pybroker.protocol.sentinels import EARLIEST, LATEST
 
 NEEDED = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "events"}
 T0, T1 = TopicPartition("events", 0), TopicPartition("events", 1)

@@ -9,10 +9,10 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.pipeline.client.cluster import Cluster
 from pybroker.pipeline.client.connection import TlsError
 from pybroker.pipeline.options.kafka_settings import reader_settings
-from pybroker.pipeline.options.offset_limits import LATEST
 from pybroker.pipeline.options.write_options import WriteOptions, write_options
 from pybroker.pipeline.topics.offset_ranges import OffsetRange
 from pybroker.protocol.errors import KafkaError
+from pybroker.protocol.sentinels import LATEST
 from support.clients.topics import admin_client, create_topic
 from support.processes.certificates import Authority
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess

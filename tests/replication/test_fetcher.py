@@ -11,10 +11,10 @@ from pybroker.broker.inter_broker.remote_leader import LeaderVersions
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import NotLeaderOrFollowerError
 from pybroker.protocol.messages.fetch import FetchRequest
+from pybroker.protocol.sentinels import NO_LEADER
 from pybroker.replication.follower.fetch_states import FetchState, Phase
 from pybroker.replication.follower.fetcher_pool import fetcher_number
 from pybroker.replication.partition.hosted_partition import HostedPartition
-from pybroker.replication.partition.partition_state import NO_LEADER
 from pybroker.replication.state_changes import ReplicaStop
 from pybroker.storage.log.log_append import FollowerAppend
 from pybroker.storage.log.log_truncation import truncate_fully_and_start_at, truncate_to

@@ -13,13 +13,14 @@ from uuid import UUID
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ControllerMovedError, ErrorCode, NotLeaderOrFollowerError
+from pybroker.protocol.sentinels import EPOCH_DURING_DELETE, NO_LEADER_EPOCH
 from pybroker.replication.follower.fetcher_pool import FetcherId, ReplicaFetchers
 from pybroker.replication.partition.append_request import AppendRequest
 from pybroker.replication.partition.append_result import AppendResult
 from pybroker.replication.partition.partition import Follower
 from pybroker.replication.partition.partition_state import PartitionState
 from pybroker.replication.schedule import ReplicationSchedule
-from pybroker.replication.state_changes import EPOCH_DURING_DELETE, NO_EPOCH, Leadership, ReplicaStop
+from pybroker.replication.state_changes import Leadership, ReplicaStop
 from pybroker.storage.workers.worker_pool import WorkerPool
 from support.in_process.replicas import NOW_MS, TOPIC, TOPIC_ID, TP, Replicas, batch_of, fetch_from, follower
 from support.logs.storage_faults import FaultyFiles
@@ -251,7 +252,7 @@ async def stop(replicas: Replicas, leader_epoch: int, *, delete: bool) -> ErrorC
     return codes[TP]
 
 
-@pytest.mark.parametrize("leader_epoch", [5, 6, NO_EPOCH, EPOCH_DURING_DELETE])
+@pytest.mark.parametrize("leader_epoch", [5, 6, NO_LEADER_EPOCH, EPOCH_DURING_DELETE])
 async def test_a_deleted_replica_leaves_nothing_behind(replicas: Replicas, tmp_path: Path, leader_epoch: int) -> None:
     heard = Heard(replicas)
     await replicas.order(leader_epoch=5)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from ....base.topic_partition import TopicPartition
 from ....controller.controller import Controller
-from ....controller.isr_rules import UNKNOWN_BROKER_EPOCH, IsrChange
+from ....controller.isr_rules import IsrChange
 from ....controller.tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError, NotControllerError
 from ....protocol.messages.alter_partition import (
@@ -19,6 +19,7 @@ from ....protocol.messages.alter_partition import (
     ResponsePartitionData,
     ResponseTopicData,
 )
+from ....protocol.sentinels import NO_BROKER_EPOCH
 from ...requests.context import RequestContext
 
 __all__ = ["AlterPartition"]
@@ -66,7 +67,7 @@ def _change(topic: RequestTopicData, partition: RequestPartitionData, version: i
         isr=(
             {member.broker_id: member.broker_epoch for member in partition.new_isr_with_epochs}
             if version >= 3
-            else dict.fromkeys(partition.new_isr, UNKNOWN_BROKER_EPOCH)
+            else dict.fromkeys(partition.new_isr, NO_BROKER_EPOCH)
         ),
         leader_recovery_state=recovery,
         topic_id=topic.topic_id if version >= 2 else None,

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
+from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ....base.topic_partition import TopicPartition
-from ....controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.write_txn_markers import (
     WritableTxnMarker,

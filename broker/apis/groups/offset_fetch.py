@@ -22,8 +22,8 @@ from ....protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from ....protocol.sentinels import NO_LEADER_EPOCH
 from ...coordinator.group.commits import INVALID_OFFSET, Commits
-from ...coordinator.group.offsets import NO_LEADER_EPOCH
 from ...coordinator.group.results import OffsetFetchResult
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from ....base.topic_partition import TopicPartition
 from ....controller.topic_names import MAX_LENGTH
-from ....protocol.codec.wire import NULL_UUID
+from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from ....protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -31,6 +31,7 @@ from ....protocol.messages.fetch import (
 )
 from ....protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from ....protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
+from ....protocol.sentinels import NO_LEADER_EPOCH
 from ....replication.leader.fetch_session import FINAL_EPOCH, FetchContext, FetchSessions
 from ....replication.partition.delayed_fetch import DelayedFetch
 from ....replication.partition.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
@@ -56,7 +57,6 @@ logger = logging.getLogger(__name__)
 _CONSUMER = -1
 _READ_COMMITTED = 1
 _ISOLATION_LEVELS = (0, _READ_COMMITTED)
-_NO_LEADER_EPOCH = -1
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.fetch.waiting.max.bytes``."""
 _S_FOR_A_BYTE = 1e-8
@@ -171,7 +171,7 @@ class Fetch:
                     partition.fetch_offset,
                     partition.partition_max_bytes,
                     topic_id=topic_id,
-                    current_leader_epoch=max(partition.current_leader_epoch, _NO_LEADER_EPOCH),
+                    current_leader_epoch=max(partition.current_leader_epoch, NO_LEADER_EPOCH),
                     last_fetched_epoch=partition.last_fetched_epoch,
                     log_start_offset=partition.log_start_offset,
                 )

@@ -28,15 +28,8 @@ from ....protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from ....replication.leader.offset_lookup import (
-    EARLIEST,
-    EARLIEST_LOCAL,
-    LATEST,
-    LATEST_TIERED,
-    MAX_TIMESTAMP,
-    FoundOffset,
-    OffsetQuery,
-)
+from ....protocol.sentinels import EARLIEST, LATEST
+from ....replication.leader.offset_lookup import EARLIEST_LOCAL, LATEST_TIERED, MAX_TIMESTAMP, FoundOffset, OffsetQuery
 from ....replication.partition.isolation import Isolation
 from ....replication.partition_set import PartitionSet
 from ...requests.context import RequestContext

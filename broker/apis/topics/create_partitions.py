@@ -17,13 +17,12 @@ from ....protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+from ....protocol.sentinels import NO_LEADER
 from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 
 __all__ = ["CreatePartitions"]
-
-_NO_LEADER = -1
 
 
 class CreatePartitions:
@@ -77,7 +76,7 @@ class CreatePartitions:
 
     def _has_leaders(self, topic: CreatePartitionsTopic) -> bool:
         states = [self._cache.partition(topic.name, index) for index in range(topic.count)]
-        return all(state is not None and state.leader != _NO_LEADER for state in states)
+        return all(state is not None and state.leader != NO_LEADER for state in states)
 
 
 def _more(topic: CreatePartitionsTopic) -> MorePartitions:

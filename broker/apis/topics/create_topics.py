@@ -12,7 +12,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from uuid import UUID
 
 from ....base.topic_partition import TopicPartition
 from ....config.config_entries import ConfigEntry
@@ -20,6 +19,7 @@ from ....config.notices import topic_notices
 from ....config.topic_config import TopicConfig
 from ....controller.topic_admin import NewTopic, TopicAdmin
 from ....controller.topic_names import CLUSTER_METADATA_TOPIC
+from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, InvalidReplicaAssignmentError, KafkaError
 from ....protocol.messages.create_topics import (
     CreatableTopic,
@@ -28,6 +28,7 @@ from ....protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from ....protocol.sentinels import NO_LEADER
 from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
@@ -35,9 +36,6 @@ from ...requests.context import RequestContext
 __all__ = ["CreateTopics"]
 
 logger = logging.getLogger(__name__)
-
-_NULL_UUID = UUID(int=0)
-_NO_LEADER = -1
 
 
 class CreateTopics:
@@ -112,7 +110,7 @@ class CreateTopics:
                 logger.warning("%s", line)
         return CreatableTopicResult(
             name=topic.name,
-            topic_id=created.topic_id or _NULL_UUID,
+            topic_id=created.topic_id or NULL_UUID,
             error_message=None,
             num_partitions=created.partition_count,
             replication_factor=created.replication_factor,
@@ -131,7 +129,7 @@ class CreateTopics:
     def _has_leaders(self, result: CreatableTopicResult) -> bool:
         for index in range(result.num_partitions):
             state = self._cache.partition(result.name, index)
-            if state is None or state.leader == _NO_LEADER:
+            if state is None or state.leader == NO_LEADER:
                 return False
             if not self._leads(state.leader, TopicPartition(result.name, index)):
                 return False

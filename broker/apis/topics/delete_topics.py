@@ -12,6 +12,7 @@ from uuid import UUID
 
 from ....controller.controller import Controller
 from ....controller.topic_admin import TopicAdmin
+from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError
 from ....protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -24,8 +25,6 @@ from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 
 __all__ = ["DeleteTopics"]
-
-_NULL_UUID = UUID(int=0)
 
 
 class DeleteTopics:
@@ -92,7 +91,7 @@ class DeleteTopics:
 
     def _find(self, state: DeleteTopicState) -> DeletableTopicResult:
         result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
-        if state.topic_id != _NULL_UUID:
+        if state.topic_id != NULL_UUID:
             if state.name is not None:
                 raise InvalidRequestError("Topic name and topic ID can not both be specified.")
             result.name = self._controller.topic_name(state.topic_id)

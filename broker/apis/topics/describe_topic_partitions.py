@@ -18,13 +18,12 @@ from ....protocol.messages.describe_topic_partitions import (
     ResponseCursor,
 )
 from ....protocol.messages.update_metadata import UpdateMetadataPartitionState
+from ....protocol.sentinels import NO_LEADER
 from ...metadata.metadata_cache import MetadataCache
 from ...requests.authorized_operations import ALL_TOPIC_OPERATIONS
 from ...requests.context import RequestContext
 
 __all__ = ["DescribeTopicPartitions"]
-
-_NO_LEADER = -1
 
 
 class DescribeTopicPartitions:
@@ -87,7 +86,7 @@ class DescribeTopicPartitions:
         is_reachable = self._cache.endpoint_of(state.leader, context.address.listener_name) is not None
         return DescribeTopicPartitionsResponsePartition(
             partition_index=state.partition_index,
-            leader_id=state.leader if is_reachable else _NO_LEADER,
+            leader_id=state.leader if is_reachable else NO_LEADER,
             leader_epoch=state.leader_epoch,
             replica_nodes=state.replicas,
             isr_nodes=state.isr,

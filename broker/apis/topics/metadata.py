@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
 from ....controller.topic_names import is_internal_topic, is_legal_topic_name
+from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, InvalidRequestError
 from ....protocol.messages.metadata import (
     MetadataRequest,
@@ -19,6 +20,7 @@ from ....protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from ....protocol.messages.update_metadata import UpdateMetadataPartitionState
+from ....protocol.sentinels import NO_LEADER
 from ...metadata.advertised_address import AdvertisedAddresses
 from ...metadata.metadata_cache import MetadataCache
 from ...requests.authorized_operations import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
@@ -26,8 +28,6 @@ from ...requests.context import RequestContext
 
 __all__ = ["Metadata"]
 
-_NULL_UUID = UUID(int=0)
-_NO_LEADER = -1
 
 CreateTopics = Callable[[Iterable[str]], Awaitable[dict[str, ErrorCode]]]
 
@@ -56,7 +56,7 @@ class Metadata:
         if asks_for_all:
             return self._response(context, request, [self._topic(context, name) for name in sorted(self._cache.topics)])
         assert request.topics is not None
-        topic_ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != _NULL_UUID)
+        topic_ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != NULL_UUID)
         if topic_ids:
             return self._response(context, request, [self._topic_by_id(context, topic_id) for topic_id in topic_ids])
         names = list(dict.fromkeys(topic.name for topic in request.topics if topic.name is not None))
@@ -129,7 +129,7 @@ class Metadata:
         if self._cache.endpoint_of(leader, listener) is None:
             knows_leader = self._cache.is_alive(leader) and version >= 6
             error = ErrorCode.LISTENER_NOT_FOUND if knows_leader else ErrorCode.LEADER_NOT_AVAILABLE
-            leader = _NO_LEADER
+            leader = NO_LEADER
         elif len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
             error = ErrorCode.REPLICA_NOT_AVAILABLE
         return MetadataResponsePartition(
@@ -146,13 +146,13 @@ class Metadata:
 def _check(context: RequestContext, request: MetadataRequest) -> None:
     version = context.api_version
     if version >= 12:
-        if any(topic.name is None and topic.topic_id == _NULL_UUID for topic in request.topics or ()):
+        if any(topic.name is None and topic.topic_id == NULL_UUID for topic in request.topics or ()):
             raise InvalidRequestError("A topic has neither a name nor an id")
         return
     for topic in request.topics or ():
         if topic.name is None:
             raise InvalidRequestError(f"Topic name can not be null for version {version}")
-        if topic.topic_id != _NULL_UUID:
+        if topic.topic_id != NULL_UUID:
             raise InvalidRequestError(f"Topic IDs are not supported in requests for version {version}")
 
 

@@ -10,8 +10,8 @@ TRANSACTION_ABORTABLE (KIP-890).
 
 from collections.abc import Awaitable, Mapping
 
+from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ....base.topic_partition import TopicPartition
-from ....controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,

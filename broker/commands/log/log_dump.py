@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ....protocol.errors import KafkaError
 from ....protocol.records.batch import RecordBatch
 from ....protocol.records.message_set import message_checksums
@@ -45,8 +46,8 @@ _OFFSET_CHECKPOINTS = (RECOVERY_POINT_FILE, HIGH_WATERMARK_FILE, LOG_START_FILE,
 _SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, SNAPSHOT_SUFFIX)
 _NAMES = (LEADER_EPOCH_FILE, PARTITION_METADATA_FILE, META_PROPERTIES_FILE, *_OFFSET_CHECKPOINTS)
 _DECODERS: dict[str, RecordDecoder] = {
-    "__consumer_offsets": decode_offsets_record,
-    "__transaction_state": decode_transaction_record,
+    CONSUMER_OFFSETS_TOPIC: decode_offsets_record,
+    TRANSACTION_STATE_TOPIC: decode_transaction_record,
 }
 
 

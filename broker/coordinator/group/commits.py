@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ....base.quiet_lines import QUIET
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.sentinels import NO_LEADER_EPOCH
 from .group import Group
 from .group_log import GroupLog, commit_error
 from .interfaces import AppendOutcome
@@ -14,7 +15,7 @@ from .joining import UNKNOWN_MEMBER_ID
 from .memory import group_bytes
 from .offset_batch import TransactionalProducer
 from .offset_limit import OffsetLimit
-from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
+from .offsets import OffsetAndMetadata
 from .rebalance import Rebalances
 from .registry import GroupRegistry, TransactionEnd
 from .results import NO_GENERATION, OffsetFetchResult

@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ....base.topic_partition import TopicPartition
-from ....controller.topic_names import CONSUMER_OFFSETS_TOPIC
 from ....protocol.errors import KafkaError
-from ....replication.state_changes import EPOCH_DURING_DELETE, Leadership
+from ....protocol.sentinels import EPOCH_DURING_DELETE
+from ....replication.state_changes import Leadership
 from .coordinator import GroupCoordinator
 
 __all__ = ["GroupLeadershipMoves"]

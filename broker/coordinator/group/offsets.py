@@ -8,9 +8,8 @@ from typing import NamedTuple
 from ....base.topic_partition import TopicPartition
 from ....protocol.text_size import text_bytes
 
-__all__ = ["NO_LEADER_EPOCH", "CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older", "value_bytes"]
+__all__ = ["CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older", "value_bytes"]
 
-NO_LEADER_EPOCH = -1
 _OFFSET_BYTES = 400
 
 

@@ -21,9 +21,10 @@ from ....protocol.messages.consumer_offsets import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from ....protocol.sentinels import NO_LEADER_EPOCH
 from .group import Group
 from .member import Member, MemberProtocol
-from .offsets import NO_LEADER_EPOCH, OffsetAndMetadata
+from .offsets import OffsetAndMetadata
 from .states import GroupState
 
 __all__ = [
