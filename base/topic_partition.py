@@ -11,7 +11,7 @@ FUTURE_SUFFIX = "-future"
 STRAY_SUFFIX = "-stray"
 
 _SUFFIXED = re.compile(r"^(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)$")
-_MAX_NAME_LENGTH = 255
+MAX_FILE_NAME_LENGTH = 255
 
 
 class TopicPartition(NamedTuple):
@@ -59,4 +59,4 @@ def future_directory_name(topic_partition: TopicPartition, unique: uuid.UUID) ->
 def deleted_directory_name(topic_partition: TopicPartition, unique: uuid.UUID) -> str:
     """The name of a deleted partition's directory, shortened to fit in 255 characters."""
     tail = f"-{topic_partition.partition}.{unique.hex}{DELETE_SUFFIX}"
-    return topic_partition.topic[: _MAX_NAME_LENGTH - len(tail)] + tail
+    return topic_partition.topic[: MAX_FILE_NAME_LENGTH - len(tail)] + tail

@@ -26,7 +26,7 @@ from .topic_admin import TopicAdmin
 from .topic_growth import TopicGrowth
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
-from .tree.znodes import BrokerInfo, Endpoint, ZnodeDecodeError
+from .tree.znodes import BrokerInfo, RegisteredEndpoint, ZnodeDecodeError
 
 __all__ = ["BrokerIdentity", "MetadataCallbacks", "MetadataPlane", "resolve_identity", "session_end_wait_ms"]
 
@@ -130,11 +130,11 @@ class MetadataPlane:
         self._can_write = True
         self._has_session = asyncio.Event()
         self._has_session.set()
-        self._endpoints: Sequence[Endpoint] = ()
+        self._endpoints: Sequence[RegisteredEndpoint] = ()
         self._rejoining: asyncio.Task[None] | None = None
         store.on_session_event(self._on_session_event)
 
-    async def start(self, endpoints: Sequence[Endpoint]) -> int:
+    async def start(self, endpoints: Sequence[RegisteredEndpoint]) -> int:
         """Register this broker with ``endpoints``, the advertised addresses, and take part in the controller election.
 
         Returns the broker epoch as soon as there is a controller and, if it is this broker, this broker has taken its
@@ -163,12 +163,12 @@ class MetadataPlane:
         self.broker_epoch = await self.registration.register(self._info(self._endpoints), wait_ms)
         self._callbacks.on_registered(self.broker_epoch)
 
-    async def advertise(self, endpoints: Sequence[Endpoint]) -> None:
+    async def advertise(self, endpoints: Sequence[RegisteredEndpoint]) -> None:
         """Change the advertised addresses; the controller tells every broker."""
         self._endpoints = endpoints
         await self.registration.update(self._info(endpoints))
 
-    def _info(self, endpoints: Sequence[Endpoint]) -> BrokerInfo:
+    def _info(self, endpoints: Sequence[RegisteredEndpoint]) -> BrokerInfo:
         return BrokerInfo(
             broker_id=self.identity.broker_id,
             endpoints=tuple(endpoints),

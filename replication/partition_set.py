@@ -33,8 +33,9 @@ from ..storage.log.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producers.producer_state import AppendOrigin
 from ..storage.producers.refused_batches import MOST, RefusedBatch, refused_batch
 from ..storage.producers.verification_guards import VerificationGuard
+from ..storage.segment.record_search import FoundOffset
 from .leader.fetch_reads import FetchReads
-from .leader.offset_lookup import FoundOffset, OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
+from .leader.offset_lookup import OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
 from .leader.replication_throttle import ReplicationThrottle
 from .partition.append_request import AppendRequest
 from .partition.append_result import AppendResult

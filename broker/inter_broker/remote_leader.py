@@ -26,7 +26,7 @@ from ...protocol.messages.offset_for_leader_epoch import (
 from ...protocol.sentinels import EARLIEST, LATEST
 from ...replication.follower.fetch_session_client import ClientFetchSession, SessionRequest
 from ...replication.follower.leader_endpoint import EpochAnswer, EpochQuestion, FetchedPartition, WantedPartition
-from ...replication.follower.truncation import LeaderEpochEnd
+from ...replication.partition.fetch import EpochEnd
 from .broker_link import Link
 
 __all__ = ["FetchSettings", "LeaderVersions", "RemoteLeader"]
@@ -183,7 +183,7 @@ class RemoteLeader:
         response = await self._link.ask(request, self._versions.offset_for_leader_epoch, self._settings.timeout_ms)
         return {
             TopicPartition(topic.topic, end.partition): EpochAnswer(
-                known_error_code(end.error_code), LeaderEpochEnd(end.leader_epoch, end.end_offset)
+                known_error_code(end.error_code), EpochEnd(end.leader_epoch, end.end_offset)
             )
             for topic in response.topics
             for end in topic.partitions
@@ -232,5 +232,5 @@ def _partition(data: PartitionData) -> FetchedPartition:
         data.high_watermark,
         data.log_start_offset,
         b"" if records is None else records,
-        None if diverging.end_offset < 0 else LeaderEpochEnd(diverging.epoch, diverging.end_offset),
+        None if diverging.end_offset < 0 else EpochEnd(diverging.epoch, diverging.end_offset),
     )

@@ -4,7 +4,7 @@ import socket
 from collections.abc import Sequence
 
 from ...config.config import Config
-from ...controller.tree.znodes import Endpoint as RegisteredEndpoint
+from ...controller.tree.znodes import RegisteredEndpoint
 from ..network.settings import Endpoint
 
 __all__ = ["registered_endpoints"]

@@ -34,10 +34,10 @@ __all__ = [
     "BrokerInfo",
     "ConfigEntity",
     "ControllerInfo",
-    "Endpoint",
     "FeatureStatus",
     "Features",
     "ProducerIdBlock",
+    "RegisteredEndpoint",
     "TopicInfo",
     "ZnodeDecodeError",
 ]
@@ -81,7 +81,7 @@ PERSISTENT_PATHS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class RegisteredEndpoint:
     """An advertised address, and its listener."""
 
     listener_name: str
@@ -105,7 +105,7 @@ class BrokerInfo:
     """
 
     broker_id: int
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[RegisteredEndpoint, ...]
     timestamp_ms: int
     rack: str | None = None
     jmx_port: int = -1
@@ -115,7 +115,7 @@ class BrokerInfo:
     def path(self) -> str:
         return broker_path(self.broker_id)
 
-    def endpoint(self, listener_name: str) -> Endpoint | None:
+    def endpoint(self, listener_name: str) -> RegisteredEndpoint | None:
         return next((endpoint for endpoint in self.endpoints if endpoint.listener_name == listener_name), None)
 
     def encode(self) -> bytes:
@@ -141,8 +141,8 @@ class BrokerInfo:
         if version < 1:
             raise ZnodeDecodeError(node.path, f"unsupported version {version}")
         if version == 1:
-            endpoints: tuple[Endpoint, ...] = (
-                Endpoint("PLAINTEXT", "PLAINTEXT", node.text("host"), node.integer("port")),
+            endpoints: tuple[RegisteredEndpoint, ...] = (
+                RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", node.text("host"), node.integer("port")),
             )
         else:
             endpoints = _decode_endpoints(node)
@@ -162,7 +162,7 @@ class BrokerInfo:
         )
 
 
-def _decode_endpoints(node: JsonNode) -> tuple[Endpoint, ...]:
+def _decode_endpoints(node: JsonNode) -> tuple[RegisteredEndpoint, ...]:
     protocols = {name: name for name in SECURITY_PROTOCOLS}
     if node.has("listener_security_protocol_map"):
         protocol_map = node.child("listener_security_protocol_map")
@@ -177,7 +177,7 @@ def _decode_endpoints(node: JsonNode) -> tuple[Endpoint, ...]:
             raise ZnodeDecodeError(node.path, f"listener {listener} has no security protocol")
         if protocols[listener] not in SECURITY_PROTOCOLS:
             raise ZnodeDecodeError(node.path, f"{protocols[listener]!r} is no security protocol")
-        endpoints.append(Endpoint(listener, protocols[listener], match["host"], int(match["port"])))
+        endpoints.append(RegisteredEndpoint(listener, protocols[listener], match["host"], int(match["port"])))
     return tuple(endpoints)
 
 

@@ -21,9 +21,10 @@ import struct
 from collections.abc import Iterator
 from enum import IntEnum
 
+from ...base.buffer import Buffer
 from ..errors import CorruptRecordError, InvalidRecordError
 from .compression import Codec, codec_of
-from .crc import Buffer, crc32, crc32c
+from .crc import crc32, crc32c
 
 LOG_OVERHEAD = 12
 """Size of offset and length, which the batch length does not include."""

@@ -12,8 +12,8 @@ from enum import IntEnum
 
 import cramjam
 
+from ...base.buffer import Buffer
 from ..errors import CorruptRecordError, UnsupportedCompressionTypeError
-from .crc import Buffer
 from .lz4 import compress_lz4, decompress_lz4
 from .output_buffer import PayloadTooLargeError, output_buffer
 from .snappy import check_snappy_size, compress_snappy, decompress_snappy

@@ -5,10 +5,10 @@ The conversion up to magic 2, when an old client produces, is part of `storage/l
 
 from collections.abc import Callable, Iterable
 
+from ...base.buffer import Buffer
 from ..errors import InvalidRecordError, UnsupportedCompressionTypeError
 from .batch import RecordBatch, TimestampType, iter_batches
 from .compression import DEFAULT_MAX_DECOMPRESSED_BYTES, Codec
-from .crc import Buffer
 from .message_set import build_message_set
 from .record import read_records
 from .walk import Record

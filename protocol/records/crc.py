@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-Buffer = bytes | bytearray | memoryview
+from ...base.buffer import Buffer
 
 
 def crc32c_by_crcmod() -> Callable[[Buffer], int]:

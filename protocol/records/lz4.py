@@ -15,8 +15,8 @@ import struct
 
 import cramjam
 
+from ...base.buffer import Buffer
 from ..errors import CorruptRecordError
-from .crc import Buffer
 from .output_buffer import PayloadTooLargeError, output_buffer
 
 _MAGIC = b"\x04\x22\x4d\x18"

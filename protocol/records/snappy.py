@@ -11,8 +11,8 @@ import struct
 
 import cramjam
 
+from ...base.buffer import Buffer
 from ..errors import CorruptRecordError
-from .crc import Buffer
 from .output_buffer import PayloadTooLargeError, output_buffer
 
 _MAGIC = b"\x82SNAPPY\x00"

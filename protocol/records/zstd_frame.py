@@ -11,8 +11,8 @@ skippable frame: magic 5?2a4d18 | size: 4 | bytes
 
 from typing import NamedTuple
 
+from ...base.buffer import Buffer
 from ..errors import CorruptRecordError
-from .crc import Buffer
 from .output_buffer import PayloadTooLargeError
 
 _FRAME_MAGIC = 0xFD2FB528

@@ -27,13 +27,14 @@ from ...protocol.errors import (
 )
 from ...storage.errors import NoSpaceError
 from ...storage.log.log_append import LogAppendInfo
+from ..partition.fetch import EpochEnd
 from ..partition.hosted_partition import HostedPartition
 from ..partition_set import PartitionSet
 from . import follower_log
 from .fetch_states import FetchState, FetchStates
 from .follower_log import last_epoch_of
 from .leader_endpoint import EpochQuestion, FetchedPartition, LeaderEndpoint, WantedPartition
-from .truncation import LeaderEpochEnd, epoch_truncation, offset_reset
+from .truncation import epoch_truncation, offset_reset
 
 __all__ = ["Fetcher"]
 
@@ -202,7 +203,7 @@ class Fetcher:
             else:
                 self._cut_by_epoch(topic_partition, state, answer.end)
 
-    def _cut_by_epoch(self, topic_partition: TopicPartition, state: FetchState, end: LeaderEpochEnd) -> None:
+    def _cut_by_epoch(self, topic_partition: TopicPartition, state: FetchState, end: EpochEnd) -> None:
         hosted = self._partitions.get(topic_partition)
         if hosted is None:
             return

@@ -7,8 +7,8 @@ NotLeaderOrFollowerError and changes nothing: a leader may have been elected whi
 import logging
 from functools import partial
 
+from ...base.buffer import Buffer
 from ...storage.errors import UnexpectedAppendOffsetError
-from ...storage.files.files import Buffer
 from ...storage.log.log import Log
 from ...storage.log.log_append import FollowerAppend, LogAppendInfo
 from ...storage.log.log_truncation import truncate_fully_and_start_at, truncate_to

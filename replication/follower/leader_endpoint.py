@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from ...base.buffer import Buffer
 from ...base.closing import AsyncClosable
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import ErrorCode
-from ...storage.files.files import Buffer
-from .truncation import LeaderEpochEnd
+from ..partition.fetch import EpochEnd
 
 __all__ = ["EpochAnswer", "EpochQuestion", "FetchedPartition", "LeaderEndpoint", "WantedPartition"]
 
@@ -35,7 +35,7 @@ class FetchedPartition:
     high_watermark: int = -1
     log_start_offset: int = -1
     records: Buffer = b""
-    diverging_epoch: LeaderEpochEnd | None = None
+    diverging_epoch: EpochEnd | None = None
 
 
 class EpochQuestion(NamedTuple):
@@ -47,7 +47,7 @@ class EpochQuestion(NamedTuple):
 
 class EpochAnswer(NamedTuple):
     error: ErrorCode
-    end: LeaderEpochEnd
+    end: EpochEnd
 
 
 class LeaderEndpoint(AsyncClosable, Protocol):

@@ -6,11 +6,12 @@ epoch of the follower ends in the leader's log, and the follower removes everyth
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ...storage.leader_epochs import EpochEntry
+from ..partition.fetch import EpochEnd
 
-__all__ = ["UNDEFINED", "EpochLog", "LeaderEpochEnd", "OffsetReset", "Truncation", "epoch_truncation", "offset_reset"]
+__all__ = ["UNDEFINED", "EpochLog", "OffsetReset", "Truncation", "epoch_truncation", "offset_reset"]
 
 UNDEFINED = -1
 """Stands for an unknown epoch or offset."""
@@ -25,13 +26,6 @@ class EpochLog(Protocol):
         """The largest epoch at or below ``epoch`` and the offset where it ends; None when that is unknown."""
 
 
-class LeaderEpochEnd(NamedTuple):
-    """The leader's response: the largest epoch it knows at or below the requested one, and where that ends."""
-
-    leader_epoch: int
-    end_offset: int
-
-
 @dataclass(frozen=True, slots=True)
 class Truncation:
     """Truncate the log to ``offset``. ``is_final``: the log then agrees with the leader's. Otherwise ask the leader
@@ -41,7 +35,7 @@ class Truncation:
     is_final: bool
 
 
-def epoch_truncation(answer: LeaderEpochEnd, log: EpochLog, fetch_offset: int) -> Truncation:
+def epoch_truncation(answer: EpochEnd, log: EpochLog, fetch_offset: int) -> Truncation:
     """The truncation after the leader's response about our last epoch (Kafka: getOffsetTruncationState).
 
     ``fetch_offset`` is the fetcher's position: the high watermark, when our log has no epochs.

@@ -8,7 +8,7 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaError, UnknownTopicOrPartitionError
 from ...storage.files.files import NotCachedError
 from ..partition.delayed_fetch import DelayedFetch
-from ..partition.fetch import FetchParams, FetchResult, PartitionFetch
+from ..partition.fetch import FetchParams, FetchResult, FetchResults, PartitionFetch
 from ..partition.hosted_partition import HostedPartition
 from ..partition.isolation import Isolation
 from ..partition.isr import PendingIsr
@@ -18,9 +18,8 @@ from ..partition.reads_at_end import end_for_follower, result_at_end
 from ..partition.wakeups import Wakeups
 from .replication_throttle import ReplicationThrottle
 
-__all__ = ["FetchReads", "FetchResults"]
+__all__ = ["FetchReads"]
 
-FetchResults = list[tuple[PartitionFetch, FetchResult]]
 Done = Callable[[FetchResults], None]
 Parked = Callable[[DelayedFetch], None]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from ...protocol.errors import ErrorCode
-from ..partition.fetch import FetchResult, PartitionFetch, PartitionKey
+from ..partition.fetch import FetchResults, PartitionFetch, PartitionKey
 
 __all__ = [
     "DEFAULT_MAX_PARTITIONS",
@@ -40,7 +40,6 @@ _LONGEST_EMPTY_WAIT_MS = 60_000
 DEFAULT_MAX_PARTITIONS = 200_000
 """Default of ``pybroker.fetch.sessions.max.partitions``. A partition takes about 700 bytes."""
 
-FetchResults = list[tuple[PartitionFetch, FetchResult]]
 SessionAnswer = tuple[ErrorCode, int, FetchResults]
 """Top-level error, session id for the fetcher, and the results to send."""
 

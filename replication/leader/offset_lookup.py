@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ...protocol.sentinels import EARLIEST, LATEST, NO_LEADER_EPOCH
 from ...storage.log.log import Log
+from ...storage.segment.record_search import FoundOffset
 from ..partition.isolation import Isolation
 from ..partition.partition import Partition
 
@@ -12,7 +13,6 @@ __all__ = [
     "EARLIEST_LOCAL",
     "LATEST_TIERED",
     "MAX_TIMESTAMP",
-    "FoundOffset",
     "OffsetQuery",
     "edge_offset",
     "find_by_time",
@@ -25,14 +25,6 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 
 _NO_TIMESTAMP = -1
-
-
-class FoundOffset(NamedTuple):
-    """``timestamp`` is -1 for the ends of the log; ``leader_epoch`` -1 when it is not known."""
-
-    timestamp: int
-    offset: int
-    leader_epoch: int
 
 
 class OffsetQuery(NamedTuple):
@@ -68,8 +60,7 @@ def search_of(log: Log, timestamp: int) -> Callable[[], FoundOffset | None]:
     """The search of the log for ``timestamp``; it reads files, so it runs in the worker pool."""
 
     def search() -> FoundOffset | None:
-        found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
-        return None if found is None else FoundOffset(*found)
+        return log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
 
     return search
 

@@ -11,7 +11,7 @@ from ...storage.segment.transaction_index import AbortedTransaction
 from .isolation import Isolation
 from .nearest_replica import ReplicaChoice
 
-__all__ = ["EpochEnd", "FetchParams", "FetchResult", "PartitionFetch", "PartitionKey"]
+__all__ = ["EpochEnd", "FetchParams", "FetchResult", "FetchResults", "PartitionFetch", "PartitionKey"]
 
 PartitionKey = tuple[str | int, int]
 """Topic name, or topic id (fetch v13+), and partition: the key of a partition in one fetcher's requests. The id is an
@@ -19,7 +19,10 @@ integer, because a UUID is slow to hash and to compare."""
 
 
 class EpochEnd(NamedTuple):
-    """A leader epoch and where it ends: the start offset of the next one, or the LEO."""
+    """A leader epoch and where it ends: the start offset of the next one, or the LEO. -1: unknown.
+
+    A leader answers with the largest epoch it knows at or below the requested one.
+    """
 
     leader_epoch: int
     end_offset: int
@@ -140,3 +143,6 @@ class FetchResult:
     preferred_read_replica: int = -1
     size_bytes: int = 0
     is_cut: bool = False
+
+
+FetchResults = list[tuple[PartitionFetch, FetchResult]]

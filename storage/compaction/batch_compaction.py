@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ...base.buffer import Buffer
 from ...protocol.records.batch import (
     CODEC_MASK,
     DELETE_HORIZON_FLAG,
@@ -25,7 +26,6 @@ from ...protocol.records.compaction_walk import Spans, map_key, rebased, spans_t
 from ...protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, compress
 from ...protocol.records.message_set import build_message_set
 from ...protocol.records.record import plain_payload, read_records
-from ..files.files import Buffer
 from ..producers.producer_state import LastRecord
 from .cleaned_transactions import CleanedTransactions
 from .offset_map import OffsetMap

@@ -23,11 +23,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...base.buffer import Buffer
 from .page_cache import read_if_cached
 
 logger = logging.getLogger(__name__)
 
-Buffer = bytes | bytearray | memoryview
 
 _MAX_VECTORS = 1024  # IOV_MAX on Linux and macOS
 _SPARE_DESCRIPTORS = 256

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...base.buffer import Buffer
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import (
     CorruptRecordError,
@@ -35,7 +36,6 @@ from ...protocol.records.compression import Codec, codec_of
 from ...protocol.records.summary_walk import summarize_records
 from ...protocol.records.walk import Record
 from ..errors import InvalidRecordsError, InvalidTimestampsError, RecordError
-from ..files.files import Buffer
 from ..log_config import LogConfig
 from ..producers.prepared_append import PreparedAppend, PreparedBatch, producer_update
 from ..producers.producer_state import AppendOrigin

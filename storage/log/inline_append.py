@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from struct import Struct
 
+from ...base.buffer import Buffer
 from ...protocol.errors import KafkaError
-from ...protocol.records.batch import MAGIC_POSITION
-from ..files.files import Buffer
+from ...protocol.records.batch import CODEC_MASK, MAGIC_POSITION
 from ..log_config import LogConfig
 from ..producers.producer_state import AppendOrigin
 from .append_validation import is_stored_unchanged
@@ -37,7 +37,6 @@ _LENGTH = Struct(">i")
 _LENGTH_POSITION = 8
 _MIN_BATCH_BYTES = 12
 _CODEC_POSITION = 22  # of magic 2
-_CODEC_MASK = 0x07
 
 
 def is_quick_append(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
@@ -67,7 +66,7 @@ def is_long(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
 def _is_quick_to_walk(records: Buffer) -> bool:
     size = len(records)
     return size <= SMALL_APPEND_BYTES and (
-        size <= _CODEC_POSITION or (records[MAGIC_POSITION] == 2 and not records[_CODEC_POSITION] & _CODEC_MASK)
+        size <= _CODEC_POSITION or (records[MAGIC_POSITION] == 2 and not records[_CODEC_POSITION] & CODEC_MASK)
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
+from ...base.buffer import Buffer
 from ...base.invariant import invariant
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import (
@@ -23,7 +24,7 @@ from ...protocol.errors import (
     RecordBatchTooLargeError,
 )
 from ..errors import NoSpaceError
-from ..files.files import Buffer, FileRegion, is_out_of_descriptors
+from ..files.files import FileRegion, is_out_of_descriptors
 from ..leader_epochs import EpochEntry, LeaderEpochs
 from ..log_config import LogConfig
 from ..producers.prepared_append import PreparedAppend
@@ -31,19 +32,13 @@ from ..producers.producer_recovery import recall_last_batches
 from ..producers.producer_state import AppendOrigin, BatchMetadata, ProducerState
 from ..producers.refused_batches import refused_batch
 from ..segment.offset_index import MAX_RELATIVE_OFFSET
-from ..segment.segment import FoundTimestamp, Segment
+from ..segment.record_search import FoundOffset
+from ..segment.segment import Segment
 from ..segment.transaction_index import AbortedTransaction
 from .append_validation import prepare_leader_append
 from .append_write import write_appends
 from .flush_plan import FlushPlan, plan_flush
-from .log_append import (
-    FollowerAppend,
-    LeaderAppend,
-    LogAppendInfo,
-    appended,
-    appended_before,
-    nothing_appended,
-)
+from .log_append import FollowerAppend, LeaderAppend, LogAppendInfo, appended, appended_before, nothing_appended
 from .log_files import LogFiles
 from .log_host import LogHost
 from .log_view import LogReadResult, LogView
@@ -167,14 +162,14 @@ class Log:
         """Return the bytes of a region that `read` returned. Raises KafkaStorageError."""
         return self.files.attempt("cannot read", region.read)
 
-    def offset_for_timestamp(self, timestamp: int) -> FoundTimestamp | None:
+    def offset_for_timestamp(self, timestamp: int) -> FoundOffset | None:
         """Return the first record at or above `timestamp` (ms), or None. Reads records, so not for the event loop."""
         config = self.config
         return self._look_up(
             lambda view: view.offset_for_timestamp(timestamp, config.max_decompressed_bytes, config.inline)
         )
 
-    def offset_of_max_timestamp(self) -> FoundTimestamp | None:
+    def offset_of_max_timestamp(self) -> FoundOffset | None:
         """Return the first record with the greatest timestamp (KIP-734). Reads records, so not for the event loop."""
         config = self.config
         return self._look_up(lambda view: view.offset_of_max_timestamp(config.max_decompressed_bytes, config.inline))

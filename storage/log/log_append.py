@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...base.buffer import Buffer
 from ...protocol.records.batch import NO_TIMESTAMP
-from ..files.files import Buffer
 from ..producers.prepared_append import PreparedAppend
 from ..producers.producer_state import AppendOrigin, BatchMetadata
 from ..producers.verification_guards import VerificationGuard

@@ -15,8 +15,8 @@ from ..files.files import FileRegion, NotCachedError
 from ..inline_limits import InlineLimits
 from ..producers.producer_state import UnstableOffsets
 from ..segment.batch_span import read_batches
-from ..segment.record_search import first_between
-from ..segment.segment import FoundTimestamp, Segment
+from ..segment.record_search import FoundOffset, first_between
+from ..segment.segment import Segment
 from ..segment.transaction_index import AbortedTransaction
 
 _GREATEST = (1 << 63) - 1
@@ -164,7 +164,7 @@ class LogView(NamedTuple):
 
     def offset_for_timestamp(
         self, timestamp: int, max_decompressed_bytes: int, inline: InlineLimits
-    ) -> FoundTimestamp | None:
+    ) -> FoundOffset | None:
         """See Log.offset_for_timestamp."""
         for slot, segment in enumerate(self.segments):
             if segment.largest_timestamp() >= timestamp:
@@ -173,7 +173,7 @@ class LogView(NamedTuple):
 
     def _search_segment(
         self, slot: int, timestamp: int, max_decompressed_bytes: int, inline: InlineLimits
-    ) -> FoundTimestamp | None:
+    ) -> FoundOffset | None:
         segment = self.segments[slot]
         end = self.segment_end(slot)
         position = segment.position_for_time(timestamp, self.log_start_offset, end)
@@ -187,7 +187,7 @@ class LogView(NamedTuple):
                 return _as_the_header_says(batch)
         return None
 
-    def offset_of_max_timestamp(self, max_decompressed_bytes: int, inline: InlineLimits) -> FoundTimestamp | None:
+    def offset_of_max_timestamp(self, max_decompressed_bytes: int, inline: InlineLimits) -> FoundOffset | None:
         """See Log.offset_of_max_timestamp."""
         slot = max(range(len(self.segments)), key=lambda number: self.segments[number].max_timestamp.timestamp)
         segment = self.segments[slot]
@@ -210,10 +210,10 @@ class LogView(NamedTuple):
         return min(max(first_unstable, self.log_start_offset), high_watermark)
 
 
-def _as_the_header_says(batch: RecordBatch) -> FoundTimestamp:
+def _as_the_header_says(batch: RecordBatch) -> FoundOffset:
     """Return what the header of a batch says when none of its records has the header's timestamp.
 
     The header need not have been checked. Searching on would read every record of a log of such batches for each
     request.
     """
-    return FoundTimestamp(batch.max_timestamp, batch.last_offset, batch.partition_leader_epoch)
+    return FoundOffset(batch.max_timestamp, batch.last_offset, batch.partition_leader_epoch)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ...base.buffer import Buffer
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import CorruptRecordError
 from ...protocol.records.batch import NO_TIMESTAMP, iter_batches
 from ..errors import OffsetsOutOfOrderError, UnexpectedAppendOffsetError
-from ..files.files import Buffer
 from ..producers.prepared_append import NO_FIRST_OFFSET, PreparedAppend, PreparedBatch, producer_update
 from ..producers.producer_state import DataBatch, EndMarker
 

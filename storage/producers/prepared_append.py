@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...base.buffer import Buffer
 from ...protocol.records.batch import NO_TIMESTAMP, RecordBatch, increment_sequence
 from ...protocol.records.control import read_marker
-from ..files.files import Buffer
 from .producer_state import DataBatch, EndMarker
 
 NO_FIRST_OFFSET = -1

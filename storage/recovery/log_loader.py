@@ -35,6 +35,7 @@ from ..segment.segment import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     INDEX_SUFFIX,
+    INDEX_SUFFIXES,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
@@ -58,7 +59,6 @@ from .segment_scan import SegmentOverflowError, rescan
 
 logger = logging.getLogger(__name__)
 
-_INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 _OFFSET_DIGITS = 20
 
 
@@ -222,7 +222,7 @@ class _Loader:
         bases = _offsets(entries, LOG_SUFFIX)
         known = set(bases)
         for name in entries:
-            if name.endswith(_INDEX_SUFFIXES) and _has_offset(name) and _offset_of(name) not in known:
+            if name.endswith(INDEX_SUFFIXES) and _has_offset(name) and _offset_of(name) not in known:
                 self._delete(name, "an index without its .log")
         unflushed = first_unflushed(bases, self.start.recovery_point) if self.start.needs_recovery else len(bases)
         for number, base_offset in enumerate(bases):

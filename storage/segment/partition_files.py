@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from ...base.topic_partition import DELETE_SUFFIX, DirectoryName, TopicPartition, parse_directory_name
 from ..files.files import Entry, Files
 from ..files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
-from .segment import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
+from .segment import INDEX_SUFFIXES, LOG_SUFFIX, SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX
 from .segment_reader import base_offset_of
-
-_INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 
 class NoLogError(Exception):
@@ -83,7 +81,7 @@ def read_partition_files(files: Files, path: str) -> PartitionFiles:
         [
             os.path.join(path, name)
             for name in numbered
-            if name.endswith(_INDEX_SUFFIXES) and name.partition(".")[0] + LOG_SUFFIX not in sizes
+            if name.endswith(INDEX_SUFFIXES) and name.partition(".")[0] + LOG_SUFFIX not in sizes
         ],
     )
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from ...base.buffer import Buffer
 from ...protocol.errors import CorruptRecordError
 from ...protocol.records.batch import NO_TIMESTAMP
-from ..files.files import Buffer, File, Files, is_transient
+from ..files.files import File, Files, is_transient
 from ..log_config import LogConfig
 from .batch_span import BatchSpan, scan_spans
 from .offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
@@ -27,6 +27,7 @@ LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 TRANSACTION_INDEX_SUFFIX = ".txnindex"
+INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 SNAPSHOT_SUFFIX = ".snapshot"
 DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
@@ -36,14 +37,6 @@ SWAP_SUFFIX = ".swap"
 def file_name(offset: int, suffix: str) -> str:
     """Return Kafka's name of a segment file: the offset as 20 digits and a suffix."""
     return f"{offset:020d}{suffix}"
-
-
-class FoundTimestamp(NamedTuple):
-    """A record found by its timestamp."""
-
-    timestamp: int
-    offset: int
-    leader_epoch: int
 
 
 class Segment:

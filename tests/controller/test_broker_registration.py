@@ -16,10 +16,10 @@ from pybroker.controller.metadata_plane import session_end_wait_ms
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.metadata_store import ConnectionLossError, Create
-from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
+from pybroker.controller.tree.znodes import BrokerInfo, RegisteredEndpoint
 
-INFO = BrokerInfo(4, (Endpoint("PLAINTEXT", "PLAINTEXT", "me", 9092),), 1)
-OTHER = BrokerInfo(4, (Endpoint("PLAINTEXT", "PLAINTEXT", "other.example", 9092),), 1)
+INFO = BrokerInfo(4, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "me", 9092),), 1)
+OTHER = BrokerInfo(4, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "other.example", 9092),), 1)
 
 
 @pytest.fixture

@@ -523,7 +523,7 @@ async def test_restarted_broker_receives_its_roles_under_its_new_epoch(plane: Co
 async def test_changed_listener_is_sent_to_every_broker(plane: ControlPlane) -> None:
     for port in (9192, 9292):  # twice: the watch is set again
         info, _ = (await plane.tree.brokers())[2]
-        endpoint = znodes.Endpoint("PLAINTEXT", "PLAINTEXT", "moved", port)
+        endpoint = znodes.RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "moved", port)
         await plane.store.set(info.path, znodes.BrokerInfo(2, (endpoint,), 1).encode())
         await plane.settled()
         node = plane.brokers[3].metadata.endpoint_of(2, "PLAINTEXT")

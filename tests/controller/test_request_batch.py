@@ -10,7 +10,7 @@ from pybroker.controller.context import ControllerContext
 from pybroker.controller.request_batch import RequestBatch
 from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
-from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
+from pybroker.controller.tree.znodes import BrokerInfo, RegisteredEndpoint
 from pybroker.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from pybroker.protocol.messages.stop_replica import StopReplicaRequest
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
@@ -39,7 +39,7 @@ def batch() -> RequestBatch:
     context = ControllerContext()
     context.epoch = 5
     for broker_id in BROKERS:
-        endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", f"host-{broker_id}", 9092)
+        endpoint = RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", f"host-{broker_id}", 9092)
         context.put_broker(BrokerInfo(broker_id, (endpoint,), 0, None), 100 + broker_id)
     context.put_topic("t", UUID(int=9), {0: ReplicaAssignment(BROKERS), 1: ReplicaAssignment(BROKERS)})
     for partition in (KEPT, GONE):

@@ -23,7 +23,7 @@ from pybroker.controller.tree.metadata_store import (
 )
 from pybroker.controller.tree.renewing_store import RenewingStore
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
-from pybroker.controller.tree.znodes import BrokerInfo, ControllerInfo, Endpoint
+from pybroker.controller.tree.znodes import BrokerInfo, ControllerInfo, RegisteredEndpoint
 from pybroker.protocol.errors import NotControllerError
 from support.in_process.control_cluster import ControlCluster
 
@@ -167,12 +167,12 @@ async def test_broker_leaves_its_id_to_another_broker_that_took_it(
     cluster.zookeeper.cut("broker-3")
     cluster.zookeeper.expire(cluster.session(3))
     other = await cluster.zookeeper.open("other")
-    info = BrokerInfo(3, (Endpoint("PLAINTEXT", "PLAINTEXT", "other", 9092),), 1)
+    info = BrokerInfo(3, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "other", 9092),), 1)
     epoch = await BrokerRegistration(ClusterTree(other)).register(info, wait_ms=0)
     cluster.zookeeper.heal("broker-3")
     waits = "broker id 3 is taken by a broker at PLAINTEXT://other:9092"
     await cluster.until(lambda: waits in caplog.text, "it waits for the end of the other's session")
-    await cluster.planes[3].advertise([Endpoint("PLAINTEXT", "PLAINTEXT", "elsewhere", 9092)])
+    await cluster.planes[3].advertise([RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "elsewhere", 9092)])
     assert await ClusterTree(other).broker(3) == (info, epoch)
     await cluster.stop_broker(3)
     assert await ClusterTree(other).broker(3) == (info, epoch)
@@ -216,7 +216,7 @@ async def test_registration_whose_response_was_lost_is_recognised(cluster: Contr
     fired = cluster.zookeeper.fired
     for broker_id in range(100, 120):
         store = await cluster.zookeeper.open("guest")
-        info = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "PLAINTEXT", "guest", 9092),), 1)
+        info = BrokerInfo(broker_id, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "guest", 9092),), 1)
         registering = asyncio.ensure_future(BrokerRegistration(ClusterTree(store)).register(info, wait_ms=0))
         await asyncio.sleep(0)  # lets it ask
         cluster.zookeeper.drop_connection("guest")

@@ -14,9 +14,9 @@ from pybroker.controller.tree.znodes import (
     BrokerInfo,
     ConfigEntity,
     ControllerInfo,
-    Endpoint,
     Features,
     ProducerIdBlock,
+    RegisteredEndpoint,
     TopicInfo,
     ZnodeDecodeError,
 )
@@ -80,8 +80,8 @@ def test_broker_keeps_rack_features_and_ipv6() -> None:
     info = BrokerInfo(
         broker_id=3,
         endpoints=(
-            Endpoint("REPLICATION", "SSL", "::1", 9093),
-            Endpoint("CLIENT", "PLAINTEXT", "broker-3.example", 9092),
+            RegisteredEndpoint("REPLICATION", "SSL", "::1", 9093),
+            RegisteredEndpoint("CLIENT", "PLAINTEXT", "broker-3.example", 9092),
         ),
         timestamp_ms=1_700_000_000_000,
         rack="dc1",
@@ -94,20 +94,20 @@ def test_broker_keeps_rack_features_and_ipv6() -> None:
 
 
 def test_broker_without_a_plaintext_listener_has_no_host_for_old_clients() -> None:
-    info = BrokerInfo(1, (Endpoint("S", "SSL", "h", 1),), 0)
+    info = BrokerInfo(1, (RegisteredEndpoint("S", "SSL", "h", 1),), 0)
     fields = json.loads(info.encode())
     assert (fields["host"], fields["port"]) == (None, -1)
 
 
 def test_broker_nodes_of_old_versions_are_decoded() -> None:
     first = BrokerInfo.decode(1, b'{"version":1,"host":"h","port":9092,"jmx_port":9999,"timestamp":"2233345666"}')
-    assert first.endpoints == (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 9092),)
+    assert first.endpoints == (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "h", 9092),)
     third = BrokerInfo.decode(
         1,
         b'{"version":3,"host":"h","port":9092,"jmx_port":9999,"timestamp":"2233345666","rack":"r",'
         b'"endpoints":["PLAINTEXT://h:9092","SSL://h:9093"]}',
     )
-    assert third.endpoints[1] == Endpoint("SSL", "SSL", "h", 9093)
+    assert third.endpoints[1] == RegisteredEndpoint("SSL", "SSL", "h", 9093)
     assert third.rack == "r"
 
 

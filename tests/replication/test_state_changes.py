@@ -457,9 +457,7 @@ async def test_leadership_that_a_full_disk_prevented_starts_when_there_is_space(
     replicas.close()
 
 
-async def test_leader_whose_epoch_cannot_be_written_serves_reads_and_refuses_appends(
-    tmp_path: Path,
-) -> None:
+async def test_leader_whose_epoch_cannot_be_written_serves_reads_and_refuses_appends(tmp_path: Path) -> None:
     files = FaultyFiles()
     replicas = Replicas(tmp_path, files=files)
     heard = Heard(replicas)

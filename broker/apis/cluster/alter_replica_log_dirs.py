@@ -10,7 +10,7 @@ v1 throttling after the response (KIP-219) · v2 flexible.
 
 import logging
 
-from ....base.topic_partition import TopicPartition
+from ....base.topic_partition import MAX_FILE_NAME_LENGTH, TopicPartition
 from ....protocol.errors import (
     ErrorCode,
     InvalidTopicError,
@@ -36,7 +36,6 @@ __all__ = ["AlterReplicaLogDirs"]
 
 logger = logging.getLogger(__name__)
 
-_MAX_NAME_LENGTH = 255
 _FUTURE_SUFFIX_LENGTH = len(".00000000000000000000000000000000-future")
 """During a move the replica's new directory has such a suffix."""
 
@@ -90,7 +89,7 @@ class AlterReplicaLogDirs:
     def _check(self, partition: TopicPartition, path: str) -> None:
         """Raises KafkaError unless this broker has the partition and may move it to ``path``, which must be spelled
         as in ``log.dirs``."""
-        if len(str(partition)) + _FUTURE_SUFFIX_LENGTH > _MAX_NAME_LENGTH:
+        if len(str(partition)) + _FUTURE_SUFFIX_LENGTH > MAX_FILE_NAME_LENGTH:
             raise InvalidTopicError("The topic name is too long.")
         directory = next((each for each in self._logs.directories.all if each.path == path), None)
         if directory is None:

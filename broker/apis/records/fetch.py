@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from ....base.topic_partition import TopicPartition
 from ....controller.topic_names import MAX_LENGTH
 from ....protocol.codec import NULL_UUID
-from ....protocol.errors import ErrorCode, KafkaError, UnknownServerError
+from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -34,8 +34,8 @@ from ....protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
 from ....protocol.sentinels import NO_LEADER_EPOCH
 from ....replication.leader.fetch_session import FINAL_EPOCH, FetchContext, FetchSessions
 from ....replication.partition.delayed_fetch import DelayedFetch
-from ....replication.partition.fetch import FetchParams, FetchResult, PartitionFetch, PartitionKey
-from ....replication.partition.isolation import Isolation
+from ....replication.partition.fetch import FetchParams, FetchResult, FetchResults, PartitionFetch, PartitionKey
+from ....replication.partition.isolation import CONSUMER, Isolation, check_isolation_level
 from ....replication.partition.nearest_replica import ReplicaChoice
 from ....replication.partition_set import PartitionSet
 from ....storage.files.files import FileRegion
@@ -54,14 +54,10 @@ __all__ = ["Fetch", "TopicNames"]
 
 logger = logging.getLogger(__name__)
 
-_CONSUMER = -1
-_READ_COMMITTED = 1
-_ISOLATION_LEVELS = (0, _READ_COMMITTED)
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.fetch.waiting.max.bytes``."""
 _S_FOR_A_BYTE = 1e-8
 """A rough estimate for conversions. It keeps a small conversion on a new connection from queueing as a large one."""
-FetchResults = list[tuple[PartitionFetch, FetchResult]]
 
 
 class TopicNames(Protocol):
@@ -102,8 +98,7 @@ class Fetch:
 
     def __call__(self, context: RequestContext, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
         version = context.api_version
-        if request.isolation_level not in _ISOLATION_LEVELS:
-            raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
+        check_isolation_level(request.isolation_level)
         replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
         uses_topic_ids = version >= 13
         session_epoch = request.session_epoch
@@ -119,7 +114,7 @@ class Fetch:
             now_ms=context.now_ms,
         )
         nearest = None
-        if self._near_consumers is not None and version >= 11 and replica_id == _CONSUMER and request.rack_id:
+        if self._near_consumers is not None and version >= 11 and replica_id == CONSUMER and request.rack_id:
             nearest = self._near_consumers.nearest_in(request.rack_id, context.address.listener_name)
         params = self._params(version, replica_id, request, nearest)
         if session.max_empty_wait_ms is not None and session.max_empty_wait_ms < params.max_wait_ms:
@@ -138,12 +133,7 @@ class Fetch:
         self, version: int, replica_id: int, request: FetchRequest, nearest: ReplicaChoice | None
     ) -> FetchParams:
         max_bytes = min(request.max_bytes, self._max_bytes)
-        if replica_id != _CONSUMER:
-            isolation = Isolation.LOG_END
-        elif request.isolation_level == _READ_COMMITTED:
-            isolation = Isolation.COMMITTED
-        else:
-            isolation = Isolation.HIGH_WATERMARK
+        isolation = Isolation.of(replica_id, request.isolation_level)
         return FetchParams(
             request.max_wait_ms,
             min(request.min_bytes, max_bytes),
@@ -152,7 +142,7 @@ class Fetch:
             replica_id,
             request.replica_state.replica_epoch if version >= 15 else -1,
             version <= 2,
-            replica_id >= 0 or (replica_id == _CONSUMER and version < 11),
+            replica_id >= 0 or (replica_id == CONSUMER and version < 11),
             nearest,
         )
 

@@ -18,7 +18,6 @@ from ....protocol.errors import (
     KafkaError,
     LeaderNotAvailableError,
     OffsetNotAvailableError,
-    UnknownServerError,
     UnsupportedVersionError,
 )
 from ....protocol.messages.list_offsets import (
@@ -29,18 +28,16 @@ from ....protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from ....protocol.sentinels import EARLIEST, LATEST
-from ....replication.leader.offset_lookup import EARLIEST_LOCAL, LATEST_TIERED, MAX_TIMESTAMP, FoundOffset, OffsetQuery
-from ....replication.partition.isolation import Isolation
+from ....replication.leader.offset_lookup import EARLIEST_LOCAL, LATEST_TIERED, MAX_TIMESTAMP, OffsetQuery
+from ....replication.partition.isolation import Isolation, check_isolation_level
 from ....replication.partition_set import PartitionSet
+from ....storage.segment.record_search import FoundOffset
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import MAX_DUPLICATES
 
 __all__ = ["ListOffsets"]
 
-_CONSUMER = -1
 _DEBUGGING_CONSUMER = -2
-_READ_COMMITTED = 1
-_ISOLATION_LEVELS = (0, _READ_COMMITTED)
 _FIRST_VERSION = {EARLIEST: 0, LATEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
 
@@ -51,8 +48,7 @@ class ListOffsets:
     def __call__(
         self, context: RequestContext, request: ListOffsetsRequest
     ) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
-        if request.isolation_level not in _ISOLATION_LEVELS:
-            raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
+        check_isolation_level(request.isolation_level)
         asked = Counter(
             (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
         )
@@ -128,12 +124,7 @@ class ListOffsets:
 
 
 def _query(request: ListOffsetsRequest, asked: ListOffsetsPartition) -> OffsetQuery:
-    if request.replica_id != _CONSUMER:
-        isolation = Isolation.LOG_END
-    elif request.isolation_level == _READ_COMMITTED:
-        isolation = Isolation.COMMITTED
-    else:
-        isolation = Isolation.HIGH_WATERMARK
+    isolation = Isolation.of(request.replica_id, request.isolation_level)
     return OffsetQuery(
         asked.timestamp, isolation, asked.current_leader_epoch, request.replica_id != _DEBUGGING_CONSUMER
     )

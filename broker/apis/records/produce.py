@@ -37,6 +37,7 @@ from ....protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ....protocol.records.batch import CODEC_MASK
 from ....replication.partition.append_request import AppendRequest
 from ....replication.partition.append_result import AppendResult
 from ....replication.partition_set import PartitionSet
@@ -63,7 +64,6 @@ _LOG_OVERHEAD = 12
 _LEAST_LENGTH = 14  # of any format
 _MAGIC_POSITION = 16
 _MIN_BATCH_BYTES = 61
-_CODEC_MASK = 0x07
 _ZSTD = 4
 _ERRORS_OF_RECORDS = frozenset(
     (
@@ -315,7 +315,7 @@ def check_records(
         return view
     if magic != 2 or length + _LOG_OVERHEAD != size:
         _check_is_one_batch(view, version)
-    if attributes & _CODEC_MASK == _ZSTD and version < 7:
+    if attributes & CODEC_MASK == _ZSTD and version < 7:
         raise UnsupportedCompressionTypeError(
             f"Produce requests with version {version} are not allowed to use ZStandard compression"
         )

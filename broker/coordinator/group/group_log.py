@@ -7,7 +7,7 @@ from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.records.compression import Codec
 from .group import Group
-from .interfaces import AppendOutcome, RecordSink
+from .interfaces import AppendDone, AppendOutcome, RecordSink
 from .offset_batch import TransactionalProducer, build_records
 from .offsets import OffsetAndMetadata
 from .records import encode_group, encode_group_key, encode_offset, encode_offset_key
@@ -17,7 +17,6 @@ __all__ = ["GroupLog", "commit_error", "store_group_error"]
 logger = logging.getLogger(__name__)
 
 StoreDone = Callable[[ErrorCode], None]
-CommitDone = Callable[[AppendOutcome], None]
 
 _UNAVAILABLE = frozenset(
     {
@@ -97,7 +96,7 @@ class GroupLog:
         self,
         group: Group,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
-        done: CommitDone,
+        done: AppendDone,
         producer: TransactionalProducer | None = None,
     ) -> None:
         """Write committed offsets, in the transaction of ``producer`` when given."""
@@ -126,7 +125,7 @@ class GroupLog:
         self,
         group_id: str,
         records: list[tuple[bytes, bytes | None]] | list[tuple[bytes, bytes]],
-        done: CommitDone,
+        done: AppendDone,
         producer: TransactionalProducer | None = None,
         *,
         awaits_replicas: bool = True,

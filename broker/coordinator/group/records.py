@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from ....base.buffer import Buffer
 from ....base.topic_partition import TopicPartition
 from ....protocol.codec import DecodeError, Message, decode, encode
 from ....protocol.messages.consumer_offsets import (
@@ -48,7 +49,6 @@ _NEWEST_VALUE_VERSION = 4
 _NO_TIMESTAMP = -1
 _VERSION = struct.Struct(">h")
 
-Bytes = bytes | bytearray | memoryview
 Value = TypeVar("Value", bound=Message)
 
 
@@ -74,7 +74,7 @@ class UnknownKey(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class _Versioned:
     version: int
-    body: Bytes
+    body: Buffer
 
 
 def encode_offset_key(group_id: str, partition: TopicPartition) -> bytes:
@@ -117,7 +117,7 @@ def encode_group(group: Group, assignments: Mapping[str, bytes]) -> bytes:
     return _with_version(message, _VALUE_VERSION)
 
 
-def decode_key(key: Bytes) -> OffsetKey | GroupKey | UnknownKey:
+def decode_key(key: Buffer) -> OffsetKey | GroupKey | UnknownKey:
     """The item that the record names. Raises DecodeError for a broken key."""
     versioned = _split(key)
     if versioned.version in (0, _OFFSET_KEY_VERSION):
@@ -128,7 +128,7 @@ def decode_key(key: Bytes) -> OffsetKey | GroupKey | UnknownKey:
     return UnknownKey(versioned.version)
 
 
-def decode_offset(value: Bytes) -> OffsetAndMetadata:
+def decode_offset(value: Buffer) -> OffsetAndMetadata:
     """A committed offset from its record's value. Raises DecodeError for a broken or too new value."""
     message = _decode_value(OffsetCommitValue, value)
     return OffsetAndMetadata(
@@ -140,7 +140,7 @@ def decode_offset(value: Bytes) -> OffsetAndMetadata:
     )
 
 
-def decode_group(group_id: str, value: Bytes) -> Group:
+def decode_group(group_id: str, value: Buffer) -> Group:
     """A group from its record's value: stable with its members, or empty. Raises DecodeError for a broken or too new
     value."""
     message = _decode_value(GroupMetadataValue, value)
@@ -197,13 +197,13 @@ def _with_version(message: Message, version: int) -> bytes:
     return _VERSION.pack(version) + encode(message, version)
 
 
-def _split(data: Bytes) -> _Versioned:
+def _split(data: Buffer) -> _Versioned:
     if len(data) < _VERSION.size:
         raise DecodeError(f"{len(data)} bytes are too short for a version")
     return _Versioned(_VERSION.unpack_from(data)[0], memoryview(data)[_VERSION.size :])
 
 
-def _decode_value(message_type: type[Value], value: Bytes) -> Value:
+def _decode_value(message_type: type[Value], value: Buffer) -> Value:
     versioned = _split(value)
     if not 0 <= versioned.version <= _NEWEST_VALUE_VERSION:
         raise DecodeError(f"version {versioned.version} of {message_type.__name__} is unknown")

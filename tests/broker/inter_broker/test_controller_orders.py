@@ -16,7 +16,7 @@ from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from pybroker.controller.tree.metadata_store import SessionExpiredError
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
-from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
+from pybroker.controller.tree.znodes import BrokerInfo, RegisteredEndpoint
 from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.leader_and_isr import (
@@ -182,7 +182,7 @@ async def test_a_replica_that_the_same_round_gives_a_role_and_deletes_is_gone(
 def _round_that_leads_and_deletes() -> RequestBatch:
     context = ControllerContext()
     context.epoch = 1
-    context.put_broker(BrokerInfo(BROKER, (Endpoint("PLAINTEXT", "PLAINTEXT", "here", 9092),), 0), 7)
+    context.put_broker(BrokerInfo(BROKER, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "here", 9092),), 0), 7)
     context.put_topic(TOPIC, TOPIC_ID, {0: ReplicaAssignment((BROKER,))})
     leadership = PartitionLeadership(LeaderAndIsr(BROKER, (BROKER,), leader_epoch=4), 1)
     context.put_leadership(TP, leadership)

@@ -10,15 +10,8 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 
-from pybroker.storage.files.files import (
-    Buffer,
-    DirectoryLock,
-    DirectoryLockedError,
-    DiskSpace,
-    Entry,
-    File,
-    Files,
-)
+from pybroker.base.buffer import Buffer
+from pybroker.storage.files.files import DirectoryLock, DirectoryLockedError, DiskSpace, Entry, File, Files
 from simulation.machines.disk import Disk, Node
 
 __all__ = ["SimulatedFile", "SimulatedFiles"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pybroker.base.buffer import Buffer
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.load import load_config
 from pybroker.protocol.errors import KafkaStorageError
@@ -18,7 +19,7 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
 from pybroker.storage.errors import NoSpaceError
-from pybroker.storage.files.files import Buffer, Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
 from pybroker.storage.log.log_retention import apply_retention
@@ -623,8 +624,7 @@ async def test_appends_on_the_loop_during_a_background_move_lose_nothing(tmp_pat
     strand = store.strand(TP)
     assert strand is not None
     results: list[LogAppendInfo | Exception] = []
-    homes = {str(tmp_path / "a"), str(tmp_path / "b")}
-    expected = 0
+    homes, expected = {str(tmp_path / "a"), str(tmp_path / "b")}, 0
     for move in range(1, 5):
         (other,) = homes - {store.directory_of(TP)}
         store.moves.begin(TP, other)

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pybroker.base.buffer import Buffer
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.load import load_config
 from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.errors import NoSpaceError
-from pybroker.storage.files.files import Buffer, Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from support.logs.storage_faults import FaultyFiles

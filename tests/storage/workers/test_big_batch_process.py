@@ -20,8 +20,7 @@ from pybroker.storage.inline_limits import DEFAULT_INLINE_BYTES, InlineLimits
 from pybroker.storage.log.append_validation import prepare_leader_append
 from pybroker.storage.log_config import LogConfig
 from pybroker.storage.producers.producer_state import AppendOrigin
-from pybroker.storage.segment.record_search import first_between
-from pybroker.storage.segment.segment import FoundTimestamp
+from pybroker.storage.segment.record_search import FoundOffset, first_between
 from pybroker.storage.workers.big_batches import (
     BigBatchProcess,
     run_big_batch,
@@ -97,7 +96,7 @@ def test_refusal_of_a_big_batch_names_the_invalid_records() -> None:
 
 def test_record_in_a_big_batch_is_found_by_its_timestamp() -> None:
     batch = RecordBatch(big_batch(), 0)
-    assert first_between(batch, NOW_MS + 2, NOW_MS + 9, 0, 1 << 28, InlineLimits()) == FoundTimestamp(NOW_MS + 2, 2, -1)
+    assert first_between(batch, NOW_MS + 2, NOW_MS + 9, 0, 1 << 28, InlineLimits()) == FoundOffset(NOW_MS + 2, 2, -1)
     assert first_between(batch, NOW_MS + 4, NOW_MS + 9, 0, 1 << 28, InlineLimits()) is None
 
 

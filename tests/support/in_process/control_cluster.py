@@ -10,7 +10,7 @@ from pybroker.controller.metadata_plane import BrokerIdentity, MetadataCallbacks
 from pybroker.controller.settings_limit import SettingsLimit
 from pybroker.controller.tree.metadata_store import MetadataStore
 from pybroker.controller.tree.renewing_store import RenewingStore
-from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
+from pybroker.controller.tree.znodes import BrokerInfo, RegisteredEndpoint
 from simulation.machines.model_zookeeper import ModelZooKeeper
 from support.in_process.control_plane import FakeBroker
 from support.time.patience import LOOKS
@@ -65,7 +65,7 @@ class ControlCluster:
         )
         await plane.tree.create_persistent_paths()
         self.planes[broker_id] = plane
-        await plane.start([Endpoint("PLAINTEXT", "PLAINTEXT", f"host-{broker_id}", 9092)])
+        await plane.start([RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", f"host-{broker_id}", 9092)])
         return plane
 
     async def stop_broker(self, broker_id: int) -> None:

@@ -18,7 +18,7 @@ from pybroker.controller.tree.leader_and_isr import LeaderAndIsr
 from pybroker.controller.tree.metadata_store import Create, Delete, MetadataStore
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from pybroker.controller.tree.topic_ids import new_topic_id
-from pybroker.controller.tree.znodes import BrokerInfo, Endpoint, TopicInfo
+from pybroker.controller.tree.znodes import BrokerInfo, RegisteredEndpoint, TopicInfo
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -184,7 +184,7 @@ class ControlPlane:
 
     async def bring_up(self, broker_id: int, rack: str | None = None) -> None:
         self.brokers.setdefault(broker_id, FakeBroker(broker_id))
-        endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", f"host-{broker_id}", 9092)
+        endpoint = RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", f"host-{broker_id}", 9092)
         info = BrokerInfo(broker_id, (endpoint,), self.now_ms, rack)
         await self.store.create(info.path, info.encode(), ephemeral=True)
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from pybroker.controller.broker_registration import BrokerRegistration
 from pybroker.controller.tree.cluster_tree import ClusterTree
-from pybroker.controller.tree.znodes import BrokerInfo, Endpoint
+from pybroker.controller.tree.znodes import BrokerInfo, RegisteredEndpoint
 from simulation.machines.model_zookeeper import ModelZooKeeper
 
 __all__ = ["SilentBroker"]
@@ -23,7 +23,7 @@ class SilentBroker:
         self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         self._store = await zookeeper.open("the silent broker")
-        info = BrokerInfo(self.broker_id, (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", port),), 1)
+        info = BrokerInfo(self.broker_id, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", port),), 1)
         await BrokerRegistration(ClusterTree(self._store)).register(info, 0)
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

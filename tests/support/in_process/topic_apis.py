@@ -13,7 +13,7 @@ from pybroker.config.load import load_config
 from pybroker.controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
 from pybroker.controller.settings_limit import SettingsLimit
 from pybroker.controller.tree.embedded_store import EmbeddedStore
-from pybroker.controller.tree.znodes import Endpoint
+from pybroker.controller.tree.znodes import RegisteredEndpoint
 from support.in_process.control_plane import FakeBroker
 
 
@@ -61,7 +61,7 @@ class TopicApis:
             ),
         )
         apis = cls(config, store, plane, broker)
-        await plane.start([Endpoint("PLAINTEXT", "PLAINTEXT", "registered", 9092)])
+        await plane.start([RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "registered", 9092)])
         return apis
 
     async def stop(self) -> None:

@@ -7,7 +7,8 @@ import resource
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from pybroker.storage.files.files import Buffer, Entry, File, Files
+from pybroker.base.buffer import Buffer
+from pybroker.storage.files.files import Entry, File, Files
 
 
 class FaultyFiles(Files):

@@ -4,12 +4,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from pybroker.base.buffer import Buffer
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.builder import BatchFields
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import Record, build_batch, read_records
-from pybroker.storage.files.files import Buffer, Files
+from pybroker.storage.files.files import Files
 from pybroker.storage.log.append_validation import prepare_leader_append
 from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import LeaderAppend, LogAppendInfo
