@@ -12,9 +12,9 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
+from ...base.buffer import Buffer
 from ...protocol.errors import CorruptRecordError, ErrorCode, KafkaError, error_for
 from ...protocol.records.batch import read_header
-from ..files.files import Buffer
 
 __all__ = ["MOST", "RefusedBatch", "RefusedBatches", "refused_batch"]
 
