@@ -21,12 +21,15 @@ log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
 
 
 class JavaProcess:
-    """A Java program. `ready`: the text in its output when it is ready, if there is one."""
+    """A Java program. `ready`: the text in its output when it is ready, if there is one. `command_prefix`: a command
+    that runs the rest of its arguments.
+    """
 
-    def __init__(self, directory: Path, ready: str | None = None) -> None:
+    def __init__(self, directory: Path, ready: str | None = None, command_prefix: tuple[str, ...] = ()) -> None:
         self.directory = directory
         self.lines: list[str] = []
         self._ready_text = ready
+        self._command_prefix = command_prefix
         self._ready = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
@@ -45,7 +48,11 @@ class JavaProcess:
         command = java_command(main_class, *arguments, heap=heap, properties=(log4j,), options=options)
         self._ready.clear()
         self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ}
+            [*self._command_prefix, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ},
         )
         self._reader = threading.Thread(target=self._read_output, args=(self._process,), daemon=True)
         self._reader.start()
@@ -132,8 +139,9 @@ class KafkaProcess(JavaProcess):
         settings: Mapping[str, str] | None = None,
         heap: str = "512m",
         jvm_options: tuple[str, ...] = QUICK_TO_START,
+        command_prefix: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(directory, "started (kafka.server.KafkaServer)")
+        super().__init__(directory, "started (kafka.server.KafkaServer)", command_prefix)
         self.port = free_port()
         self._heap = heap
         self._jvm_options = jvm_options

@@ -1,0 +1,150 @@
+"""The load of the laboratory: producers and consumers of librdkafka and Java, and what became of each record."""
+
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+from support.processes.java import java_command
+
+from laboratory.cluster import PARTITIONS, TOPIC
+
+__all__ = ["CLIENTS", "Load", "Outcome", "outcome_of"]
+
+_HERE = Path(__file__).parent
+_RATE = 180
+"""Records a second of each producer: twenty for each partition."""
+CLIENTS = ("librdkafka", "Java")
+_CONSUMERS = 2
+
+
+@dataclass
+class Outcome:
+    """Numbers of records: acknowledged, and of these lost; in the log twice; behind a later one of their producer."""
+
+    acknowledged: int = 0
+    lost: int = 0
+    doubled: int = 0
+    reordered: int = 0
+
+
+def outcome_of(acknowledged: set[tuple[int, int]], stored: Mapping[int, Sequence[int]]) -> Outcome:
+    """Compares acknowledged records (partition, number) with the numbers in each partition's log, in its order."""
+    counts = Counter((partition, number) for partition, numbers in stored.items() for number in numbers)
+    outcome = Outcome(len(acknowledged))
+    outcome.lost = sum(1 for record in acknowledged if not counts[record])
+    outcome.doubled = sum(count - 1 for count in counts.values())
+    for numbers in stored.values():
+        greatest = -1
+        for number in dict.fromkeys(numbers):  # each at its first place
+            outcome.reordered += number < greatest
+            greatest = max(greatest, number)
+    return outcome
+
+
+class Load:
+    """A producer and a group of two consumers of each kind of client. Output files are in `directory`."""
+
+    def __init__(self, servers: str, directory: Path, debug: str = "") -> None:
+        self._servers, self._directory = servers, directory
+        directory.mkdir(parents=True)
+        self._producers = {client: self._begin(client, "produce", 0, debug) for client in CLIENTS}
+        self._consumers = [
+            self._begin(client, "consume", number, "") for client in CLIENTS for number in range(_CONSUMERS)
+        ]
+
+    def wait_until_steady(self) -> None:
+        """Waits until each producer and group has told of every partition."""
+        while not all(
+            len(self._times(client, what)) == PARTITIONS for client in CLIENTS for what in ("produce", "consume")
+        ):
+            time.sleep(0.2)
+
+    def end(self) -> None:
+        """Waits until all records of the producers are acknowledged, and the groups have had time to read them."""
+        for producer in self._producers.values():
+            assert producer.stdin is not None
+            producer.stdin.write(b"end\n")
+            producer.stdin.close()
+        for producer in self._producers.values():
+            producer.wait()
+        self.kill()
+
+    def kill(self) -> None:
+        for process in (*self._producers.values(), *self._consumers):
+            process.kill()
+            process.wait()
+
+    def longest_gap_s(self, client: str, what: str, begun_ms: float, ended_ms: float) -> float:
+        """Returns the longest time between two records of a partition in this period. `what`: produce or consume."""
+        longest_ms = 0.0
+        for times_ms in self._times(client, what).values():
+            within = sorted(time_ms for time_ms in times_ms if begun_ms <= time_ms <= ended_ms)
+            edges = [begun_ms, *within, ended_ms]
+            longest_ms = max(longest_ms, *(later - earlier for earlier, later in pairwise(edges)))
+        return longest_ms / 1000
+
+    def outcome(self, client: str) -> Outcome:
+        """Reads the whole topic and compares it with the acknowledgements."""
+        acknowledged = {(partition, number) for partition, number, _ in self._lines(client, "produce")}
+        return outcome_of(acknowledged, self._stored(client))
+
+    def _stored(self, client: str) -> dict[int, list[int]]:
+        """Returns the numbers of the client's records in each partition, in the order of the log."""
+        consumer = Consumer({"bootstrap.servers": self._servers, "group.id": "check", "enable.auto.commit": False})
+        ends = {
+            each: consumer.get_watermark_offsets(TopicPartition(TOPIC, each), timeout=60)[1]
+            for each in range(PARTITIONS)
+        }
+        consumer.assign([TopicPartition(TOPIC, each, 0) for each in range(PARTITIONS)])
+        stored: dict[int, list[int]] = defaultdict(list)
+        missing = {partition for partition, end in ends.items() if end}
+        while missing:
+            message = consumer.poll(60)
+            if message is None:
+                raise TimeoutError(f"nothing comes of partitions {missing}")
+            if message.error() is not None:
+                continue
+            partition, offset, value, key = message.partition(), message.offset(), message.value(), message.key()
+            if partition is None or offset is None or value is None or key is None:
+                raise AssertionError(f"not a record of this load: {message}")
+            if key.decode() == client:
+                stored[partition].append(int(value))
+            if offset >= ends[partition] - 1:
+                missing.discard(partition)
+        consumer.close()
+        return stored
+
+    def _begin(self, client: str, what: str, number: int, debug: str) -> "subprocess.Popen[bytes]":
+        arguments = [what, self._servers, TOPIC, client, str(PARTITIONS), str(_RATE)]
+        if client == "Java":
+            command = java_command(str(_HERE / "LoadMember.java"), *arguments, heap="128m")
+        else:
+            command = [sys.executable, str(_HERE / "librdkafka_member.py"), *arguments, *([debug] if debug else [])]
+        out = self._file(client, what, number)
+        with out.open("wb") as stdout, out.with_suffix(".log").open("wb") as stderr:
+            return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout, stderr=stderr)
+
+    def _file(self, client: str, what: str, number: int) -> Path:
+        return self._directory / f"{client}-{what}-{number}.out"
+
+    def _lines(self, client: str, what: str) -> list[tuple[int, int, int]]:
+        """Returns partition, number and time in ms of all records that the clients told of."""
+        found = []
+        for number in range(_CONSUMERS if what == "consume" else 1):
+            for line in self._file(client, what, number).read_text().splitlines():
+                words = line.split()
+                if len(words) == 3:  # the last line may be half written
+                    found.append((int(words[0]), int(words[1]), int(words[2])))
+        return found
+
+    def _times(self, client: str, what: str) -> dict[int, list[int]]:
+        times: dict[int, list[int]] = defaultdict(list)
+        for partition, _, time_ms in self._lines(client, what):
+            times[partition].append(time_ms)
+        return times
