@@ -11,6 +11,7 @@ from ..errors import InvalidRecordError
 from .varint import read_size, read_unsigned
 
 _INT64_MAX: Final = (1 << 63) - 1
+_INT64_MIN: Final = -(1 << 63)
 _NEAR: Final = 1 << 61
 """Numbers within this bound are compared in compiled code without creating objects."""
 _NO_TIMESTAMP: Final = -1
@@ -81,7 +82,7 @@ def summarize_records(
                 else:
                     raw, position = read_unsigned(data, position - 1, 64)
             timestamp = base_timestamp + ((raw >> 1) ^ -(raw & 1))
-            if not -_NEAR < timestamp < _NEAR and not -_INT64_MAX <= timestamp <= _INT64_MAX:
+            if not -_NEAR < timestamp < _NEAR and not _INT64_MIN <= timestamp <= _INT64_MAX:
                 raise InvalidRecordError(f"Record at {position} has a timestamp beyond 64 bits")
             if timestamp > max_timestamp:
                 max_timestamp = timestamp

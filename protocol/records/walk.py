@@ -25,6 +25,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 """Names and values. A name that is not UTF-8 keeps its bytes as surrogates, so that it can be written unchanged."""
 
 _INT64_MAX: Final = (1 << 63) - 1
+_INT64_MIN: Final = -(1 << 63)
 _NEAR: Final = 1 << 61
 """Numbers within this bound are compared in compiled code without creating objects."""
 
@@ -89,7 +90,7 @@ def walk_records(
                 else:
                     raw, position = read_unsigned(data, position - 1, 64)
             timestamp = base_timestamp + ((raw >> 1) ^ -(raw & 1))
-            if not -_NEAR < timestamp < _NEAR and not -_INT64_MAX <= timestamp <= _INT64_MAX:
+            if not -_NEAR < timestamp < _NEAR and not _INT64_MIN <= timestamp <= _INT64_MAX:
                 raise InvalidRecordError(f"Record at {position} has a timestamp beyond 64 bits")
 
             raw = data[position]

@@ -123,6 +123,14 @@ def test_offsets_and_timestamps_beyond_64_bits_are_invalid() -> None:
         walk(framed(b"\0" + write_varlong(-INT64_MAX) + b"\0\1\1\0"), 1, 0, 0, -INT64_MAX)
 
 
+def test_least_and_greatest_timestamps_of_64_bits_are_valid() -> None:
+    for base, delta in ((-INT64_MAX - 1, 0), (0, -INT64_MAX - 1), (-INT64_MAX, -1), (-1, -INT64_MAX), (0, INT64_MAX)):
+        record = framed(b"\0" + write_varlong(delta) + b"\0\1\1\0")
+        assert walk(record, 1, 0, 0, base)[0].timestamp_ms == base + delta
+    with pytest.raises(InvalidRecordError, match="timestamp"):
+        walk(framed(b"\0" + write_varlong(-1) + b"\0\1\1\0"), 1, 0, 0, -INT64_MAX - 1)
+
+
 @pytest.mark.parametrize(("count", "last_offset_delta"), [(-1, 0), (1, -1), (-(1 << 31), -(1 << 31))])
 def test_negative_record_counts_are_invalid(count: int, last_offset_delta: int) -> None:
     with pytest.raises(InvalidRecordError):
