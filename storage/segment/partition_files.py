@@ -109,6 +109,14 @@ def live_partitions(files: Files, path: str) -> list[str]:
     if is_partition_directory(files.list_directory(path)):
         return [path]
     found = partition_directories(files, path)
-    if not found and not files.exists(os.path.join(path, META_PROPERTIES_FILE)):
+    if not files.exists(os.path.join(path, META_PROPERTIES_FILE)) and not any(_has_log(files, each) for each in found):
+        # Other folders may have such names, too: /etc/dbus-1.
         raise NoLogError(f"{path} is neither a log directory nor one of a partition")
     return [directory for directory in found if not directory.endswith(DELETE_SUFFIX)]
+
+
+def _has_log(files: Files, path: str) -> bool:
+    try:
+        return is_partition_directory(files.list_directory(path))
+    except OSError:
+        return False

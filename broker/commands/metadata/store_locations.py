@@ -156,7 +156,14 @@ class ZooKeeperTree:
         return f"ZooKeeper at {self._connect}"
 
     async def read(self) -> TreeCopy:
-        if znodes.CLUSTER_ID_PATH.rpartition("/")[0] not in await self._roots_present():
+        present = await self._roots_present()
+        if znodes.CLUSTER_ID_PATH.rpartition("/")[0] not in present:
+            if znodes.TOPICS_PATH.rpartition("/")[0] in present:
+                raise CommandError(
+                    f"{self}: the tree has no {znodes.CLUSTER_ID_PATH}: a copy into it was interrupted, or its brokers "
+                    "are older than Kafka 0.10.1; in that case start and stop one broker on it with "
+                    f"zookeeper.connect={self._connect}, which gives the cluster its id, then copy"
+                )
             raise CommandError(f"{self}: there is no metadata of a cluster", BAD_INPUT)
         async with self._open(self._settings) as store:
             await self._refuse_live_brokers(store)
@@ -195,7 +202,8 @@ class ZooKeeperTree:
         except NoNodeError:
             return
         if live:
-            raise CommandError(f"{self}: stop all brokers first; running: {', '.join(live)}")
+            running = ", ".join(f"broker {broker_id}" for broker_id in live)
+            raise CommandError(f"{self}: stop all brokers first; running: {running}")
 
     @asynccontextmanager
     async def _open(self, settings: ZooKeeperSettings) -> AsyncIterator[MetadataStore]:

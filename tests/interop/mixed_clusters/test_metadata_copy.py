@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
+from kazoo.client import KazooClient
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.clients.kafka_tools import TOOLS, run_tool
 from support.clients.wire_client import WireClient
@@ -107,6 +108,20 @@ def committed(consumer: Consumer) -> int | None:
     return int(found.offset)
 
 
+def test_tree_of_a_kafka_before_cluster_ids_is_not_called_missing(tmp_path: Path, zookeeper: ZooKeeperProcess) -> None:
+    client = KazooClient(zookeeper.connect)
+    client.start()
+    try:
+        client.create("/old/brokers/topics/log", b'{"version":1,"partitions":{"0":[0]}}', makepath=True)
+    finally:
+        client.stop()
+        client.close()
+    said = copy(f"{zookeeper.connect}/old", tmp_path, expected=1)
+    assert "the tree has no /cluster/id" in said
+    assert "older than Kafka 0.10.1" in said
+    assert "there is no metadata of a cluster" in copy(f"{zookeeper.connect}/nothing", tmp_path, expected=2)
+
+
 def test_single_broker_moves_to_zookeeper_grows_and_moves_back(tmp_path: Path, zookeeper: ZooKeeperProcess) -> None:
     alone = BrokerProcess(tmp_path / "one", SETTINGS)
     with alone:
@@ -128,7 +143,7 @@ def test_single_broker_moves_to_zookeeper_grows_and_moves_back(tmp_path: Path, z
         check(first.bootstrap_servers, RECORDS)
         produce(second.bootstrap_servers, range(RECORDS, RECORDS + 10))
         reassign(tmp_path, first.bootstrap_servers, [1, 2])
-        assert "stop all brokers first; running: 1, 2" in copy(connect, tmp_path, expected=1)
+        assert "stop all brokers first; running: broker 1, broker 2" in copy(connect, tmp_path, expected=1)
         await_that(lambda: in_sync(connect) == {1, 2}, "the second broker has the topic")
     assert "could not serve the replicas of log-0 (on 1, 2)" in _copy_back(connect, alone, expected=1)
     with first, second:
