@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from ..base.gathered_lines import log_gathered
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import InvalidUpdateVersionError, KafkaError, UnknownTopicOrPartitionError
 from .broker_requests import BrokerRequests
@@ -44,11 +45,12 @@ class AlterPartitionEvents:
             try:
                 state = decide(self._context, broker_id, partition, change)
             except KafkaError as error:
-                logger.info("broker %d may not change the ISR of %s: %s", broker_id, partition, error)
                 refused[partition] = error
             else:
                 if state is not None:
                     wanted[partition] = state
+        forbidden = [f"broker {broker_id} may not change the ISR of {each}: {why}" for each, why in refused.items()]
+        log_gathered(logger, logging.INFO, forbidden)
         refused.update(await self._write(wanted))
         self._requests.tell_all_brokers(changes)
         self._on_changed([partition for partition in changes if partition not in refused])
@@ -59,8 +61,12 @@ class AlterPartitionEvents:
         written, changed = await self._tree.update_partition_states(
             wanted, self._context.epoch, self._context.epoch_version
         )
+        changes = [
+            f"partition {partition}: ISR {list(state.isr)}, partition epoch {state.partition_epoch}"
+            for partition, state in written.items()
+        ]
+        log_gathered(logger, logging.INFO, changes)
         for partition, state in written.items():
-            logger.info("partition %s: ISR %s, partition epoch %d", partition, list(state.isr), state.partition_epoch)
             self._context.put_leadership(partition, PartitionLeadership(state, self._context.epoch))
         refused: dict[TopicPartition, KafkaError] = {}
         for partition in wanted:

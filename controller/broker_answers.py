@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
+from ..base.gathered_lines import log_gathered
 from ..base.topic_partition import TopicPartition
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.leader_and_isr import LeaderAndIsrResponse
@@ -70,6 +71,7 @@ class BrokerAnswers:
         before = self._context.offline_dir_replicas.get(broker_id, set())
         offline = set(before)
         newly_offline: list[TopicPartition] = []
+        failed: list[str] = []
         for partition, error_code in self._partition_errors(response):
             if broker_id not in self._context.assignment(partition).replicas:
                 logger.debug("broker %d has no replica of %s any more", broker_id, partition)
@@ -82,7 +84,8 @@ class BrokerAnswers:
             elif error_code == ErrorCode.STALE_CONTROLLER_EPOCH:  # Kafka's error for a known leader epoch
                 logger.debug("broker %d has its role in %s already", broker_id, partition)
             else:
-                logger.error("broker %d could not take its role in %s: error %d", broker_id, partition, error_code)
+                failed.append(f"broker {broker_id} could not take its role in {partition}: error {error_code}")
+        log_gathered(logger, logging.ERROR, failed)
         self._context.offline_dir_replicas[broker_id] = offline
         if newly_offline:
             logger.warning("broker %d has %d replicas in failed log directories", broker_id, len(newly_offline))

@@ -10,6 +10,7 @@ Kafka does not check this.
 import logging
 from collections.abc import Mapping
 
+from ..base.gathered_lines import log_gathered
 from ..base.topic_partition import TopicPartition
 from .context import ControllerContext
 from .leader_election import elect_after_restarts
@@ -30,14 +31,10 @@ async def settle_missed_restarts(
         if (state := _without_restarted(context, partition, zxid)) is not None:
             wanted[partition] = state
     written, _ = await tree.update_partition_states(wanted, context.epoch, context.epoch_version)
+    why = "others were restarted without a controller"
+    changes = [f"partition {partition}: {state.in_words()} ({why})" for partition, state in written.items()]
+    log_gathered(logger, logging.INFO, changes)
     for partition, state in written.items():
-        logger.info(
-            "partition %s: leader %d, ISR %s, leader epoch %d (others were restarted without a controller)",
-            partition,
-            state.leader,
-            list(state.isr),
-            state.leader_epoch,
-        )
         context.put_leadership(partition, PartitionLeadership(state, context.epoch))
 
 

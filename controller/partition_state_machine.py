@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
+from ..base.gathered_lines import log_gathered
 from ..base.topic_partition import TopicPartition
 from .context import ControllerContext, IllegalMoveError
 from .leader_election import (
@@ -111,16 +112,17 @@ class PartitionStateMachine:
 
     async def _initialize(self, partitions: Sequence[TopicPartition]) -> None:
         states: dict[TopicPartition, PartitionLeadership] = {}
+        dead: list[str] = []
         for partition in partitions:
             assignment = self._context.assignment(partition)
             is_online = partial(self._context.is_replica_online, partition=partition)
             election = elect_initial(assignment, is_online)
             if election.leader_and_isr is None:
-                logger.warning(
-                    "partition %s has no leader: none of its replicas %s is alive", partition, list(assignment.replicas)
-                )
+                replicas = list(assignment.replicas)
+                dead.append(f"partition {partition} has no leader: none of its replicas {replicas} is alive")
                 continue
             states[partition] = PartitionLeadership(election.leader_and_isr, self._context.epoch)
+        log_gathered(logger, logging.WARNING, dead)
         if not states:
             return
         created = await self._tree.create_partition_states(states, self._context.epoch_version)
@@ -148,7 +150,11 @@ class PartitionStateMachine:
             elections = await self._elections(await self._current_states(remaining), strategy)
             leaderless = [str(p) for p, election in elections.items() if election.leader_and_isr is None]
             if leaderless:
-                logger.warning("no leader could be elected (%s) for %s", strategy.value, ", ".join(leaderless))
+                log_gathered(
+                    logger,
+                    logging.WARNING,
+                    [f"no leader could be elected ({strategy.value}) for {partition}" for partition in leaderless],
+                )
             written, remaining = await self._write(elections, strategy)
             elected.update(written)
         return elected
@@ -173,15 +179,12 @@ class PartitionStateMachine:
         written, changed = await self._tree.update_partition_states(
             wanted, self._context.epoch, self._context.epoch_version
         )
+        log_gathered(
+            logger,
+            logging.INFO,
+            [f"partition {each}: {state.in_words()} ({strategy.value})" for each, state in written.items()],
+        )
         for partition, state in written.items():
-            logger.info(
-                "partition %s: leader %d, ISR %s, leader epoch %d (%s)",
-                partition,
-                state.leader,
-                list(state.isr),
-                state.leader_epoch,
-                strategy.value,
-            )
             leadership = PartitionLeadership(state, self._context.epoch)
             self._context.put_leadership(partition, leadership)
             self._batch.add_leader_and_isr(elections[partition].recipients, partition, leadership, is_new=False)

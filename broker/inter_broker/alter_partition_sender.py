@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 from uuid import UUID
 
+from ...base.gathered_lines import log_gathered
 from ...base.topic_partition import TopicPartition
 from ...protocol.codec import NULL_UUID
 from ...protocol.errors import ErrorCode, known_error_code
@@ -126,6 +127,7 @@ class AlterPartitionSender:
             return False
         self._refused = ErrorCode.NONE
         answers = self._answers(response, proposals, version)
+        log_gathered(logger, logging.INFO, [_outcome(*each, answers.get(tp)) for tp, each in proposals.items()])
         unsettled = {
             topic_partition: proposal
             for topic_partition, proposal in proposals.items()
@@ -136,6 +138,7 @@ class AlterPartitionSender:
 
     def _request(self, proposals: dict[TopicPartition, Proposal], version: int) -> AlterPartitionRequest:
         topics: dict[str, RequestTopicData] = {}
+        proposed: list[str] = []
         for topic_partition, (partition, change) in proposals.items():
             topic_id = partition.topic_id or NULL_UUID
             topic = topics.setdefault(
@@ -156,9 +159,8 @@ class AlterPartitionSender:
                     else [],
                 )
             )
-            logger.info(
-                "%s: proposing ISR %s, currently %s", topic_partition, members, sorted(change.committed.members)
-            )
+            proposed.append(f"{topic_partition}: proposing ISR {members}, currently {sorted(change.committed.members)}")
+        log_gathered(logger, logging.INFO, proposed)
         return AlterPartitionRequest(
             broker_id=self._broker_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
         )
@@ -185,17 +187,23 @@ class AlterPartitionSender:
 
     def _settle(self, partition: Partition, change: PendingIsr, answer: ResponsePartitionData | None) -> bool:
         """Hand the outcome to the partition. False: the change must be sent again."""
-        topic_partition = partition.topic_partition
         if answer is not None and not answer.error_code:
-            logger.info("%s: the ISR is %s, partition epoch %d", topic_partition, answer.isr, answer.partition_epoch)
             self._partitions.isr_change_accepted(
                 partition, change, answer.isr, answer.leader_epoch, answer.partition_epoch
             )
             return True
-        code = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else known_error_code(answer.error_code)
-        logger.info("%s: the ISR stays %s: %s", topic_partition, sorted(change.committed.members), code.name)
-        return not self._partitions.isr_change_refused(partition, change, code)
+        return not self._partitions.isr_change_refused(partition, change, _code(answer))
 
     def _wait_again(self, proposals: dict[TopicPartition, Proposal]) -> None:
         """Queue changes again, unless the same partition has proposed another one meanwhile."""
         self._waiting = {**proposals, **self._waiting}
+
+
+def _outcome(partition: Partition, change: PendingIsr, answer: ResponsePartitionData | None) -> str:
+    if answer is not None and not answer.error_code:
+        return f"{partition.topic_partition}: the ISR is {answer.isr}, partition epoch {answer.partition_epoch}"
+    return f"{partition.topic_partition}: the ISR stays {sorted(change.committed.members)}: {_code(answer).name}"
+
+
+def _code(answer: ResponsePartitionData | None) -> ErrorCode:
+    return ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else known_error_code(answer.error_code)

@@ -35,6 +35,10 @@ class LeaderAndIsr:
     partition_epoch: int = INITIAL_PARTITION_EPOCH
     leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
 
+    def in_words(self) -> str:
+        """The leader, ISR and leader epoch for the log."""
+        return f"leader {self.leader}, ISR {list(self.isr)}, leader epoch {self.leader_epoch}"
+
     def with_leader(self, leader: int) -> "LeaderAndIsr":
         """A copy with this leader, old or new, and the next leader epoch."""
         return replace(self, leader=leader, leader_epoch=self.leader_epoch + 1)

@@ -56,6 +56,24 @@ async def test_smaller_isr_is_written_and_sent_to_every_broker(plane: ControlPla
         assert (state.isr, state.leader_epoch, state.zk_version) == ([2], 0, 1)
 
 
+async def test_changes_of_many_isrs_in_one_request_are_logged_in_one_line(
+    plane: ControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
+    await plane.create_topic("wide", dict.fromkeys(range(20), (2, 3)))
+    await plane.settled()
+    caplog.clear()
+    with caplog.at_level("INFO", "pybroker.controller.alter_partition_events"):
+        await alter(plane, {TopicPartition("wide", partition): wish(2) for partition in range(20)})
+        await alter(plane, {TopicPartition("wide", partition): wish(2, leader_epoch=7) for partition in range(20)})
+    assert [record.getMessage() for record in caplog.records if record.name.endswith("alter_partition_events")] == [
+        "partition wide-0: ISR [2], partition epoch 1; partition wide-1: ISR [2], partition epoch 1; "
+        "partition wide-2: ISR [2], partition epoch 1; and 17 more like these",
+        *[record.getMessage() for record in caplog.records if "may not change the ISR" in record.getMessage()],
+    ]
+    assert caplog.text.count("may not change the ISR of") == 3
+    assert caplog.text.count("and 17 more like these") == 2
+
+
 async def test_isr_may_shrink_and_grow_repeatedly(plane: ControlPlane) -> None:
     for epoch, isr in enumerate([(2,), (2, 3), (2,), (2, 3)]):
         assert await alter(plane, {T0: wish(*isr, partition_epoch=epoch)}) == {T0: LeaderAndIsr(2, isr, 0, epoch + 1)}

@@ -15,6 +15,7 @@ from .append_bridge import AppendBridge
 from .group import Group
 from .group_parts import GroupParts
 from .interfaces import OffsetsLog
+from .load_counts import LoadCounts
 from .loading import PartitionReading
 from .replay import Replay
 from .settings import GroupSettings
@@ -44,6 +45,7 @@ class GroupCoordinator:
         self._expiry_timer: TimerHandle | None = None
         self._appends = AppendBridge(log)
         self._reading = PartitionReading(log, now_ms)
+        self._loads = LoadCounts(now_ms)
         parts = GroupParts(settings, self._appends, lambda: log.partition_count, scheduler, now_ms, new_uuid)
         self._rebalances = parts.rebalances
         self.registry = parts.registry
@@ -69,21 +71,26 @@ class GroupCoordinator:
         logger.info("not loading __consumer_offsets-%d in leader epoch %d", partition, coordinator_epoch)
         return _nothing_to_load()
 
-    def unload_partition(self, partition: int, coordinator_epoch: int | None = None) -> None:
+    def unload_partition(self, partition: int, coordinator_epoch: int | None = None) -> int:
         """Another broker leads the partition now: forget its groups and answer their parked requests.
 
-        ``coordinator_epoch`` is None when the topic was deleted.
+        ``coordinator_epoch`` is None when the topic was deleted. Returns the number of groups.
         """
         groups = self.registry.release(partition, coordinator_epoch)
         if groups is None:
             logger.info("not unloading __consumer_offsets-%d for old leader epoch %s", partition, coordinator_epoch)
-            return
+            return 0
         for group in groups:
             self._rebalances.mark_dead(group)
         self._appends.abandon(partition)
-        logger.info("unloaded %d groups of __consumer_offsets-%d", len(groups), partition)
+        logger.debug("unloaded %d groups of __consumer_offsets-%d", len(groups), partition)
+        return len(groups)
 
     async def _load(self, partition: int, epoch: int) -> None:
+        with self._loads.loading():
+            await self._read(partition, epoch)
+
+    async def _read(self, partition: int, epoch: int) -> None:
         replay = Replay(partition)
         started_ms = self._now_ms()
         try:
@@ -99,8 +106,8 @@ class GroupCoordinator:
             return
         for group in self.registry.finish_loading(partition, groups):
             self._resume(group)
-        logger.log(
-            logging.INFO if replay.record_count else logging.DEBUG,  # a new topic has dozens of empty partitions
+        self._loads.add(len(groups), replay.record_count)
+        logger.debug(
             "loaded %d groups from %d records of __consumer_offsets-%d in leader epoch %d, %d ms",
             len(groups),
             replay.record_count,

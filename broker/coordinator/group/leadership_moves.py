@@ -1,7 +1,7 @@
 """Loads and unloads groups when the leadership of partitions of ``__consumer_offsets`` moves."""
 
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC
@@ -25,10 +25,13 @@ class GroupLeadershipMoves:
 
     def leadership_changed(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
         """Unload the groups of resigned partitions, and load those of elected ones."""
-        for partition, epoch in resigned:
-            if partition.topic == CONSUMER_OFFSETS_TOPIC:
-                is_deleted = epoch == EPOCH_DURING_DELETE
-                self._groups.unload_partition(partition.partition, None if is_deleted else epoch)
+        self._unload(
+            {
+                partition.partition: None if epoch == EPOCH_DURING_DELETE else epoch
+                for partition, epoch in resigned
+                if partition.topic == CONSUMER_OFFSETS_TOPIC
+            }
+        )
         for partition, epoch in elected:
             if partition.topic == CONSUMER_OFFSETS_TOPIC:
                 loading = self._groups.load_partition(partition.partition, epoch)
@@ -36,11 +39,15 @@ class GroupLeadershipMoves:
 
     def partitions_deleted(self, deleted: Sequence[TopicPartition]) -> None:
         """Unload the groups of deleted partitions, and drop the offsets committed for deleted partitions."""
-        for partition in deleted:
-            if partition.topic == CONSUMER_OFFSETS_TOPIC:
-                self._groups.unload_partition(partition.partition)
+        self._unload({each.partition: None for each in deleted if each.topic == CONSUMER_OFFSETS_TOPIC})
         if deleted:
             self._groups.administration.forget_partitions(deleted)
+
+    def _unload(self, epochs: Mapping[int, int | None]) -> None:
+        """Unload the groups of partitions, given with their leader epochs."""
+        counts = [self._groups.unload_partition(partition, epoch) for partition, epoch in epochs.items()]
+        if counts:
+            logger.info("unloaded %d groups of %d partitions of %s", sum(counts), len(counts), CONSUMER_OFFSETS_TOPIC)
 
     async def _load(self, partition: TopicPartition, loading: Coroutine[Any, Any, None]) -> None:
         try:

@@ -2,8 +2,22 @@
 
 import logging
 
+import pytest
+from pybroker.base.gathered_lines import log_gathered
 from pybroker.base.quiet_lines import QUIET
 from pybroker.broker.process.log_lines import LogRateLimit, OneLineFormatter
+
+
+def test_similar_events_share_a_line_that_counts_them(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("test.gathered")
+    caplog.set_level("INFO", "test.gathered")
+    for count in (0, 1, 3, 5):
+        log_gathered(logger, logging.INFO, [f"{number} %s" for number in range(count)])
+    assert caplog.messages == ["0 %s", "0 %s; 1 %s; 2 %s", "0 %s; 1 %s; 2 %s; and 2 more like these"]
+    caplog.clear()
+    caplog.set_level("DEBUG", "test.gathered")
+    log_gathered(logger, logging.INFO, [str(number) for number in range(5)])
+    assert caplog.messages == ["0", "1", "2", "3", "4"]
 
 
 def record(message: str, created: float, line: int = 1) -> logging.LogRecord:

@@ -8,6 +8,8 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.group.commits import CommitRequest
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.joining import JoinRequest
+from pybroker.broker.coordinator.group.leadership_moves import GroupLeadershipMoves
+from pybroker.broker.coordinator.group.load_counts import LoadCounts
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.results import SyncResult
 from pybroker.broker.coordinator.group.settings import GroupSettings
@@ -308,3 +310,31 @@ async def test_a_response_known_at_once_needs_no_future_and_a_cancelled_future_i
     future.cancel()
     gone(SyncResult(ErrorCode.NONE))
     assert future.cancelled()
+
+
+async def test_unloading_many_partitions_logs_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    broker = Broker()
+    loads: list[asyncio.Task[None]] = []
+    moves = GroupLeadershipMoves(broker.coordinator, lambda load: loads.append(asyncio.ensure_future(load)))
+    caplog.set_level("INFO")
+    led = [(TopicPartition("__consumer_offsets", partition), 0) for partition in range(broker.log.partition_count)]
+    moves.leadership_changed(led, [])
+    await asyncio.gather(*loads)
+    moves.leadership_changed([], [(partition, 1) for partition, _ in led])
+    moves.leadership_changed([], [(T0, 1)])
+    assert caplog.messages == [f"unloaded 0 groups of {len(led)} partitions of __consumer_offsets"]
+
+
+async def test_loading_many_partitions_logs_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    broker = Broker()
+    caplog.set_level("INFO")
+    counts = LoadCounts(broker.time.now_ms)
+
+    async def load(groups: int, records: int) -> None:
+        with counts.loading():
+            await asyncio.sleep(0)
+            counts.add(groups, records)
+
+    await asyncio.gather(*(load(2, 10) for _ in range(40)), *(load(0, 0) for _ in range(3)))
+    await load(0, 0)
+    assert caplog.messages == ["loaded 80 groups from 400 records of 40 partitions of __consumer_offsets in 0 ms"]
