@@ -341,8 +341,6 @@ async def test_client_that_reads_no_responses_is_not_read() -> None:
         (struct.pack(">i", 12) + bytes([0, 3, 0, 0, 0, 0, 0, 1, 0, 9, 1, 1]), "client id"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "TLS hello"),
         (b"GET / HTTP/1.1\r\n\r\n", "HTTP request"),
-        (b"PROXY TCP4 10.0.0.1 10.0.0.2 5000 9092\r\n" + frame(ECHO, 1), "PROXY protocol header"),
-        (b"\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00" + frame(ECHO, 1), "PROXY protocol header"),
     ],
 )
 async def test_garbage_closes_the_connection_and_logs_one_warning(

@@ -4,7 +4,7 @@ import random
 import struct
 
 import pytest
-from support.in_process.network_peer import ECHO, REGIONS, UNKNOWN, Server, frame, serving
+from support.in_process.network_peer import ECHO, REGIONS, UNKNOWN, Server, frame, serving, warnings
 
 
 def random_bytes(dice: random.Random) -> bytes:
@@ -64,3 +64,19 @@ async def attack_once(server: Server, data: bytes) -> None:
     except ConnectionError:
         pass
     await attacker.close()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"PROXY TCP4 10.0.0.1 10.0.0.2 5000 9092\r\n", b"\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00"],
+    ids=["version 1", "version 2"],
+)
+async def test_proxy_header_closes_the_connection_with_a_line_that_names_it(
+    header: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving() as server:
+        peer = await server.connect()
+        peer.send(header + frame(ECHO, 1))
+        await peer.reader.read()
+        (line,) = warnings(caplog.records)
+        assert "a PROXY protocol header" in line

@@ -762,17 +762,6 @@ def test_verify_refuses_a_path_that_is_no_log_directory(tmp_path: Path, log_tool
     assert log_tool("verify").exit_code == 2
 
 
-def test_verify_says_in_one_line_that_folders_named_like_partitions_are_no_log_directory(
-    tmp_path: Path, log_tool: LogTool
-) -> None:
-    for name in ("dbus-1", "polkit-1"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "rules.conf").touch()
-    ran = log_tool("verify", tmp_path)
-    assert (ran.exit_code, ran.lines) == (2, [])
-    assert f"{tmp_path} is neither a log directory nor one of a partition" in ran.errors[0]
-
-
 def test_verify_skips_directories_being_deleted(data: Path, log_tool: LogTool) -> None:
     shutil.copytree(data / "plain-0", data / "plain-7.0123456789abcdef0123456789abcdef-delete")
     (data / "plain-7.0123456789abcdef0123456789abcdef-delete" / f"{0:020}.index").unlink()

@@ -17,6 +17,7 @@ from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.group.syncing import SyncRequest
 from pybroker.broker.coordinator.pending_response import PendingResponse
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
+from pybroker.replication.state_changes import Leadership
 from support.clients.group_clients import NO_DELAY, SESSION_MS, CommitCall, JoinCall, SyncCall, protocols
 from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
 from support.time.virtual_time import VirtualTime
@@ -317,11 +318,14 @@ async def test_unloading_many_partitions_logs_one_line(caplog: pytest.LogCapture
     loads: list[asyncio.Task[None]] = []
     moves = GroupLeadershipMoves(broker.coordinator, lambda load: loads.append(asyncio.ensure_future(load)))
     caplog.set_level("INFO")
-    led = [(TopicPartition("__consumer_offsets", partition), 0) for partition in range(broker.log.partition_count)]
+    led = [
+        Leadership(TopicPartition("__consumer_offsets", partition), 0)
+        for partition in range(broker.log.partition_count)
+    ]
     moves.leadership_changed(led, [])
     await asyncio.gather(*loads)
-    moves.leadership_changed([], [(partition, 1) for partition, _ in led])
-    moves.leadership_changed([], [(T0, 1)])
+    moves.leadership_changed([], [each._replace(leader_epoch=1) for each in led])
+    moves.leadership_changed([], [Leadership(T0, 1)])
     assert caplog.messages == [f"unloaded 0 groups of {len(led)} partitions of __consumer_offsets"]
 
 
