@@ -140,7 +140,7 @@ def _topic_entry(config: Config, topic: TopicConfig, setting: Setting) -> Config
 def _broker_synonyms(config: Config, name: str, hidden: bool) -> tuple[ConfigSynonym, ...]:
     """The given values by layer, then the defaults. As in Kafka, the list begins with ``name`` itself.
 
-    So a topic whose retention comes from ``log.retention.hours`` shows no synonyms and the source "default".
+    A topic whose retention comes from ``log.retention.hours`` shows no synonyms and the source "default".
     """
     names = _names_of(config, name)
     found = [

@@ -190,7 +190,7 @@ def test_each_limit_has_a_test_and_its_default_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_that_reaches_a_limit_exists(name: str) -> None:
+def test_each_test_that_the_limits_page_names_exists(name: str) -> None:
     path, test = TESTS[name]
     text = (ROOT / path).read_text(encoding="utf-8")
     assert re.search(rf"^ *(async )?def {test}\(", text, re.MULTILINE)

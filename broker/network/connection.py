@@ -1,13 +1,11 @@
 """One connection: when it is read, and how it ends.
 
-    bytes ─► FrameReader ─► frames ─► RequestPipeline ─► ResponseWriter
-
+The way of a request: bytes → `FrameReader` → frames → `RequestPipeline` → `ResponseWriter`.
 Back-pressure is not reading. `ReadPause` lists the reasons; frames that came by then wait in ``_frames`` and in the
 reader (one read's worth at most) and start first when the last reason ends. A pause for MEMORY alone keeps no complete
-frame waiting, because handling frames is what frees memory.
-
-Everything that one read brings is started in one pass, and responses that are ready leave in one write. When a read
-brings very many requests, or much work, the rest waits for the next iteration of the loop.
+frame waiting, because handling frames is what frees memory. All requests of one read are started in one pass, and
+responses that are ready leave in one write; after very many requests, or much work, the others wait for the next
+iteration of the loop.
 """
 
 import asyncio
@@ -184,7 +182,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def reads_without_memory(self) -> bool:
-        return not self._memory.work_bytes and self._reader.has_room
+        return not self._memory.work_bytes and self._reader.has_space
 
     @property
     def waits_for_memory_only(self) -> bool:
@@ -225,8 +223,8 @@ class Connection(asyncio.BufferedProtocol):
     def _start_frames(self) -> bool:
         """Start waiting frames, at most `_MAX_REQUESTS_PER_PASS` and none after `_MAX_PASS_S`. Whether any started.
 
-        After a large produce request the next one waits, because the answer, which may come at once, decides whether it
-        must queue.
+        After a large produce request the next one waits, because the response, which may come at once, decides whether
+        it must queue.
         """
         frames, share, memory = self._frames, self.share, self._memory
         left = _MAX_REQUESTS_PER_PASS
@@ -251,7 +249,7 @@ class Connection(asyncio.BufferedProtocol):
         self._frames.appendleft(frame)
         self._reading.pause(QUEUED)
 
-    def turn_has_come(self) -> None:
+    def start_queued(self) -> None:
         self._resources.gate.let_start(self, partial(self._reading.resume, QUEUED))
 
     def wait_for_admission(self) -> None:
@@ -342,7 +340,7 @@ class Connection(asyncio.BufferedProtocol):
     def peer_has_closed(self) -> None:
         """Abort if the connection is closing or its next request would wait long, except while a produce is in work.
 
-        So produce requests already received are still carried out, although the client has closed.
+        Produce requests already received are still carried out, although the client has closed.
         """
         waits_long = self._requests.is_full or self._resources.gate.queue.holds(self)
         if self._reading.pauses & CLOSING or (waits_long and not self._memory.work_bytes):

@@ -1,18 +1,11 @@
-"""Bytes in, frames out: the receive side of one connection, without any I/O.
+"""Bytes in, frames (int32 size, then the bytes) out: the receive side of one connection, without any I/O.
 
-    int32 size | size bytes
-
-- All connections of a loop read into one shared buffer, which is free again after ``received``. So an idle connection
-  holds no buffer.
-- A complete frame in it is copied into its own bytearray. Copying 64 KiB costs less than another read.
-- The bytes of an incomplete frame go into its own bytearray, and the rest is received there. After a big frame the next
-  read takes only a few bytes into the shared buffer, so a stream of big frames is hardly copied.
-- A frame of 32 KiB or more takes a bytearray of the `FramePool`, if there is one.
-- A read may contain thousands of frames. ``received`` returns the first few, ``more`` the next ones.
-
-Limits: a size is only a promise. A frame's bytearray grows as bytes arrive: it is at most twice what has arrived (and
-grows by 1 MiB at most), or ``FIRST_ALLOCATION``, or what the pool's bytearray had. It is resized only in
-``get_buffer``, because in ``received`` the loop still has it pinned. Growing costs 25 µs for 1 MiB, 0.6 ms for 16 MiB.
+All connections of a loop read into one shared buffer, so an idle one holds none. A complete frame in it is copied,
+because copying 64 KiB costs less than another read. An incomplete frame gets its own bytearray (of 32 KiB or more: from
+the `FramePool`), where the rest is received. After a big frame the next read takes few bytes into the shared buffer, so
+a stream of big frames is hardly copied. Limits: a size is only a promise, so a bytearray grows as bytes arrive, to at
+most twice of them and by at most 1 MiB (or has ``FIRST_ALLOCATION``, or what the pool gave). It is resized only in
+``get_buffer``, because the loop has it pinned in ``received``.
 """
 
 from struct import Struct
@@ -93,8 +86,8 @@ class FrameReader:
         return 0 if self._frame is None else self._filled
 
     @property
-    def has_room(self) -> bool:
-        """Whether the partial frame's bytearray has room without growing."""
+    def has_space(self) -> bool:
+        """Whether the partial frame's bytearray has space without growing."""
         return self._frame is not None and self._filled < len(self._frame)
 
     @property

@@ -33,13 +33,13 @@ class ManagedConnection(Protocol):
 
     @property
     def reads_without_memory(self) -> bool:
-        """The partial frame's buffer has room left, and no produce request of the connection is in work."""
+        """The partial frame's buffer has space left, and no produce request of the connection is in work."""
 
     @property
     def waits_for_memory_only(self) -> bool:
         """It has a partial frame, and no reason but memory keeps it from being read."""
 
-    def turn_has_come(self) -> None:
+    def start_queued(self) -> None:
         """Start the queued request. If another reason still stops it, the connection asks the gate again later."""
 
     def memory_is_free(self) -> None:

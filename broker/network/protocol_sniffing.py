@@ -83,7 +83,8 @@ class OffenderLog:
     """Warnings about peers: one line for a host and a violation in ``quiet_s`` seconds, and how many were left out
     since.
 
-    So many are remembered; as long as each of them had its line just now, further hosts share one for a violation.
+    `_MAX_REMEMBERED` pairs of host and violation are remembered. While each of them had its line in that time, all
+    further hosts share one line for a violation.
     """
 
     _MAX_REMEMBERED = 1024
@@ -116,7 +117,7 @@ class OffenderLog:
         self._logger.warning("%s", message)
 
     def _is_full(self, now_s: float) -> bool:
-        """Forgets the addresses whose time is over, when there is no space for another one."""
+        """Forgets the lines whose time is over, when there is no space for another one."""
         lines = self._lines
         while len(lines) >= self._MAX_REMEMBERED:
             if now_s - next(iter(lines.values()))[0] < self._quiet_s:

@@ -35,7 +35,7 @@ class PipelineOwner(ManagedConnection, Protocol):
     info: ConnectionInfo
 
     def put_back(self, frame: bytearray) -> None:
-        """Keep the frame, because its request may not start yet; ``turn_has_come`` is called when it may."""
+        """Keep the frame, because its request may not start yet; ``start_queued`` is called when it may."""
 
     def responses_sent(self) -> None:
         """All responses that are ready and next in order were given to the writer."""

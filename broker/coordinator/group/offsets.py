@@ -27,7 +27,7 @@ class OffsetAndMetadata:
 class CommitRecord(NamedTuple):
     """A commit, and the base offset of its batch in ``__consumer_offsets`` (None: not written yet).
 
-    Of a plain commit and a transactional commit for one partition, the one written later wins. Compaction keeps that
+    If a plain and a transactional commit are for one partition, the one written later wins. Compaction keeps that
     record too.
     """
 

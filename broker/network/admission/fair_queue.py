@@ -111,7 +111,7 @@ class FairQueue:
         return not lane.waiting and self._used_s < QUANTUM_S and not self.is_resting
 
     def wait(self, lane: Lane, connection: ManagedConnection) -> None:
-        """``connection.turn_has_come`` is called when its request may start."""
+        """``connection.start_queued`` is called when its request may start."""
         if connection in self._places:
             return
         share = connection.share
@@ -244,7 +244,7 @@ class FairQueue:
         self._drop_stale()
         self._is_start_due = False
         self.serving = lane
-        connection.turn_has_come()
+        connection.start_queued()
         self.serving = None
 
     def _drop_stale(self) -> None:

@@ -99,7 +99,7 @@ class Gate:
         return LoopShare(_CHEAP_AT_FIRST)
 
     def admits(self, connection: ManagedConnection, api_key: int, frame_bytes: int, *, has_others: bool) -> bool:
-        """Whether the request may start. If not, the fair queue calls ``connection.turn_has_come`` later.
+        """Whether the request may start. If not, the fair queue calls ``connection.start_queued`` later.
 
         ``has_others``: requests of the connection are under way.
         """
@@ -110,7 +110,7 @@ class Gate:
         if api_key not in _NOT_COUNTED:
             account_lane = self._lane_of(api_key)
             is_small = frame_bytes <= LARGE_BYTES and not has_others
-            if not is_small or not account_lane.account.has_room_for_one_more():
+            if not is_small or not account_lane.account.has_space_for_one_more():
                 lane = account_lane
         if self._admitted is connection:
             self._admitted = None

@@ -62,7 +62,7 @@ class DecodedMemory(Account):
     def give_back(self, size_bytes: int) -> None:
         self._change(-size_bytes)
 
-    def has_room_for_one_more(self) -> bool:
+    def has_space_for_one_more(self) -> bool:
         """Whether a small request of a connection without others may start: it may up to twice the limit."""
         return self.used_bytes <= 2 * self.max_bytes
 
@@ -270,11 +270,11 @@ class ConnectionMemory:
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
         self.frame_bytes = 0
-        """Of frames that arrive or wait."""
+        """Memory of frames that arrive or wait."""
         self.work_bytes = 0
-        """Of frames that handlers work with."""
+        """Memory of frames that handlers work with."""
         self.response_bytes = 0
-        """Of unsent responses, and of everything queued behind them."""
+        """Memory of unsent responses and of everything queued behind them."""
 
     def count(self, connection: ManagedConnection, frame_bytes: int, response_bytes: int) -> None:
         """Count the present use. Over the limit of `responses` connections are closed, maybe this one."""

@@ -183,9 +183,9 @@ def test_memory_of_a_large_frame_grows_with_the_bytes_that_arrived() -> None:
     feed(reader, struct.pack(">i", 1 << 30), 4)
     received = 0
     while received < 8 << 20:
-        room = len(reader.get_buffer())
-        assert reader.received(room) == []
-        received += room
+        space = len(reader.get_buffer())
+        assert reader.received(space) == []
+        received += space
         assert reader.held_bytes <= max(FIRST_ALLOCATION, min(2 * received, received + (1 << 20)))
 
 

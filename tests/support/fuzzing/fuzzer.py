@@ -110,8 +110,8 @@ class Lane:
 class Fuzzer:
     """One run against ``broker``, which was started by a traced command that writes to ``reached``.
 
-    Of one seed the frames are the same as long as the broker's answers come alike: what it says of itself (member
-    ids, topic ids) and which branches were new go into later frames.
+    One seed gives the same frames as long as the broker sends the same responses, because later frames depend on them
+    (member ids, topic ids) and on the branches that were new.
     """
 
     def __init__(self, broker: BrokerProcess, reached: BranchMap, golden: Path, seed: int, failures: Path) -> None:

@@ -20,7 +20,7 @@ class FakeConnection:
         self.reads_without_memory = False
         self.waits_for_memory_only = False
 
-    def turn_has_come(self) -> None:
+    def start_queued(self) -> None:
         """Does nothing."""
 
     def memory_is_free(self) -> None:

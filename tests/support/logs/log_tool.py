@@ -101,7 +101,7 @@ def patch(path: Path, position: int, data: bytes) -> None:
 def write_broker_directory(path: Path) -> None:
     """A log directory as a broker leaves it after a clean stop: `topic-0` of `fill_log`, and two partitions of `plain`.
 
-    Of `topic` the front was deleted within a segment, and some of its end was once written and truncated again.
+    The front of `topic` was deleted within a segment, and some of its end was once written and truncated again.
     """
     config = load_config(f"log.dirs={path}\n", {"log.segment.bytes": "15000", "log.index.interval.bytes": "500"})
     store = LogStore.open(config, Files(), InlinePool(), lambda: NOW_MS, broker_id=1, cluster_id="cluster")

@@ -45,7 +45,7 @@ class User(FakeConnection):
     def ask(self, lane: Lane | None = None) -> None:
         self.world.queue.wait(lane or self.world.queue.requests, self)
 
-    def turn_has_come(self) -> None:
+    def start_queued(self) -> None:
         cost_s, queue = self.cost(), self.world.queue
         self.world.started.append(self.name)
         self.world.loop.take(cost_s)

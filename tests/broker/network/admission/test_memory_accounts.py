@@ -158,7 +158,7 @@ def test_large_request_counts_as_the_whole_account() -> None:
     small = memory.take(10)  # counts as a request of 256 bytes, which is more than the account holds
     assert small == memory.used_bytes == memory.max_bytes
     assert memory.is_over
-    assert memory.has_room_for_one_more()
+    assert memory.has_space_for_one_more()
     large = memory.take(1000)
     assert memory.used_bytes == 2 * memory.max_bytes
     memory.give_back(small)
