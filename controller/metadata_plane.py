@@ -186,6 +186,8 @@ class MetadataPlane:
         if self._rejoining is not None:
             self._rejoining.cancel()
             await asyncio.gather(self._rejoining, return_exceptions=True)
+        await self.auto_creation.stop()
+        await self.producer_ids.stop()
         await self.controller.stop()
         if self.broker_epoch >= 0:
             self.broker_epoch = -1
@@ -197,6 +199,7 @@ class MetadataPlane:
         if self._rejoining is not None:
             self._rejoining.cancel()
         self.controller.kill()
+        self.auto_creation.kill()
         self.producer_ids.kill()
 
     def _on_session_event(self, event: SessionEvent) -> None:

@@ -1,19 +1,23 @@
 """Gives out producer ids one by one, from blocks of 1000 that are allocated in the tree."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from ..base.shared_work import SharedWork
+from ..protocol.errors import CoordinatorLoadInProgressError
 from .tree import znodes
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import BadVersionError, NodeExistsError, NoNodeError
 from .tree.znodes import ProducerIdBlock
 
-__all__ = ["BLOCK_SIZE", "ProducerIdBlocks", "ProducerIds", "ProducerIdsExhaustedError"]
+__all__ = ["BLOCK_SIZE", "PATIENCE_MS", "ProducerIdBlocks", "ProducerIds", "ProducerIdsExhaustedError"]
 
 logger = logging.getLogger(__name__)
 
 BLOCK_SIZE = 1000
+PATIENCE_MS = 100
+"""How long a request waits for a block: as long as most clients wait before they ask again."""
+_REFILL_AT_PERCENT = 90
 _MAX_PRODUCER_ID = 2**63 - 1
 
 
@@ -52,39 +56,46 @@ class ProducerIdBlocks:
 
 
 class ProducerIds:
-    """The producer ids of this broker. ``next_block`` gets more, from the tree or from the controller."""
+    """The producer ids of this broker. ``next_block`` gets more, from the tree or from the controller.
+
+    As in Kafka (RPCProducerIdManager) the next block is fetched when a tenth of the block in use is left.
+    """
 
     def __init__(self, next_block: Callable[[], Awaitable[ProducerIdBlock]]) -> None:
         self._next_block = next_block
         self._next = 0
         self._last = -1
-        self._fetching: asyncio.Task[None] | None = None
+        self._refill_from = 0
+        self._spare: ProducerIdBlock | None = None
+        self._refill = SharedWork("producer-id-block", self._fetch, PATIENCE_MS)
 
     async def next(self) -> int:
-        """An id never given before. Raises the errors of ``next_block``."""
+        """An id never given before. Raises the errors of ``next_block``, and CoordinatorLoadInProgressError, on which
+        clients ask again, when no block comes within `PATIENCE_MS`."""
         while self._next > self._last:
-            if self._fetching is None:
-                self._fetching = asyncio.get_running_loop().create_task(self._fetch(), name="producer-id-block")
-                self._fetching.add_done_callback(_note_failure)
-            await asyncio.shield(self._fetching)  # shared: the cancellation of one caller must not affect the others
+            if self._spare is not None:
+                self._use(self._spare)
+            elif await self._refill.result() is None:
+                raise CoordinatorLoadInProgressError("no block of producer ids has come yet")
         producer_id = self._next
         self._next += 1
+        if producer_id >= self._refill_from and self._spare is None:
+            self._refill.begin()
         return producer_id
 
     def kill(self) -> None:
         """Cancel the request for a block."""
-        if self._fetching is not None:
-            self._fetching.cancel()
+        self._refill.kill()
 
-    async def _fetch(self) -> None:
-        try:
-            block = await self._next_block()
-        finally:
-            self._fetching = None
+    async def stop(self) -> None:
+        """`kill`, then wait until it has ended."""
+        await self._refill.stop()
+
+    def _use(self, block: ProducerIdBlock) -> None:
+        self._spare = None
         self._next, self._last = block.first, block.last
+        self._refill_from = block.first + (block.last - block.first + 1) * _REFILL_AT_PERCENT // 100
 
-
-def _note_failure(fetching: asyncio.Task[None]) -> None:
-    """Retrieve the error of a failed fetch, because all of its callers may be gone."""
-    if not fetching.cancelled():
-        fetching.exception()
+    async def _fetch(self) -> ProducerIdBlock:
+        self._spare = await self._next_block()
+        return self._spare

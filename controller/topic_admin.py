@@ -4,7 +4,7 @@ It checks the request and writes it into the tree; the controller's watches do t
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from uuid import UUID
@@ -17,6 +17,7 @@ from ..protocol.errors import (
     InvalidReplicaAssignmentError,
     InvalidRequestError,
     InvalidTopicError,
+    KafkaError,
     NotControllerError,
     TopicExistsError,
     UnknownServerError,
@@ -119,6 +120,18 @@ class TopicAdmin:
                 raise NotControllerError("The controller has changed.") from error
             logger.info("topic %s: %d partitions, id %s", topic.name, len(assignment), topic_id)
         return CreatedTopic(topic.name, topic_id, len(assignment), len(assignment[0]), config)
+
+    async def create_all(self, topics: Sequence[NewTopic]) -> dict[str, KafkaError | None]:
+        """Create each topic as `create` does; returns by topic why it was not created, or None."""
+        results: dict[str, KafkaError | None] = {}
+        for topic in topics:
+            try:
+                await self.create(topic)
+            except KafkaError as error:
+                results[topic.name] = error
+            else:
+                results[topic.name] = None
+        return results
 
     async def mark_for_deletion(self, topic: str) -> None:
         """Mark a topic for deletion; marking it again is no error. Raises UnknownTopicOrPartitionError."""

@@ -16,8 +16,8 @@ class CoordinatorDirectory:
     Attributes:
         partition_for: the partition of the internal topic that a group id or transactional id belongs to.
         node_of: the leader of that partition, at an address for the client's connection; None: no leader known.
-        ensure_topic: creates the internal topic if it is missing, and waits until its leaders are known here. False: no
-            broker of the cluster would serve it, so the topic was not created.
+        ensure_topic: begins to create the internal topic if it is missing, and waits for a moment until its leaders
+            are known here. False: no broker of the cluster would serve it, so the topic is not created.
         serves: whether the broker with this id serves this kind of coordinator, as far as is known here.
     """
 

@@ -1,5 +1,7 @@
 """An internal topic whose partition leaders are coordinators: ``__consumer_offsets`` or ``__transaction_state``."""
 
+import asyncio
+
 from ...controller.auto_creation import AutoTopicCreation
 from ...protocol.errors import ErrorCode
 from ...protocol.sentinels import NO_LEADER
@@ -10,10 +12,6 @@ from ..metadata.topic_waiters import TopicWaiters
 from ..network.request import ConnectionInfo
 
 __all__ = ["CoordinatorTopic"]
-
-_CREATION_TIMEOUT_MS = 10_000
-_BEING_CREATED = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-"""Results of a creation after which the topic will appear: it was created, or another request is creating it."""
 
 
 class CoordinatorTopic:
@@ -50,14 +48,17 @@ class CoordinatorTopic:
         return self._addresses.endpoint_of(leader[0], address)
 
     async def ensure_topic(self) -> bool:
-        """Create the topic if it is missing, and wait until all its leaders are known here, for ten seconds at most.
+        """Begin to create the topic if it is missing, and wait for a moment until all its leaders are known here.
 
-        Does not wait when the topic exists or cannot be created. Always returns True.
+        Does not wait when the topic exists or cannot be created, or when its creation takes longer. Always returns
+        True.
         """
         if not self.exists:
+            deadline = self._creation.deadline
             codes = await self._creation.create([self._topic])
-            if codes[self._topic] in _BEING_CREATED:
-                await self._waiters.wait(self._has_leaders, _CREATION_TIMEOUT_MS)
+            if codes[self._topic] is ErrorCode.LEADER_NOT_AVAILABLE:  # it was created, or is being created
+                left_s = deadline - asyncio.get_running_loop().time()
+                await self._waiters.wait(self._has_leaders, int(left_s * 1000))
         return True
 
     def _has_leaders(self) -> bool:

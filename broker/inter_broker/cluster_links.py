@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...base.kafka_names import TRANSACTION_STATE_TOPIC
+from ...base.shared_work import SharedWork
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
-from ...controller.auto_creation import AutoTopicCreation
+from ...controller.auto_creation import PATIENCE_MS, AutoTopicCreation
 from ...controller.producer_ids import ProducerIds
 from ...controller.topic_admin import TopicAdmin
 from ...protocol.apis import ApiKey
@@ -104,6 +105,7 @@ class ClusterLinks:
         self._alter_partition = AlterPartitionSender(
             loop, self.controller, partitions, broker_id, broker_epoch, self._versions.alter_partition, broken
         )
+        self._kafka_search = SharedWork("kafka-search", self._find_kafka, PATIENCE_MS)
         self._transaction_verification: TransactionVerification | None = None
         self.transactions = TransactionChecks(
             partitions, self._ask_about_transaction, clock_ms, is_enabled=config.boolean(_VERIFICATION)
@@ -124,17 +126,18 @@ class ClusterLinks:
     async def meets_kafka(self) -> bool | None:
         """Whether another live broker is Apache Kafka, which never serves DescribeTopicPartitions with ZooKeeper.
 
-        None: some brokers have not answered, or the live brokers are not known yet.
+        None: some brokers have not answered yet, or the live brokers are not known yet.
         """
-        broker_ids = self._cache.broker_ids
-        are_all_known = bool(broker_ids)
-        for broker_id in broker_ids:
-            if broker_id != self._broker_id:
-                lacks = await self._lacks(ApiKey.DESCRIBE_TOPIC_PARTITIONS, broker_id)
-                if lacks:
-                    return True
-                are_all_known = are_all_known and lacks is not None
-        return False if are_all_known else None
+        return await self._kafka_search.result()
+
+    async def _find_kafka(self) -> bool | None:
+        """`meets_kafka`, after each broker has answered or its time is over."""
+        others = [broker_id for broker_id in self._cache.broker_ids if broker_id != self._broker_id]
+        api = ApiKey.DESCRIBE_TOPIC_PARTITIONS
+        lacks = await asyncio.gather(*(self._lacks(api, broker_id) for broker_id in others))
+        if True in lacks:
+            return True
+        return False if self._cache.broker_ids and None not in lacks else None
 
     async def _lacks(self, api: ApiKey, broker_id: int) -> bool | None:
         """Whether the broker's ApiVersions lack the API; None when it does not answer."""
@@ -207,6 +210,7 @@ class ClusterLinks:
     def kill(self) -> None:
         self.fetchers.kill()
         self._alter_partition.kill()
+        self._kafka_search.kill()
         if self._transaction_verification is not None:
             self._transaction_verification.kill()
         self.controller.kill()
@@ -215,6 +219,7 @@ class ClusterLinks:
         """Fail requests to other brokers on which clients wait, so that clients retry elsewhere. Before connections
         are closed."""
         await self._alter_partition.close()
+        await self._kafka_search.stop()
         if self._transaction_verification is not None:
             await self._transaction_verification.close()
         await self.controller.close()

@@ -1,16 +1,17 @@
 """Asks the controller for the things that clients of this broker need: missing topics and producer ids."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from ...config.config import Config
 from ...controller.topic_admin import USE_DEFAULT, NewTopic, TopicAdmin
 from ...controller.tree.znodes import ProducerIdBlock
-from ...protocol.errors import CoordinatorLoadInProgressError, ErrorCode, LeaderNotAvailableError, error_for
+from ...protocol.errors import CoordinatorLoadInProgressError, ErrorCode, KafkaError, LeaderNotAvailableError, error_for
 from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from ...protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
@@ -19,7 +20,9 @@ from .controller_link import ControllerChannel
 __all__ = ["ProducerIdClient", "TopicCreationClient"]
 
 _TIMEOUT_MS = 5_000
-"""Meanwhile a client waits; afterwards it is told to retry."""
+"""How long the controller is asked again and again before a request of a client may ask anew."""
+_NO_WAIT_FOR_LEADERS = 0
+"""With this timeout the controller answers when the topics are in the metadata tree."""
 
 
 class TopicCreationClient:
@@ -39,23 +42,18 @@ class TopicCreationClient:
         self._is_active = is_active
         self._config = config
 
-    async def create(self, topic: NewTopic) -> None:
-        """Raises as `TopicAdmin.create` does, and LeaderNotAvailableError when no controller answers in time."""
+    async def create_all(self, topics: Sequence[NewTopic]) -> Mapping[str, KafkaError | None]:
+        """Like `TopicAdmin.create_all`. Raises LeaderNotAvailableError when no controller answers in time."""
         if self._is_active():
-            await self._admin.create(topic)
-            return
-        request = CreateTopicsRequest(topics=[self._wish(topic)], timeout_ms=_TIMEOUT_MS)
+            return await self._admin.create_all(topics)
+        request = CreateTopicsRequest(topics=[self._wish(topic) for topic in topics], timeout_ms=_NO_WAIT_FOR_LEADERS)
         try:
             answer: CreateTopicsResponse = await self._controller.ask(
                 request, self._version, give_up_after_ms=_TIMEOUT_MS
             )
         except (ConnectionError, TimeoutError) as error:
             raise LeaderNotAvailableError(f"no controller: {error}") from error
-        for result in answer.topics:
-            if result.error_code == ErrorCode.NOT_CONTROLLER:
-                raise LeaderNotAvailableError("the controller has changed")
-            if result.error_code:
-                raise error_for(result.error_code, result.error_message)
+        return {result.name: _error_of(result) for result in answer.topics}
 
     def _wish(self, topic: NewTopic) -> CreatableTopic:
         """The topic with this broker's defaults, as in Kafka: the controller's may differ."""
@@ -74,6 +72,16 @@ class TopicCreationClient:
             ],
             configs=[CreatableTopicConfig(name=name, value=value) for name, value in topic.settings.items()],
         )
+
+
+def _error_of(result: CreatableTopicResult) -> KafkaError | None:
+    match result.error_code:
+        case ErrorCode.NONE | ErrorCode.REQUEST_TIMED_OUT:  # the topic exists, but has no leaders yet
+            return None
+        case ErrorCode.NOT_CONTROLLER:
+            return LeaderNotAvailableError("the controller has changed")
+        case code:
+            return error_for(code, result.error_message)
 
 
 class ProducerIdClient:

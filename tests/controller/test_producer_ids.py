@@ -9,6 +9,7 @@ from pybroker.controller.producer_ids import ProducerIdBlocks, ProducerIds, Prod
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.znodes import ProducerIdBlock
+from pybroker.protocol.errors import CoordinatorLoadInProgressError
 
 
 async def test_producer_id_blocks_are_consecutive_across_restarts(tmp_path: Path) -> None:
@@ -93,3 +94,55 @@ async def test_failure_without_waiting_callers_is_not_reported() -> None:
         await asyncio.sleep(0)
     gc.collect()
     assert reported == []
+
+
+async def test_next_block_is_fetched_when_a_tenth_of_the_block_is_left() -> None:
+    blocks = iter([ProducerIdBlock(1, 0, 19), ProducerIdBlock(1, 100, 119)])
+    fetched = []
+
+    async def next_block() -> ProducerIdBlock:
+        fetched.append(next(blocks))
+        return fetched[-1]
+
+    ids = ProducerIds(next_block)
+    assert [await ids.next() for _ in range(18)] == list(range(18))
+    await asyncio.sleep(0)
+    assert len(fetched) == 1
+    assert await ids.next() == 18
+    await asyncio.sleep(0)
+    assert len(fetched) == 2
+    assert [await ids.next() for _ in range(2)] == [19, 100]
+
+
+async def test_ids_of_the_block_in_hand_are_given_while_no_controller_answers() -> None:
+    asked = asyncio.Event()
+
+    async def next_block() -> ProducerIdBlock:
+        if asked.is_set():
+            await asyncio.Event().wait()
+        asked.set()
+        return ProducerIdBlock(1, 0, 9)
+
+    ids = ProducerIds(next_block)
+    assert [await ids.next() for _ in range(10)] == list(range(10))
+    with pytest.raises(CoordinatorLoadInProgressError):
+        await ids.next()
+    await ids.stop()
+
+
+async def test_second_producer_is_answered_at_once_while_no_controller_answers() -> None:
+    """Only the first one waits for a moment."""
+
+    async def next_block() -> ProducerIdBlock:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    ids = ProducerIds(next_block)
+    with pytest.raises(CoordinatorLoadInProgressError):
+        await ids.next()
+    second = asyncio.create_task(ids.next())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert second.done()
+    assert isinstance(second.exception(), CoordinatorLoadInProgressError)
+    await ids.stop()

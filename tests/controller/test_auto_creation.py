@@ -1,0 +1,109 @@
+"""Topics that clients ask for are created in the background: no request waits long for the controller."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from pybroker.config.load import load_config
+from pybroker.controller.auto_creation import AutoTopicCreation
+from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.tree.metadata_store import ConnectionLossError
+from pybroker.protocol.errors import ErrorCode, InvalidReplicationFactorError, KafkaError, LeaderNotAvailableError
+
+SOON = ErrorCode.LEADER_NOT_AVAILABLE
+"""The topic was created, or is being created: the client asks again."""
+
+
+class Controller:
+    """Answers each request when `answers` is set."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.answers = asyncio.Event()
+        self.refusal: Exception | None = None
+        self.errors: dict[str, KafkaError] = {}
+        self.creation = AutoTopicCreation(self, load_config(""))
+
+    async def create_all(self, topics: Sequence[NewTopic]) -> Mapping[str, KafkaError | None]:
+        self.asked.append([topic.name for topic in topics])
+        await self.answers.wait()
+        if self.refusal is not None:
+            raise self.refusal
+        return {topic.name: self.errors.get(topic.name) for topic in topics}
+
+
+async def settled(task: "asyncio.Task[dict[str, ErrorCode]]") -> bool:
+    """Whether the request is answered without any wait."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return task.done()
+
+
+async def test_controller_is_asked_once_for_all_topics_of_a_request() -> None:
+    controller = Controller()
+    controller.errors["b"] = InvalidReplicationFactorError("too few brokers")
+    controller.answers.set()
+    assert await controller.creation.create(["a", "b", "x y", "c", "a"]) == {
+        "a": SOON,
+        "b": ErrorCode.INVALID_REPLICATION_FACTOR,
+        "x y": ErrorCode.INVALID_TOPIC_EXCEPTION,
+        "c": SOON,
+    }
+    assert controller.asked == [["a", "b", "c"]]
+
+
+async def test_request_is_answered_although_the_controller_does_not_answer() -> None:
+    controller = Controller()
+    assert await controller.creation.create(["a", "b"]) == {"a": SOON, "b": SOON}
+    assert not controller.answers.is_set()
+    await controller.creation.stop()
+
+
+async def test_topic_that_is_being_created_is_not_created_again_and_not_waited_for() -> None:
+    controller = Controller()
+    await controller.creation.create(["a"])
+    again = asyncio.create_task(controller.creation.create(["a"]))
+    assert await settled(again)
+    assert again.result() == {"a": SOON}
+    assert controller.asked == [["a"]]
+    await controller.creation.stop()
+
+
+async def test_request_for_another_topic_does_not_wait_while_a_creation_takes_long() -> None:
+    controller = Controller()
+    await controller.creation.create(["a"])
+    other = asyncio.create_task(controller.creation.create(["b"]))
+    assert await settled(other)
+    assert other.result() == {"b": SOON}
+    assert controller.asked == [["a"], ["b"]]
+    await controller.creation.stop()
+
+
+async def test_topic_can_be_requested_again_after_its_creation_failed() -> None:
+    controller = Controller()
+    controller.answers.set()
+    for refusal in (LeaderNotAvailableError("no controller"), ConnectionLossError("/a")):
+        controller.refusal = refusal
+        assert await controller.creation.create(["a"]) == {"a": ErrorCode.LEADER_NOT_AVAILABLE}
+    assert controller.asked == [["a"], ["a"]]
+
+
+async def test_creation_goes_on_when_its_client_has_gone() -> None:
+    controller = Controller()
+    request = asyncio.create_task(controller.creation.create(["a"]))
+    assert not await settled(request)
+    request.cancel()
+    await asyncio.gather(request, return_exceptions=True)
+    assert await controller.creation.create(["a"]) == {"a": SOON}
+    controller.answers.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert await controller.creation.create(["a"]) == {"a": SOON}
+    assert controller.asked == [["a"], ["a"]]
+
+
+async def test_stop_ends_creations_under_way() -> None:
+    controller = Controller()
+    request = asyncio.create_task(controller.creation.create(["a"]))
+    assert not await settled(request)
+    await controller.creation.stop()
+    assert await request == {"a": SOON}
