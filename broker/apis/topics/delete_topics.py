@@ -1,13 +1,13 @@
 """DeleteTopics: delete topics.
 
-Behaviour: the response waits until the topic is gone from this broker's metadata and from the metadata store, so that a
-client can create the topic again at once. Kafka waits for the metadata alone.
+Behaviour: the response waits until the topic is gone from this broker's metadata, as in Kafka. Then it waits a little
+longer until the topic is gone from the metadata store too, so that a client can create the topic again at once.
 
 v1 throttle time · v3 TOPIC_DELETION_DISABLED in place of INVALID_REQUEST · v4 flexible · v5 error messages (KIP-599) ·
 v6 by name or topic id (KIP-516).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from ....controller.controller import Controller
@@ -28,7 +28,12 @@ __all__ = ["DeleteTopics"]
 
 
 class DeleteTopics:
-    """Handler. ``enabled``: the current value of ``delete.topic.enable``."""
+    """Handler.
+
+    ``enabled``: the current value of ``delete.topic.enable``. ``settles_within_ms``: how long to wait for the metadata
+    store after the topic is gone from the metadata, because a broker that does not answer may hold up its deletion;
+    None: until the time of the request is over.
+    """
 
     def __init__(
         self,
@@ -37,12 +42,14 @@ class DeleteTopics:
         cache: MetadataCache,
         waiters: TopicWaiters,
         enabled: Callable[[], bool],
+        settles_within_ms: int | None = None,
     ) -> None:
         self._topics = topics
         self._controller = controller
         self._cache = cache
         self._waiters = waiters
         self._enabled = enabled
+        self._settles_within_ms = settles_within_ms
 
     async def __call__(self, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
         states = (
@@ -66,13 +73,12 @@ class DeleteTopics:
             first.setdefault(result.name, result)
         marked = [result for result in first.values() if await self._mark(result)]
 
-        def is_there(result: DeletableTopicResult) -> bool:
-            assert result.name is not None
-            return self._is_there(result.name, ids[result.name])
-
-        await self._waiters.wait_for_all(marked, lambda result: not is_there(result), request.timeout_ms)
+        await self._await_deletion(
+            {result.name: ids[result.name] for result in marked if result.name is not None}, request.timeout_ms
+        )
         for result in marked:
-            if request.timeout_ms <= 0 or is_there(result):
+            assert result.name is not None
+            if request.timeout_ms <= 0 or self._is_known(result.name, ids[result.name]):
                 result.error_code = ErrorCode.REQUEST_TIMED_OUT
         for result in found:
             marked_result = first[result.name]
@@ -112,8 +118,15 @@ class DeleteTopics:
             return False
         return True
 
-    def _is_there(self, topic: str, topic_id: UUID) -> bool:
-        """Whether the topic still exists. A topic of the same name with another id is new, so it does not count."""
-        if self._controller.is_being_deleted(topic):
-            return True
+    async def _await_deletion(self, topics: Mapping[str, UUID], timeout_ms: int) -> None:
+        await self._waiters.wait_for_all(topics.items(), lambda topic: not self._is_known(*topic), timeout_ms)
+        settles_within_ms = timeout_ms if self._settles_within_ms is None else min(timeout_ms, self._settles_within_ms)
+        gone = [name for name, topic_id in topics.items() if not self._is_known(name, topic_id)]
+        await self._waiters.wait_for_all(
+            gone, lambda name: not self._controller.is_being_deleted(name), settles_within_ms
+        )
+
+    def _is_known(self, topic: str, topic_id: UUID) -> bool:
+        """Whether this broker's metadata has the topic. A topic of the same name with another id is new, so it does
+        not count."""
         return self._cache.has_topic(topic) and self._cache.topic_id(topic) == topic_id

@@ -15,6 +15,8 @@ from .metadata import Metadata
 
 __all__ = ["topic_apis"]
 
+_SETTLES_WITHIN_MS = 100
+
 
 def topic_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     config, cache, metadata, waiters = parts.config, parts.cache, parts.metadata, parts.waiters
@@ -37,7 +39,12 @@ def topic_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             leads,
         ),
         ApiKey.DELETE_TOPICS: DeleteTopics(
-            metadata.topics, metadata.controller, cache, waiters, lambda: config.boolean("delete.topic.enable")
+            metadata.topics,
+            metadata.controller,
+            cache,
+            waiters,
+            lambda: config.boolean("delete.topic.enable"),
+            settles_within_ms=_SETTLES_WITHIN_MS if parts.is_in_cluster else None,
         ),
         ApiKey.CREATE_PARTITIONS: CreatePartitions(metadata.growth, metadata.controller, cache, waiters),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: DescribeTopicPartitions(

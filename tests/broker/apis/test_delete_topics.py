@@ -156,3 +156,13 @@ async def test_delete_topics_counts_a_recreated_topic_as_deleted_while_another_d
     await asyncio.sleep(0)
     assert answer.done()
     assert codes(answer.result()) == [("t", ErrorCode.NONE), ("u", ErrorCode.NONE)]
+
+
+async def test_delete_topics_is_answered_although_another_broker_does_not_delete_its_replicas(
+    apis: TopicApis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller = apis.plane.controller
+    monkeypatch.setattr(controller, "is_being_deleted", lambda topic: topic == "u")
+    delete = DeleteTopics(apis.plane.topics, controller, apis.cache, apis.waiters, lambda: True, settles_within_ms=1)
+    response = await delete(context(6), by_name(6, "t", "u"))
+    assert codes(response) == [("t", ErrorCode.NONE), ("u", ErrorCode.NONE)]
