@@ -146,7 +146,7 @@ class Cluster:
         return f"{self._network.address('clients', broker_id)}:{_CLIENTS_PORT}"
 
     def _metadata(self, *broker_ids: int) -> MetadataResponse:
-        """Returns the answer of the first of these brokers (default: of all) that answers. Raises OSError."""
+        """Returns the response of the first of these brokers (default: of all) that answers. Raises OSError."""
         request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=False)
         for broker_id in broker_ids or BROKER_IDS:
             try:
