@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ...protocol.errors import KafkaError
-from ...protocol.records.batch import RecordBatch, TimestampType
+from ...protocol.records.batch import NO_TIMESTAMP, RecordBatch, TimestampType
 from ...protocol.records.compression import CODEC_OF_ID
 from ...protocol.records.message_set import message_checksums
 from ...protocol.records.record import Record, read_records
@@ -46,12 +46,12 @@ def _header_faults(batch: RecordBatch) -> Iterator[str]:
 
 
 def _record_faults(batch: RecordBatch) -> Iterator[str]:
-    greatest, last = -1, None
+    greatest, last = None, None
     try:
         for record in read_records(batch):
             if last is not None and record.offset <= last.offset:
                 yield f"record {record.offset} follows record {last.offset} in the same batch"
-            greatest = max(greatest, record.timestamp_ms)
+            greatest = record.timestamp_ms if greatest is None else max(greatest, record.timestamp_ms)
             last = record
         if batch.magic < 2:
             yield from _message_faults(batch, last)
@@ -59,7 +59,8 @@ def _record_faults(batch: RecordBatch) -> Iterator[str]:
         yield f"the records of the batch of offset {batch.base_offset} cannot be read: {error}"
         return
     own_times = batch.timestamp_type is TimestampType.CREATE_TIME
-    if own_times and last is not None and greatest != batch.max_timestamp:
+    # Kafka starts from -1 when it computes the greatest timestamp; a batch that it stores as sent has the client's.
+    if own_times and greatest is not None and batch.max_timestamp not in (greatest, max(greatest, NO_TIMESTAMP)):
         yield (
             f"the batch of offset {batch.base_offset} says its greatest timestamp is {batch.max_timestamp},"
             f" its records have {greatest}"

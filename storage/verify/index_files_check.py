@@ -1,9 +1,9 @@
 """The check of index files: does each entry point to what is in the log? Takes one walk over the batches.
 
 How: index entries and batches are sorted alike, so the walk reads both side by side.
-An entry of the offset index has the position where an append begins and the append's last offset. An append of a
-follower may have many batches. So an entry is right when a batch begins at its position and not after its offset, and a
-later batch ends with its offset.
+An entry of the offset index has the position where an append begins and the append's last offset (its first one before
+Kafka 2.0). An append of a follower may have many batches. So an entry is right when a batch begins at its position, and
+that batch begins with the entry's offset, or it or a later one ends with it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class OffsetIndexCheck:
         self._begun: deque[OffsetPosition] = deque()
         """Entries with a right position, until a batch ends with their offset."""
 
-    def add_batch(self, position: int, first_offset: int, last_offset: int) -> None:
-        """Take the next batch. For magic 0 and 1 `first_offset` may be too low."""
+    def add_batch(self, position: int, first_offset: int, last_offset: int, *, is_wrapper: bool = False) -> None:
+        """Take the next batch. The true first offset of a wrapper (magic 0 and 1) may be above `first_offset`."""
         while self._next is not None and self._next.position <= position:
             entry = self._next
             if entry.position < position:
                 self._fault(entry, "where no batch begins")
             elif entry.offset < first_offset:
                 self._fault(entry, f"where offset {first_offset} begins")
-            else:
+            elif entry.offset != first_offset and not (is_wrapper and entry.offset <= last_offset):
                 self._begun.append(entry)
             self._next = next(self._entries, None)
         while self._begun and self._begun[0].offset <= last_offset:

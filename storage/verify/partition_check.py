@@ -17,7 +17,7 @@ from ..log.log_files import LEADER_EPOCH_FILE
 from ..segment.index_reader import IndexReader
 from ..segment.offset_index import MAX_RELATIVE_OFFSET
 from ..segment.partition_files import PartitionFiles, SegmentFiles, read_partition_files
-from ..segment.segment import INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, file_name
+from ..segment.segment import INDEX_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, file_name
 from ..segment.segment_reader import SegmentReader, StoredBatch, Tail
 from ..segment.transaction_index import AbortedTransaction, CorruptIndexError, TransactionIndex
 from .batch_check import BatchFaults, batch_faults
@@ -25,6 +25,8 @@ from .epoch_check import EpochCheck
 from .fault import Findings
 from .index_files_check import OffsetIndexCheck, TimeIndexCheck
 from .producer_check import ProducerCheck
+
+_SINCE_TIME_INDEXES = (TIME_INDEX_SUFFIX, SNAPSHOT_SUFFIX)
 
 Progress = Callable[[int], None]
 """Called with the number of further bytes that were checked."""
@@ -71,6 +73,7 @@ class PartitionCheck:
         self._log_start_offset = log_start_offset
         self._progress = progress
         self._epochs = EpochCheck(found)
+        self._may_lack_time_indexes = False
         self._next_offset = 0
         self._end_is_known = True
 
@@ -86,6 +89,7 @@ class PartitionCheck:
             epochs_before = self._read_epochs(path)
         except CorruptCheckpointError:  # reported below
             epochs_before = None
+        self._may_lack_time_indexes = self._is_older_than_time_indexes(path)
         producers = ProducerCheck(self._files, partition.snapshots, self._found)
         for segment, following in zip(partition.segments, (*partition.segments[1:], None), strict=True):
             self._check_segment(segment, following, producers)
@@ -162,7 +166,7 @@ class PartitionCheck:
         if batch.magic >= 2:
             self._epochs.add_batch(path, position, batch.partition_leader_epoch, first, last)
         if offset_index is not None:
-            offset_index.add_batch(position, first, last)
+            offset_index.add_batch(position, first, last, is_wrapper=batch.magic < 2 and batch.is_compressed)
         if time_index is not None:
             time_index.add_batch(first, last, batch.max_timestamp)
         self._next_offset = last + 1
@@ -193,10 +197,19 @@ class PartitionCheck:
         try:
             return IndexReader(self._files, path, segment.base_offset)
         except FileNotFoundError:
+            is_unknown = suffix == TIME_INDEX_SUFFIX and self._may_lack_time_indexes
             # A running broker that deletes a segment deletes its .log first.
-            if segment.size_bytes and self._files.exists(segment.log_path):
+            if segment.size_bytes and not is_unknown and self._files.exists(segment.log_path):
                 self._found.add(path, "is missing")
             return None
+
+    def _is_older_than_time_indexes(self, directory: str) -> bool:
+        """Whether only Kafka 0.10.0 or older has written to the directory, which had no time indexes.
+
+        Later versions also leave producer snapshots and leader epochs.
+        """
+        names = [entry.name for entry in self._files.list_directory(directory)]
+        return LEADER_EPOCH_FILE not in names and not any(name.endswith(_SINCE_TIME_INDEXES) for name in names)
 
     def _check_transaction_index(
         self, segment: SegmentFiles, last_allowed: int, producers: ProducerCheck, may_be_unfinished: bool

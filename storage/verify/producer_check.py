@@ -28,6 +28,8 @@ class _ProducerInLog:
     last_offset: int = NO_OFFSET
     last_sequence: int = -1
     open_since: int = NO_OFFSET
+    marker_offset: int = NO_OFFSET
+    """Offset of the last marker. Kafka 0.11 counts a marker as the producer's last record in a snapshot."""
 
 
 class ProducerCheck:
@@ -75,6 +77,7 @@ class ProducerCheck:
             if update.is_abort and seen.open_since >= 0:
                 self._aborted.append(AbortedTransaction(update.producer_id, seen.open_since, update.offset, -1))
             seen.open_since = NO_OFFSET
+            seen.marker_offset = update.offset
             return
         seen.last_offset, seen.last_sequence = update.last_offset, update.last_sequence
         if update.is_transactional and seen.open_since < 0:
@@ -152,7 +155,7 @@ class ProducerCheck:
             return None
         if seen.last_offset > last_offset:
             return f"last wrote offset {last_offset}, {seen.last_offset} in the log"
-        if seen.last_offset < last_offset:
+        if seen.last_offset < last_offset and last_offset != seen.marker_offset:
             return None if self._has_gaps else f"last wrote offset {last_offset}, {seen.last_offset} in the log"
         if last is not None and last.last_sequence != seen.last_sequence:
             return f"has the sequence {last.last_sequence}, {seen.last_sequence} in the log"

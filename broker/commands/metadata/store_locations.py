@@ -130,7 +130,7 @@ class DataDirectory:
         meta = read_meta_properties(self._files, str(self._directory))
         if meta is None or meta.broker_id is None:
             raise CommandError(f"{self._directory}: no broker has used it, there is no meta.properties")
-        if meta.cluster_id != tree.cluster_id:
+        if meta.cluster_id not in (None, tree.cluster_id):  # Kafka before 2.4 stored none there
             raise CommandError(
                 f"{self._directory} belongs to cluster {meta.cluster_id}, the tree to cluster {tree.cluster_id}"
             )
