@@ -39,7 +39,7 @@ def missing_store(config: Config, what: str, cluster: str | None) -> StartError:
     if copied:
         return StartError(
             f"{subject}; pybroker metadata copy moved that to another place, and {copied[-1]} is the old state: set"
-            " zookeeper.connect to the new place"
+            " zookeeper.connect or log.dirs to the new place"
         )
     return StartError(
         f"{subject}: is its disk mounted? Restore the file from a backup. If the broker used ZooKeeper until now, set"

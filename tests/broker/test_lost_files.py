@@ -82,7 +82,7 @@ async def test_store_that_was_copied_to_zookeeper_is_not_asked_to_be_restored(tm
     store.rename(f"{store}.copied")
     said = await refusal_of(tmp_path)
     assert "estore" not in said
-    assert said.endswith(f"{store}.copied is the old state: set zookeeper.connect to the new place")
+    assert said.endswith(f"{store}.copied is the old state: set zookeeper.connect or log.dirs to the new place")
 
 
 async def test_store_of_another_cluster_than_the_log_directory_is_named_with_metadata_store_path(

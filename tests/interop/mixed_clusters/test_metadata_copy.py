@@ -133,7 +133,9 @@ def test_single_broker_moves_to_zookeeper_grows_and_moves_back(tmp_path: Path, z
     assert not read_tree(zookeeper.connect)
 
     copy(alone.log_directory, connect)
-    with pytest.raises(DidNotStartError, match=r"is the old state: set zookeeper\.connect to the new place"):
+    with pytest.raises(
+        DidNotStartError, match=r"is the old state: set zookeeper\.connect or log\.dirs to the new place"
+    ):
         alone.start()  # it refuses to start without its metadata
     alone.stop()
     first = BrokerProcess(tmp_path / "one", {**SETTINGS, "zookeeper.connect": connect})
