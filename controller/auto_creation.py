@@ -23,7 +23,7 @@ __all__ = ["PATIENCE_MS", "AutoTopicCreation", "TopicCreator"]
 logger = logging.getLogger(__name__)
 
 PATIENCE_MS = 100
-"""How long a request waits for the creation of its topics: as long as most clients wait before they ask again."""
+"""As long as most clients wait before they ask again."""
 _MAX_IN_FLIGHT = 10_000
 
 
@@ -36,11 +36,15 @@ class TopicCreator(Protocol):
 
 
 class AutoTopicCreation:
-    """Has the controller write missing topics into the tree; the client asks again until they exist."""
+    """Has the controller write missing topics into the tree; the client asks again until they exist.
 
-    def __init__(self, creator: TopicCreator, config: Config) -> None:
+    ``patience_ms``: how long a request waits for the creation of its topics.
+    """
+
+    def __init__(self, creator: TopicCreator, config: Config, patience_ms: int = PATIENCE_MS) -> None:
         self._creator = creator
         self._config = config
+        self._patience_s = patience_ms / 1000
         self._in_flight: dict[str, float] = {}
         """Topics that are being created, oldest first: until when requests wait for it, in the loop's time."""
         self._tasks: set[asyncio.Task[dict[str, ErrorCode]]] = set()
@@ -48,7 +52,7 @@ class AutoTopicCreation:
     @property
     def deadline(self) -> float:
         """Until when a request that comes now waits for a creation, in the loop's time."""
-        return next(iter(self._in_flight.values()), asyncio.get_running_loop().time() + PATIENCE_MS / 1000)
+        return next(iter(self._in_flight.values()), asyncio.get_running_loop().time() + self._patience_s)
 
     async def create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
         """The error for the client by topic name: LEADER_NOT_AVAILABLE when the topic was created or is being created,

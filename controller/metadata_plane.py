@@ -33,6 +33,8 @@ __all__ = ["BrokerIdentity", "MetadataCallbacks", "MetadataPlane", "resolve_iden
 logger = logging.getLogger(__name__)
 
 _MOST_MARGIN_MS = 5_000
+_PATIENCE_OF_A_SINGLE_BROKER_MS = 1_000
+"""Nothing but its own disk can delay a new topic. The first consumer gets its coordinator in one round trip."""
 _RETRY_SECONDS = 1.0
 
 
@@ -122,7 +124,7 @@ class MetadataPlane:
         limit = PartitionLimit.from_config(config, lambda: self.controller.context.partition_count)
         self.topics = TopicAdmin(self.tree, config, self._live_brokers, random, limit, settings_limit)
         self.growth = TopicGrowth(self.tree, self._live_brokers, limit)
-        self.auto_creation = AutoTopicCreation(self.topics, config)
+        self.auto_creation = AutoTopicCreation(self.topics, config, _PATIENCE_OF_A_SINGLE_BROKER_MS)
         blocks = ProducerIdBlocks(self.tree)
         self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))
         # the registration

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from pybroker.config.load import load_config
-from pybroker.controller.auto_creation import AutoTopicCreation
+from pybroker.controller.auto_creation import PATIENCE_MS, AutoTopicCreation
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.controller.tree.metadata_store import ConnectionLossError
 from pybroker.protocol.errors import ErrorCode, InvalidReplicationFactorError, KafkaError, LeaderNotAvailableError
@@ -16,12 +16,12 @@ SOON = ErrorCode.LEADER_NOT_AVAILABLE
 class Controller:
     """Answers each request when `answers` is set."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_ms: int = PATIENCE_MS) -> None:
         self.asked: list[list[str]] = []
         self.answers = asyncio.Event()
         self.refusal: Exception | None = None
         self.errors: dict[str, KafkaError] = {}
-        self.creation = AutoTopicCreation(self, load_config(""))
+        self.creation = AutoTopicCreation(self, load_config(""), patience_ms)
 
     async def create_all(self, topics: Sequence[NewTopic]) -> Mapping[str, KafkaError | None]:
         self.asked.append([topic.name for topic in topics])
@@ -56,6 +56,15 @@ async def test_request_is_answered_although_the_controller_does_not_answer() -> 
     assert await controller.creation.create(["a", "b"]) == {"a": SOON, "b": SOON}
     assert not controller.answers.is_set()
     await controller.creation.stop()
+
+
+async def test_patient_request_waits_until_its_topic_is_created() -> None:
+    """As on a single broker."""
+    controller = Controller(patience_ms=3_600_000)
+    request = asyncio.create_task(controller.creation.create(["a"]))
+    assert not await settled(request)
+    controller.answers.set()
+    assert await request == {"a": SOON}
 
 
 async def test_topic_that_is_being_created_is_not_created_again_and_not_waited_for() -> None:

@@ -1,11 +1,11 @@
 """FindCoordinator: which broker coordinates a group or a transactional id, and at which address.
 
-When the internal topic is missing, its creation begins, and the response waits for it for a moment (`PATIENCE_MS`;
-Kafka: COORDINATOR_NOT_AVAILABLE at once, which costs a first consumer another round trip). COORDINATOR_NOT_AVAILABLE
-when the creation takes longer or is impossible, or the partition has no leader. pybroker does not coordinate
-transactions: in a cluster with brokers of Kafka the response names one of those. v0 one group · v1 key types: groups or
-transactions (KIP-98) · v3 flexible · v4 many keys (KIP-699) · v5 TRANSACTION_ABORTABLE (KIP-890) · v6 share groups
-(KIP-932).
+When the internal topic is missing, its creation begins, and the response waits for it for a moment (100 ms; 1 s on a
+single broker). Kafka answers COORDINATOR_NOT_AVAILABLE at once, which costs a first consumer another round trip; here
+that means that the creation takes longer or is impossible, or that the partition has no leader. pybroker does not
+coordinate transactions: in a cluster with brokers of Kafka the response names one of those. v0 one group · v1 key
+types: groups or transactions (KIP-98) · v3 flexible · v4 many keys (KIP-699) · v5 TRANSACTION_ABORTABLE (KIP-890) · v6
+share groups (KIP-932).
 """
 
 import logging
