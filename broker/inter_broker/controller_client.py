@@ -25,6 +25,10 @@ _NO_WAIT_FOR_LEADERS = 0
 """With this timeout the controller answers when the topics are in the metadata tree."""
 
 
+_TOPICS_IN_A_REQUEST = 100
+"""The controller creates so many in much less than `_TIMEOUT_MS`, after which the connection would be closed."""
+
+
 class TopicCreationClient:
     """Creates topics by ``admin`` if this broker is the controller, else by a CreateTopics request to it."""
 
@@ -46,6 +50,12 @@ class TopicCreationClient:
         """Like `TopicAdmin.create_all`. Raises LeaderNotAvailableError when no controller answers in time."""
         if self._is_active():
             return await self._admin.create_all(topics)
+        results: dict[str, KafkaError | None] = {}
+        for begin in range(0, len(topics), _TOPICS_IN_A_REQUEST):
+            results |= await self._ask_for(topics[begin : begin + _TOPICS_IN_A_REQUEST])
+        return results
+
+    async def _ask_for(self, topics: Sequence[NewTopic]) -> dict[str, KafkaError | None]:
         request = CreateTopicsRequest(topics=[self._wish(topic) for topic in topics], timeout_ms=_NO_WAIT_FOR_LEADERS)
         try:
             answer: CreateTopicsResponse = await self._controller.ask(
