@@ -74,6 +74,10 @@ class _ListeningSocket:
     def __init__(self, name: tuple[str, int]) -> None:
         self._name = name
 
+    def getsockopt(self, level: int, option: int) -> int:
+        """SO_ACCEPTCONN: it listens."""
+        return 1
+
     def getsockname(self) -> tuple[str, int]:
         return self._name
 
