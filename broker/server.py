@@ -55,7 +55,7 @@ from .environment import Environment
 from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.missed_deletions import forget_missed_deletions
 from .lifecycle import Lifecycle
-from .metadata.advertised_address import AdvertisedAddresses
+from .metadata.advertised_address import AdvertisedAddresses, listeners_named_as_reached
 from .metadata.lost_store import missing_store, refuse_lost_store
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 from .metadata.registered_endpoints import registered_endpoints
@@ -351,7 +351,7 @@ class BrokerServer:
     async def _bind_listeners(self) -> Listeners:
         config, environment = self.config, self._environment
         self._addresses = AdvertisedAddresses(
-            self._cache, self._metadata.identity.broker_id, as_reached=config.advertised_listeners() is None
+            self._cache, self._metadata.identity.broker_id, listeners_named_as_reached(config)
         )
         self._settings.dynamic.when_changed(["advertised.listeners"], self._advertise)
         self._listeners = listeners = Listeners(
@@ -458,7 +458,7 @@ class BrokerServer:
 
     async def _advertise(self, config: Config) -> None:
         """Apply changed advertised addresses."""
-        self._addresses.as_reached = config.advertised_listeners() is None
+        self._addresses.as_reached = listeners_named_as_reached(config)
         await self._metadata.advertise(registered_endpoints(self._settings.dynamic.config, self.endpoints))
 
     def _start_movers(self) -> ClosablePool:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from .config import Config
 from .config_error import ConfigError
+from .listeners import ANY_ADDRESS
 from .versions import is_at_least, metadata_version
 
 _MIB = 1 << 20
-_ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]+")
 _ZOOKEEPER_SERVER = re.compile(r"(?:\[[0-9a-fA-F.:%]+\]|[^\s:\[\]]+)(?::(\d{1,5}))?", re.ASCII)
 _MOST_PORT = 65535
@@ -149,7 +149,7 @@ def _check_zookeeper(config: Config) -> None:
     _check_zookeeper_servers(config)
     if config.advertised_listeners() is None:
         for listener in config.listeners():
-            if listener.host in _ANY_ADDRESS:
+            if listener.host in ANY_ADDRESS:
                 raise _bad(config, "advertised.listeners", f"must be set, because others cannot reach {listener}")
     if config.boolean("zookeeper.set.acl"):
         is_known = config.boolean("zookeeper.ssl.client.enable") and config.is_given("zookeeper.ssl.keystore.location")

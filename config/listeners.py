@@ -11,6 +11,8 @@ from .config_error import ConfigError
 # Equivalent to Kafka's pattern: a name in any case, a host that may be in brackets or left out.
 _LISTENER = re.compile(r"(?P<name>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-%._:]*)\]?:(?P<port>-?[0-9]+)")
 _PORTS, _TOLD_PORTS = (0, 65535), (-(2**31), 2**31 - 1)
+ANY_ADDRESS = ("0.0.0.0", "::")
+"""Hosts of listeners that mean every address of this machine, as no host does."""
 _COMMA = re.compile(r"\s*,\s*")
 
 

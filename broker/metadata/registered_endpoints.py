@@ -13,7 +13,7 @@ __all__ = ["registered_endpoints"]
 def registered_endpoints(config: Config, bound: Sequence[Endpoint]) -> list[RegisteredEndpoint]:
     """``advertised.listeners``, or else the ``bound`` addresses; an empty host becomes this machine's name.
 
-    Without ``advertised.listeners`` each client is told the address by which it reached the broker.
+    A client may get another address of this broker: see `AdvertisedAddresses`.
     """
     advertised = config.advertised_listeners()
     if advertised is not None:

@@ -27,7 +27,7 @@ RECEIVE_BUFFER = OwnDefault(
 # fmt: off
 SETTINGS = (
     Setting("advertised.listeners", STRING, None, None, HIGH, PER_BROKER, ACTED_ON,
-            "Addresses that clients are told; unset: the address by which the client reached the broker."),
+            "Addresses that clients are told; unset: those of listeners."),
     Setting("connections.max.idle.ms", LONG, "600000", None, MEDIUM, READ_ONLY, ACTED_ON,
             "Idle timeout of connections."),
     Setting("control.plane.listener.name", STRING, None, None, HIGH, READ_ONLY, ACTED_ON,

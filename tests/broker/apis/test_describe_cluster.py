@@ -26,7 +26,7 @@ def ask(version: int, controller_id: int = 2, **fields: int) -> DescribeClusterR
         for broker_id in (1, 2)
     ]
     cache.update(UpdateMetadataRequest(controller_id=controller_id, live_brokers=brokers))
-    handler = DescribeCluster(cache, AdvertisedAddresses(cache, 1, as_reached=True), "the-cluster")
+    handler = DescribeCluster(cache, AdvertisedAddresses(cache, 1, as_reached={"PLAINTEXT"}), "the-cluster")
     answer = handler(context(version), DescribeClusterRequest(**fields))  # type: ignore[arg-type]
     return decode(DescribeClusterResponse, encode(answer, version), version)
 

@@ -69,7 +69,7 @@ def cluster() -> MetadataCache:
 
 
 def handler(cache: MetadataCache) -> Metadata:
-    return Metadata(cache, AdvertisedAddresses(cache, 1, as_reached=False), "the-cluster", None)
+    return Metadata(cache, AdvertisedAddresses(cache, 1, as_reached=()), "the-cluster", None)
 
 
 def ask(

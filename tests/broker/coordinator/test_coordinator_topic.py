@@ -30,7 +30,7 @@ class Cluster:
         self.answer = answer
         self.creations = 0
         self.patience_s = 3_600.0
-        addresses = AdvertisedAddresses(self.cache, 1, as_reached=False)
+        addresses = AdvertisedAddresses(self.cache, 1, as_reached=())
         self.topic = CoordinatorTopic(TOPIC, self.cache, addresses, self, TopicWaiters(self.cache))  # type: ignore[arg-type]
 
     @property

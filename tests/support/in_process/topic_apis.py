@@ -39,7 +39,7 @@ class TopicApis:
         self.cache: MetadataCache = broker.metadata
         self._store = store
         self.waiters = TopicWaiters(self.cache)
-        self.addresses = AdvertisedAddresses(self.cache, broker.broker_id, as_reached=True)
+        self.addresses = AdvertisedAddresses(self.cache, broker.broker_id, as_reached={"PLAINTEXT"})
 
     @classmethod
     async def start(cls, directory: Path, settings: str = "") -> "TopicApis":
