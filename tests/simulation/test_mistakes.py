@@ -25,6 +25,7 @@ CAUGHT_BY = {
     "a truncated log forgets its producers": (3, "is there more than once"),
     "a log forgets producer batches missing from the snapshot": (41, "the next in its sequence, was refused"),
     "a leader does not check sequences": (4, "comes before"),
+    "a log forgets that it refused a batch": (1, "which had refused the batch before it"),
     "a duplicate is answered with another offset": (1, "is lost"),
     "committed transactions are listed as aborted": (1, "consumer1 has not read"),
     "aborted transactions are not listed": (1, "of a transaction that is not committed"),
@@ -68,6 +69,13 @@ MORE: dict[str, dict[str, Any]] = {
         "change_count": 8,
         "duration_s": 12.0,
     },
+    "a log forgets that it refused a batch": {
+        "faults": ("connections break", "disk is full"),
+        "broker_count": 3,
+        "fault_count": 10,
+        "change_count": 0,
+        "duration_s": 12.0,
+    },
     "refused records are written": {
         "faults": ("broker is isolated", "process dies", "power fails", "link is cut"),
         "broker_count": 3,
@@ -77,7 +85,7 @@ MORE: dict[str, dict[str, Any]] = {
 }
 """Parameters of these mistakes' runs, in place of those chosen by the seed. The first needs a stored batch that is
 retried after two leader changes and truncations; the second, a refused batch whose successor is not refused; the
-third, an ISR below the minimum.
+third, several batches in flight to a leader whose disk is full; the fourth, an ISR below the minimum.
 """
 
 

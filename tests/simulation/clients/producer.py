@@ -139,6 +139,9 @@ class Lane:
         client.history.counts[f"{sent.guarantee.value}: {sent.outcome.value}"] += 1
         client.note(f"{sent.values[0].decode()}+{len(sent.values)} {sent.outcome.value} at {sent.base_offset}")
 
+    def _was_refused(self, sent: Sent, code: ErrorCode, leader: int) -> None:
+        """Called with every error that a leader answers."""
+
     def _is_to_be_sent_again(self, sent: Sent) -> None:
         """Called when a batch will be retried."""
 
@@ -182,6 +185,7 @@ class Lane:
             if code is not None:
                 client.note(f"{sent.values[0].decode()}: {code.name} of {leader}, epoch {epoch}")
                 client.failed(f"produce: {code.name}", leader)
+                self._was_refused(sent, code, leader)
                 sent.maybe_taken -= says_nothing_is_written(code, sent.guarantee)
                 if self._is_final(sent, code, is_next=is_next):
                     return
@@ -256,7 +260,8 @@ class PipelinedLane(Lane):
     """An idempotent producer's batches to one partition, up to five in flight.
 
     Refused or unanswered batches are retried in sequence order, one at a time, before any new batch. A batch that
-    overtakes an earlier one gets OUT_OF_ORDER_SEQUENCE_NUMBER and is retried later.
+    overtakes an earlier one gets OUT_OF_ORDER_SEQUENCE_NUMBER and is retried later; behind one that the same leader has
+    refused it must get the same error, because librdkafka begins a new epoch otherwise and sends records twice.
 
     A batch that is given up leaves a gap: when no batch is in flight any more, a new sequence begins. Kafka's Java
     client does the same (RecordAccumulator, TransactionManager), but gives new sequence numbers to batches after the
@@ -272,6 +277,8 @@ class PipelinedLane(Lane):
         """Batches that wait for their retry."""
         self._has_gap = False
         self._changed = asyncio.Event()
+        self._refused_by: dict[int, int] = {}
+        """The leader that refused a batch for a passing reason, by the batch's number."""
 
     async def put(self, size: int) -> bool:
         """Deliver a batch of ``size`` records when the window allows it. Returns False if the sequence has ended."""
@@ -322,6 +329,15 @@ class PipelinedLane(Lane):
         self._has_gap = self._has_gap or sent.outcome is not Outcome.ACKNOWLEDGED
         self._under_way.remove(sent)
         self._wake()
+
+    def _was_refused(self, sent: Sent, code: ErrorCode, leader: int) -> None:
+        if code in (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS):
+            self._refused_by[sent.number] = leader
+        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            earlier = [each for each in self._under_way if each.number < sent.number]
+            if any(self._refused_by.get(each.number) == leader for each in earlier):
+                told = f"{sent.values[0].decode()} was out of order for {leader}, which had refused the batch before it"
+                self._client.history.suspect(sent.place, told, None)
 
     def _is_to_be_sent_again(self, sent: Sent) -> None:
         self._once_more.append(sent)

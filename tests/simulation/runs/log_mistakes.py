@@ -19,6 +19,7 @@ from pybroker.storage.log.retention_rules import SegmentFacts
 from pybroker.storage.producers.prepared_append import PreparedAppend
 from pybroker.storage.producers.producer_recovery import rebuild_producer_state
 from pybroker.storage.producers.producer_state import BatchMetadata, DataBatch, EndMarker, ProducerState
+from pybroker.storage.producers.refused_batches import RefusedBatches
 from pybroker.storage.recovery import log_loader, log_recovery
 from pybroker.storage.segment.segment import Segment
 from simulation.checkers.history import Guarantee, Sent
@@ -34,6 +35,16 @@ def _forgotten_sequences() -> Iterator[None]:
     with (
         patch.object(ProducerState, "find_duplicate", lambda self, batch: None),
         patch.object(ProducerState, "_check_sequence", lambda self, entry, batch: None),
+    ):
+        yield
+
+
+@contextmanager
+def _unchecked_sequences() -> Iterator[None]:
+    """Accept a batch although the one before it was refused."""
+    with (
+        patch.object(ProducerState, "_check_sequence", lambda self, entry, batch: None),
+        patch.object(RefusedBatches, "check", lambda self, *batch: None),
     ):
         yield
 
@@ -156,9 +167,8 @@ LOG_MISTAKES: dict[str, Callable[[], AbstractContextManager[object]]] = {
     ),
     "a truncated log forgets its producers": _forgotten_after_a_cut,
     "a log forgets producer batches missing from the snapshot": _nothing_recalled,
-    "a leader does not check sequences": partial(
-        patch.object, ProducerState, "_check_sequence", lambda self, entry, batch: None
-    ),
+    "a leader does not check sequences": _unchecked_sequences,
+    "a log forgets that it refused a batch": partial(patch.object, RefusedBatches, "check", lambda self, *batch: None),
     "a duplicate is answered with another offset": partial(patch.object, log, "appended_before", _answered_one_further),
     "committed transactions are listed as aborted": partial(
         patch.object, append_write, "_index_aborted", _index_committed
