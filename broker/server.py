@@ -15,13 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from ..base.topic_partition import TopicPartition
 from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
 from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
-from ..controller.failed_log_dir import notify_of_failed_log_dir
 from ..controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
 from ..controller.settings_limit import SettingsLimit
 from ..controller.tree.cluster_tree import ClusterTree
@@ -53,6 +51,7 @@ from .coordinator.group.settings import GroupSettings
 from .coordinator.offsets_topic import OffsetsTopic
 from .environment import Environment
 from .inter_broker.controller_orders import ControllerOrders
+from .inter_broker.directory_reports import DirectoryReports
 from .inter_broker.missed_deletions import forget_missed_deletions
 from .lifecycle import Lifecycle
 from .metadata.advertised_address import AdvertisedAddresses, listeners_named_as_reached
@@ -298,13 +297,15 @@ class BrokerServer:
             self._logs,
             topic_settings=lambda topic: TopicConfig.in_force(dynamic.config, self._overrides(topic)),
             is_alive=cache.is_alive,
+            isr_of=cache.isr_of,
             replica_lag_time_max_ms=config.int("replica.lag.time.max.ms"),
             run_in_pool=RunInPool(self._pool, is_long=True),
             fetchers=self._links.fetchers if self._links is not None else None,
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
         cache.on_update(self._stop_waiting_for_gone_brokers)
-        self._logs.directories.on_failure = self._directory_failed
+        identity, tree, spawn = self._metadata.identity, self._metadata.tree, self._tasks.spawn
+        DirectoryReports(identity.broker_id, config, self._logs, self._changes, tree, spawn)
         self._logs.directories.on_last_failure = self._fail
         self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
         self._settings.follow(
@@ -463,16 +464,6 @@ class BrokerServer:
 
     def _start_movers(self) -> ClosablePool:
         return self._environment.start_pool(self._loop, threads_of(self.config), "pybroker-moves")
-
-    def _directory_failed(self, path: str, partitions: Sequence[TopicPartition]) -> None:
-        """Take the partitions of a failed log directory offline, and tell the controller to elect other leaders."""
-        self._changes.directory_failed(path, partitions)
-        if not self._logs.directories.online():
-            return  # no directory is left: this broker ends
-        if self.config.uses_embedded_store and self.config.metadata_store_path.absolute().is_relative_to(path):
-            logger.error("the metadata store is in %s too, so the failure is not written to it", path)
-            return
-        self._tasks.spawn(notify_of_failed_log_dir(self._metadata.tree, self._metadata.identity.broker_id))
 
     def _high_watermark_of(self, log: Log) -> int:
         hosted = self._partitions.get(log.topic_partition)

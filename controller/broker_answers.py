@@ -24,18 +24,21 @@ logger = logging.getLogger(__name__)
 
 
 class BrokerAnswers:
-    """``post`` queues an event for a response; ``replicas_offline`` is called, within an event, with lost replicas."""
+    """``post`` queues an event for a response; ``replicas_offline`` is called, within an event, with lost replicas,
+    ``replicas_online`` with the partitions of replicas that are not lost any more."""
 
     def __init__(
         self,
         context: ControllerContext,
         deletion: TopicDeletion,
         replicas_offline: Callable[[Iterable[PartitionReplica]], Awaitable[None]],
+        replicas_online: Callable[[Iterable[TopicPartition]], Awaitable[None]],
         post: Callable[[str, Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._context = context
         self._deletion = deletion
         self._replicas_offline = replicas_offline
+        self._replicas_online = replicas_online
         self._post = post
 
     def received(self, broker_id: int, request: ControlRequest, response: ControlResponse) -> None:
@@ -90,6 +93,10 @@ class BrokerAnswers:
         if newly_offline:
             logger.warning("broker %d has %d replicas in failed log directories", broker_id, len(newly_offline))
             await self._replicas_offline(PartitionReplica(partition, broker_id) for partition in newly_offline)
+        again = sorted(before - offline)
+        if again:
+            logger.info("broker %d has %d replicas again whose log directories were full", broker_id, len(again))
+            await self._replicas_online(again)
 
     def _partition_errors(self, response: LeaderAndIsrResponse) -> Iterable[tuple[TopicPartition, int]]:
         for topic in response.topics:

@@ -56,13 +56,16 @@ class BrokerEvents:
         await self._watch_brokers(brokers)
 
     def log_dirs_failed(self, broker_ids: Iterable[int]) -> None:
-        """Send the brokers the roles of their replicas again: the responses tell which replicas are lost."""
+        """Send the brokers the roles of their replicas again.
+
+        The responses tell which replicas are lost, and which are not lost any more: their log directory was full and
+        has space again.
+        """
         live = [broker_id for broker_id in broker_ids if broker_id in self._context.live_or_shutting_down_ids]
         self._replicas.move_online(
             replica
             for replica in self._context.replicas_on(live)
-            if self._context.is_replica_online(replica.broker_id, replica.partition, include_shutting_down=True)
-            and not self._context.is_queued_for_deletion(replica.topic)
+            if not self._context.is_queued_for_deletion(replica.topic)
         )
 
     def _on_brokers_changed(self, _event: WatchEvent) -> None:
@@ -119,6 +122,11 @@ class BrokerEvents:
         await self._deletion.fail(replicas)
         if not kept and not elected:
             self._requests.tell_all_brokers(())
+
+    async def replicas_online(self, partitions: Iterable[TopicPartition]) -> None:
+        """Replicas of ``partitions`` in log directories that were full can be written again."""
+        await self._partitions.bring_online()
+        self._requests.tell_all_brokers(partitions)
 
     def _add_broker(self, info: BrokerInfo, broker_epoch: int) -> None:
         self._context.put_broker(info, broker_epoch)

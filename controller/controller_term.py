@@ -71,7 +71,9 @@ class ControllerTerm:
             context, tree, inbox, requests, self.brokers, self.partitions, self.reassignments, self._post
         )
         self.alter_partition = AlterPartitionEvents(context, tree, requests, self._on_isrs_changed)
-        self._answers = BrokerAnswers(context, machines.deletion, self.brokers.replicas_offline, self._post)
+        self._answers = BrokerAnswers(
+            context, machines.deletion, self.brokers.replicas_offline, self.brokers.replicas_online, self._post
+        )
 
     def _new_state_machines(self, on_deletion_settled: Callable[[str], None]) -> StateMachines:
         context, tree, batch, flush = self.context, self._tree, self._batch, self.requests.flush

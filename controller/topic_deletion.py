@@ -54,7 +54,7 @@ class TopicDeletion:
         for topic in marked:
             self._context.topics_to_delete[topic] = None
             replicas = self._context.replicas_of_topic(topic)
-            if topic in reassigned or not all(map(self._is_online, replicas)):
+            if topic in reassigned or not all(map(self._is_alive, replicas)):
                 self._context.topics_ineligible_for_deletion[topic] = None
 
     async def enqueue(self, topics: Iterable[str]) -> None:
@@ -148,8 +148,8 @@ class TopicDeletion:
             for replica in self._context.replicas_of_topic(topic)
             if self._context.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL
         ]
-        dead = [replica for replica in replicas if not self._is_online(replica)]
-        alive = [replica for replica in replicas if self._is_online(replica)]
+        dead = [replica for replica in replicas if not self._is_alive(replica)]
+        alive = [replica for replica in replicas if self._is_alive(replica)]
         may_fail = (ReplicaState.DELETION_STARTED, ReplicaState.OFFLINE)
         self._replicas.mark(
             [r for r in dead if self._context.replica_state(r) in may_fail], ReplicaState.DELETION_INELIGIBLE
@@ -166,5 +166,6 @@ class TopicDeletion:
         logger.info("topic %s was deleted", topic)
         self._on_settled(topic)
 
-    def _is_online(self, replica: PartitionReplica) -> bool:
-        return self._context.is_replica_online(replica.broker_id, replica.partition)
+    def _is_alive(self, replica: PartitionReplica) -> bool:
+        """Whether its broker is. A replica in a log directory that is full, not lost, can be deleted."""
+        return replica.broker_id in self._context.live_ids

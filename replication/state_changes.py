@@ -30,6 +30,7 @@ from ..protocol.sentinels import EPOCH_DURING_DELETE, NO_LEADER, NO_LEADER_EPOCH
 from ..storage.errors import NoSpaceError
 from ..storage.log.log import Log
 from ..storage.store.log_store import LogStore
+from .full_directories import FullDirectories
 from .leader.replication_throttle import is_named
 from .partition.hosted_partition import HostedPartition, settle
 from .partition.partition import Partition
@@ -86,6 +87,7 @@ class StateChanges:
         *,
         topic_settings: Callable[[str], TopicConfig],
         is_alive: Callable[[int], bool],
+        isr_of: Callable[[TopicPartition], Iterable[int]],
         replica_lag_time_max_ms: int,
         run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]],
         fetchers: Following | None = None,
@@ -103,6 +105,9 @@ class StateChanges:
         self._checkpointed: dict[TopicPartition, int] = {}
         self._wanting_space: dict[TopicPartition, PartitionState] = {}
         self._epochs_unwritten: dict[TopicPartition, HostedPartition] = {}
+        self.full_directories = FullDirectories(
+            broker_id, partitions, logs, is_alive=is_alive, isr_of=isr_of, run_in_pool=run_in_pool
+        )
         self.controller_epoch = -1
 
     def on_leadership(self, listener: LeadershipListener) -> None:
@@ -121,8 +126,9 @@ class StateChanges:
     ) -> dict[TopicPartition, ErrorCode]:
         """Take the roles that the controller gives; a code for each partition, NONE also where nothing is new.
 
-        A log for which the disk has no space is LEADER_NOT_AVAILABLE. KAFKA_STORAGE_ERROR would tell the controller
-        that the replica is lost; the log is created later, see `retry_for_space`. When the log exists but the start of
+        A replica in a full log directory is KAFKA_STORAGE_ERROR if another broker can take its place: the controller
+        then treats it as lost until it asks again (see `FullDirectories`). Otherwise a log for which the disk has no
+        space is LEADER_NOT_AVAILABLE, and is created later, see `retry_for_space`. When the log exists but the start of
         the leader epoch cannot be written, the partition is led and refuses appends until it can.
 
         Raises ControllerMovedError when an older controller than the last one sent the order.
@@ -137,6 +143,7 @@ class StateChanges:
 
     async def retry_for_space(self) -> None:
         """Take the roles that waited for disk space, as far as there is space now."""
+        await self.full_directories.look_for_space()
         if self._wanting_space or self._epochs_unwritten:
             async with self._one_at_a_time:
                 await self._take_roles(list(self._wanting_space.values()))
@@ -179,7 +186,12 @@ class StateChanges:
     async def _take_role(self, state: PartitionState) -> tuple[ErrorCode, bool]:
         """Returns the code, and whether the leader epoch was new."""
         waited = self._wanting_space.pop(state.topic_partition, None)
+        makes_way = self.full_directories.makes_way(state.topic_partition, state.isr)
+        self.full_directories.answered(state.topic_partition, makes_way=makes_way)
         try:
+            if makes_way:
+                await self._make_way(state)
+                return ErrorCode.KAFKA_STORAGE_ERROR, False
             hosted = await self._host(state)
             if hosted is None:
                 return ErrorCode.NONE, False
@@ -190,6 +202,9 @@ class StateChanges:
             else:
                 await self._follow(hosted, state)
         except NoSpaceError as error:
+            if self.full_directories.others_in(state.isr):
+                self.full_directories.answered(state.topic_partition, makes_way=True)
+                return ErrorCode.KAFKA_STORAGE_ERROR, False
             self._wanting_space[state.topic_partition] = state
             if waited is not state:
                 logger.error(
@@ -200,6 +215,20 @@ class StateChanges:
             logger.warning("%s: cannot take leader epoch %d: %s", state.topic_partition, state.leader_epoch, error)
             return error.code, False
         return ErrorCode.NONE, True
+
+    async def _make_way(self, state: PartitionState) -> None:
+        """Give up the role in a full log directory, if the controller has given it a new one. Raises KafkaError."""
+        hosted = await self._host(state)
+        if hosted is None:
+            return  # the controller stops the replica when it has elected another leader
+        partition = hosted.partition
+        partition.controller_epoch = self.controller_epoch
+        self._unfollow(hosted.topic_partition)
+        partition.become_follower(state)
+        partition.resign()
+        self._partitions.wakeups.leadership_lost(hosted)
+        self._tell([], [Leadership(hosted.topic_partition, state.leader_epoch)])
+        await hosted.run(lambda log: log.fence(state.leader_epoch))
 
     async def _host(self, state: PartitionState) -> HostedPartition | None:
         """The partition with its log, opened or created; None when ``state`` brings nothing new. Raises KafkaError."""
@@ -213,7 +242,8 @@ class StateChanges:
             known_epoch = hosted.partition.leader_epoch
             if state.leader_epoch < known_epoch:
                 raise ControllerMovedError(f"leader epoch {known_epoch} is known")
-            if state.leader_epoch == known_epoch:
+            is_stopped = hosted.partition.role is None and state.leader != self._broker_id
+            if state.leader_epoch == known_epoch and not is_stopped:
                 if hosted.log.topic_id is None and state.topic_id is not None:
                     await self._open_log(state)  # the controller got topic ids by an upgrade, without an election
                     hosted.partition.topic_id = hosted.log.topic_id
@@ -374,6 +404,8 @@ class StateChanges:
         if self._partitions.is_offline(topic_partition):
             raise KafkaStorageError("its log directory is offline")
         self._wanting_space.pop(topic_partition, None)
+        if stop.delete:
+            self.full_directories.forget(topic_partition)
         hosted = self._partitions.get(topic_partition)
         if hosted is not None:
             known_epoch = hosted.partition.leader_epoch
@@ -399,6 +431,7 @@ class StateChanges:
             if hosted is not None and hosted.partition.is_leader:
                 resigned.append(Leadership(topic_partition, hosted.partition.leader_epoch))
             self._unfollow(topic_partition)
+            self.full_directories.forget(topic_partition)
             self._partitions.mark_offline(topic_partition)
         self._tell([], resigned)
 

@@ -431,7 +431,6 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "pipeline/topics/topic_stream_reader.py:prepareForTriggerAvailableNow": "Spark calls it",
     "pipeline/topics/topic_stream_reader.py:reportLatestOffset": "Spark calls it",
     "replication/partition/nearest_replica.py:caught_up_ms": "part of a value that is compared as a whole",
-    "storage/files/files.py:usable_bytes": "part of a value that is unpacked",
     "storage/log/log_append.py:duplicate": "part of an append's result",
     "storage/recovery/recovery_process.py:emit": "logging calls it",
     "storage/store/log_cleaner.py:uncleanable_partitions_count": "Kafka's metric of this name",

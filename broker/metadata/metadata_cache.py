@@ -118,6 +118,11 @@ class MetadataCache:
         state = self.partition(topic, partition)
         return None if state is None else (state.leader, state.leader_epoch)
 
+    def isr_of(self, topic_partition: TopicPartition) -> list[int]:
+        """The ISR; empty when the partition is unknown."""
+        state = self.partition(*topic_partition)
+        return [] if state is None else state.isr
+
     # -- brokers
 
     @property

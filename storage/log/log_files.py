@@ -110,6 +110,7 @@ class LogFiles:
                 self.directory,
             )
         self.is_disk_full = True
+        self._host.disk_full()
         return NoSpaceError(f"{self._topic_partition}: no space left on device ({error})")
 
     # --- segments and snapshots ---------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ class LogHost(Protocol):
     def directory_failed(self, what: str, error: OSError) -> None:
         """Take the log directory offline, because an I/O error left a file in an unknown state."""
 
+    def disk_full(self) -> None:
+        """A write found no space in the log directory. It stays online."""
+
     def rolled(self, topic_partition: TopicPartition) -> None:
         """The log has a new active segment. The segments before it can be flushed in the background."""
 
@@ -48,6 +51,9 @@ class StandaloneHost:
 
     def directory_failed(self, what: str, error: OSError) -> None:
         logger.error("%s: %s", what, error)
+
+    def disk_full(self) -> None:
+        pass
 
     def rolled(self, topic_partition: TopicPartition) -> None:
         pass

@@ -40,6 +40,9 @@ class DirectoryHost:
     def directory_failed(self, what: str, error: OSError) -> None:
         self._directories.failed(self._directory, what, error)
 
+    def disk_full(self) -> None:
+        self._directories.full(self._directory)
+
     def rolled(self, topic_partition: TopicPartition) -> None:
         self._pool.post(self._upkeep.flush_closed_segments, topic_partition)
 

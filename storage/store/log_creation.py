@@ -112,7 +112,7 @@ class LogCreation:
             self._preferred.pop(next(iter(self._preferred)), None)
 
     def _choose_directory(self, tp: TopicPartition, full: Sequence[LogDirectory]) -> LogDirectory | None:
-        """Choose the preferred directory of `tp`, or the online one with the fewest partitions.
+        """Choose the preferred directory of `tp`, or the online one with the fewest partitions, a full one last.
 
         Logs that are being created count too; the caller creates one more in the result.
         """
@@ -125,7 +125,7 @@ class LogCreation:
             ]
             if not candidates:
                 return None
-            chosen = min(candidates, key=lambda directory: directory.partition_count + directory.logs_in_making)
+            chosen = min(candidates, key=_load_of)
             chosen.logs_in_making += 1
             return chosen
 
@@ -152,6 +152,7 @@ class LogCreation:
             if is_out_of_descriptors(error):
                 raise NoDescriptorsError(f"{tp}: its log cannot be created: {error}") from error
             if is_out_of_space(error):
+                self._directories.full(directory)
                 raise NoSpaceError(f"{tp}: its log cannot be created: {error}") from error
             self._directories.failed(directory, f"cannot create the log of {tp}", error)
             return None
@@ -163,3 +164,7 @@ class LogCreation:
             self._files.delete_tree(path)
         except OSError as error:
             self._directories.failed(directory, f"cannot remove the half-created log {path}", error)
+
+
+def _load_of(directory: LogDirectory) -> tuple[bool, int]:
+    return directory.is_full, directory.partition_count + directory.logs_in_making

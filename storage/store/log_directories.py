@@ -45,6 +45,8 @@ class LogDirectories:
         self._stopwatch_s = stopwatch_s
         self.on_failure: DirectoryFailureCallback | None = None
         """Called on the event loop with the path of a failed directory and the partitions that were in it."""
+        self.on_full: Callable[[str], None] | None = None
+        """Called on the event loop with the path of a directory in which a write found no space."""
         self.on_last_failure: Callable[[LogDirectoriesError], None] | None = None
         """Called on the event loop after `on_failure` when no directory is left: the broker must stop."""
 
@@ -152,6 +154,30 @@ class LogDirectories:
     def _report_last_failure(self, error: LogDirectoriesError) -> None:
         if self.on_last_failure is not None:
             self.on_last_failure(error)
+
+    # --- space --------------------------------------------------------------------------------------------------
+
+    def full(self, directory: LogDirectory) -> None:
+        """Note that a write found no space in the directory. From any thread."""
+        if directory.is_online and not directory.is_full:
+            directory.is_full = True
+            self._pool.post(self._report_full, directory.path)
+
+    def has_space(self, path: str, segment_bytes: int) -> bool:
+        """Whether the log directory `path` is online and has space again (see `LogDirectory.has_space`). Blocks."""
+        return any(each.path == path and each.has_space(segment_bytes) for each in self.online())
+
+    def space_again(self, path: str) -> None:
+        """The next write to the log directory `path` that finds no space calls `on_full` again."""
+        for directory in self.all:
+            if directory.path == path:
+                directory.is_full = False
+
+    def _report_full(self, path: str) -> None:
+        if self.on_full is not None:
+            self.on_full(path)
+
+    # --- the end ------------------------------------------------------------------------------------------------
 
     def holding(self, path: str) -> LogDirectory:
         """Return the log directory that contains the partition directory `path`."""

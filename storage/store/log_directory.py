@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.sentinels import NO_BROKER_EPOCH
@@ -22,6 +23,10 @@ RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
 LOG_START_FILE = "log-start-offset-checkpoint"
 HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
 CLEANER_FILE = "cleaner-offset-checkpoint"
+SPACE_PROBE_FILE = ".pybroker-space-probe"
+"""Exists only while `LogDirectory.has_space` runs."""
+
+_PROBE_BYTES = 1 << 16
 
 
 class LogDirectory:
@@ -33,6 +38,8 @@ class LogDirectory:
         self.budget = budget
         self.is_online = True
         self.failure: OSError | None = None
+        self.is_full = False
+        """A write found no space, and there was no space since (see `LogDirectories.full`)."""
         self.had_clean_stop = False
         self.partition_count = 0
         self.logs_in_making = 0
@@ -62,6 +69,24 @@ class LogDirectory:
 
     def path_of(self, name: str) -> str:
         return os.path.join(self.path, name)
+
+    def has_space(self, segment_bytes: int) -> bool:
+        """Whether a file can be written, and there is space for a segment or a twentieth of the file system. Blocks.
+
+        Why so much: a directory that has space for a few batches only would soon be full again.
+        """
+        probe = self.path_of(SPACE_PROBE_FILE)
+        try:
+            space = self._files.disk_space(self.path)
+            if space.usable_bytes < min(segment_bytes, space.total_bytes // 20):
+                return False
+            self._files.write_bytes(probe, bytes(_PROBE_BYTES), sync=False)  # a quota, or no inode is left
+        except OSError:
+            return False
+        finally:
+            with suppress(OSError):
+                self._files.delete(probe)
+        return True
 
     # --- the marker of a clean stop -----------------------------------------------------------------------------
 

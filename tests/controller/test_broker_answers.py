@@ -56,3 +56,63 @@ async def test_failure_of_a_replica_that_has_moved_away_meanwhile_is_ignored(
     assert (state.leader, state.isr) == (1, (1,))
     assert offline.get(2, set()) == set()
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+async def test_replica_whose_log_directory_has_space_again_is_online_again(tmp_path: Path) -> None:
+    """Its broker notifies the controller a second time, and answers without an error then."""
+    plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2, 3))
+    await plane.create_topic("t", {0: (2, 1, 3)})
+    await plane.settled()
+    broker, context = plane.brokers[2], plane.controller.context
+    broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.settled()
+    state = await plane.state("t")
+    assert (state.leader, state.isr) == (1, (1, 3))
+    assert not context.is_replica_online(2, T0)
+    told = plane.brokers[3].metadata.partition(*T0)
+    assert told is not None
+    assert told.offline_replicas == [2]
+    broker.errors.clear()
+    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.settled()
+    assert context.is_replica_online(2, T0)
+    assert (broker.roles[T0].leader, list(broker.roles[T0].isr)) == (1, [1, 3])
+    told = plane.brokers[3].metadata.partition(*T0)
+    assert told is not None
+    assert told.offline_replicas == []
+    await plane.stop()
+
+
+async def test_partition_without_a_leader_is_led_by_a_replica_that_is_online_again(tmp_path: Path) -> None:
+    plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
+    await plane.create_topic("t", {0: (2,)})
+    await plane.settled()
+    broker = plane.brokers[2]
+    broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.settled()
+    assert (await plane.state("t")).leader == -1
+    broker.errors.clear()
+    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.settled()
+    state = await plane.state("t")
+    assert (state.leader, state.isr, broker.roles[T0].leader) == (2, (2,), 2)
+    await plane.stop()
+
+
+async def test_replica_in_a_full_log_directory_is_deleted_with_its_topic(tmp_path: Path) -> None:
+    """Otherwise no deletion of a topic could make space."""
+    plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
+    await plane.create_topic("t", {0: (2, 1)})
+    await plane.settled()
+    broker = plane.brokers[2]
+    broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.settled()
+    broker.errors.clear()  # it can delete, but not write
+    await plane.tree.mark_for_deletion("t")
+    await plane.settled()
+    assert broker.deleted == [T0]
+    assert await plane.tree.topics() == []
+    await plane.stop()

@@ -4,7 +4,6 @@ Needs the permission to mount a tmpfs.
 """
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,23 +13,16 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import KafkaStorageError
 from support.processes.broker_process import BrokerProcess
+from support.processes.small_disk import fill_up, small_disk
 
 SIZE = 4 << 20
 RECORD = 50_000
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "small"
-    path.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE},nr_inodes=1000", "tmpfs", str(path)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
-    try:
+@pytest.fixture(name="small_disk")
+def small_disk_fixture(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "small", SIZE) as path:
         yield path
-    finally:
-        subprocess.run(["umount", "-l", str(path)], check=True)
 
 
 def read_all(servers: str, topic: str, end: int) -> list[bytes]:
@@ -118,15 +110,6 @@ def test_full_disk_affects_only_its_own_partitions(small_disk: Path, tmp_path: P
         for client in (producer, admin):
             client.close()
     assert os.path.getsize(small_disk / f"{full}-0" / "00000000000000000000.log") < SIZE
-
-
-def fill_up(path: Path) -> None:
-    """Fills the disk to the last byte."""
-    with path.open("ab", buffering=0) as stream:
-        for size in (1 << 16, 1 << 9, 1):
-            with suppress(OSError):
-                while True:
-                    stream.write(b"x" * size)
 
 
 def names_taken(path: Path) -> None:

@@ -44,7 +44,7 @@ ADDRESS = ConnectionInfo(1, "PLAINTEXT", "PLAINTEXT", ("10.0.0.1", 9092), ("10.0
 
 class Replicas:
     """A broker's partitions: `PartitionSet`, `StateChanges` and `LogStore` over ``directory``. ``known``: all
-    partitions of the cluster; ``alive``: the registered brokers.
+    partitions of the cluster; ``alive``: the registered brokers; ``isrs``: as the last metadata told.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Replicas:
         )
         self.known: set[TopicPartition] = set()
         self.alive = {1, 2, 3}
+        self.isrs: dict[TopicPartition, tuple[int, ...]] = {}
         self.broken: list[Exception] = []
         self.run_in_pool = RunInPool(self.pool)
         self.partitions = PartitionSet(
@@ -88,6 +89,7 @@ class Replicas:
             self.logs,
             topic_settings=lambda topic: TopicConfig.defaults(self.config, self.topics.get(topic, {})),
             is_alive=self.alive.__contains__,
+            isr_of=lambda topic_partition: self.isrs.get(topic_partition, ()),
             replica_lag_time_max_ms=30_000,
             run_in_pool=self.run_in_pool,
             fetchers=fetchers,

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from support.clients.librdkafka_reader import messages_to_end
+from support.clients.member_processes import java_program
 from support.time.patience import await_that, await_thread
 
 __all__ = ["FoundRecords", "JavaSteadyProducer", "LibrdkafkaSteadyProducer", "SteadyProducer", "found_records"]
@@ -107,12 +108,12 @@ class LibrdkafkaSteadyProducer:
 
 
 class JavaSteadyProducer:
-    """Kafka's Java client in a process. `java`: the command that runs a program in one source file."""
+    """Kafka's Java client in a process; skips the test if there is no Java development kit."""
 
-    def __init__(self, java: list[str], servers: str, topic: str, partitions: int) -> None:
+    def __init__(self, servers: str, topic: str, partitions: int) -> None:
         self.acknowledged = Acknowledgements(partitions)
         self._process = subprocess.Popen(
-            [*java, str(_STEADY), servers, topic, str(partitions), str(_RECORD_BYTES), "10"],
+            [*java_program(_STEADY), servers, topic, str(partitions), str(_RECORD_BYTES), "10"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -134,6 +135,8 @@ class JavaSteadyProducer:
         assert self._process.stdin is not None
         self._process.stdin.close()
         await_thread(self._reader, "the producer ends")
+        assert self._process.stdout is not None
+        self._process.stdout.close()
         assert self._process.wait() == 0
 
 

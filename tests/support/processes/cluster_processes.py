@@ -144,6 +144,11 @@ class ClusterProcesses:
         leader: int = self._state(topic, partition)["leader"]
         return leader
 
+    def state(self, topic: str, partition: int) -> tuple[int, list[int]]:
+        """Returns leader and ISR."""
+        state = self._state(topic, partition)
+        return state["leader"], state["isr"]
+
     def replicas(self, topic: str, partition: int) -> list[int]:
         replicas: list[int] = self._node(f"/brokers/topics/{topic}")["partitions"][str(partition)]
         return replicas

@@ -1,0 +1,147 @@
+"""Three brokers with a small disk each, one of which is filled by another file: others lead until there is space.
+
+Needs the permission to mount a tmpfs. Producers are idempotent, with several batches in flight.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from support.load.steady_producers import (
+    JavaSteadyProducer,
+    LibrdkafkaSteadyProducer,
+    SteadyProducer,
+    found_records,
+)
+from support.processes.cluster_processes import ClusterProcesses
+from support.processes.small_disk import fill_up, small_disk
+from support.time.patience import await_that
+
+TOPIC = "filled"
+PARTITIONS = 3
+DISK_BYTES = 8 << 20
+MEANWHILE = 300
+"""Records that each partition acknowledges while the disk is full."""
+SETTINGS = {
+    "auto.leader.rebalance.enable": "false",
+    "log.index.size.max.bytes": "100000",
+    "min.insync.replicas": "2",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "3",
+    "zookeeper.session.timeout.ms": "6000",
+}
+
+StartProducer = Callable[[ClusterProcesses], SteadyProducer]
+
+
+def librdkafka(cluster: ClusterProcesses) -> SteadyProducer:
+    return LibrdkafkaSteadyProducer(cluster.servers, TOPIC, PARTITIONS)
+
+
+def java(cluster: ClusterProcesses) -> SteadyProducer:
+    return JavaSteadyProducer(cluster.servers, TOPIC, PARTITIONS)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def small_cluster(stack: ExitStack, directory: Path, *kafkas: int) -> ClusterProcesses:
+    """Brokers 1, 2 and 3 with small disks; each leads one partition of the topic. Broker 3 is the controller."""
+    cluster = ClusterProcesses(directory, 3, SETTINGS, kafkas)
+    for broker in cluster.brokers.values():
+        stack.enter_context(small_disk(broker.log_directory, DISK_BYTES))
+    stack.callback(cluster.close)
+    cluster.start(3)
+    cluster.start(1, 2)
+    cluster.await_brokers()
+    cluster.create_topic(TOPIC, (1, 2, 3), (2, 3, 1), (3, 1, 2))
+    await_in_sync(cluster)
+    return cluster
+
+
+def await_in_sync(cluster: ClusterProcesses) -> None:
+    for partition in range(PARTITIONS):
+        cluster.await_in_sync(TOPIC, partition)
+
+
+def is_out(cluster: ClusterProcesses, broker_id: int) -> bool:
+    states = [cluster.state(TOPIC, partition) for partition in range(PARTITIONS)]
+    return all(broker_id not in (leader, *isr) for leader, isr in states)
+
+
+def check_records(cluster: ClusterProcesses, producer: SteadyProducer, record: Callable[[str, object], None]) -> None:
+    """Nothing acknowledged is lost, nothing is in the log twice or out of order."""
+    gaps = ", ".join(f"{gap:.2f} s" for gap in producer.acknowledged.longest_gaps_s())
+    found = found_records(cluster.servers, TOPIC, producer.acknowledged)
+    record("figures", f"longest gaps of the partitions {gaps}; {found}")
+    assert not producer.acknowledged.failed
+    assert all(each.is_right for each in found), found
+
+
+@pytest.mark.parametrize("start_producer", [librdkafka, java])
+def test_partitions_of_a_full_disk_are_led_elsewhere_until_there_is_space(
+    start_producer: StartProducer,
+    tmp_path: Path,
+    stack: ExitStack,
+    record_property: Callable[[str, object], None],
+) -> None:
+    cluster = small_cluster(stack, tmp_path)
+    producer = start_producer(cluster)
+    producer.acknowledged.await_more(MEANWHILE, "the producer has begun")
+    filler = cluster.brokers[1].log_directory / "filler"
+    for _ in range(2):
+        fill_up(filler)
+        await_that(lambda: is_out(cluster, 1), "broker 1 neither leads nor is in sync")
+        producer.acknowledged.await_more(MEANWHILE, "every partition takes records while the disk is full")
+        assert is_out(cluster, 1)
+        filler.unlink()
+        await_in_sync(cluster)
+        cluster.elect_preferred(TOPIC, 0)
+        producer.acknowledged.await_more(MEANWHILE, "every partition takes records again")
+    producer.stop()
+    check_records(cluster, producer, record_property)
+    for broker in cluster.brokers.values():
+        assert not any("is offline" in line for line in broker.lines)
+
+
+def test_partitions_wait_for_space_while_all_disks_are_full(
+    tmp_path: Path, stack: ExitStack, record_property: Callable[[str, object], None]
+) -> None:
+    cluster = small_cluster(stack, tmp_path)
+    producer = librdkafka(cluster)
+    producer.acknowledged.await_more(MEANWHILE, "the producer has begun")
+    fillers = [broker.log_directory / "filler" for broker in cluster.brokers.values()]
+    for filler in fillers:
+        fill_up(filler)
+    await_that(
+        lambda: all(len(cluster.state(TOPIC, partition)[1]) == 1 for partition in range(PARTITIONS)),
+        "one replica of each partition is left",
+    )
+    for filler in fillers:
+        filler.unlink()
+    await_in_sync(cluster)
+    producer.acknowledged.await_more(MEANWHILE, "every partition takes records again")
+    producer.stop()
+    check_records(cluster, producer, record_property)
+
+
+def test_kafka_as_controller_elects_others_for_a_full_disk_of_pybroker(
+    tmp_path: Path, stack: ExitStack, record_property: Callable[[str, object], None]
+) -> None:
+    cluster = small_cluster(stack, tmp_path, 3)
+    producer = librdkafka(cluster)
+    producer.acknowledged.await_more(MEANWHILE, "the producer has begun")
+    filler = cluster.brokers[1].log_directory / "filler"
+    fill_up(filler)
+    await_that(lambda: is_out(cluster, 1), "broker 1 neither leads nor is in sync")
+    producer.acknowledged.await_more(MEANWHILE, "every partition takes records while the disk is full")
+    filler.unlink()
+    await_in_sync(cluster)
+    cluster.elect_preferred(TOPIC, 0)
+    producer.acknowledged.await_more(MEANWHILE, "every partition takes records again")
+    producer.stop()
+    check_records(cluster, producer, record_property)
