@@ -11,29 +11,28 @@ Each part registers how it is closed and killed where it is made; parts made lat
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from ..base.slow_waits import told_if_slow
 from ..config.config import Config
-from ..config.config_error import ConfigError
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
-from ..controller.broker_registration import BrokerIdTakenError, has_cluster_id
+from ..controller.broker_registration import has_cluster_id
 from ..controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
 from ..controller.settings_limit import SettingsLimit
 from ..controller.tree.cluster_tree import ClusterTree
-from ..controller.tree.metadata_store import MetadataStore, MetadataStoreError
+from ..controller.tree.metadata_store import MetadataStore
 from ..controller.tree.renewing_store import RenewingStore
-from ..controller.tree.znodes import BrokerInfo, ZnodeDecodeError
+from ..controller.tree.znodes import BrokerInfo
 from ..replication.partition.isr import PendingIsr
 from ..replication.partition.partition import Partition
 from ..replication.partition_set import PartitionSet
 from ..replication.run_in_pool import RunInPool
 from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import StateChanges
-from ..storage.files.files import DirectoryLockedError
-from ..storage.files.meta_properties import MetaPropertiesError
 from ..storage.log.log import Log
 from ..storage.store.log_directories import LogDirectoriesError, peek_meta_properties
 from ..storage.store.log_mover import threads_of
@@ -59,14 +58,13 @@ from .metadata.lost_store import missing_store, refuse_lost_store
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 from .metadata.registered_endpoints import registered_endpoints
 from .metadata.topic_waiters import TopicWaiters
-from .network.bound_sockets import BindError
 from .network.listener import Listeners
 from .network.settings import Endpoint
 from .open_parts import OpenParts
 from .requests.dispatch import Dispatcher
 from .settings.live_settings import LiveSettings
 from .settings.topic_overrides import TopicOverrides
-from .start_error import StartError
+from .start_refusals import START_ERRORS, start_refusal
 
 if TYPE_CHECKING:
     from .inter_broker.cluster_links import ClusterLinks
@@ -75,16 +73,6 @@ __all__ = ["BrokerServer"]
 
 logger = logging.getLogger(__name__)
 
-_START_ERRORS = (
-    BindError,
-    BrokerIdTakenError,
-    ConfigError,
-    DirectoryLockedError,
-    LogDirectoriesError,
-    MetaPropertiesError,
-    MetadataStoreError,
-    ZnodeDecodeError,
-)
 _CLOSE_GRACE_S = 2.0
 _BACKGROUND_THREADS = 2
 _LOOP_ITERATIONS_TO_CLOSE = 5
@@ -135,8 +123,8 @@ class BrokerServer:
         """
         try:
             await self._lifecycle.start(self._start)
-        except _START_ERRORS as error:
-            raise StartError(str(error)) from error
+        except START_ERRORS as error:
+            raise start_refusal(error, self.config, self._environment.files) from error
 
     async def stop(self) -> None:
         """Stop cleanly: requests in progress are answered, everything is on disk, the next start needs no recovery.
@@ -186,13 +174,16 @@ class BrokerServer:
         self._take_resources()
         self._logs.lock_directories()  # first, because the locks also protect the metadata store
         await self._open_metadata()
-        await self._load_logs()
+        with self._told_if_slow("the opening of its logs"):
+            await self._load_logs()
         self._build_replication()
         self._build_schedules()
         await self._changes.load_high_watermarks()
         self._build_coordinator()
-        listeners = await self._bind_listeners()
-        await self._metadata.start(registered_endpoints(self._settings.dynamic.config, self.endpoints))
+        with self._told_if_slow("the addresses of its listeners"):
+            listeners = await self._bind_listeners()
+        with self._told_if_slow("its registration in the cluster, and a controller"):
+            await self._metadata.start(registered_endpoints(self._settings.dynamic.config, self.endpoints))
         self._store_schedule.start()
         self._replication_schedule.start()
         self._groups.start()
@@ -200,6 +191,9 @@ class BrokerServer:
         await self._settings.changes.caught_up()
         self._store.start_is_over()
         await listeners.serve()
+
+    def _told_if_slow(self, what: str) -> AbstractContextManager[None]:
+        return told_if_slow(self._loop, logger, lambda: f"the start waits for {what}")
 
     # -- the parts, in the order they are made; each registers how it is closed
 

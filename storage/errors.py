@@ -59,5 +59,9 @@ class NoSpaceError(KafkaStorageError):
     """The log directory has no space left. It stays online: the same step works once there is space again."""
 
 
+class NameTakenError(KafkaStorageError):
+    """A file that is no directory has the name of the partition's directory."""
+
+
 class NoDescriptorsError(NoSpaceError):
     """The process or the system can open no more files (EMFILE, ENFILE). Nothing was read or written."""

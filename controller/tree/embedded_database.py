@@ -16,6 +16,7 @@ from .metadata_store import (
     StoreCorruptError,
     StoreFullError,
     StoreLockedError,
+    StoreVersionError,
     StoreWriteError,
 )
 from .znode_tree import RowChange, Znode, ZnodeTree
@@ -241,7 +242,7 @@ class EmbeddedDatabase:
                 connection.execute(statement)
             return True
         if version != SCHEMA_VERSION:
-            raise StoreCorruptError(
+            raise StoreVersionError(
                 str(self._path), f"has a metadata tree of version {version}, this pybroker reads {SCHEMA_VERSION}"
             )
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -321,22 +322,30 @@ def _store_error(path: Path, error: "sqlite3.Error") -> MetadataStoreError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreLockedError(str(path), "another process uses this metadata store")
+    # SQLite reports a file without permission as an I/O error, or in other words that name no reason.
+    obstacle = _obstacle(path)
+    if obstacle is not None and name.startswith(("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_PERM")):
+        return StoreWriteError(str(path), f"the metadata store cannot be opened: {obstacle}")
     if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or name.startswith(("SQLITE_CORRUPT_", "SQLITE_IOERR")):
         return StoreCorruptError(str(path), f"the metadata store cannot be read: {error}")
     if name == "SQLITE_CANTOPEN":
-        return StoreWriteError(str(path), f"the metadata store cannot be opened: {_why_not_opened(path)}")
+        return StoreWriteError(str(path), f"the metadata store cannot be opened: {error}")
     kind = StoreFullError if _is_full(error) else StoreWriteError
     return kind(str(path), f"the metadata store cannot be written: {error}")
 
 
-def _why_not_opened(path: Path) -> str:
-    """The reason, which SQLite does not give."""
+def _obstacle(path: Path) -> str | None:
+    """The reason why this process cannot use the files, which SQLite does not give; None when there is none."""
     directory = path.absolute().parent  # os.path does not raise without permission
     if not os.path.isdir(directory):
-        return f"there is no directory {directory}"
+        return f"there is no directory {directory}; create it, or change metadata.store.path"
     if os.path.isdir(path):
-        return "it is a directory"
-    place = path if os.path.exists(path) else directory
-    if not os.access(place, os.W_OK | (os.X_OK if place is directory else 0)):
-        return f"no permission to write {'into ' if place is directory else ''}{place}"
-    return "unable to open database file"
+        return "it is a directory; metadata.store.path must name a file"
+    for file in (path, f"{path}-wal"):
+        if os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK):
+            return _forbidden(file)
+    return None if os.access(directory, os.W_OK | os.X_OK) else _forbidden(f"into {directory}")
+
+
+def _forbidden(place: object) -> str:
+    return f"no permission to write {place}; give it to the user of the broker (uid {os.geteuid()})"

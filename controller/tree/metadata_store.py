@@ -41,6 +41,7 @@ __all__ = [
     "StoreFullError",
     "StoreLockedError",
     "StoreUnreachableError",
+    "StoreVersionError",
     "StoreWriteError",
     "Watch",
     "WatchEvent",
@@ -120,6 +121,10 @@ class StoreFullError(StoreWriteError):
 
 class StoreCorruptError(MetadataStoreError):
     """The file of the store does not contain a valid tree."""
+
+
+class StoreVersionError(StoreCorruptError):
+    """The file of the store was written by another version of pybroker."""
 
 
 class StoreLockedError(MetadataStoreError):

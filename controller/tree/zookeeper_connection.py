@@ -1,5 +1,6 @@
 """The connection to ZooKeeper: kazoo's client on one thread, with a socket that can be closed at once."""
 
+import asyncio
 import logging
 import socket
 import ssl
@@ -14,9 +15,10 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.serialization import Connect
 from kazoo.retry import KazooRetry
 
+from ...base.slow_waits import told_if_slow
 from .zookeeper_settings import ZooKeeperSettings
 
-__all__ = ["KazooHandler", "new_client"]
+__all__ = ["KazooHandler", "first_session", "new_client"]
 
 _kazoo_logger = logging.getLogger(__name__)
 _kazoo_logger.setLevel(logging.ERROR)  # it warns about each attempt to connect; the store logs the result
@@ -110,6 +112,21 @@ def new_client(settings: ZooKeeperSettings, handler: KazooHandler) -> KazooClien
     )
     _note_what_servers_say(client, handler)
     return client
+
+
+async def first_session(
+    opened: "asyncio.Future[None]", settings: ZooKeeperSettings, handler: KazooHandler, logger: logging.Logger
+) -> None:
+    """Wait for a session; log a line when that takes long. Raises TimeoutError, and what ``opened`` raises."""
+
+    def line() -> str:
+        most_ms = settings.connection_timeout_ms
+        why = handler.last_failure
+        return f"waiting for a session with ZooKeeper at {settings.servers}, for {most_ms} ms at most: {why}"
+
+    with told_if_slow(asyncio.get_running_loop(), logger, line):
+        async with asyncio.timeout(settings.connection_timeout_ms / 1000):
+            await opened
 
 
 def _note_what_servers_say(client: KazooClient, handler: KazooHandler) -> None:

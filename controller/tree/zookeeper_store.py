@@ -46,7 +46,7 @@ from .metadata_store import (
 )
 from .session_guard import SessionGuard
 from .session_watches import SessionWatches
-from .zookeeper_connection import KazooHandler, new_client
+from .zookeeper_connection import KazooHandler, first_session, new_client
 from .zookeeper_operations import EVENT_TYPES, KazooOperations, error_of, stat_of
 from .zookeeper_request import PENDING, ZooKeeperRequest
 from .zookeeper_settings import ZooKeeperSettings
@@ -103,8 +103,7 @@ class ZooKeeperStore(MetadataStore):
             store._client.close()
             raise StoreUnreachableError(None, f"no session with ZooKeeper can be started: {error}") from error
         try:
-            async with asyncio.timeout(settings.connection_timeout_ms / 1000):
-                await store._opened
+            await first_session(store._opened, settings, store._handler, logger)
             await store._ensure_root()
             if store._end is not None:  # it ended before a listener could be told
                 raise store._end

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 _MAX_VECTORS = 1024  # IOV_MAX on Linux and macOS
 _SPARE_DESCRIPTORS = 256
 _NO_LIMIT = 1 << 20
+_FEW_FILES = 4096
+_told_limits: set[int] = set()
 _synchronize_data = getattr(os, "fdatasync", os.fsync)
 _write_vector = getattr(os, "pwritev", None)
 
@@ -455,7 +457,8 @@ def raise_descriptor_limit() -> int:
             soft = wanted
         except (OSError, ValueError):  # macOS refuses values over its own maximum
             logger.debug("could not raise the limit on open files from %d to %d", soft, wanted)
-    if soft != resource.RLIM_INFINITY and soft < 4096:
+    if soft != resource.RLIM_INFINITY and soft < _FEW_FILES and soft not in _told_limits:
+        _told_limits.add(soft)  # each `Files` of the process asks again
         logger.warning("only %d files may be open (ulimit -n): log files will be closed and reopened as needed", soft)
     return _share_of(soft)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from .files import Files
 
 FILE_NAME = "meta.properties"
+_REWRITTEN = "correct it, or delete it: the start writes it again"
 
 
 class MetaPropertiesError(Exception):
@@ -37,15 +38,16 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
     properties = _parse(text)
     version = properties.get("version")
     if version is None:
-        raise MetaPropertiesError(f"{path} is corrupt: it has no version")
+        raise MetaPropertiesError(f"{path} is corrupt: it has no version; {_REWRITTEN}")
     if version != "0":
         raise MetaPropertiesError(
-            f"{path} has version {version}: a log directory of KRaft mode cannot be used, only version 0"
+            f"{path} has version {version}: a log directory of KRaft mode cannot be used, only version 0; "
+            "set log.dirs to another directory"
         )
     try:
         broker_id = int(properties["broker.id"]) if "broker.id" in properties else None
     except ValueError:
-        raise MetaPropertiesError(f"{path} is corrupt: broker.id={properties['broker.id']}") from None
+        raise MetaPropertiesError(f"{path} is corrupt: broker.id={properties['broker.id']}; {_REWRITTEN}") from None
     return MetaProperties(broker_id, properties.get("cluster.id"), properties.get("directory.id"))
 
 
@@ -59,7 +61,8 @@ def agree(found: Mapping[str, MetaProperties | None]) -> MetaProperties | None:
         if len(set(values.values())) > 1:
             listed = ", ".join(f"{value} in {directory}" for directory, value in values.items())
             raise MetaPropertiesError(
-                f"the log directories do not belong together: {name.replace('_', '.')} is {listed}"
+                f"the log directories do not belong together: {name.replace('_', '.')} is {listed}; "
+                "log.dirs must name the directories of one broker"
             )
     if not known:
         return None

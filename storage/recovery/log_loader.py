@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import CorruptRecordError
@@ -62,6 +64,21 @@ logger = logging.getLogger(__name__)
 _OFFSET_DIGITS = 20
 
 
+ReindexCallback = Callable[[str], None]
+"""Called with a line about a segment whose indexes do not fit, from any thread."""
+
+
+class LoadCallbacks(NamedTuple):
+    """Called while a log is loaded."""
+
+    progress: ProgressCallback
+    on_reindex: ReindexCallback
+
+
+def warn_of_reindexing(line: str) -> None:
+    logger.warning("%s", line)
+
+
 def load_log(
     files: Files,
     host: LogHost,
@@ -71,10 +88,13 @@ def load_log(
     now_ms: int,
     start: StartingPoint | None = None,
     progress: ProgressCallback = lambda size_bytes: None,
+    on_reindex: ReindexCallback = warn_of_reindexing,
 ) -> Log:
     """Open the log in `directory`, or create one there. Raises OSError."""
     start = start or StartingPoint(clean_stop=True)
-    loader = _Loader(files, host, directory, topic_partition, config, now_ms, start, progress)
+    loader = _Loader(
+        files, host, directory, topic_partition, config, now_ms, start, LoadCallbacks(progress, on_reindex)
+    )
     try:
         return loader.load()
     except OSError:
@@ -92,7 +112,7 @@ class _Loader:
     config: LogConfig
     now_ms: int
     start: StartingPoint
-    progress: ProgressCallback
+    callbacks: LoadCallbacks
     epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
     segments: list[Segment] = field(default_factory=list)
 
@@ -249,7 +269,9 @@ class _Loader:
             elif fault is None:
                 fault = active_segment_fault(segment, self.start.recovery_point)
             if fault is not None:
-                logger.warning("%s: rebuilding the indexes of segment %d: %s", self.topic_partition, base_offset, fault)
+                self.callbacks.on_reindex(
+                    f"{self.topic_partition}: rebuilding the indexes of segment {base_offset}: {fault}"
+                )
                 self._reindex(segment, snapshots)
             self.segments.append(segment)
 
@@ -282,7 +304,7 @@ class _Loader:
             snapshots,
             self.epochs,
             self.now_ms,
-            self.progress,
+            self.callbacks.progress,
         )
         self.segments = recovered.segments
         if recovered.dropped:

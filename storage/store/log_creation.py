@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaStorageError
-from ..errors import NoDescriptorsError, NoSpaceError
+from ..errors import NameTakenError, NoDescriptorsError, NoSpaceError
 from ..files.files import Files, is_out_of_descriptors, is_out_of_space
 from ..log.log import Log
 from ..recovery.log_recovery import StartingPoint
@@ -81,12 +81,17 @@ class LogCreation:
                 f"{tp}: its log is not created, it may be in the offline log directories {', '.join(offline)}"
             )
         full: list[LogDirectory] = []
+        taken: NameTakenError | None = None
         while (directory := self._choose_directory(tp, full)) is not None:
             try:
                 log = self._create_in(directory, tp)
             except NoDescriptorsError:
                 raise
             except NoSpaceError:
+                full.append(directory)
+                continue
+            except NameTakenError as error:
+                taken = error
                 full.append(directory)
                 continue
             finally:
@@ -96,6 +101,8 @@ class LogCreation:
                 self._preferred.pop(tp, None)
                 logger.debug("%s: created a log in %s", tp, directory.path)
                 return log
+        if taken is not None:
+            raise taken
         if full:
             places = ", ".join(directory.path for directory in full)
             raise NoSpaceError(f"{tp}: its log cannot be created, no space left in {places}")
@@ -145,7 +152,10 @@ class LogCreation:
             raise
 
     def _open_in(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint) -> Log | None:
-        """Open or create a log; None when the directory went offline. Raises NoDescriptorsError, NoSpaceError."""
+        """Open or create a log; None when the directory went offline.
+
+        Raises NoDescriptorsError, NoSpaceError, NameTakenError.
+        """
         try:
             log = self._opening.open(directory, str(tp), tp, start)
         except OSError as error:
@@ -154,9 +164,20 @@ class LogCreation:
             if is_out_of_space(error):
                 self._directories.full(directory)
                 raise NoSpaceError(f"{tp}: its log cannot be created: {error}") from error
+            if isinstance(error, NotADirectoryError) and self._is_taken(directory, str(tp)):
+                path = directory.path_of(str(tp))
+                raise NameTakenError(f"{tp}: its log cannot be created: {path} is a file; remove it") from error
             self._directories.failed(directory, f"cannot create the log of {tp}", error)
             return None
         return log if self._opening.add(directory, log) else None
+
+    def _is_taken(self, directory: LogDirectory, name: str) -> bool:
+        """Whether a file has the name; only that partition is concerned then, not the whole directory."""
+        try:
+            entries = self._files.list_directory(directory.path)
+        except OSError:
+            return False
+        return any(entry.name == name and not entry.is_directory for entry in entries)
 
     def _remove_half_made(self, directory: LogDirectory, path: str) -> None:
         """Delete a half-created log, which may be created in another directory and must not be found in both."""

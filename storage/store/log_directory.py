@@ -9,11 +9,12 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 
-from ...base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition, parse_directory_name
 from ...protocol.sentinels import NO_BROKER_EPOCH
 from ..files import checkpoint_file
 from ..files.checkpoint_file import CorruptCheckpointError
 from ..files.files import DirectoryLock, Files
+from ..files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from ..log.inline_append import InlineBudget
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,14 @@ class LogDirectory:
         """Create the directory if it is missing, and lock it. Raises OSError, DirectoryLockedError."""
         self._files.make_directory(self.path)
         self._lock = self._files.lock_directory(self.path)
+
+    def is_new(self) -> bool:
+        """Whether no broker has used the directory: it has no `meta.properties` and no partition. Raises OSError."""
+        entries = self._files.list_directory(self.path)
+        return not any(
+            entry.name == META_PROPERTIES_FILE or (entry.is_directory and parse_directory_name(entry.name) is not None)
+            for entry in entries
+        )
 
     def release(self) -> None:
         if self._lock is not None:

@@ -18,7 +18,7 @@ from ..log.log import Log
 from ..log.log_host import LogHost
 from ..log.strand import Strand
 from ..log_config import LogConfig
-from ..recovery.log_loader import load_log
+from ..recovery.log_loader import ReindexCallback, load_log, warn_of_reindexing
 from ..recovery.log_recovery import ProgressCallback, StartingPoint
 from ..workers.worker_pool import Pool
 from .log_directories import LogDirectoriesError
@@ -57,11 +57,12 @@ class LogOpening:
         tp: TopicPartition,
         start: StartingPoint,
         progress: ProgressCallback = lambda size_bytes: None,
+        on_reindex: ReindexCallback = warn_of_reindexing,
     ) -> Log:
         """Open the log in the directory `name`, or create it there. Raises OSError."""
-        path, host = os.path.join(directory.path, name), self._host_in(directory)
+        path, host, config = os.path.join(directory.path, name), self._host_in(directory), self._log_config(tp.topic)
         try:
-            return load_log(self._files, host, path, tp, self._log_config(tp.topic), self._clock(), start, progress)
+            return load_log(self._files, host, path, tp, config, self._clock(), start, progress, on_reindex)
         except NoSpaceError as error:
             number = errno.EMFILE if isinstance(error, NoDescriptorsError) else errno.ENOSPC
             raise OSError(number, f"{path} cannot be opened: {error}") from error

@@ -83,6 +83,7 @@ class LogStore:
             files, self._table, self.directories, self.checkpoints, self.deletion, self._opening
         )
         self._loading_is_given_up = threading.Event()
+        self._reindexed: list[str] = []
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
         self.moves = LogMover(
@@ -158,7 +159,20 @@ class LogStore:
         self.directories.require_one_online()
         self._load_copies(found, recovered, progress)
         progress.finish()
+        self._tell_of_reindexing()
         logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
+
+    def _tell_of_reindexing(self) -> None:
+        """Log one line: with files of an old Kafka every segment needs this once."""
+        if len(self._reindexed) > 1:
+            logger.warning(
+                "rebuilt the indexes of %d segments, as Kafka before 1.1 wrote them or damaged; the first: %s",
+                len(self._reindexed),
+                self._reindexed[0],
+            )
+        elif self._reindexed:
+            logger.warning("%s", self._reindexed[0])
+        self._reindexed.clear()
 
     def give_up_loading(self) -> None:
         """Make a `load` that runs in another thread end after the logs it is loading now. Does not wait."""
@@ -215,7 +229,7 @@ class LogStore:
     ) -> Log | None:
         """Open a log; None when the disk is too full now. Raises OSError."""
         try:
-            log = self._opening.open(directory, name, tp, start, progress.read)
+            log = self._opening.open(directory, name, tp, start, progress.read, self._reindexed.append)
         except OSError as error:
             if not is_transient(error):
                 raise

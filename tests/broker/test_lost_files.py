@@ -118,7 +118,10 @@ async def test_unreadable_metadata_is_named_when_the_start_fails(tmp_path: Path,
             await store.set(path, b"no json")
     finally:
         await store.close()
-    assert await refusal_of(tmp_path) == f"{path}: not JSON: b'no json'"
+    assert await refusal_of(tmp_path) == (
+        f"{path}: not JSON: b'no json'; this node of the metadata in {tmp_path}/__pybroker_metadata.db is damaged: "
+        "correct it, or restore a backup"
+    )
 
 
 @pytest.mark.parametrize(("given", "has_topic"), [({}, True), ({}, False), ({"broker.id": "7"}, True)])
