@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from ...base.gathered_lines import log_gathered
 from ...base.invariant import InvariantError
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import (
@@ -89,6 +90,7 @@ class Fetcher:
         self._wanted: dict[TopicPartition, WantedPartition] = {}
         self._next_look_ms = 0
         self._changed = asyncio.Event()
+        self._events: list[str] = []  # of this step, to be logged
         self._unsettled = 0
         self._settled = asyncio.Event()
         self._is_reached = True
@@ -152,8 +154,17 @@ class Fetcher:
 
     async def step(self) -> bool:
         """Truncate, fetch once and append the response; False when there was nothing to fetch."""
-        await self._truncate()
-        return await self._fetch()
+        try:
+            await self._truncate()
+            self._tell_events()
+            return await self._fetch()
+        finally:
+            self._tell_events()
+
+    def _tell_events(self) -> None:
+        """Log the truncations and ended epochs of a step in one line: after an election there may be thousands."""
+        events, self._events = self._events, []
+        log_gathered(logger, logging.INFO, events)
 
     async def _sleep(self) -> None:
         """Sleep until something changes or a delay ends."""
@@ -209,12 +220,9 @@ class Fetcher:
             return
         truncation = epoch_truncation(end, hosted.log, state.fetch_offset)
         is_final = truncation.is_final or self._leader.truncates_on_fetch
-        logger.info(
-            "%s: truncated to offset %d, the log ended at %d: leader epoch %d ends at %d in the leader's",
-            topic_partition,
-            truncation.offset,
-            hosted.log.log_end_offset,
-            *end,
+        self._events.append(
+            f"{topic_partition}: truncated to offset {truncation.offset}, the log ended at "
+            f"{hosted.log.log_end_offset}: leader epoch {end.leader_epoch} ends at {end.end_offset} in the leader's"
         )
         self._cut(hosted, state, truncation.offset, is_final=is_final)
 
@@ -386,7 +394,9 @@ class Fetcher:
 
     def _fenced(self, topic_partition: TopicPartition, state: FetchState) -> None:
         """There is a later leader epoch than ours: wait for the LeaderAndIsr that tells of it."""
-        logger.info("%s: leader epoch %d ended; waiting for the next LeaderAndIsr", topic_partition, state.leader_epoch)
+        self._events.append(
+            f"{topic_partition}: leader epoch {state.leader_epoch} ended; waiting for the next LeaderAndIsr"
+        )
         self.states.fail(topic_partition)
 
     def _failed(self, topic_partition: TopicPartition, state: FetchState, error: Exception) -> None:

@@ -1,9 +1,11 @@
 """The real file system passes the same tests as the simulated ones."""
 
+import resource
 from pathlib import Path
 
 import pytest
-from pybroker.storage.files.files import Files
+from pybroker.storage.files import files as files_module
+from pybroker.storage.files.files import Files, raise_descriptor_limit
 from support.logs.files_suite import FilesSuite
 
 
@@ -15,3 +17,15 @@ class TestFiles(FilesSuite):
     @pytest.fixture
     def root(self, tmp_path: Path) -> str:
         return str(tmp_path)
+
+
+def test_few_open_files_are_told_once_in_a_process(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(files_module, "_told_limits", set())
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (1024, 1024))
+    raise_descriptor_limit()
+    Files()
+    assert caplog.messages == [
+        "only 1024 files may be open (ulimit -n): log files will be closed and reopened as needed"
+    ]

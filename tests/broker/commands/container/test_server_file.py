@@ -157,6 +157,25 @@ def test_kraft_settings_of_testcontainers_start_a_single_broker() -> None:
     assert config.inter_broker_listener_name == "BROKER"
 
 
+def test_single_kraft_node_of_a_compose_file_keeps_its_id_above_the_bound_of_generated_ids() -> None:
+    environment = {
+        **TESTCONTAINERS,
+        "KAFKA_NODE_ID": "1001",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": "1001@localhost:9094",
+        "KAFKA_CONTROLLER_QUORUM_ELECTION_TIMEOUT_MS": "3000",
+        "KAFKA_CONTROLLER_QUORUM_FETCH_TIMEOUT_MS": "6000",
+        "KAFKA_CONTROLLER_QUORUM_REQUEST_TIMEOUT_MS": "3000",
+        "KAFKA_METADATA_LOG_SEGMENT_MS": "15000",
+    }
+    text = final_properties(None, environment, DATA)
+    config = load_config(text, variables=places_in_environment(environment))
+    assert config.int("broker.id") == 1001
+    (line,) = [each for each in notices(config) if "KRaft" in each]
+    assert line.startswith("process.roles=broker,controller (KAFKA_PROCESS_ROLES) describes a single KRaft node")
+    for name in ("controller.quorum.election.timeout.ms", "controller.quorum.voters", "metadata.log.segment.ms"):
+        assert name in line
+
+
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
