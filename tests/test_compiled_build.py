@@ -20,6 +20,7 @@ RUN_AGAIN = (
     "tests/protocol/test_compaction_walk.py",
     "tests/protocol/test_summary_walk.py",
     "tests/storage/test_append.py",
+    "tests/storage/test_misshapen_records.py",
     "tests/storage/compaction/test_compaction.py",
     "tests/storage/compaction/test_key_table.py",
 )

@@ -43,7 +43,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Check only the header and checksum of a produced batch, or every record as Kafka does.",
+        "Check header, checksum and first uncompressed records of a produced batch, or every record as Kafka does.",
     ),
     Setting(
         "pybroker.fetch.gather.max.ms",

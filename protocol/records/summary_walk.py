@@ -16,6 +16,11 @@ _NEAR: Final = 1 << 61
 """Numbers within this bound are compared in compiled code without creating objects."""
 _NO_TIMESTAMP: Final = -1
 _RECORDS_BETWEEN_YIELDS: Final = 1024
+_NULL: Final = 1
+"""The size -1 of a key, a value or a header's name as a zigzag varint."""
+
+IS_COMPILED: Final = not __file__.endswith(".py")
+"""Whether this module is compiled (setup.py): then a look at every record costs next to nothing."""
 
 
 class RecordSummary(NamedTuple):
@@ -143,6 +148,37 @@ def summarize_records(
     if position != end:
         raise InvalidRecordError(f"{end - position} bytes are left behind the {record_count} records of a batch")
     return RecordSummary(max_timestamp, min_timestamp, keyless_count)
+
+
+def may_have_headers(data: bytes, record_count: int) -> bool:
+    """Whether any of the first `record_count` records in `data` may have headers, or the last one.
+
+    Reads only sizes and last bytes, a fifth of the work of `summarize_records`. A record without headers ends with a
+    count of 0. So does a record whose last header has a value that ends with a zero byte: it is not noticed unless that
+    value is empty. True also when sizes lead outside `data`.
+    """
+    position = 0
+    end = len(data)
+    try:
+        if data[end - 1] or data[end - 2] == _NULL:
+            return True
+        for _ in range(record_count):
+            raw = data[position]
+            position += 1
+            if raw >= 0x80:
+                if data[position] < 0x80:
+                    raw = raw & 0x7F | data[position] << 7
+                    position += 1
+                else:
+                    raw, position = read_unsigned(data, position - 1, 32)
+            if raw & 1:
+                return True
+            position += raw >> 1
+            if data[position - 1] or data[position - 2] == _NULL:
+                return True
+    except (IndexError, InvalidRecordError):
+        return True
+    return False
 
 
 def _skip_headers(data: bytes, position: int, record_end: int) -> int:

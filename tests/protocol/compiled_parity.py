@@ -97,12 +97,13 @@ def agree_on(data: bytes, count: int, last_delta: int, offsets: dict[bytes, int]
             walked(walk, data, count, base, last_delta, timestamp, sequence, append_time),
             noted(compaction, data, count, base, base + 1, max(count // 2, 1)),
             summarized(summary, data, count, base, last_delta, timestamp),
+            outcome_of(summary.may_have_headers, data, count),
             kept(compaction, data, count, base, base + 3, offsets, append_time is None),
         )
         for walk, compaction, summary in both
     )
     assert compiled == plain
-    spans = plain[3]
+    spans = plain[4]
     if isinstance(spans, list):
         horizon = chance.choice((None, 0, INT64_MAX))
         one, other = (rebased(compaction, data, spans[0], timestamp, append_time, horizon) for _, compaction, _ in both)

@@ -14,7 +14,7 @@ from interop.side_by_side.plain_form import Json
 from interop.side_by_side.requests import LONG_AGO
 from pybroker.config.settings import own
 
-__all__ = ["ALLOWED", "ANY", "BY_HEADER", "Allowed", "is_allowed_everywhere"]
+__all__ = ["ALLOWED", "ANY", "BY_HEADER", "WALKED", "Allowed", "is_allowed_everywhere"]
 
 OWN_NAMES = frozenset(setting.name for setting in own.SETTINGS)
 
@@ -50,6 +50,8 @@ NO_TRANSACTIONS = "transactions are not served"
 NO_QUOTAS = "quotas are not built"
 EXTRA = "an extra: Kafka offers it with KRaft only"
 BY_HEADER = "pybroker.record.validation=header: records are not walked where they can be stored as they came"
+WALKED = "pybroker.record.validation=full: the sizes in a record must be possible and add up"
+STRICTER_RECORDS = "the sizes in a record must be possible and add up"
 CLEARER = "Kafka fails by accident here; the code says what is wrong"
 STRICTER = "Kafka takes an assignment that cannot work"
 ASK_FOR_MORE = "the old client is told that it must ask for more, not left to hang"
@@ -70,6 +72,14 @@ def clearer(pattern: str, code: str, kafka: str = FAILED) -> list[Allowed]:
         Allowed(f"{pattern}rrorCode", CLEARER, kafka, code),
         Allowed(f"{pattern}rrorMessage", CLEARER, None, TEXT),
     ]
+
+
+def refused_by_pybroker(*notes: str, reason: str = STRICTER_RECORDS) -> list[Allowed]:
+    return [Allowed(f"* ({note}): answer", reason, "NONE", "INVALID_RECORD") for note in notes]
+
+
+def refused_by_kafka(*notes: str) -> list[Allowed]:
+    return [Allowed(f"* ({note}): answer", BY_HEADER, "INVALID_RECORD", "NONE") for note in notes]
 
 
 def read_all_the_same(steps: str, old: str) -> list[Allowed]:
@@ -162,13 +172,26 @@ ALLOWED: dict[str, list[Allowed]] = {
         Allowed("* (codec ?): responses.0.*.errorCode", CLEARER, FAILED, "UNSUPPORTED_COMPRESSION_TYPE")
     ],
     "produce_what_is_compressed_but_is_not": [Allowed("* responses.0.*.errorCode", CLEARER, FAILED, "INVALID_RECORD")],
-    "produce_broken_records": [
-        Allowed("[12] Produce v9 *: responses.0.*.errorCode", BY_HEADER, "INVALID_RECORD", "NONE"),
-        Allowed("1 Produce v9 *: responses.0.*.baseOffset", BY_HEADER, -1, 0),
-        Allowed("2 Produce v9 *: responses.0.*.baseOffset", BY_HEADER, -1, 2),
-        Allowed("3 Fetch v12: *.highWatermark", BY_HEADER, 0, 4),
-        Allowed("3 Fetch v12: *.lastStableOffset", BY_HEADER, 0, 4),
-        Allowed("3 Fetch v12: *.records", BY_HEADER, [], ANY),
+    "produce_misshapen_records": [
+        *refused_by_pybroker("header value of size -2", "key of size -2", "value of size -2"),
+        Allowed("* (size of too many bytes): answer", CLEARER, FAILED, "INVALID_RECORD"),
+    ],
+    "produce_misshapen_records_in_compressed_batches": [
+        *refused_by_kafka(
+            *("null header name", "null header name and value", "null header name, empty value"),
+            *("null second header name", "header name of size -2", "header name beyond the record"),
+            *("header value beyond the record", "-1 headers", "more headers than bytes", "fewer headers than bytes"),
+            *("key beyond the record", "value beyond the record", "bytes after the headers", "size of too many bytes"),
+            *("timestamp of too many bytes", "offset of too many bytes", "key size of too many bytes"),
+            *("header count of too many bytes", "header name size of too many bytes", "two records", "no record"),
+        ),
+        *refused_by_pybroker("header value of size -2", "key of size -2", "value of size -2", reason=WALKED),
+        *refused_by_pybroker("size 0", "size -1", "size too small", "size too large", reason=WALKED),
+    ],
+    "produce_misshapen_records_to_a_compacted_topic": [
+        *refused_by_pybroker("*: header value of size -2", "*: value of size -2"),
+        *refused_by_pybroker("GZIP: size 0", "GZIP: size -1", "GZIP: size too small", "GZIP: size too large"),
+        Allowed("* (NONE: size of too many bytes): answer", CLEARER, FAILED, "INVALID_RECORD"),
     ],
     "produce_a_wrong_maximal_timestamp": [
         Allowed(f"{step} Fetch v12: *.records.0.maxTimestamp", BY_HEADER, LONG_AGO + 1, timestamp)
