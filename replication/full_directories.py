@@ -71,6 +71,9 @@ class FullDirectories:
         self._next_change_ms = 0
         self._repeat_ms = _FIRST_REPEAT_MS
         logs.directories.on_full = self.became_full
+        for directory in logs.directories.online():
+            if directory.is_full:  # since the logs were loaded
+                self._fullness[directory.path] = _Fullness(partitions.monotonic_ms())
 
     # -- answers to the controller
 
@@ -101,6 +104,8 @@ class FullDirectories:
         now_ms = self._partitions.monotonic_ms()
         before = self._fullness.get(path)
         wait_ms = _FIRST_WAIT_MS
+        if before is not None and before.until_ms is None:
+            return
         if before is not None and before.is_recent(now_ms):
             wait_ms = min(before.wait_ms * 2, _LONGEST_WAIT_MS)
         self._fullness[path] = _Fullness(now_ms, wait_ms)

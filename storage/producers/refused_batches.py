@@ -99,7 +99,7 @@ class RefusedBatches:
         raise error_for(
             refused.error.code,
             f"producer {producer_id} sent sequence {first_sequence}, but the batch with sequence "
-            f"{refused.first_sequence} must come first, which was refused: {refused.error.message}",
+            f"{refused.first_sequence} must come first, which was refused: {refused.error}",
         )
 
     def appended(self, producer_id: int, producer_epoch: int, last_sequence: int) -> None:

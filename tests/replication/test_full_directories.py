@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
+from pybroker.replication.full_directories import FullDirectories
 from pybroker.replication.state_changes import Leadership, ReplicaStop
 from pybroker.storage.files.files import DiskSpace
 from support.in_process.replicas import TP, Replicas
@@ -227,3 +228,23 @@ async def test_deleted_replica_is_forgotten(world: World) -> None:
     world.disk.empty()
     await world.pass_time(20_000)
     assert world.asked == 1
+
+
+async def test_disk_that_was_full_when_the_logs_were_loaded_makes_way_too(world: World) -> None:
+    world.disk.fill()
+    directory = world.replicas.logs.directories.online()[0]
+    world.replicas.logs.directories.on_full = None
+    world.replicas.logs.directories.full(directory)
+    changes = world.replicas.changes
+    changes.full_directories = FullDirectories(
+        1,
+        world.replicas.partitions,
+        world.replicas.logs,
+        is_alive=world.replicas.alive.__contains__,
+        isr_of=lambda _: (),
+        run_in_pool=world.replicas.run_in_pool,
+    )
+    assert await world.order(0, (1, 2), is_new=True) is ErrorCode.KAFKA_STORAGE_ERROR
+    world.disk.empty()
+    await world.pass_time(4000)
+    assert not directory.is_full
