@@ -5,7 +5,9 @@ import logging
 import pytest
 from pybroker.base.gathered_lines import log_gathered
 from pybroker.base.quiet_lines import QUIET
+from pybroker.base.slow_waits import told_if_slow
 from pybroker.broker.process.log_lines import LogRateLimit, OneLineFormatter
+from support.time.virtual_time import VirtualTime
 
 
 def test_similar_events_share_a_line_that_counts_them(caplog: pytest.LogCaptureFixture) -> None:
@@ -64,3 +66,17 @@ def test_log_lines_have_a_maximum_length() -> None:
     line = OneLineFormatter("%(message)s").format(record("x" * 10_000, 0))
     assert len(line) < 4200
     assert line.endswith("more characters)")
+
+
+def test_step_of_a_start_is_named_only_when_it_takes_more_than_two_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    logger, time = logging.getLogger("test.slow"), VirtualTime()
+    with told_if_slow(time, logger, lambda: "waiting for the first"):
+        time.advance(1999)
+    with told_if_slow(time, logger, lambda: "waiting for the second"):
+        time.advance(1999)
+        assert caplog.messages == []
+        time.advance(1)
+        assert caplog.messages == ["waiting for the second"]
+        time.advance(60_000)
+    assert caplog.messages == ["waiting for the second"]
+    assert time.armed_count == 0
