@@ -45,7 +45,8 @@ def _check_broker_id(config: Config) -> None:
     highest = config.int("reserved.broker.max.id")
     if config.boolean("broker.id.generation.enable"):
         if not -1 <= config.int("broker.id") <= highest:
-            raise _bad(config, "broker.id", f"must be from -1 to reserved.broker.max.id={highest}")
+            allowed = f"must be from -1 to reserved.broker.max.id={highest}; raise that for higher ids"
+            raise _bad(config, "broker.id", allowed)
     elif config.int("broker.id") < 0:
         raise _bad(config, "broker.id", "must be 0 or more while broker.id.generation.enable is false")
 
@@ -100,7 +101,8 @@ def _check_listeners(config: Config) -> None:
         raise _bad(config, "advertised.listeners", f"must use only the names that listeners has: {', '.join(names)}")
     for listener in advertised or ():
         if listener.host == "0.0.0.0":
-            raise _bad(config, "advertised.listeners", "clients cannot connect to 0.0.0.0")
+            allowed = "clients cannot connect to 0.0.0.0; name a host that they can reach, like localhost"
+            raise _bad(config, "advertised.listeners", allowed)
     _check_inter_broker_listener(config, advertised_names)
 
 
@@ -150,7 +152,9 @@ def _check_zookeeper(config: Config) -> None:
     if config.advertised_listeners() is None:
         for listener in config.listeners():
             if listener.host in ANY_ADDRESS:
-                raise _bad(config, "advertised.listeners", f"must be set, because others cannot reach {listener}")
+                example = f"{listener.name}://<this host>:{listener.port}"
+                allowed = f"must be set, because others cannot reach {listener}; for example to {example}"
+                raise _bad(config, "advertised.listeners", allowed)
     if config.boolean("zookeeper.set.acl"):
         is_known = config.boolean("zookeeper.ssl.client.enable") and config.is_given("zookeeper.ssl.keystore.location")
         if not is_known and config.optional_string("pybroker.zookeeper.digest") is None:

@@ -93,7 +93,7 @@ def _listener(element: str, protocols: Mapping[str, str], where: str, opened: bo
     if not least <= port <= most:
         raise ConfigError(f"{where}: the port of {element} must be from {least} to {most}")
     if name not in protocols:
-        raise ConfigError(f"{where}: listener.security.protocol.map has no entry for {name}")
+        raise ConfigError(f"{where}: listener.security.protocol.map has no entry for {name}, like {name}:PLAINTEXT")
     return Listener(name, match["host"] or None, port, protocols[name])
 
 

@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable
 from ipaddress import ip_address
+from typing import Any
 
 from .local_socket_options import LocalSocketOptions
 from .settings import Endpoint, NetworkSettings
@@ -64,7 +65,8 @@ async def start_serving(server: asyncio.Server) -> None:
         raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
-def _is_listening(listening: socket.socket) -> bool:
+def _is_listening(listening: Any) -> bool:
+    """Whether a server's socket, of any event loop, listens."""
     try:
         return bool(listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     except (AttributeError, OSError, ValueError):  # uvloop closed it: None, or a descriptor of -1

@@ -95,6 +95,7 @@ HARMLESS = {
     "threading.local",
     "socket.SOCK_STREAM",
     "socket.SOL_SOCKET",
+    "socket.SO_ACCEPTCONN",
     "socket.SO_LINGER",
     "socket.SO_RCVBUF",
     "socket.SO_SNDBUF",
