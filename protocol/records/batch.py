@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from ...base.buffer import Buffer
-from ..errors import CorruptRecordError, InvalidRecordError
+from ..errors import CorruptRecordError
 from .compression import Codec, codec_of
 from .crc import crc32, crc32c
 
@@ -283,48 +283,6 @@ def iter_batches(buffer: Buffer, position: int = 0, end: int | None = None) -> I
             return
         yield batch
         position = batch.end
-
-
-def valid_bytes(buffer: Buffer) -> int:
-    """Return the bytes of whole entries at the start of a record set (Kafka's validBytes)."""
-    position = 0
-    for batch in iter_batches(buffer):
-        position = batch.end
-    return position
-
-
-def check_header(buffer: Buffer, position: int, end: int, verify_crc: bool = True) -> RecordBatch:
-    """Return the batch at `position` after all checks that do not need its records (Kafka's LogValidator).
-
-    Raises CorruptRecordError when it is cut off, its size or magic is impossible, or (with `verify_crc`) its checksum
-    is wrong; InvalidRecordError when count, offsets or sequence contradict each other; UnsupportedCompressionTypeError.
-    In magic 0 and 1 only size, magic, codec and checksum are checked.
-    """
-    batch = read_header(buffer, position, end)
-    if batch is None or batch.end > end:
-        raise CorruptRecordError(f"Record batch at {position} is cut off after {end - position} bytes")
-    if verify_crc and not batch.is_valid_crc():
-        raise CorruptRecordError(
-            f"Record batch at {position} is corrupt (stored crc {batch.crc}, computed {batch.compute_crc()})"
-        )
-    if batch.attributes & CODEC_MASK:
-        codec_of(batch.attributes)
-    if batch.magic >= 2:
-        _check_counts(batch)
-    return batch
-
-
-def _check_counts(batch: RecordBatch) -> None:
-    if batch.record_count <= 0 or batch.record_count != batch.last_offset_delta + 1:
-        raise InvalidRecordError(
-            f"Inconsistent record batch: {batch.record_count} records, last offset delta {batch.last_offset_delta}"
-        )
-    if batch.base_offset < 0 or batch.base_offset > (1 << 63) - 1 - batch.record_count:
-        raise InvalidRecordError(f"Record batch has an invalid base offset {batch.base_offset}")
-    if batch.producer_id >= 0 and batch.base_sequence < 0 and not batch.is_control:
-        raise InvalidRecordError(
-            f"Invalid sequence number {batch.base_sequence} in record batch with producer id {batch.producer_id}"
-        )
 
 
 def write_header_v2(

@@ -2,13 +2,14 @@
 
 import pytest
 from pybroker.protocol.errors import CorruptRecordError, InvalidRecordError, InvalidTimestampError
-from pybroker.protocol.records.batch import RecordBatch, TimestampType, check_header, iter_batches
+from pybroker.protocol.records.batch import RecordBatch, TimestampType, iter_batches
 from pybroker.protocol.records.compression import Codec, compress
 from pybroker.protocol.records.message_set import build_message_set, encode_message
 from pybroker.protocol.records.record import Record, build_batch, read_records
 from pybroker.storage.errors import InvalidRecordsError
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_logs import NOW_MS, as_leader_stores, codec_setting
+from support.record_bytes import batch_at
 
 LEGACY_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 PRODUCED = [Record(0, 5000, b"a", b"1"), Record(1, 4000, None, b"2"), Record(2, 6000, b"c", None)]
@@ -28,7 +29,7 @@ def read_all(data: bytes) -> list[Record]:
 
 
 def only_batch(data: bytes) -> RecordBatch:
-    batch = check_header(data, 0, len(data))
+    batch = batch_at(data)
     assert batch.end == len(data)
     return batch
 

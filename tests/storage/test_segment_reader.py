@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pybroker.protocol.records.batch import iter_batches, valid_bytes
+from pybroker.protocol.records.batch import iter_batches
 from pybroker.storage.files.files import Files
 from pybroker.storage.segment import segment_reader
 from pybroker.storage.segment.segment_reader import SegmentReader
 from support.logs.log_tool import fill_log
 from support.logs.storage_logs import open_log
+from support.record_bytes import valid_bytes
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,14 @@ from base64 import b64decode
 from collections.abc import Iterable
 from typing import Any
 
-from pybroker.protocol.records.batch import RecordBatch, TimestampType, iter_batches, valid_bytes
+from pybroker.protocol.records.batch import RecordBatch, TimestampType, iter_batches
 from pybroker.protocol.records.compression import Codec, decompress
 from pybroker.protocol.records.control import control_type
 from pybroker.protocol.records.conversion import down_convert
 from pybroker.protocol.records.message_set import build_message_set, encode_message, first_offset
 from pybroker.protocol.records.record import Record, build_batch, read_records
 from pybroker.protocol.records.walk import walk_records
+from support.record_bytes import valid_bytes
 
 Line = dict[str, Any]
 

@@ -1,7 +1,9 @@
-"""Varints and patched offsets, for tests that write record batches by hand."""
+"""Varints, patched offsets and whole batches, for tests that write and read record batches by hand."""
 
 import struct
 
+from pybroker.base.buffer import Buffer
+from pybroker.protocol.records.batch import RecordBatch, iter_batches, read_header
 from pybroker.protocol.records.varint import encode_unsigned, read_unsigned
 
 
@@ -24,3 +26,17 @@ def read_varlong(data: bytes, position: int) -> tuple[int, int]:
 def set_base_offset(buffer: bytearray | memoryview, position: int, base_offset: int) -> None:
     """Patch the offset field of the batch or message at `position`, which no checksum covers."""
     struct.pack_into(">q", buffer, position, base_offset)
+
+
+def batch_at(buffer: Buffer, position: int = 0) -> RecordBatch:
+    """The batch or message at `position`, which must be whole and have the right checksum."""
+    batch = read_header(buffer, position, len(buffer))
+    assert batch is not None
+    assert batch.end <= len(buffer)
+    assert batch.is_valid_crc()
+    return batch
+
+
+def valid_bytes(buffer: Buffer) -> int:
+    """The bytes of whole entries at the start of a record set (Kafka's validBytes)."""
+    return sum(batch.size_bytes for batch in iter_batches(buffer))

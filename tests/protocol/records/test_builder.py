@@ -1,9 +1,10 @@
 """The batch builder refuses records that no batch can hold, and reports its size."""
 
 import pytest
-from pybroker.protocol.records.batch import TimestampType, check_header, iter_batches
+from pybroker.protocol.records.batch import TimestampType, iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.record import BatchBuilder, Record, build_batch, read_records
+from support.record_bytes import batch_at
 
 
 def test_builder_reports_its_size_and_can_continue_after_building() -> None:
@@ -13,9 +14,9 @@ def test_builder_reports_its_size_and_can_continue_after_building() -> None:
     first = builder.build()
     assert (builder.record_count, builder.size_bytes) == (1, len(first))
     builder.append(6, 2, b"k", b"v")
-    assert len(list(read_records(check_header(first, 0, len(first))))) == 1
+    assert len(list(read_records(batch_at(first)))) == 1
     second = builder.build()
-    assert [record.offset for record in read_records(check_header(second, 0, len(second)))] == [5, 6]
+    assert [record.offset for record in read_records(batch_at(second))] == [5, 6]
 
 
 @pytest.mark.parametrize("offsets", [[3], [5, 5], [6, 5], [5, 5 + (1 << 31)]])
@@ -31,14 +32,14 @@ def test_timestamps_lie_within_63_bits_of_each_other() -> None:
 
 def test_delete_horizon_is_the_base_timestamp_and_leaves_the_records_theirs() -> None:
     data = build_batch([Record(0, 100, b"k", None)], delete_horizon_ms=5000)
-    batch = check_header(data, 0, len(data))
+    batch = batch_at(data)
     assert (batch.delete_horizon_ms, batch.base_timestamp, batch.max_timestamp) == (5000, 5000, 100)
     assert next(read_records(batch)).timestamp_ms == 100
 
 
 def test_log_append_time_is_what_every_record_shows() -> None:
     data = build_batch([Record(0, 100, b"k", None)], log_append_time_ms=777)
-    batch = check_header(data, 0, len(data))
+    batch = batch_at(data)
     assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     assert next(read_records(batch)).timestamp_ms == 777
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import InvalidRecordError
-from pybroker.protocol.records.batch import check_header, iter_batches
+from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import (
     ControlType,
     EndTransactionMarker,
@@ -17,6 +17,7 @@ from pybroker.protocol.records.control import (
     read_marker,
 )
 from pybroker.protocol.records.record import Record, build_batch
+from support.record_bytes import batch_at
 
 GOLDEN = Path(__file__).parents[2] / "reference" / "golden"
 
@@ -25,7 +26,7 @@ GOLDEN = Path(__file__).parents[2] / "reference" / "golden"
 def test_marker_round_trips(is_commit: bool) -> None:
     marker = EndTransactionMarker(is_commit, 17)
     data = build_marker_batch(marker, producer_id=5, producer_epoch=3, timestamp_ms=99, partition_leader_epoch=2)
-    batch = check_header(data, 0, len(data))
+    batch = batch_at(data)
     assert batch.is_control
     assert batch.is_transactional
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (5, 3, -1)

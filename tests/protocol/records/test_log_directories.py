@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pybroker.protocol.records.batch import iter_batches, valid_bytes
+from pybroker.protocol.records.batch import iter_batches
 from support.golden_records import check_batch, check_rewriting
+from support.record_bytes import valid_bytes
 
 LOG_DIRECTORIES = sorted((Path(__file__).parents[2] / "reference" / "logdirs").iterdir())
 

@@ -4,11 +4,12 @@ import struct
 
 import pytest
 from pybroker.protocol.errors import CorruptRecordError, InvalidRecordError
-from pybroker.protocol.records.batch import RecordBatch, check_header, iter_batches
+from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.compression import Codec, compress
 from pybroker.protocol.records.crc import crc32
 from pybroker.protocol.records.message_set import build_message_set, check_inner_crcs, encode_message, first_offset
 from pybroker.protocol.records.record import Record, read_records
+from support.record_bytes import batch_at
 
 LEGACY_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 RECORDS = [
@@ -26,7 +27,7 @@ def wrapper(
     inner: bytes, magic: int = 1, offset: int = 0, codec: Codec = Codec.GZIP, attributes: int = 0
 ) -> RecordBatch:
     data = encode_message(magic, offset, 77, None, compress(codec, inner, magic=magic), attributes | codec)
-    return check_header(data, 0, len(data))
+    return batch_at(data)
 
 
 @pytest.mark.parametrize("codec", LEGACY_CODECS)
@@ -148,6 +149,5 @@ def test_checksums_inside_a_wrapper_are_checked_on_request(magic: int) -> None:
 def test_message_carries_its_checksum(magic: int) -> None:
     data = encode_message(magic, 5, 1, b"k", b"v")
     assert int.from_bytes(data[12:16], "big") == crc32(data[16:])
-    assert check_header(data, 0, len(data)).is_valid_crc()
-    with pytest.raises(CorruptRecordError, match="corrupt"):
-        check_header(data[:-1] + b"w", 0, len(data))
+    assert RecordBatch(data, 0).is_valid_crc()
+    assert not RecordBatch(data[:-1] + b"w", 0).is_valid_crc()
