@@ -4,7 +4,6 @@ A channel transports message objects. For this very broker `LocalChannel` passes
 """
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -16,8 +15,6 @@ from ..protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMet
 from .tree.znodes import BrokerInfo
 
 __all__ = ["BrokerChannel", "BrokerQueue", "ChannelTo", "ControlRequest", "ControlResponse", "LocalChannel"]
-
-logger = logging.getLogger(__name__)
 
 ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 ControlResponse = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse

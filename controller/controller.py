@@ -103,7 +103,6 @@ class Controller:
         self._retry: asyncio.TimerHandle | None = None
 
         # While controller
-        self.active_controller_id = -1
         self.is_active = False
         self._term = self._new_term()
 
@@ -379,18 +378,14 @@ class Controller:
             await self._tree.withdraw(current)
             current = await self._tree.controller(self._on_controller_changed)
         if current is not None:
-            self.active_controller_id = current.info.broker_id
             return
         try:
             election = await self._tree.elect(ControllerInfo(self.broker_id, self._clock_ms()))
         except ControllerMovedError:
-            current = await self._tree.controller()
-            self.active_controller_id = current.info.broker_id if current else -1
             return
         self._term = self._new_term()
         self.context.epoch = election.epoch
         self.context.epoch_version = election.epoch_version
-        self.active_controller_id = self.broker_id
         self.is_active = True
         logger.info("broker %d is controller, controller epoch %d", self.broker_id, election.epoch)
         await self._term.take_over()
@@ -428,7 +423,6 @@ class Controller:
         if self.is_active:
             logger.info("broker %d is no longer controller", self.broker_id)
         self.is_active = False
-        self.active_controller_id = -1
         await self._term.end()
         self._term = self._new_term()
 

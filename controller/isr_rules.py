@@ -1,6 +1,5 @@
 """Decides which changes a leader may make to its partition's ISR and recovery state (AlterPartition, KIP-497). Pure."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -20,10 +19,6 @@ from .context import ControllerContext
 from .tree.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 
 __all__ = ["IsrChange", "decide"]
-
-logger = logging.getLogger(__name__)
-
-"""The leader does not know the member's broker epoch, so it is not compared."""
 
 
 @dataclass(frozen=True, slots=True)

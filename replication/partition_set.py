@@ -6,7 +6,6 @@ runs on the event loop; the log is changed on its strand.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeVar
@@ -47,8 +46,6 @@ from .partition.purgatory import DEFAULT_GATHER_MAX_MS
 from .partition.wakeups import Wakeups
 
 __all__ = ["PartitionSet"]
-
-logger = logging.getLogger(__name__)
 
 _ERRORS_WITHOUT_LOG_START = (
     NotLeaderOrFollowerError,
@@ -141,11 +138,6 @@ class PartitionSet:
     def leaders(self) -> Iterable[HostedPartition]:
         """The online partitions that this broker leads."""
         return (hosted for hosted in self._hosted.values() if hosted.partition.leader is not None)
-
-    def high_watermark_of(self, topic_partition: TopicPartition) -> int:
-        """The high watermark; 0 without a role here, because then no record is known to be committed."""
-        hosted = self._hosted.get(topic_partition)
-        return 0 if hosted is None or hosted.partition.role is None else hosted.partition.high_watermark
 
     def require(self, topic_partition: TopicPartition) -> HostedPartition:
         """The partition. Raises KafkaStorageError when its directory is offline, NotLeaderOrFollowerError when it is on

@@ -2,15 +2,12 @@
 full disk."""
 
 import asyncio
-import logging
 from collections.abc import Callable
 
 from .partition_set import PartitionSet
 from .state_changes import StateChanges
 
 __all__ = ["ReplicationSchedule"]
-
-logger = logging.getLogger(__name__)
 
 _SPACE_RETRY_MS = 2_000
 

@@ -311,7 +311,7 @@ class ClusterLinks:
     # -- this broker as controller
 
     def _called_directly(self, handler: Handler) -> LocalHandler:
-        here = ConnectionInfo(0, self._listener, "PLAINTEXT", ("", 0), ("", 0))
+        here = ConnectionInfo(self._listener, "PLAINTEXT", ("", 0), ("", 0))
 
         async def call(request: Message, version: int) -> Message:
             context = RequestContext(version, 0, str(self._broker_id), here, self._clock_ms())

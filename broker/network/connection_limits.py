@@ -56,9 +56,6 @@ class ConnectionLimits:
     def add_listener(self, name: str) -> None:
         self._listeners.add(name)
 
-    def of_address(self, host: str) -> int:
-        return self._by_address[host]
-
     def max_of_address(self, host: str) -> int:
         settings = self.settings
         if not settings.max_connections_per_ip_overrides:

@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any, cast
 
 from .bound_sockets import BindError, open_servers, start_serving
@@ -73,7 +72,6 @@ class Listeners:
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: dict[Connection, None] = {}
         self._waiting: deque[Connection] = deque()  # of these, the ones over max.connections
-        self._ids = count(1)
         self._closing = False
         self._rate_timer: asyncio.TimerHandle | None = None
         self._all_gone: asyncio.Future[None] | None = None
@@ -190,7 +188,6 @@ class Listeners:
 
     def connected(self, connection: Connection, transport: asyncio.Transport, endpoint: Endpoint) -> ConnectionInfo:
         info = ConnectionInfo(
-            next(self._ids),
             endpoint.listener_name,
             endpoint.security_protocol,
             _host_and_port(transport.get_extra_info("sockname")),

@@ -95,11 +95,6 @@ class OffenderLog:
         self._quiet_s = quiet_s
         self._lines: OrderedDict[tuple[str, Violation], tuple[float, int]] = OrderedDict()  # last line, left out since
 
-    @property
-    def remembered_count(self) -> int:
-        """Hosts, each with a violation, that are remembered."""
-        return len(self._lines)
-
     def warn(self, host: str, violation: Violation, message: str) -> None:
         now_s = self._now_s()
         key = (host, violation)

@@ -46,18 +46,16 @@ class CloseConnectionError(Exception):
 class ConnectionInfo:
     """The client of a connection, and the listener it came by. One for each connection, for its whole life."""
 
-    __slots__ = ("__weakref__", "connection_id", "listener_name", "local_host", "local_port", "peer_host", "peer_port",
+    __slots__ = ("__weakref__", "listener_name", "local_host", "local_port", "peer_host", "peer_port",
                  "principal", "security_protocol", "throttle")  # fmt: skip
 
     def __init__(
         self,
-        connection_id: int,
         listener_name: str,
         security_protocol: str,
         local: tuple[str, int],
         peer: tuple[str, int],
     ) -> None:
-        self.connection_id = connection_id
         self.listener_name = listener_name
         self.security_protocol = security_protocol
         self.local_host, self.local_port = local

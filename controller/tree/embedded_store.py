@@ -164,11 +164,6 @@ class EmbeddedStore(MetadataStore):
     def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
         self._listeners.append(listener)
 
-    @property
-    def holds_back(self) -> bool:
-        """Whether some writes reported as done are only in memory."""
-        return bool(self._held_back)
-
     def start_is_over(self) -> None:
         self._is_starting = False
         self._write_held_back_later()

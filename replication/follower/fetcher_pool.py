@@ -4,7 +4,6 @@ Each leader has up to ``num.replica.fetchers`` fetchers. The name of a partition
 with its first partition, and ends after the order of the controller that takes its last one.
 """
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -15,8 +14,6 @@ from ...storage.log.log import Log
 from ..partition.hosted_partition import HostedPartition
 
 __all__ = ["FetcherId", "ReplicaFetchers", "fetcher_number"]
-
-logger = logging.getLogger(__name__)
 
 
 class FetcherId(NamedTuple):

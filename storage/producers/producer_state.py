@@ -7,7 +7,6 @@ deleted with its records. Pure: `ProducerSnapshots` reads and writes the files.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -25,8 +24,6 @@ from ...protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTA
 from ..segment.transaction_index import AbortedTransaction
 from .refused_batches import RefusedBatches
 from .verification_guards import VerificationGuard, VerificationGuards
-
-logger = logging.getLogger(__name__)
 
 BATCHES_TO_KEEP = 5
 MAX_PRODUCERS = 10_000

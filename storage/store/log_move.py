@@ -12,7 +12,6 @@ topic-0.<id>-future        its copy, in the destination
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import uuid
@@ -25,8 +24,6 @@ from ..errors import UnexpectedAppendOffsetError
 from ..log.log import Log
 from ..log.log_truncation import truncate_fully_and_start_at, truncate_to
 from .log_directory import LogDirectory
-
-logger = logging.getLogger(__name__)
 
 _LAST_BYTES = 4 << 20
 """Most bytes copied on the strand, while appends wait."""

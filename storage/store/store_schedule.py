@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,6 @@ from .log_store import LogStore
 
 if TYPE_CHECKING:
     from ..compaction.cleaner_child import CompactionWorker
-
-logger = logging.getLogger(__name__)
 
 
 class StoreSchedule:

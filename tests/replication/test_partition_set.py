@@ -319,9 +319,6 @@ async def test_unknown_partition_is_not_hosted(replicas: Replicas) -> None:
     assert not partitions.is_leader(INTERNAL)
     assert partitions.is_leader(TP)
     assert [hosted.topic_partition for hosted in partitions.leaders()] == [TP]
-    assert partitions.high_watermark_of(INTERNAL) == 0
-    replicas.append()
-    assert partitions.high_watermark_of(TP) == 1
 
 
 # -- batches of idempotent producers behind a refused one

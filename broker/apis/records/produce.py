@@ -9,7 +9,6 @@ watermark covers it. The response is returned at once if it is complete; otherwi
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from struct import Struct
@@ -47,8 +46,6 @@ from ...requests.context import CloseConnectionError, EncodedResponse, RequestCo
 from .produce_template import FIRST_VERSION, ProduceTemplates, SingleBatchRequest
 
 __all__ = ["Produce"]
-
-logger = logging.getLogger(__name__)
 
 Answer = ProduceResponse | EncodedResponse | Awaitable[ProduceResponse | EncodedResponse | None] | None
 Append = Callable[[AppendRequest, Callable[[AppendResult], None]], None]

@@ -135,10 +135,6 @@ class FrameMemory(Account):
         """The connection that may exceed the limit now."""
 
     @property
-    def waiting_count(self) -> int:
-        return len(self._waiting)
-
-    @property
     def reached_limit(self) -> str:
         """The setting whose limit is reached, while the account is over its limit."""
         return "queued.max.requests" if self.requests > self.max_requests else "queued.max.request.bytes"

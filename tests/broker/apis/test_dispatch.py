@@ -27,7 +27,7 @@ from support.in_process.group_handlers import call
 from support.in_process.served_apis import error_codes, served_apis, with_one_of_each
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference"
-CONNECTION = ConnectionInfo(1, "PLAINTEXT", "PLAINTEXT", ("127.0.0.1", 9092), ("127.0.0.1", 40000))
+CONNECTION = ConnectionInfo("PLAINTEXT", "PLAINTEXT", ("127.0.0.1", 9092), ("127.0.0.1", 40000))
 
 
 def received(frame: bytes) -> Request:

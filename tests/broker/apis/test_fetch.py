@@ -525,7 +525,7 @@ async def test_conversions_take_turns_by_connection(consumer: Consumer) -> None:
     queue = Queue(consumer)
     consumer.produce(b"a")
     mine = request_context(3)
-    other = replace(mine, address=ConnectionInfo(2, "TEST", "PLAINTEXT", ("here", 9092), ("there", 1)))
+    other = replace(mine, address=ConnectionInfo("TEST", "PLAINTEXT", ("here", 9092), ("there", 1)))
     for context in (mine, mine, other):
         consumer.send(0, version=3, context=context)
     sources = [source for _, source, _ in queue.waiting]
@@ -539,7 +539,7 @@ async def test_small_conversions_are_estimated_cheaper_from_the_first_one_on(
     size = consumer.produce(b"a" * 100)
     consumer.produce(b"a" * 100_000)
     for partition_max_bytes in (size, BIG):
-        address = ConnectionInfo(2, "TEST", "PLAINTEXT", ("here", 9092), ("there", 1))
+        address = ConnectionInfo("TEST", "PLAINTEXT", ("here", 9092), ("there", 1))
         context = replace(request_context(3), address=address)
         consumer.send(0, version=3, partition_max_bytes=partition_max_bytes, context=context)
     (little, much) = [source.expected_s for _, source, _ in queue.waiting]

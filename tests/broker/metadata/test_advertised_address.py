@@ -27,7 +27,7 @@ def cache() -> MetadataCache:
 
 
 def reached(host: str, listener: str = "A") -> ConnectionInfo:
-    return ConnectionInfo(1, listener, "PLAINTEXT", (host, 19092), ("client", 50_000))
+    return ConnectionInfo(listener, "PLAINTEXT", (host, 19092), ("client", 50_000))
 
 
 def told(addresses: AdvertisedAddresses, address: ConnectionInfo) -> list[tuple[int, str, int, str | None]]:

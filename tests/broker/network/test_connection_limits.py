@@ -132,9 +132,11 @@ def test_excess_counts_the_connections_above_a_lowered_limit() -> None:
 
 
 def test_address_counts_no_connections_after_its_last_one_closes() -> None:
-    made = limits()
+    made = limits(max_connections_per_ip=2)
     fill(made, "A", HOST, 2)
+    assert made.decide("A", HOST, 0) is Admission.REFUSE
     made.remove("A", HOST)
     made.remove("A", HOST)
     assert made.total == 0
-    assert made.of_address(HOST) == 0
+    fill(made, "A", HOST, 1)
+    assert made.decide("A", HOST, 0) is Admission.ADMIT

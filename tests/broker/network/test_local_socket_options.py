@@ -120,7 +120,7 @@ async def test_congestion_control_is_unchanged_where_the_system_does_not_pace() 
 @pytest.mark.parametrize(("inherited", "then"), [(b"reno", b"bbr"), (b"dctcp", b"dctcp")])
 def test_congestion_control_of_a_route_is_replaced_only_if_it_is_reno(inherited: bytes, then: bytes) -> None:
     connection = FakeSocket(inherited)
-    info = ConnectionInfo(1, "A", "PLAINTEXT", ("192.0.2.1", 9092), ("192.0.2.2", 1234))
+    info = ConnectionInfo("A", "PLAINTEXT", ("192.0.2.1", 9092), ("192.0.2.2", 1234))
     LocalSocketOptions(b"bbr", NetworkSettings()).accepted(connection, info)  # type: ignore[arg-type]
     assert connection.congestion_control == then
 

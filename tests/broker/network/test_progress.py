@@ -107,7 +107,6 @@ class World:
                 break
         assert self.is_done(), self.state()
         assert self.network.resources.memory.frames.used_bytes == 0
-        assert self.network.resources.memory.frames.waiting_count == 0
         budget = self.network.resources.memory
         assert [account.used_bytes for account in (budget.responses, budget.decoded, budget.administration)] == [0] * 3
         assert self.network.resources.gate.queue.waiting_count == 0

@@ -25,7 +25,7 @@ def versions(key: ApiKey, first: int | None = None, last: int | None = None) -> 
 
 
 def context(version: int, *, now_ms: int = 1_000, client_id: str | None = "c") -> RequestContext:
-    address = ConnectionInfo(1, "PLAINTEXT", "PLAINTEXT", ("10.0.0.1", 9092), ("10.0.0.7", 50_000))
+    address = ConnectionInfo("PLAINTEXT", "PLAINTEXT", ("10.0.0.1", 9092), ("10.0.0.7", 50_000))
     return RequestContext(version, 1, client_id, address, now_ms)
 
 

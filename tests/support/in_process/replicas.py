@@ -39,7 +39,7 @@ NOW_MS = 1_700_000_000_000
 TOPIC = "orders"
 TOPIC_ID = UUID(int=7)
 TP = TopicPartition(TOPIC, 0)
-ADDRESS = ConnectionInfo(1, "PLAINTEXT", "PLAINTEXT", ("10.0.0.1", 9092), ("10.0.0.9", 50000))
+ADDRESS = ConnectionInfo("PLAINTEXT", "PLAINTEXT", ("10.0.0.1", 9092), ("10.0.0.9", 50000))
 
 
 class Replicas:

@@ -19,7 +19,7 @@ from support.in_process.control_plane import FakeBroker
 
 def reached(host: str, listener_name: str = "PLAINTEXT") -> ConnectionInfo:
     """A client's connection that used the address ``host``."""
-    return ConnectionInfo(1, listener_name, "PLAINTEXT", (host, 19092), ("client", 50_000))
+    return ConnectionInfo(listener_name, "PLAINTEXT", (host, 19092), ("client", 50_000))
 
 
 ADDRESS = reached("10.1.2.3")

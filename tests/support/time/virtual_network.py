@@ -164,7 +164,7 @@ class VirtualNetwork:
 
     def connected(self, connection: Connection, transport: asyncio.Transport) -> ConnectionInfo:
         self._count += 1
-        return ConnectionInfo(self._count, "VIRTUAL", "PLAINTEXT", ("server", 0), (f"peer {self._count}", 0))
+        return ConnectionInfo("VIRTUAL", "PLAINTEXT", ("server", 0), (f"peer {self._count}", 0))
 
     def disconnected(self, connection: Connection) -> None:
         """Ignored: connections are not counted."""

@@ -231,5 +231,5 @@ def test_memory_never_exceeds_its_bound_by_more_than_a_frame_for_each_connection
     network.loop.advance(60_000)
     accounts = (memory.frames, memory.responses, memory.decoded, memory.administration)
     assert [account.used_bytes for account in accounts] == [0] * 4
-    assert memory.frames.requests == memory.frames.waiting_count == 0
+    assert memory.frames.requests == 0
     assert network.resources.gate.queue.waiting_count == 0
