@@ -7,7 +7,8 @@ segment would hide records, assign their offsets again, and misplace every later
 from __future__ import annotations
 
 from ...protocol.errors import CorruptRecordError
-from .offset_index import MAX_RELATIVE_OFFSET
+from .batch_span import BatchSpan
+from .offset_index import MAX_RELATIVE_OFFSET, OffsetPosition
 from .segment import Segment
 
 
@@ -86,7 +87,7 @@ def _end_fault(segment: Segment, flushed_offset: int) -> str | None:
     for span in segment.spans(entry.position, segment.size_bytes):
         if not next_offset <= span.last_offset <= segment.base_offset + MAX_RELATIVE_OFFSET:
             return f"offset {span.last_offset} at byte {span.position} is out of order"
-        is_indexed = is_indexed or span.last_offset == entry.offset
+        is_indexed = is_indexed or span.last_offset == entry.offset or _begins_with(span, entry)
         next_offset, end = span.last_offset + 1, span.position + span.size_bytes
     if end != segment.size_bytes:
         return f"{segment.size_bytes - end} bytes after the last whole batch"
@@ -99,6 +100,16 @@ def _end_fault(segment: Segment, flushed_offset: int) -> str | None:
             f"a time index entry has offset {segment.time_index.last().offset}, the segment ends before {next_offset}"
         )
     return None
+
+
+def _begins_with(span: BatchSpan, entry: OffsetPosition) -> bool:
+    """Whether the entry has the first offset of this batch, as Kafka before 2.0 wrote entries.
+
+    The header of a wrapper (magic 0 and 1) has only the last offset, so any earlier offset may be the first.
+    """
+    if span.position != entry.position:
+        return False
+    return span.base_offset == entry.offset if span.magic >= 2 else entry.offset <= span.last_offset
 
 
 def _time_fault(segment: Segment) -> str | None:

@@ -166,7 +166,7 @@ class LogStore:
         """Log one line: with files of an old Kafka every segment needs this once."""
         if len(self._reindexed) > 1:
             logger.warning(
-                "rebuilt the indexes of %d segments, as Kafka before 1.1 wrote them or damaged; the first: %s",
+                "rebuilt the indexes of %d segments, as Kafka before 0.10.1 wrote them or damaged; the first: %s",
                 len(self._reindexed),
                 self._reindexed[0],
             )

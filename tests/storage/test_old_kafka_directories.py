@@ -15,15 +15,18 @@ from pathlib import Path
 import pytest
 from pybroker import Broker
 from pybroker.broker.commands.command_line import main
+from pybroker.config.load import load_config
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import read_records
 from pybroker.storage.files.files import Files
 from pybroker.storage.producers.producer_snapshots import decode_snapshot, encode_snapshot
+from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.verify.fault import Fault, Findings
 from pybroker.storage.verify.log_directory_check import LogDirectoryCheck
 from support.clients.wire_client import WireClient
+from support.logs.storage_pools import InlinePool
 
 OLD = Path(__file__).resolve().parents[1] / "reference" / "old-logdirs"
 NAMES = ("kafka-0.9.0", "kafka-0.10.0", "kafka-0.11.0", "kafka-1.1", "kafka-2.3")
@@ -127,6 +130,16 @@ def test_broker_on_a_directory_of_an_old_kafka_serves_its_records_and_leaves_it_
         assert {topic: read(client, topic) for topic in expected} == expected
     assert faults(data) == []
     assert "cluster.id=" in (data / "meta.properties").read_text()
+
+
+@pytest.mark.parametrize("name", WITH_TIME_INDEXES)
+def test_start_keeps_the_indexes_of_old_kafkas(name: str, tmp_path: Path) -> None:
+    data = copy_of(name, tmp_path)
+    before = {path: path.read_bytes() for path in data.rglob("*index")}
+    config = load_config(f"log.dirs={data}\n", {"log.retention.ms": "-1"})
+    LogStore.open(config, Files(), InlinePool(), lambda: 1).close()
+    assert before
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_metadata_copy_takes_a_directory_without_cluster_id(name: str, data: Path, tmp_path: Path) -> None:

@@ -81,8 +81,9 @@ async def _copy(source: str, target: str, config: Config, *, is_dry: bool) -> in
 def _summary(tree: TreeCopy) -> list[str]:
     topics = tree.topics()
     partitions = sum(len(topic.partitions) for topic in topics)
+    name = tree.cluster_id or "without an id (Kafka before 0.10.1)"
     lines = [
-        f"cluster {tree.cluster_id}: {len(topics)} topics with {partitions} partitions, settings of "
+        f"cluster {name}: {len(topics)} topics with {partitions} partitions, settings of "
         f"{tree.configured('topics')} topics and {tree.configured('brokers')} brokers, {len(tree.nodes)} nodes in all"
     ]
     if tree.left_out:

@@ -104,7 +104,7 @@ def test_rebuilt_indexes_of_many_logs_share_one_warning(tmp_path: Path, caplog: 
     caplog.clear()
     open_store(tmp_path).close()
     (line,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert line.startswith("rebuilt the indexes of 4 segments, as Kafka before 1.1 wrote them or damaged; the first: ")
+    assert line.startswith("rebuilt the indexes of 4 segments, as Kafka before 0.10.1 wrote them or damaged; the ")
     assert line.endswith(": rebuilding the indexes of segment 0: no .timeindex file")
 
 
