@@ -58,7 +58,7 @@ class Config(TypedValues):
     file: Path | None
     """The file that the settings were read from, if there was one."""
     variables: Mapping[str, str]
-    """Where the values in ``file`` come from that were written into it, by setting: the environment variable."""
+    """For each setting in ``file`` that an environment variable set: the variable's name."""
     kraft_node: SingleKraftNode | None
     """The translation of the settings given at the start, if they describe a single KRaft node."""
     uses_embedded_store: bool

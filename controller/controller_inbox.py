@@ -57,7 +57,7 @@ class ControllerInbox:
             except NoNodeError:
                 continue
             except ZnodeDecodeError as error:
-                logger.error("a notification is ignored: %s", error)
+                logger.error("the notification in a node of the metadata tree is ignored: %s", error)
                 told[name] = None
         return told
 

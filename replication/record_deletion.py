@@ -66,7 +66,7 @@ class RecordDeletion:
         self._partitions.wakeups.deletions.park(hosted.waiting_deletions, target, timeout_ms, partial(_settle, verdict))
         error = await verdict
         if error is ErrorCode.NONE:
-            # It has been there: a replica that is live again only since then, and has not heard, is not waited for.
+            # The target was reached. A replica that came back since and has not fetched yet is not waited for.
             return Deleted(error, max(target, partition.low_watermark()))
         if error is ErrorCode.REQUEST_TIMED_OUT:
             return Deleted(error, partition.low_watermark())

@@ -111,8 +111,8 @@ class StateChanges:
         self.controller_epoch = -1
 
     def on_leadership(self, listener: LeadershipListener) -> None:
-        """Call ``listener`` with each leadership that begins or ends here, in the same turn of the loop: no request is
-        answered by a leadership that is over, however long the rest of the order takes."""
+        """Call ``listener`` with each leadership that begins or ends here, in the same iteration of the loop. So no
+        request is answered under a leadership that is over, however long the rest of the order takes."""
         self._listeners.append(listener)
 
     async def load_high_watermarks(self) -> None:
@@ -241,7 +241,9 @@ class StateChanges:
                 raise InconsistentTopicIdError(f"it has topic id {hosted.log.topic_id}, not {state.topic_id}")
             known_epoch = hosted.partition.leader_epoch
             if state.leader_epoch < known_epoch:
-                raise ControllerMovedError(f"leader epoch {known_epoch} is known")
+                raise ControllerMovedError(
+                    f"LeaderAndIsr has leader epoch {state.leader_epoch}, this broker knows {known_epoch}"
+                )
             is_stopped = hosted.partition.role is None and state.leader != self._broker_id
             if state.leader_epoch == known_epoch and not is_stopped:
                 if hosted.log.topic_id is None and state.topic_id is not None:
@@ -410,7 +412,9 @@ class StateChanges:
         if hosted is not None:
             known_epoch = hosted.partition.leader_epoch
             if stop.leader_epoch not in (NO_LEADER_EPOCH, EPOCH_DURING_DELETE) and stop.leader_epoch < known_epoch:
-                raise FencedLeaderEpochError(f"leader epoch {known_epoch} is known")
+                raise FencedLeaderEpochError(
+                    f"StopReplica has leader epoch {stop.leader_epoch}, this broker knows {known_epoch}"
+                )
             self._unfollow(topic_partition)
             if stop.delete:
                 self._partitions.forget(topic_partition)

@@ -58,7 +58,7 @@ AskCoordinator = Callable[[TransactionPart, Callable[[ErrorCode], None]], None]
 returns; TRANSACTION_ABORTABLE: it is not."""
 
 Checked = Callable[[ErrorCode, VerificationGuard | None], None]
-"""Called with the code, and the guard to append under."""
+"""Called with the error code and the guard to pass to the append."""
 
 _Question = tuple[VerificationGuard, TransactionPart]
 

@@ -1,7 +1,7 @@
-"""Coordinators of transactions in a cluster of which some brokers are Kafka's: those have them, pybroker does not yet.
+"""Finds transaction coordinators in a mixed cluster: only Apache Kafka's brokers can be one.
 
-The leader of a transactional id's partition of ``__transaction_state`` is its coordinator. Where that is another
-broker, clients are sent there, and refused there if it is a pybroker; where it is this one, they are refused at once.
+The leader of a transactional id's partition of ``__transaction_state`` is its coordinator. If another broker leads it,
+clients are sent there (a pybroker refuses them). If this broker leads it, clients are refused at once.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,10 +16,10 @@ __all__ = ["coordinators_elsewhere"]
 def coordinators_elsewhere(
     broker_id: int, topic: CoordinatorTopic, configured_count: int, meets_kafka: Callable[[], Awaitable[bool | None]]
 ) -> CoordinatorDirectory:
-    """``topic``: ``__transaction_state``. ``meets_kafka``: whether a broker of Kafka is in the cluster; None: unknown.
+    """``topic``: ``__transaction_state``. ``meets_kafka``: whether the cluster has brokers of Kafka; None: unknown.
 
-    A missing topic is created only when a broker of Kafka is there to serve transactions. When that is unknown, the
-    client is told to retry: a broker that has just started may know neither the topic nor the other brokers yet.
+    A missing topic is created only when one of Kafka's brokers can serve transactions. When that is unknown, the client
+    is told to retry: a broker that has just started may know neither the topic nor the other brokers yet.
     """
 
     async def ensure_topic() -> bool:

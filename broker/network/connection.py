@@ -1,7 +1,7 @@
 """One connection: when it is read, and how it ends.
 
 The way of a request: bytes → `FrameReader` → frames → `RequestPipeline` → `ResponseWriter`.
-Back-pressure is not reading. `ReadPause` lists the reasons; frames that came by then wait in ``_frames`` and in the
+Back-pressure is not reading. `ReadPause` lists the reasons; frames already received wait in ``_frames`` and in the
 reader (one read's worth at most) and start first when the last reason ends. A pause for MEMORY alone keeps no complete
 frame waiting, because handling frames is what frees memory. All requests of one read are started in one pass, and
 responses that are ready leave in one write; after very many requests, or much work, the others wait for the next
@@ -130,7 +130,7 @@ class Connection(asyncio.BufferedProtocol):
         if not has_unsent or self._requests.may_take_long or not leaves_many_descriptors(self._transport):
             return False
         self.finish()
-        self._resources.disconnects.forget(self)  # it would only find the same
+        self._resources.disconnects.forget(self)  # the poll would only find this end of stream again
         self._half_closed = self._resources.loop.call_later(_HALF_CLOSED_S, self._end_half_closed)
         return True
 

@@ -3,9 +3,9 @@
 All connections of a loop read into one shared buffer, so an idle one holds none. A complete frame in it is copied,
 because copying 64 KiB costs less than another read. An incomplete frame gets its own bytearray (of 32 KiB or more: from
 the `FramePool`), where the rest is received. After a big frame the next read takes few bytes into the shared buffer, so
-a stream of big frames is hardly copied. Limits: a size is only a promise, so a bytearray grows as bytes arrive, to at
-most twice of them and by at most 1 MiB (or has ``FIRST_ALLOCATION``, or what the pool gave). It is resized only in
-``get_buffer``, because the loop has it pinned in ``received``.
+a stream of big frames is hardly copied. Limits: a frame's bytearray grows with the bytes received, at most to twice
+their number and by at most 1 MiB. It starts with ``FIRST_ALLOCATION``, or as large as the pool's buffer. It is resized
+only in ``get_buffer``, because the loop has it pinned in ``received``.
 """
 
 from struct import Struct

@@ -85,8 +85,8 @@ class Listeners:
     async def bind(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:
         """Take the addresses. The same endpoints come back, with the port that the system chose in place of 0.
 
-        :raises AddressInUseError: nothing stays open then.
-        :raises BindError: likewise.
+        :raises AddressInUseError: no address stays bound.
+        :raises BindError: no address stays bound.
         """
         opened = []
         try:

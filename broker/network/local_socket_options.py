@@ -61,7 +61,7 @@ class LocalSocketOptions:
     def prepare(self, listening: Socket) -> None:
         """Connections accepted from now on do not pace."""
         if self._paced_by is not None:
-            with contextlib.suppress(OSError):  # it stays as it is then, which serves as well
+            with contextlib.suppress(OSError):  # the sockets keep the system's option then, which is harmless
                 listening.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _UNPACED)
 
     def accepted(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:
@@ -69,7 +69,7 @@ class LocalSocketOptions:
         if self._paced_by is None or _is_local(info):
             return
         accepted = transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):  # it is gone already, or stays as it is, which serves as well
+        with contextlib.suppress(OSError):  # the connection is closed, or keeps its option: both are harmless
             if _congestion_control(accepted) == _UNPACED:  # else a route asks for something else
                 accepted.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, self._paced_by)
 
@@ -81,7 +81,7 @@ class LocalSocketOptions:
         if accepted is None:  # a simulation's
             return
         self._wide.add(info)
-        with contextlib.suppress(OSError):  # it is gone already
+        with contextlib.suppress(OSError):  # the connection is closed already
             accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, WIDE_BUFFER_BYTES)
 
     def forget(self, info: ConnectionInfo) -> None:

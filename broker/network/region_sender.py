@@ -24,7 +24,7 @@ Done: TypeAlias = Callable[[OSError | None], None]
 _HAS_LINUX_SENDFILE: bool = sys.platform == "linux"
 _UNENCRYPTED = ("PLAINTEXT", "SASL_PLAINTEXT")
 _CHUNK = 256 * 1024
-_CHUNKS_PER_TURN = 8  # then the other connections get the loop
+_CHUNKS_PER_ITERATION = 8  # then the other connections get the loop
 _PROBE_AHEAD = 4 * _CHUNK  # one look at the page cache for many writes: most sockets' buffers take less than a chunk
 
 
@@ -92,7 +92,7 @@ class _Sender:
         self._position = 0
         self._end = 0
         self._done: Done | None = None
-        self._warm_end = 0  # cached up to here: once a worker has read it, a busy cache must not make us ask again
+        self._warm_end = 0  # once a worker has read pages, they count as cached, even if the kernel drops them
 
     def read_now(self, region: Region) -> bytes | bytearray | None:
         return _read_now(region)
@@ -200,8 +200,8 @@ class SendfileSender(_Sender):
             self._fd = os.dup(self._transport.get_extra_info("socket").fileno())
         chunks = 0
         while (left := self._end - self._position) > 0:
-            if chunks == _CHUNKS_PER_TURN:
-                self._take_turns()
+            if chunks == _CHUNKS_PER_ITERATION:
+                self._continue_in_next_iteration()
                 return False
             size = min(left, _CHUNK)
             if not self._is_warm(region, size):
@@ -217,7 +217,7 @@ class SendfileSender(_Sender):
                 raise _truncated(region, self._position)
             self._position += sent
             self.sent_bytes += sent
-            if sent < size and self._position < self._end:  # the socket is full: to ask again would only tell so
+            if sent < size and self._position < self._end:  # the socket is full; another call would only fail
                 self._watch()
                 return False
             chunks += 1
@@ -228,7 +228,7 @@ class SendfileSender(_Sender):
         self._stop_watching()
         super()._finish(error)
 
-    def _take_turns(self) -> None:
+    def _continue_in_next_iteration(self) -> None:
         if not self._watching:  # else the loop comes back by itself as soon as there is space
             self._loop.call_soon(self._continue)
 
@@ -254,7 +254,7 @@ class CopyingSender(_Sender):
         while (left := self._end - self._position) > 0:
             if self._is_full():
                 return False
-            if chunks == _CHUNKS_PER_TURN:
+            if chunks == _CHUNKS_PER_ITERATION:
                 self._loop.call_soon(self._continue)
                 return False
             size = min(left, _CHUNK)

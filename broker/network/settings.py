@@ -66,7 +66,7 @@ class NetworkSettings:
     backlog: int = 1024
     """``socket.listen.backlog.size``; 50 in Kafka."""
     max_parked_requests: int = 8
-    """``pybroker.max.in.flight.requests.per.connection``: of requests begun and not answered."""
+    """``pybroker.max.in.flight.requests.per.connection``: the most requests started and not answered."""
     max_unsent_bytes: int = 256 * 1024 * 1024
     """``pybroker.unsent.max.bytes``."""
     max_local_send_buffer_bytes: int = 80 * 1024 * 1024

@@ -72,7 +72,7 @@ def _process_fd(process_id: int) -> int:
     Raises ProcessLookupError when it has ended, and OSError when the system has no such descriptors.
     """
     if not hasattr(os, "pidfd_open"):
-        raise OSError("the system has none")
+        raise OSError("this system has no pidfd_open, so the guard cannot watch the broker")
     descriptor = os.pidfd_open(process_id)
     if os.getppid() != process_id:  # it had ended before, and another process may have its id
         os.close(descriptor)

@@ -2,7 +2,8 @@
 
 Request headers: v0 has no client id and belongs to ControlledShutdown v0 alone, v1 has one, v2 is flexible. The client
 id keeps its int16 length even in v2, since any broker must be able to read the header of an ApiVersions request of any
-version. Response headers: v0 is the correlation id alone, v1 is flexible. `apis.ApiSpec` knows which goes with what.
+version. Response headers: v0 is the correlation id alone, v1 is flexible. `apis.ApiSpec` says which
+header version each API version uses.
 """
 
 from ..codec import wire

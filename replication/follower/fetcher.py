@@ -413,7 +413,10 @@ class Fetcher:
                 logger.error("%s: not replicated, the disk is full: %s", topic_partition, error)
                 self._delay(topic_partition)
             case CorruptRecordError() | InvalidRecordError():
-                logger.error("%s: broken records from the leader: %s", topic_partition, error)
+                logger.error(
+                    "%s: invalid records from the leader (%s) at offset %d, fetching them again: %s",
+                    topic_partition, self._name, state.fetch_offset, error,
+                )  # fmt: skip
                 self._delay(topic_partition)
             case _:
                 known = isinstance(error, KafkaStorageError)

@@ -45,7 +45,8 @@ class DelayedFetch:
         return first
 
     def note_available(self, fetch: PartitionFetch, size_bytes: int) -> bool:
-        """This partition now has ``size_bytes`` for the fetch. Returns whether its partitions have enough."""
+        """This partition now has ``size_bytes`` for the fetch. Returns whether all its partitions together have the
+        fetch's min bytes."""
         self.available_bytes += size_bytes - self._by_partition.get(fetch, 0)
         self._by_partition[fetch] = size_bytes
         return self.available_bytes >= self.params.min_bytes
@@ -97,7 +98,7 @@ class FetchWatchers:
         # With ``changes`` as it was at the check. A plain dict finds its first entry behind all that have left.
         self.min_bytes: OrderedDict[DelayedFetch, tuple[PartitionFetch, int]] = OrderedDict()
         self.changes = 0  # of the partition, while fetches with min bytes wait
-        self.answered = 0  # consumers in this turn of the loop
+        self.answered = 0  # consumers in this iteration of the loop
         self.is_woken = False  # a look at ``any_record`` is scheduled
         self.paused_until_s = _NEVER_PAUSED
 

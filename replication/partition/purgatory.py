@@ -1,7 +1,7 @@
 """Requests that wait: produces for the high watermark, fetches for records or for the end of their max wait.
 
-Everything here runs on the event loop. An operation is completed exactly once: by what it waits for, by an error that
-makes waiting pointless (leadership lost, partition deleted), or by its deadline. It is listed at the partitions it
+Everything here runs on the event loop. An operation is completed exactly once: when its condition holds, by an error
+that makes waiting pointless (leadership lost, partition deleted), or by its deadline. It is listed at the partitions it
 concerns, so an append wakes no others, and a partition that nobody waits for costs one truth test.
 """
 
@@ -20,7 +20,7 @@ from .operation_heap import OperationHeap
 from .timer import Timer
 
 __all__ = [
-    "COMPLETED_IN_A_TURN",
+    "COMPLETED_PER_ITERATION",
     "DEFAULT_GATHER_MAX_MS",
     "AppendPurgatory",
     "DelayedAppend",
@@ -28,7 +28,7 @@ __all__ = [
     "pause_s",
 ]
 
-COMPLETED_IN_A_TURN = 32
+COMPLETED_PER_ITERATION = 32
 """Fetches that have enough: some 15 microseconds each, so half a millisecond."""
 DEFAULT_GATHER_MAX_MS = 12
 _PAUSE_MS_FOR_EACH = 1.5
@@ -37,7 +37,7 @@ FEW = 3
 
 
 def pause_s(answered: int, gather_max_ms: int) -> float:
-    """How long a partition pauses after so many of its consumers were answered in one turn of the loop."""
+    """How long a partition pauses after so many of its consumers were answered in one iteration of the loop."""
     return min(answered * _PAUSE_MS_FOR_EACH, gather_max_ms) / 1000 if answered > FEW else 0.0
 
 
@@ -109,14 +109,14 @@ class AppendPurgatory:
 class FetchPurgatory:
     """All delayed fetches of a broker.
 
-    A fetch that any new record completes is looked at in the loop's next turn: the producer's response does not wait
-    for it, and what several producers send at the same time is one response. A turn completes at most
-    `COMPLETED_IN_A_TURN`. Fetches with a larger min bytes: `min_bytes_checks`.
+    A fetch that any new record completes is read again in the loop's next iteration. So the producer's response does
+    not wait for it, and one response has what several producers sent at the same time. An iteration completes at most
+    `COMPLETED_PER_ITERATION` fetches. Fetches with a larger min bytes: `min_bytes_checks`.
 
-    After a turn that has answered more than `FEW` consumers of a partition, that partition pauses for 1.5 ms for each,
-    at most ``pybroker.fetch.gather.max.ms``; new records gather meanwhile. Otherwise each append would be one response
-    for each consumer: 8 producers and 8 groups at 100,000 messages a second cost 31 % more CPU. Fetches of followers
-    never cause a pause, because produces wait for them.
+    When an iteration has answered more than `FEW` consumers of a partition, that partition pauses for 1.5 ms for each
+    of them, at most ``pybroker.fetch.gather.max.ms``; new records gather meanwhile. Otherwise each append would be one
+    response for each consumer: 8 producers and 8 groups at 100,000 messages a second cost 31 % more CPU. Fetches of
+    followers never cause a pause, because produces wait for them.
     """
 
     def __init__(self, loop: Scheduler, gather_max_ms: int = DEFAULT_GATHER_MAX_MS) -> None:
@@ -167,12 +167,12 @@ class FetchPurgatory:
         """Look at the fetches of woken partitions, and complete those that have enough."""
         counted: list[FetchWatchers] = []
         looks = 0
-        while self._woken and looks < COMPLETED_IN_A_TURN:
+        while self._woken and looks < COMPLETED_PER_ITERATION:
             watchers, is_enough = self._woken[0]
             if watchers.is_woken and not self._round:
                 watchers.is_woken = False
                 self._round.extend(watchers.any_record.items())
-            while self._round and looks < COMPLETED_IN_A_TURN:
+            while self._round and looks < COMPLETED_PER_ITERATION:
                 operation, fetch = self._round.popleft()
                 if operation.is_completed:
                     continue
@@ -188,7 +188,7 @@ class FetchPurgatory:
             self._loop.call_soon(self._look)
 
     def _pause(self, counted: list[FetchWatchers]) -> None:
-        """Start a pause for each partition of which many consumers were answered in this turn of the loop."""
+        """Start a pause for each partition of which many consumers were answered in this iteration of the loop."""
         for watchers in counted:
             paused_s = pause_s(watchers.answered, self._gather_max_ms)
             if paused_s:

@@ -90,7 +90,7 @@ class File:
         """`read_at` without waiting for the disk. Raises NotCachedError."""
         data = read_if_cached(self._fd, position, size_bytes)
         if data is None:
-            raise NotCachedError(f"{size_bytes} bytes at {position}")
+            raise NotCachedError(f"{size_bytes} bytes at position {position} are not cached")
         return data
 
     def write_at(self, position: int, data: Buffer) -> None:

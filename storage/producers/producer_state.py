@@ -171,8 +171,8 @@ class ProducerState:
     ) -> BatchMetadata | None:
         """Raise unless a leader may append `updates`, in one append; return the stored batch that the append repeats.
 
-        With a `guard`, a batch that would begin a transaction needs that this one is still there. Raises what
-        `check_batch` and `check_marker` raise. Of what replication brings nothing is checked.
+        A batch that begins a transaction is refused unless the log still holds the given `guard`. Replicated batches
+        are not checked. Raises what `check_batch` and `check_marker` raise.
         """
         if origin is AppendOrigin.REPLICATION:
             return None

@@ -223,7 +223,10 @@ class _Loader:
             for _, batch in read_batches(file, 0, file.size()):
                 next_offset = batch.next_offset
         except CorruptRecordError as error:
-            logger.warning("%s: %s is broken: %s", self.topic_partition, name, error)
+            logger.warning(
+                "%s: %s can be read only below offset %d, so older segments from there on are kept: %s",
+                self.topic_partition, name, next_offset, error,
+            )  # fmt: skip
         finally:
             file.close()
         return next_offset

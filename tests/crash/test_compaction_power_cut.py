@@ -42,7 +42,9 @@ def test_power_cut_during_a_compaction_loses_no_key_value(tmp_path: Path, quick_
 
 @pytest.mark.long
 @pytest.mark.parametrize("names_in_order", [True, False])
-def test_power_cut_at_any_point_of_a_compaction(names_in_order: bool, tmp_path: Path, quick_disk: Path) -> None:
+def test_power_cut_at_any_point_of_a_compaction_loses_no_record(
+    names_in_order: bool, tmp_path: Path, quick_disk: Path
+) -> None:
     history, synced, original = compacting_run(tmp_path)
     cut = PowerCut(history, seed=2, samples=4, singles=before_all_syncs, names_in_order=names_in_order)
     assert check_all_states(cut, synced, original, quick_disk) > 400

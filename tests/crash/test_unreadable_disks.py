@@ -104,7 +104,7 @@ def work(busy: BusyStore) -> list[object]:
     return seen
 
 
-def test_while_a_store_works(quick_disk: Path) -> None:
+def test_failing_read_at_work_takes_only_its_disk_offline_and_loses_nothing(quick_disk: Path) -> None:
     with nothing_synced():
         files = UnreadableFiles(disk_of)
         busy = busy_store(quick_disk / "count", files)
@@ -133,7 +133,7 @@ def test_while_a_store_works(quick_disk: Path) -> None:
 # --- while logs are compacted --------------------------------------------------------------------------------------
 
 
-def test_while_logs_are_compacted(quick_disk: Path) -> None:
+def test_failing_read_in_a_compaction_takes_only_its_disk_offline_and_loses_nothing(quick_disk: Path) -> None:
     with nothing_synced():
         store = compacting_store(quick_disk / "filled", min_lag_ms=1)
         fill_with_keys(store, (ONE, OTHER))

@@ -111,7 +111,7 @@ def test_commands_run_as_processes(servers: str, topic: str) -> None:
         assert process.wait() == 0
 
 
-def test_topic_commands(admin: Admin, topic: str) -> None:
+def test_topic_commands_work_with_kafka_pythons_command_line(admin: Admin, topic: str) -> None:
     (created,) = admin("topics create -t TOPIC --num-partitions 2 --replication-factor 1")["topics"]
     assert (created["name"], created["num_partitions"], created["replication_factor"]) == (topic, 2, 1)
     assert created["configs"]["cleanup.policy"]["value"] == "delete"
@@ -126,7 +126,9 @@ def test_topic_commands(admin: Admin, topic: str) -> None:
     assert topic not in admin("topics list")
 
 
-def test_cluster_commands(admin: Admin, filled: str, servers: str, node: int) -> None:
+def test_cluster_commands_work_with_kafka_pythons_command_line(
+    admin: Admin, filled: str, servers: str, node: int
+) -> None:
     described = admin("cluster describe")
     (broker,) = described["brokers"]
     assert f"{broker['host']}:{broker['port']}" == servers
@@ -144,7 +146,7 @@ def test_cluster_commands(admin: Admin, filled: str, servers: str, node: int) ->
     assert moved == {f"{filled}:0:{node}": "LogDirNotFoundError"}
 
 
-def test_topic_config_commands(admin: Admin, filled: str) -> None:
+def test_topic_config_commands_work_with_kafka_pythons_command_line(admin: Admin, filled: str) -> None:
     def retention() -> tuple[str, str]:
         described = admin("configs describe -r topic -n TOPIC -c retention.ms")
         setting = described["topic"][filled]["retention.ms"]
@@ -164,7 +166,7 @@ def test_topic_config_commands(admin: Admin, filled: str) -> None:
     assert retention() == ("200000", "DYNAMIC_TOPIC_CONFIG")
 
 
-def test_broker_config_commands(admin: Admin, node: int) -> None:
+def test_broker_config_commands_work_with_kafka_pythons_command_line(admin: Admin, node: int) -> None:
     name = "log.cleaner.io.buffer.size"
 
     def source() -> str:
@@ -229,7 +231,7 @@ def test_offset_commands_on_an_empty_group(admin: Admin, filled: str, group: str
     assert admin(f"groups describe -g {group}")[group]["group_state"] == "Dead"
 
 
-def test_partition_commands(admin: Admin, filled: str, node: int) -> None:
+def test_partition_commands_work_with_kafka_pythons_command_line(admin: Admin, filled: str, node: int) -> None:
     def offsets(spec: str, partitions: str = "0-2") -> list[int]:
         listed = admin(f"partitions list-offsets -p TOPIC:{partitions}:{spec}")[filled]
         return [listed[partition]["offset"] for partition in sorted(listed)]

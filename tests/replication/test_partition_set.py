@@ -45,7 +45,7 @@ async def drain(read: AsyncIterator[memoryview]) -> list[tuple[int, bytes | None
     return [entry async for chunk in read for entry in offsets_and_values(chunk)]
 
 
-async def test_leo_high_watermark_and_remote_leo_after_each_produce_and_fetch(replicas: Replicas) -> None:
+async def test_leo_high_watermark_and_remote_leo_follow_each_produce_and_fetch(replicas: Replicas) -> None:
     await replicas.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
     hosted = replicas.hosted()
     partition = hosted.partition

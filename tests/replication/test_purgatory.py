@@ -12,10 +12,10 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.replication.partition.delayed_fetch import DelayedFetch, FetchWatchers
 from pybroker.replication.partition.fetch import FetchParams, PartitionFetch
 from pybroker.replication.partition.isolation import Isolation
-from pybroker.replication.partition.min_bytes_checks import CHECKS_IN_A_TURN
+from pybroker.replication.partition.min_bytes_checks import CHECKS_PER_ITERATION
 from pybroker.replication.partition.operation_heap import OperationHeap
 from pybroker.replication.partition.purgatory import (
-    COMPLETED_IN_A_TURN,
+    COMPLETED_PER_ITERATION,
     AppendPurgatory,
     DelayedAppend,
     FetchPurgatory,
@@ -298,13 +298,13 @@ def test_append_completes_parked_fetches_in_the_next_loop_iteration() -> None:
 
 def test_many_parked_fetches_complete_in_order_over_several_loop_iterations() -> None:
     parked = ParkedFetches()
-    names = [str(number) for number in range(2 * COMPLETED_IN_A_TURN + 5)]
+    names = [str(number) for number in range(2 * COMPLETED_PER_ITERATION + 5)]
     for name in names:
         parked.park(name, "a")
     parked.data_arrives("a", 1)
-    assert parked.ended == names[:COMPLETED_IN_A_TURN]
+    assert parked.ended == names[:COMPLETED_PER_ITERATION]
     parked.timers.turn()
-    assert parked.ended == names[: 2 * COMPLETED_IN_A_TURN]
+    assert parked.ended == names[: 2 * COMPLETED_PER_ITERATION]
     parked.timers.turn()
     assert parked.ended == names
     assert (parked.timers.pending, len(parked.watchers["a"])) == (1, 0)  # the timer of the fetches, which moves lazily
@@ -312,7 +312,7 @@ def test_many_parked_fetches_complete_in_order_over_several_loop_iterations() ->
 
 def test_ended_fetches_are_skipped_and_fetches_below_min_bytes_stay_parked() -> None:
     parked = ParkedFetches()
-    for number in range(COMPLETED_IN_A_TURN):
+    for number in range(COMPLETED_PER_ITERATION):
         parked.park(str(number), "a")
     of_both = parked.park("of both", "ab")
     parked.park("wants more", "a", min_bytes=100)
@@ -320,7 +320,7 @@ def test_ended_fetches_are_skipped_and_fetches_below_min_bytes_stay_parked() -> 
     parked.data_arrives("a", 1)
     of_both.complete()
     parked.data_arrives("b", 1)
-    assert parked.ended[COMPLETED_IN_A_TURN:] == ["of both", "of a"]
+    assert parked.ended[COMPLETED_PER_ITERATION:] == ["of both", "of a"]
     assert len(parked.watchers["a"]) == 1
 
 
@@ -381,11 +381,11 @@ def test_a_partition_with_three_consumers_never_pauses() -> None:
 
 def test_consumers_answered_over_several_loop_iterations_cause_one_pause() -> None:
     parked = ParkedFetches()
-    for _ in range(COMPLETED_IN_A_TURN + 1):
+    for _ in range(COMPLETED_PER_ITERATION + 1):
         parked.park("one of many", "a")
     parked.data_arrives("a", 1)
     parked.timers.turn()
-    assert len(parked.ended) == COMPLETED_IN_A_TURN + 1
+    assert len(parked.ended) == COMPLETED_PER_ITERATION + 1
     parked.park("f", "a")
     parked.data_arrives("a", 1)
     assert "f" not in parked.ended
@@ -531,10 +531,10 @@ def test_checks_of_min_bytes_take_a_tenth_of_the_loop_and_reach_every_fetch() ->
     parked.looks = 0
     parked.data_is_written("a", 99)
     parked.timers.turn()
-    assert parked.looks == CHECKS_IN_A_TURN
+    assert parked.looks == CHECKS_PER_ITERATION
     for milliseconds in range(1, 90):
         parked.timers.advance(1)
-        assert parked.looks <= CHECKS_IN_A_TURN + 10 * milliseconds
+        assert parked.looks <= CHECKS_PER_ITERATION + 10 * milliseconds
     parked.timers.advance(20)
     assert parked.ended == [str(number) for number in range(1000)]
 

@@ -90,7 +90,10 @@ class AlterReplicaLogDirs:
         """Raises KafkaError unless this broker has the partition and may move it to ``path``, which must be spelled
         as in ``log.dirs``."""
         if len(str(partition)) + _FUTURE_SUFFIX_LENGTH > MAX_FILE_NAME_LENGTH:
-            raise InvalidTopicError("The topic name is too long.")
+            raise InvalidTopicError(
+                f"Partition {partition} cannot move: the copy's directory name would be longer than "
+                f"{MAX_FILE_NAME_LENGTH} characters"
+            )
         directory = next((each for each in self._logs.directories.all if each.path == path), None)
         if directory is None:
             raise LogDirNotFoundError(f"Log directory {path} is not one of this broker's")

@@ -25,7 +25,7 @@ from ...network.request import Request
 __all__ = ["FIRST_VERSION", "ProduceTemplate", "ProduceTemplates", "SingleBatchRequest"]
 
 FIRST_VERSION = 5
-"""The first whose responses have all three numbers of an append. Its batches have magic 2."""
+"""The first version whose response has all three numbers of an append. Its batches have magic 2."""
 
 _MOST_TEMPLATES = 1024  # in a version; each takes 1.6 KiB at most
 _MISSES_PER_REPLACEMENT = 16

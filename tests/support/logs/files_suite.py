@@ -204,6 +204,6 @@ class FilesSuite:
         lock.release()
         files.lock_directory(root).release()
 
-    def test_there_is_free_space(self, files: Files, root: str) -> None:
+    def test_usable_bytes_of_a_disk_are_positive_and_at_most_its_total(self, files: Files, root: str) -> None:
         space = files.disk_space(root)
         assert 0 < space.usable_bytes <= space.total_bytes
