@@ -96,7 +96,11 @@ class ClusterClient:
     async def ask_any(self, request: Message, version: int) -> Any:
         """Returns the response of any broker. Raises UnansweredError."""
         addresses = [address for _, address in sorted(self._brokers.items())] or self._servers
-        return await self.link(self.random.choice(addresses)).ask(request, version, _ASK_TIMEOUT_S)
+        address = self.random.choice(addresses)
+        answer = await self.link(address).ask(request, version, _ASK_TIMEOUT_S)
+        if getattr(answer, "error_code", 0):  # no producer id, or no coordinator, yet
+            self._effects.add("requests refused", self.name, address[0])
+        return answer
 
     def _link_to(self, node_id: int) -> ClientLink:
         """The single connection to a broker, whatever name it is known by, so requests keep their order."""
