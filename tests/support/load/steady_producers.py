@@ -82,12 +82,20 @@ class LibrdkafkaSteadyProducer:
         filling = "x" * _RECORD_BYTES
         while not self._ends.is_set():
             for partition in range(partitions):
-                self._producer.produce(
-                    self._topic, f"{number} {filling}", partition=partition, on_delivery=self._delivered(number)
-                )
+                self._produce(partition, number, f"{number} {filling}")
             number += 1
             self._producer.poll(_PAUSE_S)
             time.sleep(_PAUSE_S)
+
+    def _produce(self, partition: int, number: int, value: str) -> None:
+        """Waits while librdkafka's queue is full, until `stop`."""
+        while not self._ends.is_set():
+            try:
+                self._producer.produce(self._topic, value, partition=partition, on_delivery=self._delivered(number))
+            except BufferError:
+                self._producer.poll(_PAUSE_S)
+            else:
+                return
 
     def _delivered(self, number: int) -> Callable[[KafkaError | None, Message], None]:
         def delivered(error: KafkaError | None, message: Message) -> None:
