@@ -68,23 +68,25 @@ class GroupCoordinator:
         """
         if self.registry.begin_loading(partition, coordinator_epoch):
             return self._load(partition, coordinator_epoch)
-        logger.info("not loading __consumer_offsets-%d in leader epoch %d", partition, coordinator_epoch)
+        logger.debug("not loading __consumer_offsets-%d in leader epoch %d", partition, coordinator_epoch)
         return _nothing_to_load()
 
-    def unload_partition(self, partition: int, coordinator_epoch: int | None = None) -> int:
+    def unload_partition(self, partition: int, coordinator_epoch: int | None = None) -> int | None:
         """Another broker leads the partition now: forget its groups and answer their parked requests.
 
-        ``coordinator_epoch`` is None when the topic was deleted. Returns the number of groups.
+        ``coordinator_epoch`` is None when the topic was deleted. Returns the number of groups, None when this broker
+        was not their coordinator.
         """
+        was_owned = self.registry.owns(partition)
         groups = self.registry.release(partition, coordinator_epoch)
         if groups is None:
-            logger.info("not unloading __consumer_offsets-%d for old leader epoch %s", partition, coordinator_epoch)
-            return 0
+            logger.debug("not unloading __consumer_offsets-%d for old leader epoch %s", partition, coordinator_epoch)
+            return None
         for group in groups:
             self._rebalances.mark_dead(group)
         self._appends.abandon(partition)
         logger.debug("unloaded %d groups of __consumer_offsets-%d", len(groups), partition)
-        return len(groups)
+        return len(groups) if was_owned else None
 
     async def _load(self, partition: int, epoch: int) -> None:
         with self._loads.loading():

@@ -1,5 +1,6 @@
 """Loads and unloads groups when the leadership of partitions of ``__consumer_offsets`` moves."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,8 @@ __all__ = ["GroupLeadershipMoves"]
 
 logger = logging.getLogger(__name__)
 
+_GATHERED_S = 0.5
+
 
 class GroupLeadershipMoves:
     """``spawn`` runs a coroutine in a task."""
@@ -22,6 +25,7 @@ class GroupLeadershipMoves:
     def __init__(self, groups: GroupCoordinator, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         self._groups = groups
         self._spawn = spawn
+        self._unloaded: list[int] = []
 
     def leadership_changed(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
         """Unload the groups of resigned partitions, and load those of elected ones."""
@@ -46,7 +50,17 @@ class GroupLeadershipMoves:
     def _unload(self, epochs: Mapping[int, int | None]) -> None:
         """Unload the groups of partitions, given with their leader epochs."""
         counts = [self._groups.unload_partition(partition, epoch) for partition, epoch in epochs.items()]
-        if counts:
+        unloaded = [count for count in counts if count is not None]
+        if unloaded and not self._unloaded:
+            self._spawn(self._tell_unloaded())
+        self._unloaded += unloaded
+
+    async def _tell_unloaded(self) -> None:
+        """Log one line for the partitions of an election or a stop, whose roles change one after another."""
+        try:
+            await asyncio.sleep(_GATHERED_S)
+        finally:
+            counts, self._unloaded = self._unloaded, []
             logger.info("unloaded %d groups of %d partitions of %s", sum(counts), len(counts), CONSUMER_OFFSETS_TOPIC)
 
     async def _load(self, partition: TopicPartition, loading: Coroutine[Any, Any, None]) -> None:

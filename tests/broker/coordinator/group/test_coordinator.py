@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.group import leadership_moves
 from pybroker.broker.coordinator.group.commits import CommitRequest
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.joining import JoinRequest
@@ -313,20 +314,36 @@ async def test_a_response_known_at_once_needs_no_future_and_a_cancelled_future_i
     assert future.cancelled()
 
 
-async def test_unloading_many_partitions_logs_one_line(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unloading_many_partitions_one_after_another_logs_one_line(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leadership_moves, "_GATHERED_S", 0)
     broker = Broker()
-    loads: list[asyncio.Task[None]] = []
-    moves = GroupLeadershipMoves(broker.coordinator, lambda load: loads.append(asyncio.ensure_future(load)))
+    tasks: list[asyncio.Task[None]] = []
+    moves = GroupLeadershipMoves(broker.coordinator, lambda work: tasks.append(asyncio.ensure_future(work)))
     caplog.set_level("INFO")
-    led = [
-        Leadership(TopicPartition("__consumer_offsets", partition), 0)
-        for partition in range(broker.log.partition_count)
-    ]
-    moves.leadership_changed(led, [])
-    await asyncio.gather(*loads)
-    moves.leadership_changed([], [each._replace(leader_epoch=1) for each in led])
+    partitions = range(broker.log.partition_count)
+    led = [Leadership(TopicPartition("__consumer_offsets", partition), 0) for partition in partitions]
+    moves.leadership_changed(led[1:], [])
+    await asyncio.gather(*tasks)
+    for each in led:
+        moves.leadership_changed([], [each._replace(leader_epoch=1)])
     moves.leadership_changed([], [Leadership(T0, 1)])
-    assert caplog.messages == [f"unloaded 0 groups of {len(led)} partitions of __consumer_offsets"]
+    await asyncio.gather(*tasks)
+    assert caplog.messages == [f"unloaded 0 groups of {len(led) - 1} partitions of __consumer_offsets"]
+
+
+async def test_unloaded_groups_are_told_when_the_broker_stops_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
+    broker = Broker()
+    tasks: list[asyncio.Task[None]] = []
+    moves = GroupLeadershipMoves(broker.coordinator, lambda work: tasks.append(asyncio.ensure_future(work)))
+    caplog.set_level("INFO")
+    await broker.load()
+    moves.leadership_changed([], [Leadership(TopicPartition("__consumer_offsets", broker.partition), 1)])
+    await asyncio.sleep(0)
+    tasks[-1].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert caplog.messages == ["unloaded 0 groups of 1 partitions of __consumer_offsets"]
 
 
 async def test_loading_many_partitions_logs_one_line(caplog: pytest.LogCaptureFixture) -> None:
