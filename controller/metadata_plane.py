@@ -126,7 +126,7 @@ class MetadataPlane:
         self.growth = TopicGrowth(self.tree, self._live_brokers, limit)
         self.auto_creation = AutoTopicCreation(self.topics, config, _PATIENCE_OF_A_SINGLE_BROKER_MS)
         blocks = ProducerIdBlocks(self.tree)
-        self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id))
+        self.producer_ids = ProducerIds(lambda: blocks.next_block(identity.broker_id), _PATIENCE_OF_A_SINGLE_BROKER_MS)
         # the registration
         self.broker_epoch = -1
         self._can_write = True

@@ -61,17 +61,18 @@ class ProducerIds:
     As in Kafka (RPCProducerIdManager) the next block is fetched when a tenth of the block in use is left.
     """
 
-    def __init__(self, next_block: Callable[[], Awaitable[ProducerIdBlock]]) -> None:
+    def __init__(self, next_block: Callable[[], Awaitable[ProducerIdBlock]], patience_ms: int = PATIENCE_MS) -> None:
+        """``patience_ms``: how long a request waits for a block."""
         self._next_block = next_block
         self._next = 0
         self._last = -1
         self._refill_from = 0
         self._spare: ProducerIdBlock | None = None
-        self._refill = SharedWork("producer-id-block", self._fetch, PATIENCE_MS)
+        self._refill = SharedWork("producer-id-block", self._fetch, patience_ms)
 
     async def next(self) -> int:
         """An id never given before. Raises the errors of ``next_block``, and CoordinatorLoadInProgressError, on which
-        clients ask again, when no block comes within `PATIENCE_MS`."""
+        clients ask again, when no block comes in time."""
         while self._next > self._last:
             if self._spare is not None:
                 self._use(self._spare)

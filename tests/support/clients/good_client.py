@@ -15,6 +15,7 @@ from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequest
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.protocol.records.record import Record, build_batch, read_records
 from support.record_bytes import batch_at
+from support.time.patience import await_that
 
 from .wire_client import WireClient
 
@@ -35,9 +36,9 @@ def create_topic(client: WireClient, name: str, settings: Mapping[str, str] | No
 
 
 def make_coordinator(client: WireClient) -> None:
-    """Creates __consumer_offsets, which groups need."""
+    """Has __consumer_offsets created, which groups need; asks again until it is."""
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=["any"])
-    assert client.ask(request, 4).coordinators[0].error_code == ErrorCode.NONE
+    await_that(lambda: client.ask(request, 4).coordinators[0].error_code == ErrorCode.NONE, "groups have a coordinator")
 
 
 class GoodClient:
