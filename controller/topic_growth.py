@@ -4,7 +4,7 @@ It checks the request and writes it into the tree; the controller's watch does t
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..protocol.errors import (
@@ -26,8 +26,6 @@ from .tree.znodes import CONTROLLER_PATH, TopicInfo, topic_path
 __all__ = ["MorePartitions", "TopicGrowth"]
 
 logger = logging.getLogger(__name__)
-
-Assignment = Mapping[int, ReplicaAssignment]
 
 
 @dataclass(frozen=True, slots=True)

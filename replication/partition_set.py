@@ -8,7 +8,7 @@ runs on the event loop; the log is changed on its strand.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from ..base.invariant import InvariantError
 from ..base.kafka_names import INTERNAL_TOPICS
@@ -55,8 +55,6 @@ _ERRORS_WITHOUT_LOG_START = (
     RecordBatchTooLargeError,
 )
 """Errors of an append that do not tell the log start offset, as in Kafka."""
-
-T = TypeVar("T")
 
 
 class PartitionSet:

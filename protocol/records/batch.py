@@ -71,8 +71,7 @@ class RecordBatch:
     """The header of the entry at `position` in `buffer`, as it was read; later patches of the buffer do not change it.
 
     Messages of magic 0 and 1 are represented as batches without producer and leader epoch. Their `base_offset` is the
-    offset on the wire: in a compressed wrapper the *last* one inside (`message_set.first_offset` finds the first), with
-    `record_count` -1.
+    offset on the wire: in a compressed wrapper the *last* one inside, with `record_count` -1.
     """
 
     __slots__ = (

@@ -80,16 +80,6 @@ def message_bounds(inner: bytes, magic: int) -> Iterator[tuple[int, int]]:
         position = message_end
 
 
-def first_offset(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> int:
-    """Return the offset of the first record of a batch of any magic. A wrapper is decompressed for it."""
-    if batch.magic >= 2 or not batch.is_compressed:
-        return batch.base_offset
-    inner = wrapped_set(batch, max_bytes)
-    shift = _shift_of_inner_offsets(batch, inner)
-    offset: int = _INT64.unpack_from(inner, 0)[0]
-    return offset + shift
-
-
 def message_checksums(batch: RecordBatch, max_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES) -> Iterator[tuple[int, int]]:
     """Yield the (stored, computed) checksum of each record that `read_messages` yields."""
     if not batch.is_compressed:

@@ -11,10 +11,10 @@ from pybroker.protocol.records.batch import RecordBatch, TimestampType, iter_bat
 from pybroker.protocol.records.compression import Codec, decompress
 from pybroker.protocol.records.control import control_type
 from pybroker.protocol.records.conversion import down_convert
-from pybroker.protocol.records.message_set import build_message_set, encode_message, first_offset
+from pybroker.protocol.records.message_set import build_message_set, encode_message
 from pybroker.protocol.records.record import Record, build_batch, read_records
 from pybroker.protocol.records.walk import walk_records
-from support.record_bytes import valid_bytes
+from support.record_bytes import first_offset, valid_bytes
 
 Line = dict[str, Any]
 

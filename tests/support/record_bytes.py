@@ -4,6 +4,7 @@ import struct
 
 from pybroker.base.buffer import Buffer
 from pybroker.protocol.records.batch import RecordBatch, iter_batches, read_header
+from pybroker.protocol.records.record import read_records
 from pybroker.protocol.records.varint import encode_unsigned, read_unsigned
 
 
@@ -40,3 +41,10 @@ def batch_at(buffer: Buffer, position: int = 0) -> RecordBatch:
 def valid_bytes(buffer: Buffer) -> int:
     """The bytes of whole entries at the start of a record set (Kafka's validBytes)."""
     return sum(batch.size_bytes for batch in iter_batches(buffer))
+
+
+def first_offset(batch: RecordBatch, max_bytes: int = 1 << 30) -> int:
+    """The offset of the first record of a batch of any magic. A wrapper is decompressed for it."""
+    if batch.magic >= 2 or not batch.is_compressed:
+        return batch.base_offset
+    return next(iter(read_records(batch, max_bytes))).offset

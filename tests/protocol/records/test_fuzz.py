@@ -16,10 +16,10 @@ from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import read_marker
 from pybroker.protocol.records.conversion import down_convert
 from pybroker.protocol.records.crc import crc32, crc32c
-from pybroker.protocol.records.message_set import first_offset
 from pybroker.protocol.records.record import read_records
 from pybroker.storage.log_config import LogConfig
 from support.logs.storage_logs import as_leader_stores
+from support.record_bytes import first_offset
 
 GOLDEN = Path(__file__).parents[2] / "reference" / "golden"
 LIMIT = 1 << 20

@@ -7,9 +7,9 @@ from pybroker.protocol.errors import CorruptRecordError, InvalidRecordError
 from pybroker.protocol.records.batch import RecordBatch, iter_batches
 from pybroker.protocol.records.compression import Codec, compress
 from pybroker.protocol.records.crc import crc32
-from pybroker.protocol.records.message_set import build_message_set, check_inner_crcs, encode_message, first_offset
+from pybroker.protocol.records.message_set import build_message_set, check_inner_crcs, encode_message
 from pybroker.protocol.records.record import Record, read_records
-from support.record_bytes import batch_at
+from support.record_bytes import batch_at, first_offset
 
 LEGACY_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 RECORDS = [
