@@ -51,9 +51,7 @@ def types() -> bool:
         link.symlink_to("..")
     exclude = r"/(tests|scripts|build|\.typecheck|\.venv|\.cache)/"
     package = module("mypy", "-p", "pybroker", "--exclude", exclude, MYPYPATH=".typecheck")
-    tests = module(
-        "mypy", "--explicit-package-bases", "tests", "scripts/benchmarks", MYPYPATH=".typecheck:tests:scripts"
-    )
+    tests = module("mypy", "--explicit-package-bases", "tests", "scripts", MYPYPATH=".typecheck:tests:scripts")
     return package == 0 and tests == 0
 
 
