@@ -14,7 +14,7 @@ import pytest
 from pybroker.broker.network import region_sender
 from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.connection import Connection
-from pybroker.broker.network.region_sender import CopyingSender, SendfileSender, sender_for
+from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
 from pybroker.storage.files.page_cache import is_cached, read_ahead, read_if_cached
@@ -442,7 +442,20 @@ async def test_response_too_long_for_its_size_field_closes_the_connection_with_o
     assert "a response of 2147483648 bytes" in line
 
 
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
-def test_listeners_with_tls_never_write_to_the_socket_past_the_transport(protocol: str) -> None:
-    assert sender_for(protocol, SendfileSender) is CopyingSender
-    assert sender_for("PLAINTEXT", SendfileSender) is SendfileSender
+@pytest.mark.parametrize(
+    ("protocol", "sender"),
+    [
+        ("SSL", CopyingSender),
+        ("SASL_SSL", CopyingSender),
+        ("PLAINTEXT", SendfileSender),
+        ("SASL_PLAINTEXT", SendfileSender),
+    ],
+)
+async def test_connections_of_listeners_with_tls_never_write_to_the_socket_past_the_transport(
+    protocol: str, sender: type[object]
+) -> None:
+    async with serving(new_sender=SendfileSender, security_protocol=protocol) as server:
+        await server.connect()
+        await until(lambda: server.listeners.connection_count == 1)
+        (connection,) = server.listeners.connections()
+        assert type(connection._new_sender()) is sender

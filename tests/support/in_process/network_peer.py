@@ -229,7 +229,11 @@ class Server:
 
 @contextlib.asynccontextmanager
 async def serving(
-    settings: NetworkSettings | None = None, host: str = "127.0.0.1", port: int = 0, **options: Any
+    settings: NetworkSettings | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    security_protocol: str = "PLAINTEXT",
+    **options: Any,
 ) -> AsyncIterator[Server]:
     """A server for the block. Every API key except UNKNOWN has a header of version 1.
 
@@ -246,7 +250,7 @@ async def serving(
         header_version=lambda api_key, api_version: None if api_key == UNKNOWN else 1,
         **options,
     )
-    (endpoint,) = await listeners.open([Endpoint("TEST", host, port)])
+    (endpoint,) = await listeners.open([Endpoint("TEST", host, port, security_protocol)])
     server = Server(listeners, handler, endpoint)
     try:
         yield server
