@@ -6,8 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("base", "broker", "config", "controller", "pipeline", "protocol", "replication", "storage")
+from support.source_tree import PACKAGES, ROOT
 
 
 def modules_in_the_tree() -> set[str]:

@@ -12,6 +12,7 @@ from support.source_tree import PACKAGES, PAGES, ROOT, name_of, python_files, tr
 
 README_LINES = 130
 ARCHITECTURE_LINES = 200
+RECIPE_LINES = 10
 WORDS_OF_DOCS = 30_000
 LARGE_FILE_LINES = 200
 
@@ -38,15 +39,52 @@ def test_links_lead_to_a_file_and_a_section() -> None:
     assert dead == []
 
 
+@cache
+def known_paths() -> list[str]:
+    """Files and folders of the repository, folders with a slash at the end."""
+    scripts = [path for path in (ROOT / "scripts").iterdir() if path.is_file()]
+    files = [*python_files(*PACKAGES, "scripts", "tests"), *ROOT.glob("*.*"), *scripts, *PAGES]
+    folders = {folder for path in files for folder in path.parents if folder.is_relative_to(ROOT) and folder != ROOT}
+    folders |= {path for path in (ROOT / "tests" / "reference").rglob("*") if path.is_dir()}
+    return [*map(name_of, files), *(f"{name_of(folder)}/" for folder in folders)]
+
+
+def is_known(name: str) -> bool:
+    """Whether a file or folder has the path, or one that ends like it."""
+    return any(f"/{path}".endswith((f"/{name}", f"/{name}/")) for path in known_paths())
+
+
 def test_files_that_pages_name_exist() -> None:
-    known = [name_of(path) for path in [*python_files(*PACKAGES, "scripts", "tests"), *ROOT.glob("*.*"), *PAGES]]
     missing = [
         f"{name_of(page)}: {name}"
         for page in PAGES
         for name in FILE_NAME.findall(page.read_text())
-        if not any(path == name or path.endswith(f"/{name}") for path in known)
+        if not is_known(name)
     ]
     assert missing == []
+
+
+# A path without a suffix: `scripts/test`, `storage/log/`.
+PATH = re.compile(r"`((?:[\w-]+/)+[\w-]*)`|`(scripts/[\w-]+)[ `]")
+
+
+def test_folders_and_scripts_that_pages_name_exist() -> None:
+    code = python_files(*PACKAGES, "scripts", "tests")
+    folders = {part for path in code for part in path.relative_to(ROOT).parts[:-1]}
+    named = [(page, first or second) for page in PAGES for first, second in PATH.findall(page.read_text())]
+    ours = [
+        (page, name)
+        for page, name in named
+        if name.split("/")[0] in folders or (name.count("/") == 1 and name[-1] == "/")
+    ]
+    assert [f"{name_of(page)}: {name}" for page, name in ours if not is_known(name)] == []
+
+
+def test_paths_in_the_drawings_of_the_architecture_exist() -> None:
+    blocks = BLOCK.findall((ROOT / "docs" / "architecture.md").read_text())
+    named = {name for block in blocks for name in re.findall(r"(?:[\w-]+/)+(?:[\w-]+\.\w+)?|\b[\w-]+\.py\b", block)}
+    assert len(named) > 40
+    assert sorted(name for name in named if not is_known(name)) == []
 
 
 class NamesInCode(NamedTuple):
@@ -116,8 +154,10 @@ def unknown_names() -> Iterator[tuple[str, str]]:
     words, members = names_in_code()
     for page in PAGES:
         for whole, name, member, call in QUOTED_NAME.findall(BLOCK.sub("", page.read_text())):
-            if member:
-                known = member in members.get(name, ()) if name[0].isupper() else True
+            if member and name[0].isupper():
+                known = member in members.get(name, ())
+            elif member:  # of a module or a variable, or the parts of a setting's name
+                known = member in words or is_known(whole)
             else:
                 known = name in words if is_identifier(name) or call else True
             if not known:
@@ -134,6 +174,14 @@ def test_pages_are_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
     assert len((ROOT / "docs" / "architecture.md").read_text().splitlines()) <= ARCHITECTURE_LINES
     assert sum(len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md")) <= WORDS_OF_DOCS
+
+
+def test_recipes_are_short() -> None:
+    _, recipes = re.split(r"^## Recipes\n", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
+    found = re.split(r"^(?=\*\*)", re.split(r"^## ", recipes, flags=re.MULTILINE)[0], flags=re.MULTILINE)[1:]
+    lengths = {recipe.splitlines()[0]: len(recipe.split("\n\n## ")[0].strip().splitlines()) for recipe in found}
+    assert len(lengths) >= 9
+    assert {title: lines for title, lines in lengths.items() if lines > RECIPE_LINES} == {}
 
 
 def files_of_architecture() -> set[str]:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from support.source_tree import PACKAGES, PAGES, functions_of, name_of, python_files, rejects_all_but, tree_of
+from support.source_tree import PACKAGES, PAGES, ROOT, functions_of, matches_exactly, name_of, python_files, tree_of
 
 DOCSTRING_LINES = 8
 
@@ -64,10 +64,14 @@ def literal_text(node: ast.expr) -> str:
 
 
 def messages(path: Path) -> Iterator[Prose]:
-    """Texts of log lines and errors, and the help of command line options."""
+    """Texts of log lines, of errors (raised or returned), of commands, and the help of command line options."""
     for node in ast.walk(tree_of(path)):
         match node:
             case ast.Raise(exc=ast.Call(args=values)):
+                pass
+            case ast.Call(func=error, args=values) if ast.unparse(error).endswith("Error"):
+                pass
+            case ast.Call(func=printer, args=values) if ast.unparse(printer).endswith(PRINTERS):
                 pass
             case ast.Call(func=ast.Attribute(value=logger, attr=level), args=values) if (
                 level in LOG_METHODS and ast.unparse(logger).split(".")[-1].lstrip("_") in ("logger", "log")
@@ -80,6 +84,7 @@ def messages(path: Path) -> Iterator[Prose]:
         yield from (Prose(value.lineno, text) for value in values if (text := literal_text(value)))
 
 
+PRINTERS = ("print", "sys.exit", "SystemExit", "parser.error", "stderr.write", "stdout.write")
 LOG_METHODS = ("debug", "info", "warning", "error", "exception", "critical", "log")
 
 # A text that begins like this hides its subject, unless it is a question.
@@ -132,19 +137,33 @@ def headless(path: Path, prose: Prose, pattern: re.Pattern[str]) -> Iterator[str
 
 
 SOURCES = python_files(*PACKAGES, "scripts", "tests")
+# Scripts of the shell: files without a suffix, and those that they read.
+SHELL_SCRIPTS = sorted(path for path in (ROOT / "scripts").iterdir() if path.suffix in ("", ".sh") and path.is_file())
+
+
+def lines_of_script(path: Path) -> list[Prose]:
+    """The comments of a script, and the texts that it prints."""
+    lines = enumerate(path.read_text().splitlines(), 1)
+    return [
+        Prose(number, line.strip().lstrip("# "))
+        for number, line in lines
+        if re.match(r"\s*(?:#[^!]|echo|printf)", line)
+    ]
 
 
 @cache
 def texts_of(path: Path) -> list[Prose]:
     if path.suffix == ".md":
         return [text_of_page(path)]
+    if path in SHELL_SCRIPTS:
+        return lines_of_script(path)
     return [*docstrings(path), *comments(path), *messages(path)]
 
 
 def test_sentences_use_plain_words() -> None:
     found = [
         complaint
-        for path in [*SOURCES, *PAGES]
+        for path in [*SOURCES, *SHELL_SCRIPTS, *PAGES]
         for prose in texts_of(path)
         for complaint in complaints_about(path, prose)
     ]
@@ -157,7 +176,7 @@ def test_texts_in_code_name_their_subject() -> None:
 
 
 def test_sentences_name_their_subject() -> None:
-    paths = [*SOURCES, *PAGES]
+    paths = [*SOURCES, *SHELL_SCRIPTS, *PAGES]
     found = [line for path in paths for prose in texts_of(path) for line in headless(path, prose, HEADLESS_SENTENCE)]
     assert found == []
 
@@ -170,12 +189,7 @@ LONG_DOCSTRINGS: dict[str, tuple[int, str]] = {
 
 def test_docstrings_of_modules_are_short() -> None:
     lengths = {name_of(path): len((ast.get_docstring(tree_of(path)) or "").splitlines()) for path in SOURCES}
-    rejects_all_but(
-        {name: why for name, (_, why) in LONG_DOCSTRINGS.items()},
-        {name for name, lines in lengths.items() if lines > DOCSTRING_LINES},
-    )
-    grown = {name: lengths[name] for name, (lines, _) in LONG_DOCSTRINGS.items() if lengths[name] > lines}
-    assert grown == {}, "these may only shrink"
+    matches_exactly(LONG_DOCSTRINGS, {name: lines for name, lines in lengths.items() if lines > DOCSTRING_LINES})
 
 
 def test_names_of_tests_can_be_read_alone() -> None:

@@ -26,7 +26,7 @@ class BrokenStore:
 
     def _broken(self) -> "asyncio.Future[Any]":
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        future.set_exception(ConnectionLossError(None, "the connection broke before the answer"))
+        future.set_exception(ConnectionLossError(None, "the connection broke before the response"))
         return future
 
 

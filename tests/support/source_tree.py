@@ -41,7 +41,18 @@ def functions_of(path: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncF
     return below(tree_of(path), f"{name_of(path)}:")
 
 
+def matches_exactly(listed: dict[str, tuple[int, str]], found: dict[str, int]) -> None:
+    """Each found number is listed with its present value, so that it cannot grow again after it shrank."""
+    rejects_all_but({name: why for name, (_, why) in listed.items()}, set(found))
+    changed = {
+        name: f"listed {listed[name][0]}, is {number}" for name, number in found.items() if listed[name][0] != number
+    }
+    assert changed == {}, f"lower the listed number, or shrink what grew: {changed}"
+
+
 def rejects_all_but(allowed: dict[str, str], found: set[str]) -> None:
     """``found`` holds nothing that is not allowed, and all that is allowed is still found."""
-    assert sorted(found - set(allowed)) == []
-    assert sorted(set(allowed) - found) == [], "no longer needed: take these off the list"
+    new = sorted(found - set(allowed))
+    assert new == [], f"not on the list of exceptions: {new}"
+    gone = sorted(set(allowed) - found)
+    assert gone == [], f"no longer needed, take these off the list: {gone}"

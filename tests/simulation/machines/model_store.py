@@ -307,7 +307,7 @@ class ModelStore(MetadataStore):
         again = [request for request in self._asked if request.is_read and self._end is None]
         for request in self._asked:
             if request not in again:
-                request.fail(ConnectionLossError(None, "the connection broke before the answer"))
+                request.fail(ConnectionLossError(None, "the connection broke before the response"))
         self._asked.clear()
         self._waiting.extendleft(reversed(again))
         if self._end is not None:
