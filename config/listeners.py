@@ -16,6 +16,11 @@ ANY_ADDRESS = ("0.0.0.0", "::")
 _COMMA = re.compile(r"\s*,\s*")
 
 
+def listener_address(name: str, host: str, port: int) -> str:
+    """``NAME://host:port``; an IPv6 address gets brackets."""
+    return f"{name}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
     """A listener, or an advertised address.
@@ -32,8 +37,7 @@ class Listener:
     security_protocol: str
 
     def __str__(self) -> str:
-        host = self.host or ""
-        return f"{self.name}://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return listener_address(self.name, self.host or "", self.port)
 
 
 def parse_protocol_map(

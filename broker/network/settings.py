@@ -10,7 +10,7 @@ from typing import Self
 
 from ...config.config import Config
 from ...config.config_error import ConfigError
-from ...config.listeners import Listener
+from ...config.listeners import Listener, listener_address
 from .connection_limits import LimitSettings
 
 __all__ = ["Endpoint", "KnownHosts", "NetworkSettings", "addresses_of", "limit_settings"]
@@ -43,8 +43,7 @@ class Endpoint:
         return cls(listener.name, listener.host or "", listener.port, listener.security_protocol)
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.listener_name}://{host}:{self.port}"
+        return listener_address(self.listener_name, self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True)

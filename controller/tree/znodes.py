@@ -11,6 +11,7 @@ from uuid import UUID
 
 from ...base.kafka_names import SECURITY_PROTOCOLS
 from ...base.topic_partition import TopicPartition
+from ...config.listeners import listener_address
 from .leader_and_isr import LeaderAndIsr, LeaderRecoveryState, PartitionLeadership
 from .replica_assignment import ReplicaAssignment
 from .znode_json import JsonNode, ZnodeDecodeError, decode_text, encode_json, uuid_from_text, uuid_to_text
@@ -90,8 +91,7 @@ class RegisteredEndpoint:
     port: int
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.listener_name}://{host}:{self.port}"
+        return listener_address(self.listener_name, self.host, self.port)
 
 
 _ENDPOINT = re.compile(r"(?P<listener>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-._%:]*)\]?:(?P<port>-?[0-9]+)")
