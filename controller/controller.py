@@ -35,7 +35,7 @@ from .election_request import ElectionRequest, outcome
 from .isr_rules import IsrChange
 from .leader_election import ElectionStrategy
 from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
-from .tree.cluster_tree import ClusterTree, ControllerMovedError
+from .tree.cluster_tree import AnotherControllerError, ClusterTree
 from .tree.leader_and_isr import LeaderAndIsr
 from .tree.metadata_store import (
     ConnectionLossError,
@@ -295,7 +295,7 @@ class Controller:
             except asyncio.CancelledError:
                 result.cancel()
                 raise
-            except (ControllerMovedError, ConnectionLossError, SessionExpiredError) as error:
+            except (AnotherControllerError, ConnectionLossError, SessionExpiredError) as error:
                 if not result.done():
                     result.set_exception(NotControllerError(str(error)))
                 raise
@@ -342,7 +342,7 @@ class Controller:
     async def _handle(self, name: str, handler: Handler) -> None:
         try:
             await handler()
-        except ControllerMovedError as error:
+        except AnotherControllerError as error:
             logger.info("controller: another broker was elected (%s)", error)
             await self._resign_and_elect()
         except (MetadataStoreError, ZnodeDecodeError) as error:
@@ -381,7 +381,7 @@ class Controller:
             return
         try:
             election = await self._tree.elect(ControllerInfo(self.broker_id, self._clock_ms()))
-        except ControllerMovedError:
+        except AnotherControllerError:
             return
         self._term = self._new_term()
         self.context.epoch = election.epoch

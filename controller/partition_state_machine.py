@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 class PartitionStateMachine:
     """Kafka's PartitionStateMachine; called within the controller's events only.
 
-    Nothing else changes the context between two awaits. ControllerMovedError of `ClusterTree` is passed on.
+    Nothing else changes the context between two awaits. AnotherControllerError of `ClusterTree` is passed on.
     ``flush`` sends the requests of ``batch``. ``allows_unclean`` tells by topic whether unclean election is allowed.
     """
 

@@ -1,7 +1,7 @@
 """Reads and writes Kafka's nodes on a `MetadataStore` as objects (Kafka's KafkaZkClient).
 
 Writes of the controller take ``epoch_version``, the version of /controller_epoch at its election. They fail with
-`ControllerMovedError` when another controller has been elected since.
+`AnotherControllerError` when another controller has been elected since.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from .metadata_store import (
 from .replica_assignment import ReplicaAssignment
 from .znodes import BrokerInfo, ConfigEntity, ControllerInfo, TopicInfo, ZnodeDecodeError
 
-__all__ = ["ClusterTree", "ControllerMovedError", "ControllerNode", "Election"]
+__all__ = ["AnotherControllerError", "ClusterTree", "ControllerNode", "WonElection"]
 
 logger = logging.getLogger(__name__)
 
@@ -47,12 +47,12 @@ PARTITIONS_PER_MULTI = 200
 """Each takes two operations, and one more for its topic."""
 
 
-class ControllerMovedError(Exception):
+class AnotherControllerError(Exception):
     """Another broker was elected controller; this broker must stop acting as controller."""
 
 
 @dataclass(frozen=True, slots=True)
-class Election:
+class WonElection:
     """A won election: the controller epoch, and the version of its node."""
 
     epoch: int
@@ -106,10 +106,10 @@ class ClusterTree(ConfigTree):
 
     # -- the controller's election
 
-    async def elect(self, info: ControllerInfo) -> Election:
+    async def elect(self, info: ControllerInfo) -> WonElection:
         """Become controller: create /controller and increase /controller_epoch, in one transaction.
 
-        Raises ControllerMovedError when another broker was faster.
+        Raises AnotherControllerError when another broker was faster.
         """
         epoch, version = await self._controller_epoch()
         try:
@@ -120,15 +120,15 @@ class ClusterTree(ConfigTree):
                 ]
             )
         except (NodeExistsError, BadVersionError) as error:
-            raise ControllerMovedError(f"another broker was elected controller: {error}") from error
+            raise AnotherControllerError(f"another broker was elected controller: {error}") from error
         assert isinstance(counted, SetDataResult)
-        return Election(epoch + 1, counted.stat.version)
+        return WonElection(epoch + 1, counted.stat.version)
 
     async def resign(self, epoch_version: int) -> None:
         """Delete /controller, if the controller of ``epoch_version`` is still in office."""
         try:
             await self.controller_write([Delete(znodes.CONTROLLER_PATH)], epoch_version)
-        except (ControllerMovedError, NoNodeError):
+        except (AnotherControllerError, NoNodeError):
             return
 
     async def withdraw(self, node: ControllerNode) -> None:
@@ -326,7 +326,7 @@ class ClusterTree(ConfigTree):
                 case [_, SetDataResult(stat=stat)]:
                     updated[partition] = states[partition].with_partition_epoch(stat.version)
                 case (BadVersionError() | NoNodeError()) as error if error.operation_index == 0:
-                    raise ControllerMovedError(str(error)) from error
+                    raise AnotherControllerError(str(error)) from error
                 case BadVersionError():
                     changed.append(partition)
                 case NoNodeError():
@@ -361,12 +361,12 @@ class ClusterTree(ConfigTree):
         await self.store.create(znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(broker_id), sequential=True)
 
     async def controller_write(self, operations: Sequence[Operation], epoch_version: int) -> None:
-        """A transaction of the controller. Raises ControllerMovedError, or the error of the first failed operation."""
+        """A transaction of the controller. Raises AnotherControllerError, or the first failed operation's error."""
         try:
             await self.store.multi([Check(znodes.CONTROLLER_EPOCH_PATH, epoch_version), *operations])
         except (BadVersionError, NoNodeError) as error:
             if error.operation_index == 0:
-                raise ControllerMovedError(str(error)) from error
+                raise AnotherControllerError(str(error)) from error
             raise
 
 
