@@ -51,7 +51,7 @@ class StartingPoint:
         return not (self.clean_stop or self.is_recovered)
 
 
-class Recovered(NamedTuple):
+class RecoveredSegments(NamedTuple):
     """The segments to keep, those to delete and why, and the producers at the end of the kept segments."""
 
     segments: list[Segment]
@@ -83,12 +83,12 @@ def recover_segments(
     epochs: LeaderEpochs,
     now_ms: int,
     progress: ProgressCallback,
-) -> Recovered:
+) -> RecoveredSegments:
     """Read and repair unflushed segments. Raises OSError; SegmentOverflowError, after which `segments` are reopened."""
     first = first_unflushed([segment.base_offset for segment in segments], start.recovery_point)
     kept, unflushed = list(segments[:first]), segments[first:]
     if not unflushed:
-        return Recovered(kept, [], "", new_producer_state(topic_partition, config))
+        return RecoveredSegments(kept, [], "", new_producer_state(topic_partition, config))
     snapshots.delete_outside(start.log_start_offset, start.recovery_point)
     snapshots.last_offset = snapshots.offsets[-1] if snapshots.offsets else start.log_start_offset
     state = producers_before(unflushed[0], kept, topic_partition, config, start, snapshots, now_ms)
@@ -114,10 +114,10 @@ def recover_segments(
         if following and start.is_copy:  # missing records between segments cannot always be noticed
             why = "they were not flushed, and are copied again"
         if why:
-            return Recovered(kept, list(following), why, state)
+            return RecoveredSegments(kept, list(following), why, state)
     if not began_empty:
         recall_last_batches(state, kept)
-    return Recovered(kept, [], "", state)
+    return RecoveredSegments(kept, [], "", state)
 
 
 def _end_of_what_is_whole(
