@@ -31,6 +31,7 @@ LOG_OVERHEAD = 12
 HEADER_SIZE_V2 = 61
 MIN_SIZE = (26, 34, HEADER_SIZE_V2)
 """Smallest size of an entry by magic."""
+LENGTH_POSITION = 8
 MAGIC_POSITION = 16
 CURRENT_MAGIC = 2
 
@@ -56,7 +57,7 @@ _INT16 = struct.Struct(">h")
 _PLACE_V2 = struct.Struct(">qii")  # base offset, length, leader epoch
 
 _unpack_v2 = _HEADER_V2.unpack_from
-_unpack_length = _INT32.unpack_from
+unpack_length = _INT32.unpack_from
 
 
 class TimestampType(IntEnum):
@@ -254,7 +255,7 @@ def read_header(buffer: Buffer, position: int, end: int) -> RecordBatch | None:
     remaining = end - position
     if remaining < LOG_OVERHEAD:
         return None
-    (length,) = _unpack_length(buffer, position + 8)
+    (length,) = unpack_length(buffer, position + LENGTH_POSITION)
     if length < MIN_SIZE[0] - LOG_OVERHEAD:
         raise CorruptRecordError(f"Record size {length} at {position} is less than any record's")
     if remaining <= MAGIC_POSITION:

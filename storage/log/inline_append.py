@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from struct import Struct
 
 from ...base.buffer import Buffer
 from ...protocol.errors import KafkaError
-from ...protocol.records.batch import CODEC_MASK, MAGIC_POSITION
+from ...protocol.records.batch import CODEC_MASK, LENGTH_POSITION, LOG_OVERHEAD, MAGIC_POSITION, unpack_length
 from ..log_config import LogConfig
 from ..producers.producer_state import AppendOrigin
 from .append_validation import is_stored_unchanged
@@ -33,8 +32,6 @@ _SLOW_SECONDS = 0.001
 _FIRST_PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 30.0
 _NEVER = (1 << 63) - 1
-_LENGTH = Struct(">i")
-_LENGTH_POSITION = 8
 _MIN_BATCH_BYTES = 12
 _CODEC_POSITION = 22  # of magic 2
 
@@ -80,10 +77,10 @@ def _has_few_batches(records: Buffer) -> bool:
     for _ in range(FEW_BATCHES):
         if size - position < _MIN_BATCH_BYTES:
             return True
-        (length,) = _LENGTH.unpack_from(records, position + _LENGTH_POSITION)
+        (length,) = unpack_length(records, position + LENGTH_POSITION)
         if length < 0:
             return True
-        position += _LENGTH_POSITION + _LENGTH.size + length
+        position += LOG_OVERHEAD + length
     return size - position < _MIN_BATCH_BYTES
 
 

@@ -36,7 +36,7 @@ from ....protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from ....protocol.records.batch import CODEC_MASK
+from ....protocol.records.batch import CODEC_MASK, LENGTH_POSITION, LOG_OVERHEAD, MAGIC_POSITION, unpack_length
 from ....replication.partition.append_request import AppendRequest
 from ....replication.partition.append_result import AppendResult
 from ....replication.partition_set import PartitionSet
@@ -55,11 +55,7 @@ _VALID_ACKS = (-1, 0, 1)
 _NO_LEADER_HINT = LeaderIdAndEpoch()  # shared by all responses without one; never changed
 
 _BATCH = Struct(">qiibIh")  # base offset, length, leader epoch, magic, crc, attributes
-_LENGTH = Struct(">i")
-_LENGTH_POSITION = 8
-_LOG_OVERHEAD = 12
 _LEAST_LENGTH = 14  # of any format
-_MAGIC_POSITION = 16
 _MIN_BATCH_BYTES = 61
 _ZSTD = 4
 _ERRORS_OF_RECORDS = frozenset(
@@ -310,7 +306,7 @@ def check_records(
         if magic == 2 and attributes & _TRANSACTIONAL:  # a log accepts no second batch behind it
             raise TransactionalIdAuthorizationError()
         return view
-    if magic != 2 or length + _LOG_OVERHEAD != size:
+    if magic != 2 or length + LOG_OVERHEAD != size:
         _check_is_one_batch(view, version)
     if attributes & CODEC_MASK == _ZSTD and version < 7:
         raise UnsupportedCompressionTypeError(
@@ -333,7 +329,7 @@ def _check_is_one_batch(view: memoryview, version: int) -> None:
         raise InvalidRecordError(
             f"Produce requests with version {version} must have at least one record batch per partition"
         )
-    if view[_MAGIC_POSITION] != 2:
+    if view[MAGIC_POSITION] != 2:
         raise InvalidRecordError(f"{only} record batches with magic version 2")
     if _end_of_batch(view, end) is not None:
         raise InvalidRecordError(f"{only} exactly one record batch per partition")
@@ -344,16 +340,16 @@ def _check_is_one_batch(view: memoryview, version: int) -> None:
 def _end_of_batch(view: memoryview, position: int) -> int | None:
     """The end of the batch that begins at ``position``; None when it is incomplete. Raises CorruptRecordError."""
     left = len(view) - position
-    if left < _LOG_OVERHEAD:
+    if left < LOG_OVERHEAD:
         return None
-    (length,) = _LENGTH.unpack_from(view, position + _LENGTH_POSITION)
+    (length,) = unpack_length(view, position + LENGTH_POSITION)
     if length < _LEAST_LENGTH:
         raise CorruptRecordError(f"A record batch says that it has {length} bytes")
-    if left <= _MAGIC_POSITION:
+    if left <= MAGIC_POSITION:
         return None
-    if view[position + _MAGIC_POSITION] > 2:
-        raise CorruptRecordError(f"A record batch has the magic {view[position + _MAGIC_POSITION]}")
-    end: int = position + _LOG_OVERHEAD + length
+    if view[position + MAGIC_POSITION] > 2:
+        raise CorruptRecordError(f"A record batch has the magic {view[position + MAGIC_POSITION]}")
+    end: int = position + LOG_OVERHEAD + length
     return end if end <= len(view) else None
 
 
