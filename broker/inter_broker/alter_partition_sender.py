@@ -71,6 +71,8 @@ class AlterPartitionSender:
         self._version = version
         self._waiting: dict[TopicPartition, Proposal] = {}
         self._task: asyncio.Task[None] | None = None
+        self._logged: dict[TopicPartition, PendingIsr] = {}
+        """The changes of the last request; repeated ones are not logged."""
         self._refused: int = ErrorCode.NONE
         """Error code of the last whole response; repeated ones are logged at debug level."""
 
@@ -159,8 +161,11 @@ class AlterPartitionSender:
                     else [],
                 )
             )
-            proposed.append(f"{topic_partition}: proposing ISR {members}, currently {sorted(change.committed.members)}")
+            if self._logged.get(topic_partition) is not change:
+                current = sorted(change.committed.members)
+                proposed.append(f"{topic_partition}: proposing ISR {members}, currently {current}")
         log_gathered(logger, logging.INFO, proposed)
+        self._logged = {topic_partition: change for topic_partition, (_, change) in proposals.items()}
         return AlterPartitionRequest(
             broker_id=self._broker_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
         )

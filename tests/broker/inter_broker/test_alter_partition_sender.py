@@ -218,6 +218,22 @@ async def test_change_is_sent_again_after_an_inconclusive_error(
     assert members(partition) == {1, 2}
 
 
+async def test_repeated_proposal_is_logged_once(
+    controller: Controller, new_changes: NewChanges, caplog: pytest.LogCaptureFixture
+) -> None:
+    partition = led(0)
+    caplog.set_level("INFO")
+    new_changes().propose(partition, shrink(partition))
+    for _ in range(5):
+        controller.answer(error=ErrorCode.STALE_BROKER_EPOCH)
+    controller.answer(accepted(0, 1, 2))
+    await until_settled(partition)
+    assert len(controller.asked) == 6
+    assert [each for each in caplog.messages if "proposing" in each] == [
+        "orders-0: proposing ISR [1, 2], currently [1, 2, 3]"
+    ]
+
+
 def test_refused_request_is_retried_after_a_pause(
     monkeypatch: pytest.MonkeyPatch, controller: Controller, new_changes: NewChanges
 ) -> None:
