@@ -282,6 +282,7 @@ class BrokerServer:
         self._parts.add(self._partitions.close, self._partitions.close)
         if not config.uses_embedded_store:
             self._links = links = self._link_with_others(config)
+            links.watch_contact(self._store)
             self._metadata.auto_creation = links.topic_creation(self._metadata.topics)
             self._metadata.producer_ids = links.producer_ids()
             dynamic.when_changed(links.dynamic_settings, links.update_config)

@@ -36,6 +36,7 @@ from ..storage.segment.record_search import FoundOffset
 from .leader.fetch_reads import FetchReads
 from .leader.offset_lookup import OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
 from .leader.replication_throttle import ReplicationThrottle
+from .leader.suspension import LeadershipSuspension
 from .partition.append_request import AppendRequest
 from .partition.append_result import AppendResult
 from .partition.fetch import EpochEnd
@@ -91,6 +92,9 @@ class PartitionSet:
         self.wakeups = Wakeups(loop, gather_max_ms)
         self.throttle = ReplicationThrottle()
         """Limits what followers read; without limit until it is configured."""
+        self.suspension = LeadershipSuspension(
+            self._hosted, self.wakeups, propose_isr=propose_isr, monotonic_ms=self.monotonic_ms
+        )
         self.reads = FetchReads(
             self._hosted,
             self.wakeups,
@@ -99,6 +103,7 @@ class PartitionSet:
             propose_isr=propose_isr,
             monotonic_ms=self.monotonic_ms,
             throttle=self.throttle,
+            suspension=self.suspension,
         )
 
     # -- which partitions ---------------------------------------------------------------------------------------------

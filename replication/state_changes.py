@@ -109,6 +109,7 @@ class StateChanges:
             broker_id, partitions, logs, is_alive=is_alive, isr_of=isr_of, run_in_pool=run_in_pool
         )
         self.controller_epoch = -1
+        partitions.suspension.on_change(self._suspension_changed)
 
     def on_leadership(self, listener: LeadershipListener) -> None:
         """Call ``listener`` with each leadership that begins or ends here, in the same iteration of the loop. So no
@@ -246,6 +247,8 @@ class StateChanges:
                 )
             is_stopped = hosted.partition.role is None and state.leader != self._broker_id
             if state.leader_epoch == known_epoch and not is_stopped:
+                if state.leader == self._broker_id:
+                    self._partitions.suspension.resume([hosted])
                 if hosted.log.topic_id is None and state.topic_id is not None:
                     await self._open_log(state)  # the controller got topic ids by an upgrade, without an election
                     hosted.partition.topic_id = hosted.log.topic_id
@@ -465,6 +468,13 @@ class StateChanges:
         high_watermarks = {hosted.topic_partition: hosted.partition.high_watermark for hosted in self._partitions}
         if high_watermarks:
             await self._run_in_pool(lambda: self._logs.checkpoints.write_high_watermarks(high_watermarks))
+
+    def _suspension_changed(self, changed: Sequence[HostedPartition]) -> None:
+        leaderships = [Leadership(hosted.topic_partition, hosted.partition.leader_epoch) for hosted in changed]
+        if changed[0].partition.is_leader:
+            self._tell(leaderships, [])
+        else:
+            self._tell([], leaderships)
 
     def _tell(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
         if elected or resigned:

@@ -5,7 +5,7 @@ Created only when there can be other brokers.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...base.kafka_names import TRANSACTION_STATE_TOPIC
@@ -15,6 +15,7 @@ from ...config.config import Config
 from ...controller.auto_creation import PATIENCE_MS, AutoTopicCreation
 from ...controller.producer_ids import ProducerIds
 from ...controller.topic_admin import TopicAdmin
+from ...controller.tree.metadata_store import MetadataStore
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode
@@ -24,6 +25,7 @@ from ...protocol.sentinels import NO_LEADER
 from ...replication.follower.fetcher import Fetcher
 from ...replication.follower.fetcher_pool import FetcherId, ReplicaFetchers
 from ...replication.leader.replication_throttle import ReplicationThrottle
+from ...replication.partition.hosted_partition import HostedPartition
 from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
@@ -34,6 +36,7 @@ from ..network.request import ConnectionInfo
 from ..requests.context import Handler, RequestContext
 from .alter_partition_sender import AlterPartitionSender
 from .broker_link import Address, BrokerLink
+from .contact_watch import ContactWatch
 from .controller_client import ProducerIdClient, TopicCreationClient
 from .controller_link import ControllerLink, LocalController, LocalHandler
 from .leaving import Successors, hand_over_leaderships
@@ -106,6 +109,8 @@ class ClusterLinks:
             loop, self.controller, partitions, broker_id, broker_epoch, self._versions.alter_partition, broken
         )
         self._kafka_search = SharedWork("kafka-search", self._find_kafka, PATIENCE_MS)
+        self._contact: ContactWatch | None = None
+        partitions.suspension.on_change(self._suspension_changed)
         self._transaction_verification: TransactionVerification | None = None
         self.transactions = TransactionChecks(
             partitions, self._ask_about_transaction, clock_ms, is_enabled=config.boolean(_VERIFICATION)
@@ -208,6 +213,7 @@ class ClusterLinks:
         return any(leader is not None and leader.replicas for leader in leaders)
 
     def kill(self) -> None:
+        self._stop_watching_contact()
         self.fetchers.kill()
         self._alter_partition.kill()
         self._kafka_search.kill()
@@ -226,7 +232,25 @@ class ClusterLinks:
 
     async def close(self) -> None:
         await self.stop_asking()  # if the start failed before there were connections
+        self._stop_watching_contact()
         await self.fetchers.close()
+
+    def watch_contact(self, store: MetadataStore) -> None:
+        """Suspend leaderships while this broker is cut off from the store and the other brokers."""
+        lag_max_ms = self._config.int("replica.lag.time.max.ms")
+        self._contact = ContactWatch(self._loop, store, self._partitions.suspension, lag_max_ms)
+
+    def _stop_watching_contact(self) -> None:
+        if self._contact is not None:
+            self._contact.kill()
+
+    def _suspension_changed(self, changed: Sequence[HostedPartition]) -> None:
+        """Show clients that ask for metadata no leader of suspended partitions."""
+        for hosted in changed:
+            if hosted.partition.is_leader:
+                self._cache.show_leader(hosted.topic_partition)
+            else:
+                self._cache.hide_leader(hosted.topic_partition)
 
     # -- links
 

@@ -4,7 +4,7 @@ Only the event loop reads and changes it, so no reader sees half of an update.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from ...base.topic_partition import TopicPartition
@@ -14,6 +14,7 @@ from ...protocol.messages.update_metadata import (
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
 )
+from ...protocol.sentinels import NO_LEADER
 from .leader_hints import BrokerEndpoint
 
 __all__ = ["MetadataCache", "MetadataUpdate"]
@@ -41,6 +42,8 @@ class MetadataCache:
         self._brokers: dict[int, dict[str, BrokerEndpoint]] = {}
         """By broker id, its endpoints by listener name."""
         self._racks: dict[int, str | None] = {}
+        self._hidden: dict[TopicPartition, tuple[UpdateMetadataPartitionState, UpdateMetadataPartitionState]] = {}
+        """Partitions whose leader is hidden: the state that the controller sent, and the one that is shown."""
         self._controller_id = NO_CONTROLLER
         self._listeners: list[Callable[[MetadataUpdate], None]] = []
 
@@ -76,6 +79,22 @@ class MetadataCache:
             self._forget_partitions(topic, deleted)
             self._forget_topic_id(topic)
         return self._notify(MetadataUpdate(topics, tuple(deleted)))
+
+    def hide_leader(self, topic_partition: TopicPartition) -> None:
+        """Show the partition without a leader, until `show_leader` or an update of the partition."""
+        topic, index = topic_partition
+        sent = self.partition(topic, index)
+        if sent is not None:
+            shown = replace(sent, leader=NO_LEADER)
+            self._hidden[topic_partition] = sent, shown
+            self._partitions[topic][index] = shown
+
+    def show_leader(self, topic_partition: TopicPartition) -> None:
+        """End `hide_leader`."""
+        topic, index = topic_partition
+        sent, shown = self._hidden.pop(topic_partition, (None, None))
+        if sent is not None and self.partition(topic, index) is shown:
+            self._partitions[topic][index] = sent
 
     def on_update(self, listener: Callable[[MetadataUpdate], None]) -> None:
         """Call ``listener`` after each update."""

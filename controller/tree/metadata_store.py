@@ -266,6 +266,11 @@ class MetadataStore(abc.ABC):
         """How long the session survives silence of its owner; 0: not at all."""
         return 0
 
+    @property
+    def is_session_lost(self) -> bool:
+        """Whether the session is over, or may be: the store has sent nothing for the session timeout."""
+        return False
+
     @abc.abstractmethod
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False

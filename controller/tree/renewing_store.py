@@ -63,6 +63,10 @@ class RenewingStore(MetadataStore):
     def session_timeout_ms(self) -> int:
         return self._session.session_timeout_ms
 
+    @property
+    def is_session_lost(self) -> bool:
+        return self._session.is_session_lost
+
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
     ) -> "Future[str]":

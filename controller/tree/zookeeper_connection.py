@@ -7,6 +7,7 @@ import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -37,12 +38,19 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self.last_failure = "no attempt ended yet"
         self.session_timeout_ms = settings.session_timeout_ms
         """The timeout that the server granted, once it has."""
+        self.last_response_s = monotonic()
+        """When the session last had a response or an event from a server; at first, when this object was made."""
         # A server that does not respond must leave time for the others while the session lives.
         self._timeout_s = settings.session_timeout_ms / 1000 / len(settings.servers.split(","))
         self._tls = settings.tls.context() if settings.tls is not None else None
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._is_severed = False
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing came for the session timeout."""
+        return (monotonic() - self.last_response_s) * 1000 >= self.session_timeout_ms
 
     def start(self) -> None:
         """There are no threads to start: `running` stays False, so that kazoo calls back at once."""
@@ -130,9 +138,10 @@ async def first_session(
 
 
 def _note_what_servers_say(client: KazooClient, handler: KazooHandler) -> None:
-    """Record the granted session timeout and the reason of a refusal, which kazoo does not expose."""
+    """Record the granted session timeout, the reason of a refusal and the time of the last response, which kazoo does
+    not expose."""
     connection = client._connection
-    invoke, expand = connection._invoke, connection._expand_client_hosts
+    invoke, expand, read = connection._invoke, connection._expand_client_hosts, connection._read_header
 
     def answered(timeout: float, request: Any, xid: int | None = None) -> Any:
         try:
@@ -142,6 +151,7 @@ def _note_what_servers_say(client: KazooClient, handler: KazooHandler) -> None:
             raise
         if isinstance(request, Connect) and answer[0].time_out > 0:
             handler.session_timeout_ms = answer[0].time_out
+            handler.last_response_s = monotonic()
         return answer
 
     def expanded() -> Any:
@@ -150,4 +160,9 @@ def _note_what_servers_say(client: KazooClient, handler: KazooHandler) -> None:
             handler.last_failure = "no address is known by any of these names"
         return found
 
-    connection._invoke, connection._expand_client_hosts = answered, expanded
+    def received(timeout: float) -> Any:
+        header = read(timeout)
+        handler.last_response_s = monotonic()
+        return header
+
+    connection._invoke, connection._expand_client_hosts, connection._read_header = answered, expanded, received

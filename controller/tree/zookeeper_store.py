@@ -54,9 +54,7 @@ from .zookeeper_settings import ZooKeeperSettings
 __all__ = ["ZooKeeperStore"]
 
 logger = logging.getLogger(__name__)
-
 Result = TypeVar("Result")
-
 _KILL_GRACE_S = 1.0
 
 
@@ -134,8 +132,11 @@ class ZooKeeperStore(MetadataStore):
 
     @property
     def session_timeout_ms(self) -> int:
-        """The granted timeout; the server may have changed the requested one."""
         return self._handler.session_timeout_ms
+
+    @property
+    def is_session_lost(self) -> bool:
+        return isinstance(self._end, SessionExpiredError) or self._handler.is_silent
 
     # -- operations
 
@@ -237,7 +238,6 @@ class ZooKeeperStore(MetadataStore):
         if not self._is_connected:
             self._handler.sever()
         ended: Future[None] = self._loop.create_future()
-
         guard = self._take_guard()
 
         def end() -> None:

@@ -17,6 +17,7 @@ from ..partition.reader import available_bytes, read_partition, sent_on, warm_up
 from ..partition.reads_at_end import end_for_follower, result_at_end
 from ..partition.wakeups import Wakeups
 from .replication_throttle import ReplicationThrottle
+from .suspension import LeadershipSuspension
 
 __all__ = ["FetchReads"]
 
@@ -39,7 +40,7 @@ class _Read(NamedTuple):
 class FetchReads:
     """``hosted``: the online partitions. ``absence``: the error for any other partition. ``run_in_pool`` runs a
     function in the worker pool. ``propose_isr`` sends a change of the ISR to the controller. ``throttle`` limits what
-    followers read."""
+    followers read. ``suspension`` gets the fetches of followers from a partition that this broker does not lead."""
 
     def __init__(
         self,
@@ -51,7 +52,9 @@ class FetchReads:
         propose_isr: Callable[[Partition, PendingIsr], None] | None,
         monotonic_ms: Callable[[], int],
         throttle: ReplicationThrottle,
+        suspension: LeadershipSuspension,
     ) -> None:
+        self._suspension = suspension
         self._throttle = throttle
         self._hosted = hosted
         self._wakeups = wakeups
@@ -215,6 +218,8 @@ class FetchReads:
         cached_only: bool,
     ) -> FetchResult:
         partition = hosted.partition
+        if partition.leader is None and from_fetcher:
+            self._suspension.follower_fetched(hosted, params.replica_id, fetch.current_leader_epoch)
         partition.check_readable(fetch.current_leader_epoch, leader_only=True)
         replica = partition.check_follower(params.replica_id, fetch.current_leader_epoch)
         leader_end_offset = hosted.log.log_end_offset  # before the read: appends meanwhile are no lag of the follower's

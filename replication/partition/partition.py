@@ -29,7 +29,7 @@ from .isr import CommittedIsr, IsrState, PendingExpand, PendingIsr, PendingShrin
 from .partition_state import PartitionState
 from .remote_replica import RemoteReplica
 
-__all__ = ["Follower", "FollowerProgress", "Leader", "Partition", "PartitionLog"]
+__all__ = ["Follower", "FollowerProgress", "Leader", "Partition", "PartitionLog", "SuspendedLeader"]
 
 """In a request: the sender does not know the leader epoch, so it is not checked."""
 
@@ -52,6 +52,14 @@ class Leader:
     epoch_start_offset: int
     isr: IsrState
     replicas: dict[int, RemoteReplica] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class SuspendedLeader:
+    """This broker is cut off from the cluster, and another one may lead by now: it serves nobody until it resumes the
+    leadership as it was."""
+
+    leader: Leader
 
 
 @dataclass(slots=True)
@@ -108,7 +116,7 @@ class Partition:
         self.minimum_isr = 1
         self.high_watermark = 0
 
-        self.role: Leader | Follower | None = None
+        self.role: Leader | SuspendedLeader | Follower | None = None
         self.leader: Leader | None = None  # the role if it is Leader; for the hot path
         self.leader_epoch = -1
         self.partition_epoch = -1
@@ -131,16 +139,16 @@ class Partition:
 
     @property
     def leader_id(self) -> int:
-        """The leader's id in `leader_epoch`; −1: no leader, or this broker was not told."""
+        """The leader's id in `leader_epoch`; −1: no leader, or this broker does not know it."""
         match self.role:
             case Leader():
                 return self.local_broker_id
             case Follower(leader_id):
                 return leader_id
-            case None:
+            case SuspendedLeader() | None:
                 return NO_LEADER
 
-    def _set_role(self, role: Leader | Follower | None) -> None:
+    def _set_role(self, role: Leader | SuspendedLeader | Follower | None) -> None:
         self.role = role
         self.leader = role if isinstance(role, Leader) else None
 
@@ -188,6 +196,31 @@ class Partition:
         """Give up the role: the replica is stopped, or its log directory failed."""
         self._set_role(None)
 
+    def maybe_suspend(self, now_ms: int, silence_ms: int) -> bool:
+        """Suspend the leadership if the ISR may have other members and none has fetched for ``silence_ms``; returns
+        whether it did.
+
+        Only for a broker whose session may be over: the controller elects one of these members then.
+        """
+        leader = self.leader
+        if leader is None:
+            return False
+        others = leader.isr.maximal - {self.local_broker_id}
+        replicas = (leader.replicas.get(broker) for broker in others)
+        if not others or any(each is not None and not each.is_silent(now_ms, silence_ms) for each in replicas):
+            return False
+        self._set_role(SuspendedLeader(leader))
+        return True
+
+    def resume(self) -> PendingIsr | None:
+        """Continue a suspended leadership. Returns a change of the ISR that waits for the controller's response; the
+        caller sends it again, because a response may have come meanwhile."""
+        if not isinstance(self.role, SuspendedLeader):
+            return None
+        leader = self.role.leader
+        self._set_role(leader)
+        return None if isinstance(leader.isr, CommittedIsr) else leader.isr
+
     def _adopt(self, state: PartitionState) -> None:
         invariant(
             state.leader_epoch >= self.leader_epoch,
@@ -221,7 +254,9 @@ class Partition:
         """
         if leader_epoch != self.leader_epoch:
             self.check_leader_epoch(leader_epoch)
-        if (leader_only and self.leader is None) or self.role is None or self.log is None:
+        if self.leader is None and (leader_only or not isinstance(self.role, Follower)):
+            raise NotLeaderOrFollowerError()
+        if self.log is None:
             raise NotLeaderOrFollowerError()
         return self.log
 

@@ -51,6 +51,10 @@ class RemoteReplica:
     def is_caught_up(self, leader_end_offset: int, now_ms: int, max_lag_ms: int) -> bool:
         return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms
 
+    def is_silent(self, now_ms: int, silence_ms: int) -> bool:
+        """Whether the follower has not fetched for ``silence_ms``, nor become a member of the ISR by an election."""
+        return now_ms - max(self.last_fetch_ms, self.last_caught_up_ms) >= silence_ms
+
     def begin_leadership(self, now_ms: int, leader_end_offset: int, *, is_new_leader: bool, in_isr: bool) -> None:
         """A new leader epoch: members of the ISR count as caught up now, others as never.
 

@@ -198,6 +198,27 @@ def test_silent_cut_is_noticed_after_two_thirds_of_the_timeout() -> None:
     on_virtual_time(scenario)
 
 
+@pytest.mark.parametrize("silent", [True, False])
+def test_session_counts_as_lost_when_nothing_came_from_the_server_for_the_timeout(silent: bool) -> None:
+    async def scenario(zookeeper: ModelZooKeeper) -> None:
+        store = await zookeeper.open("a", session_timeout_ms=TIMEOUT_MS)
+        for heals in (True, False):
+            zookeeper.cut("a", silent=silent)
+            await asyncio.sleep(TIMEOUT_MS / 1000 - 0.5)
+            assert not store.is_session_lost
+            if heals:
+                zookeeper.heal("a")
+                await store.exists("/a")
+        await asyncio.sleep(1)
+        assert store.is_session_lost
+        zookeeper.heal("a")
+        with pytest.raises(SessionExpiredError):
+            await store.exists("/a")
+        assert store.is_session_lost
+
+    on_virtual_time(scenario)
+
+
 # -- operations under way when a connection breaks
 
 

@@ -14,6 +14,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.protocol.states import WatchedEvent
 from pybroker.config.load import load_config
+from pybroker.controller.tree import zookeeper_connection
 from pybroker.controller.tree.metadata_store import (
     ConnectionLossError,
     EventType,
@@ -313,6 +314,36 @@ async def test_session_that_expired_while_disconnected_is_noticed_on_reconnectio
     assert await events.next() is SessionEvent.EXPIRED
     with pytest.raises(SessionExpiredError):
         await waiting
+    await store.close()
+
+
+async def test_session_counts_as_lost_when_nothing_came_from_zookeeper_for_the_timeout(
+    zookeeper: ZooKeeperProcess, gate: TcpGate, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(zookeeper_connection, "monotonic", lambda: now_s)
+    store = await ZooKeeperStore.open(settings_of(gate.address, root))
+    events = Events(store)
+
+    def is_lost() -> bool:
+        return store.is_session_lost
+
+    assert not is_lost()
+    now_s += store.session_timeout_ms / 1000
+    assert is_lost()
+    await store.exists("/")
+    assert not is_lost()
+    gate.cut()
+    assert await events.next() is SessionEvent.DISCONNECTED
+    now_s += store.session_timeout_ms / 1000
+    assert is_lost()
+    gate.heal()
+    assert await events.next() is SessionEvent.CONNECTED
+    assert not is_lost()
+    await end_session(store, zookeeper.connect)
+    while await events.next() is not SessionEvent.EXPIRED:
+        pass
+    assert is_lost()
     await store.close()
 
 

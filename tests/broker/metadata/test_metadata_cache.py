@@ -158,3 +158,26 @@ def test_forgotten_topics_are_reported_as_deleted() -> None:
     assert cache.forget(["t"]) == MetadataUpdate(("t",), (TopicPartition("t", 0), TopicPartition("t", 1)))
     assert len(told) == 1
     assert (cache.topics, cache.topic_id("t"), cache.topic_name(ID)) == (["u"], NULL, None)
+
+
+def test_hidden_leader_is_shown_again_unless_the_partition_was_updated() -> None:
+    cache = MetadataCache()
+    cache.update(update(topic("t", ID, partition(0, 1), partition(1, 1))))
+    for index in (0, 1):
+        cache.hide_leader(TopicPartition("t", index))
+    cache.hide_leader(TopicPartition("unknown", 0))
+    assert [state.leader for state in cache.partitions("t")] == [-1, -1]
+    assert cache.leader_of("t", 0) == (-1, 3)
+    cache.update(update(topic("t", ID, partition(1, 2))))
+    for name, index in (("t", 0), ("t", 1), ("unknown", 0)):
+        cache.show_leader(TopicPartition(name, index))
+    assert [state.leader for state in cache.partitions("t")] == [1, 2]
+
+
+def test_hidden_leader_of_a_deleted_topic_is_forgotten() -> None:
+    cache = MetadataCache()
+    cache.update(update(topic("t", ID, partition(0, 1))))
+    cache.hide_leader(TopicPartition("t", 0))
+    cache.forget(["t"])
+    cache.show_leader(TopicPartition("t", 0))
+    assert cache.leader_of("t", 0) is None

@@ -111,6 +111,7 @@ class ClientConnection:
             return
         self.requests.hold()
         self.answers.hold()
+        self.store.on_silence(begins=True)
         self._notice = self.server.loop.call_later(self.store.session_timeout_s * 2 / 3, self.break_off)
 
     def release(self) -> None:
@@ -118,6 +119,7 @@ class ClientConnection:
         if self._notice is not None:
             self._notice.cancel()
             self._notice = None
+            self.store.on_silence(begins=False)
             self.requests.release()
             self.answers.release()
 

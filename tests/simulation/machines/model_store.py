@@ -73,6 +73,8 @@ class ModelStore(MetadataStore):
         self._is_connected = False
         self._reconnect: asyncio.TimerHandle | None = None
         self._end: MetadataStoreError | None = None
+        self._silent_since_s: float | None = None
+        """The time since which nothing comes from the server; None while it answers."""
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._opened: Future[None] = self._loop.create_future()
         # Ordered, so that nothing depends on hashes. `missing`: watches set by exists() on a missing node.
@@ -88,6 +90,13 @@ class ModelStore(MetadataStore):
     @property
     def session_timeout_ms(self) -> int:
         return int(self.session_timeout_s * 1000)
+
+    @property
+    def is_session_lost(self) -> bool:
+        if isinstance(self._end, SessionExpiredError):
+            return True
+        silent_since_s = self._silent_since_s
+        return silent_since_s is not None and self._loop.time() - silent_since_s >= self.session_timeout_s
 
     @property
     def is_connected(self) -> bool:
@@ -269,6 +278,7 @@ class ModelStore(MetadataStore):
             connection.answers.send(self._resumed)
 
     def _began(self, session_id: int) -> None:
+        self._silent_since_s = None
         self._session_id = session_id
         self._is_connected = True
         if not self._opened.done():
@@ -279,6 +289,7 @@ class ModelStore(MetadataStore):
         assert self.connection is not None
         connection = self.connection
         self._is_connected = True
+        self._silent_since_s = None
         watched = WatchedPaths(self._seen_zxid, list(self._data), list(self._missing), list(self._children))
         self._asked.append(_Request(lambda _: None, None))
         connection.ask(lambda _: self._server.set_watches(watched, connection), self._answered)
@@ -300,9 +311,17 @@ class ModelStore(MetadataStore):
         self._fail(self._waiting, error)
         self._tell(SessionEvent.EXPIRED)
 
+    def on_silence(self, *, begins: bool) -> None:
+        """Called when a silent cut begins or ends."""
+        if not begins:
+            self._silent_since_s = None
+        elif self._silent_since_s is None:
+            self._silent_since_s = self._loop.time()
+
     def on_connection_broken(self, connection: ClientConnection) -> None:
         if connection is not self.connection:
             return
+        self.on_silence(begins=True)
         was_connected, self._is_connected, self.connection = self._is_connected, False, None
         again = [request for request in self._asked if request.is_read and self._end is None]
         for request in self._asked:
