@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .dynamic_changes import can_be_changed
-from .former_names import FORMER_NAMES
 from .setting import Setting, SupportKind
 from .table import BROKER_SECTIONS, BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 
@@ -25,9 +24,9 @@ characters as `\\uXXXX`). `--override name=value` takes precedence over the file
 setting with its source. Names, types, defaults and allowed values are those of Apache Kafka 3.9.1. A default that
 differs from Kafka's is printed in bold; [deviations.md](deviations.md) gives the reason.
 
-*Changes* tells whether `kafka-configs` or an admin client can change the setting while brokers run: for single brokers
-(per-broker), or for single brokers and for all (cluster-wide). The value of one broker takes precedence over the value
-of all brokers, and both over the file. On SIGHUP a broker reads these settings from the file again; changes of other
+*Changes* tells whether `kafka-configs` can change the setting while brokers run: for single brokers (per-broker), or
+also for all (cluster-wide). The value of one broker takes precedence over the value of all brokers, and both over the
+file. On SIGHUP a broker reads these settings from the file again; changes of other
 settings are logged and need a restart. `listener.name.<listener>.<setting>` sets a setting for one listener only.
 """
 
@@ -59,7 +58,9 @@ def settings_page() -> str:
         "start says that it has no effect. *Refused* settings ask for protection or for a mode of Kafka that pybroker "
         "does not have: any value but Kafka's default stops the start with one line.\n\n" + _without_effect()
     )
-    parts.append("## Former names\n\nThese are ignored; a line in the log names the replacement.\n\n" + _former())
+    parts.append(
+        "## Former names\n\nSettings of old releases of Kafka are ignored; a line in the log names the replacement.\n"
+    )
     return "\n".join(parts)
 
 
@@ -149,14 +150,6 @@ def _values(setting: Setting) -> str:
         text = f"{words[0]} … {words[-1]}"
     kind = setting.type.value
     return text if text.endswith(f" {kind}") else f"{kind} {text}"
-
-
-def _former() -> str:
-    names: dict[str, list[str]] = {}
-    for name, replacement in sorted(FORMER_NAMES.items()):
-        names.setdefault(replacement, []).append(f"`{name}`")
-    rows = [f"| {', '.join(names[replacement])} | {replacement} |" for replacement in names]
-    return "\n".join(["| Names | Replacement |", "|---|---|", *rows]) + "\n"
 
 
 def _code(text: str | None) -> str:
