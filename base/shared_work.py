@@ -1,4 +1,4 @@
-"""Work that runs in a task, once at a time, and for which several callers wait for a moment only.
+"""Work shared by several callers: it runs in one task at a time, and each caller waits for it only briefly.
 
 **Why.** A request that waits for another broker holds back every request behind it on its connection. Kafka's clients
 ask again, so the response may as well say that the result is not there yet.

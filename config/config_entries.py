@@ -73,7 +73,7 @@ _FLUSH_INTERVAL = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 
 
 def broker_entries(config: Config) -> list[ConfigEntry]:
-    """Every setting of this broker, and the unknown names given, whose values are hidden as in Kafka."""
+    """Every setting of this broker, and the unknown names that were set, whose values are hidden as in Kafka."""
     names = [name for name, setting in BROKER_SETTINGS.items() if not setting.internal]
     return [_broker_entry(config, name) for name in dict.fromkeys([*names, *config.given])]
 

@@ -1,6 +1,6 @@
 """Creates topics on demand, when a client asks for a missing one (Kafka's AutoTopicCreationManager).
 
-**How.** The creation runs in a task. A request waits for it for a moment only, because everything behind the request on
+**How.** The creation runs in a task. A request waits for it only briefly, because everything behind the request on
 its connection waits too; then the client is told to ask again. While a creation takes longer, no other request waits.
 """
 

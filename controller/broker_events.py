@@ -151,7 +151,7 @@ class BrokerEvents:
         try:
             current = await self._tree.broker(broker_id, partial(self._on_broker_changed, broker_id))
         except ZnodeDecodeError as error:
-            logger.error("a broker's node is ignored: %s", error)
+            logger.error("broker node %s is ignored: %s", error.path, error.reason)
             return
         if current is None:  # no watch was set in this case
             self._watched.discard(broker_id)

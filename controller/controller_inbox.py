@@ -57,7 +57,7 @@ class ControllerInbox:
             except NoNodeError:
                 continue
             except ZnodeDecodeError as error:
-                logger.error("the notification in a node of the metadata tree is ignored: %s", error)
+                logger.error("notification node %s is ignored: %s", error.path, error.reason)
                 told[name] = None
         return told
 

@@ -107,7 +107,7 @@ class Listeners:
     async def serve(self) -> None:
         """Accept connections.
 
-        :raises BindError: somebody else listens there after all.
+        :raises BindError: another process listens on the address.
         """
         for endpoint, server in self._servers:
             try:

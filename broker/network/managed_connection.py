@@ -37,7 +37,7 @@ class ManagedConnection(Protocol):
 
     @property
     def waits_for_memory_only(self) -> bool:
-        """It has a partial frame, and no reason but memory keeps it from being read."""
+        """Whether the connection has a partial frame and is not read for lack of memory alone."""
 
     def start_queued(self) -> None:
         """Start the queued request. If another reason still stops it, the connection asks the gate again later."""

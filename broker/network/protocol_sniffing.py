@@ -80,11 +80,10 @@ _OTHER_HOSTS = "other hosts"
 
 
 class OffenderLog:
-    """Warnings about peers: one line for a host and a violation in ``quiet_s`` seconds, and how many were left out
-    since.
+    """Logs violations of peers: for each host and violation one line in ``quiet_s`` seconds, with a count of the rest.
 
-    `_MAX_REMEMBERED` pairs of host and violation are remembered. While each of them had its line in that time, all
-    further hosts share one line for a violation.
+    Remembers `_MAX_REMEMBERED` pairs of host and violation. When all of them had their line in that time, further hosts
+    share one line for each violation.
     """
 
     _MAX_REMEMBERED = 1024

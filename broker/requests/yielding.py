@@ -7,7 +7,7 @@ from typing import TypeVar
 __all__ = ["ITEMS_BETWEEN_YIELDS", "with_yields"]
 
 ITEMS_BETWEEN_YIELDS = 100
-"""Items: a millisecond's work, if one takes ten microseconds."""
+"""A millisecond's work, if an item takes ten microseconds."""
 
 T = TypeVar("T")
 

@@ -377,7 +377,7 @@ def _decodable(reads: Mapping[Key, tuple[bytes, Stat]], decode: Callable[[Key, b
         try:
             decoded[key] = decode(key, data, stat)
         except ZnodeDecodeError as error:
-            logger.error("a node is ignored: %s", error)
+            logger.error("node %s is ignored: %s", error.path, error.reason)
     return decoded
 
 

@@ -40,7 +40,7 @@ class GuardSupervisor:
         return self._guard
 
     def release(self) -> SessionGuard | None:
-        """Stop supervising; returns the current guard, which is the caller's to end."""
+        """Stop supervising; returns the current guard, which the caller must end."""
         if self._restart is not None:
             self._restart.cancel()
         guard, self._guard = self._guard, None

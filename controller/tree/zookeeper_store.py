@@ -458,7 +458,7 @@ class ZooKeeperStore(MetadataStore):
             self._fail_all(self._end)
             self._pump()
             return
-        logger.warning("ZooKeeper: session 0x%x is over", self._session_id)
+        logger.warning("ZooKeeper session 0x%x has ended", self._session_id)
         self._end = SessionExpiredError(None, "the session with ZooKeeper is over")
         self._watches.clear()
         self._fail_all(self._end)

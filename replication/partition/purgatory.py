@@ -145,7 +145,7 @@ class FetchPurgatory:
         self._timer.add(operation, operation.params.max_wait_ms)
 
     def wake(self, watchers: FetchWatchers, is_enough: IsEnough) -> None:
-        """The partition of ``watchers`` changed: soon complete the fetches for which that ``is_enough``."""
+        """The partition of ``watchers`` changed: soon complete the fetches for which ``is_enough`` returns true."""
         if watchers.min_bytes:
             self._min_bytes.changed(watchers, is_enough)
         if watchers.any_record and not watchers.is_woken:

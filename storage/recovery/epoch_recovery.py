@@ -52,7 +52,11 @@ def _collect(found: LeaderEpochs, segment: Segment, log_start_offset: int, end_o
             if span.magic >= 2 and span.leader_epoch > found.latest_epoch:
                 found.assign(span.leader_epoch, max(span.base_offset, log_start_offset))
     except CorruptRecordError as error:
-        logger.warning("%s: some leader epochs are unknown: %s", segment.log_ref.path, error)
+        logger.warning(
+            "%s: leader epochs behind an unreadable batch are unknown: %s",
+            segment.log_ref.path,
+            error,
+        )
 
 
 def _has_epochs(segments: Sequence[Segment], log_start_offset: int) -> bool:

@@ -36,7 +36,7 @@ class IndexFile:
         self._keys: array[int] | None = None
         self._values: array[int] | None = None
         self._count = -1  # of a closed index; -1 when not known yet
-        self._last_key = -1  # likewise
+        self._last_key = -1  # the same
         self._written = 0
         self._is_only_in_memory = False
 

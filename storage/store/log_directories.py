@@ -101,7 +101,9 @@ class LogDirectories:
                 write_meta_properties(self._files, directory.path, MetaProperties(broker_id, cluster_id, directory_id))
             except OSError as error:
                 if is_transient(error):
-                    logger.error("%s: its meta.properties is written at the next start: %s", directory.path, error)
+                    logger.error(
+                        "%s: meta.properties not written, the next start tries again: %s", directory.path, error
+                    )
                 else:
                     self.failed_at_start(directory, "cannot be used", error)
         self.require_one_online()

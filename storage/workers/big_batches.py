@@ -51,7 +51,7 @@ class BigBatchProcess:
                 except ChildEndedError as error:
                     self._end()
                     reason = error
-            logger.warning("the big-batch process ended during a job: %s", reason)
+            logger.warning("the big-batch process ended during a job, the client is told to retry: %s", reason)
             raise RequestTimedOutError("The process for large record batches ended during this request, please retry.")
 
     def close(self) -> None:

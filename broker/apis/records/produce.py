@@ -72,7 +72,7 @@ _TRANSACTIONAL = 0x10
 
 
 class Produce:
-    """The handler. ``partitions`` takes the appends, ``hints`` knows the leaders of other partitions. ``transactions``
+    """The handler. ``partitions`` takes the appends, ``hints`` gives the leaders of other partitions. ``transactions``
     verifies transactions whose coordinator may be another broker; None: transactions are not served."""
 
     def __init__(

@@ -30,7 +30,7 @@ FIRST_VERSION = 5
 _MOST_TEMPLATES = 1024  # in a version; each takes 1.6 KiB at most
 _MISSES_PER_REPLACEMENT = 16
 """When the table is full, one in so many unknown requests replaces the oldest template. If each did, a broker with more
-kinds of requests than templates would never find one, and would make them in vain."""
+kinds of requests than templates would make templates and never use them."""
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _MARK = 0x5AFE_C0DE
