@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_MARGIN_MS = 5_000
 _PATIENCE_OF_A_SINGLE_BROKER_MS = 1_000
-"""Nothing but its own disk can delay a new topic. The first consumer gets its coordinator in one round trip."""
+"""Only its own disk can delay topics and producer ids. The first consumer gets its coordinator in one round trip."""
 _RETRY_SECONDS = 1.0
 
 
