@@ -30,7 +30,7 @@ from ..storage.errors import record_errors_of
 from ..storage.log.log import Log
 from ..storage.log.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producers.producer_state import AppendOrigin
-from ..storage.producers.refused_batches import MOST, RefusedBatch, refused_batch
+from ..storage.producers.refused_batches import RefusedBatch, keep_earliest, refused_batch
 from ..storage.producers.verification_guards import VerificationGuard
 from ..storage.segment.record_search import FoundOffset
 from .leader.fetch_reads import FetchReads
@@ -220,9 +220,7 @@ class PartitionSet:
         if hosted is not None:
             hosted.log.producer_state.refused.note(refused)
             return
-        self._refused.setdefault((request.topic_partition, refused.producer_id), refused)
-        if len(self._refused) > MOST:
-            del self._refused[next(iter(self._refused))]
+        keep_earliest(self._refused, (request.topic_partition, refused.producer_id), refused)
 
     def _appended(
         self,

@@ -10,13 +10,13 @@ Limits: in memory only, 1,000 producers a log, for at least a minute after the r
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ...base.buffer import Buffer
 from ...protocol.errors import CorruptRecordError, ErrorCode, KafkaError, error_for
 from ...protocol.records.batch import read_header
 
-__all__ = ["MOST", "RefusedBatch", "RefusedBatches", "refused_batch"]
+__all__ = ["MOST", "RefusedBatch", "RefusedBatches", "keep_earliest", "refused_batch"]
 
 _PASSING = frozenset(
     {
@@ -33,6 +33,7 @@ _PASSING = frozenset(
 MOST = 1000
 """Producers whose refused batches are remembered."""
 _FORGOTTEN_AFTER_MS = 60_000
+Key = TypeVar("Key")
 _SEQUENCES = 1 << 31
 _HALF = 1 << 30
 
@@ -60,6 +61,20 @@ def refused_batch(records: Buffer, error: KafkaError, now_ms: int) -> RefusedBat
     return RefusedBatch(batch.producer_id, batch.producer_epoch, batch.base_sequence, error, now_ms)
 
 
+def keep_earliest(batches: dict[Key, RefusedBatch], key: Key, refused: RefusedBatch) -> None:
+    """Keep `refused` under `key`, unless an earlier batch of the same producer epoch is there.
+
+    At most `MOST` batches are kept: the one noted longest ago goes.
+    """
+    known = batches.get(key)
+    if known is not None and not _replaces(refused, known):
+        return
+    batches.pop(key, None)
+    batches[key] = refused
+    if len(batches) > MOST:
+        del batches[next(iter(batches))]
+
+
 class RefusedBatches:
     """The earliest refused batch of each producer of one log. Any thread may call the methods."""
 
@@ -78,13 +93,7 @@ class RefusedBatches:
     def note(self, refused: RefusedBatch) -> None:
         """Remember a refused batch, unless an earlier one of the same producer epoch is remembered."""
         with self._lock:
-            known = self._batches.get(refused.producer_id)
-            if known is not None and not _replaces(refused, known):
-                return
-            self._batches.pop(refused.producer_id, None)
-            self._batches[refused.producer_id] = refused
-            if len(self._batches) > MOST:
-                del self._batches[next(iter(self._batches))]
+            keep_earliest(self._batches, refused.producer_id, refused)
 
     def check(self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int) -> None:
         """Raise the error of a refused batch that must come before this one.

@@ -353,6 +353,19 @@ async def test_batch_behind_one_refused_by_a_follower_is_refused_alike_when_it_l
     replicas.close()
 
 
+async def test_batch_refused_under_a_new_producer_epoch_replaces_one_of_the_epoch_before(tmp_path: Path) -> None:
+    def of_epoch(epoch: int, sequence: int) -> bytes:
+        return batch_of(b"value", producer_id=7, producer_epoch=epoch, base_sequence=sequence)
+
+    replicas = Replicas(tmp_path)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [code_of(replicas.append(each)) for each in (of_epoch(0, 5), of_epoch(1, 0))] == [code] * 2
+    await replicas.order()
+    assert code_of(replicas.append(of_epoch(1, 1))) is code
+    assert [code_of(replicas.append(of_epoch(1, each))) for each in (0, 1)] == [ErrorCode.NONE] * 2
+    replicas.close()
+
+
 @pytest.mark.parametrize("is_known", [False, True])
 async def test_batch_behind_one_refused_before_the_log_existed_is_refused_alike(tmp_path: Path, is_known: bool) -> None:
     replicas = Replicas(tmp_path)
