@@ -8,7 +8,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-__all__ = ["SharedWork"]
+__all__ = ["PATIENCE_MS", "SharedWork"]
+
+PATIENCE_MS = 100
+"""How long a request waits for shared work: as long as most clients wait before they ask again."""
 
 Result = TypeVar("Result")
 

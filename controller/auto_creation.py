@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Protocol
 
 from ..base.quiet_lines import QUIET
+from ..base.shared_work import PATIENCE_MS
 from ..config.config import Config
 from ..protocol.errors import ErrorCode, KafkaError, LeaderNotAvailableError
 from .internal_topics import auto_created_topic
@@ -18,12 +19,10 @@ from .topic_admin import NewTopic
 from .topic_names import is_legal_topic_name
 from .tree.metadata_store import MetadataStoreError
 
-__all__ = ["PATIENCE_MS", "AutoTopicCreation", "TopicCreator"]
+__all__ = ["AutoTopicCreation", "TopicCreator"]
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_MS = 100
-"""As long as most clients wait before they ask again."""
 _MAX_IN_FLIGHT = 10_000
 
 

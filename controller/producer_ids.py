@@ -3,20 +3,18 @@
 import logging
 from collections.abc import Awaitable, Callable
 
-from ..base.shared_work import SharedWork
+from ..base.shared_work import PATIENCE_MS, SharedWork
 from ..protocol.errors import CoordinatorLoadInProgressError
 from .tree import znodes
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import BadVersionError, NodeExistsError, NoNodeError
 from .tree.znodes import ProducerIdBlock
 
-__all__ = ["BLOCK_SIZE", "PATIENCE_MS", "ProducerIdBlocks", "ProducerIds", "ProducerIdsExhaustedError"]
+__all__ = ["BLOCK_SIZE", "ProducerIdBlocks", "ProducerIds", "ProducerIdsExhaustedError"]
 
 logger = logging.getLogger(__name__)
 
 BLOCK_SIZE = 1000
-PATIENCE_MS = 100
-"""How long a request waits for a block: as long as most clients wait before they ask again."""
 _REFILL_AT_PERCENT = 90
 _MAX_PRODUCER_ID = 2**63 - 1
 

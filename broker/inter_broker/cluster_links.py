@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...base.kafka_names import TRANSACTION_STATE_TOPIC
-from ...base.shared_work import SharedWork
+from ...base.shared_work import PATIENCE_MS, SharedWork
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
-from ...controller.auto_creation import PATIENCE_MS, AutoTopicCreation
+from ...controller.auto_creation import AutoTopicCreation
 from ...controller.producer_ids import ProducerIds
 from ...controller.topic_admin import TopicAdmin
 from ...controller.tree.metadata_store import MetadataStore
