@@ -3,13 +3,15 @@
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
+from support.clients.librdkafka_reader import messages_to_end
+from support.load.steady_producers import FoundRecords
 from support.processes.java import java_command
 
 from laboratory.cluster import PARTITIONS, TOPIC
@@ -35,15 +37,13 @@ class Outcome:
 
 def outcome_of(acknowledged: set[tuple[int, int]], stored: Mapping[int, Sequence[int]]) -> Outcome:
     """Compares acknowledged records (partition, number) with the numbers in each partition's log, in its order."""
-    counts = Counter((partition, number) for partition, numbers in stored.items() for number in numbers)
     outcome = Outcome(len(acknowledged))
-    outcome.lost = sum(1 for record in acknowledged if not counts[record])
-    outcome.doubled = sum(count - 1 for count in counts.values())
-    for numbers in stored.values():
-        greatest = -1
-        for number in dict.fromkeys(numbers):  # each at its first place
-            outcome.reordered += number < greatest
-            greatest = max(greatest, number)
+    for partition in {*stored, *(partition for partition, _ in acknowledged)}:
+        of_partition = [number for at, number in acknowledged if at == partition]
+        found = FoundRecords(stored.get(partition, ()), of_partition)
+        outcome.lost += len(found.lost)
+        outcome.doubled += found.doubled
+        outcome.reordered += found.out_of_order
     return outcome
 
 
@@ -96,27 +96,12 @@ class Load:
 
     def _stored(self, client: str) -> dict[int, list[int]]:
         """Returns the numbers of the client's records in each partition, in the order of the log."""
-        consumer = Consumer({"bootstrap.servers": self._servers, "group.id": "check", "enable.auto.commit": False})
-        ends = {
-            each: consumer.get_watermark_offsets(TopicPartition(TOPIC, each), timeout=60)[1]
-            for each in range(PARTITIONS)
-        }
-        consumer.assign([TopicPartition(TOPIC, each, 0) for each in range(PARTITIONS)])
-        stored: dict[int, list[int]] = defaultdict(list)
-        missing = {partition for partition, end in ends.items() if end}
-        while missing:
-            message = consumer.poll(60)
-            if message is None:
-                raise TimeoutError(f"nothing comes of partitions {missing}")
-            if message.error() is not None:
-                continue
-            partition, offset, value, key = message.partition(), message.offset(), message.value(), message.key()
-            if partition is None or offset is None or value is None or key is None:
-                raise AssertionError(f"not a record of this load: {message}")
-            if key.decode() == client:
-                stored[partition].append(int(value))
-            if offset >= ends[partition] - 1:
-                missing.discard(partition)
+        consumer = Consumer({"bootstrap.servers": self._servers, "group.id": "check", "enable.partition.eof": True})
+        stored: dict[int, list[int]] = {}
+        for partition in range(PARTITIONS):
+            consumer.assign([TopicPartition(TOPIC, partition, 0)])
+            messages = [message for _, message in messages_to_end(consumer)]
+            stored[partition] = [int(each.value() or b"") for each in messages if each.key() == client.encode()]
         consumer.close()
         return stored
 

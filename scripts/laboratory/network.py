@@ -8,6 +8,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from support.processes.small_disk import fill_up
+
 __all__ = ["HOST", "Network"]
 
 HOST = 254
@@ -70,16 +72,7 @@ class Disk:
 
     def fill(self) -> None:
         """Fills it by a file of another program."""
-        block = b"\0" * 65536
-        descriptor = os.open(self._filler, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        try:
-            while block:
-                try:
-                    os.write(descriptor, block)
-                except OSError:
-                    block = block[: len(block) // 2]
-        finally:
-            os.close(descriptor)
+        fill_up(self._filler)
 
     def make_room(self) -> None:
         self._filler.unlink()

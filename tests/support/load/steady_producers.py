@@ -6,7 +6,7 @@ Each partition gets 0, 1, 2, …: a log may have every number once, in order, an
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
@@ -151,7 +151,7 @@ class JavaSteadyProducer:
 class FoundRecords:
     """The numbers in one partition's log, compared with the acknowledged ones."""
 
-    def __init__(self, numbers: list[int], acknowledged: list[int]) -> None:
+    def __init__(self, numbers: Sequence[int], acknowledged: Sequence[int]) -> None:
         first: dict[int, None] = dict.fromkeys(numbers)
         self.lost = sorted(set(acknowledged) - set(first))
         self.doubled = len(numbers) - len(first)
