@@ -49,6 +49,19 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
+def fill_and_empty_disk_of_broker_1(cluster: ClusterProcesses, producer: SteadyProducer) -> None:
+    """Checks that others lead while the disk is full, and that broker 1 leads again when there is space."""
+    filler = cluster.brokers[1].log_directory / "filler"
+    fill_up(filler)
+    await_that(lambda: is_out(cluster, 1), "broker 1 neither leads nor is in sync")
+    producer.acknowledged.await_more(MEANWHILE, "every partition takes records while the disk is full")
+    assert is_out(cluster, 1)
+    filler.unlink()
+    await_in_sync(cluster)
+    cluster.elect_preferred(TOPIC, 0)
+    producer.acknowledged.await_more(MEANWHILE, "every partition takes records again")
+
+
 def small_cluster(stack: ExitStack, directory: Path, *kafkas: int) -> ClusterProcesses:
     """Brokers 1, 2 and 3 with small disks; each leads one partition of the topic. Broker 3 is the controller."""
     cluster = ClusterProcesses(directory, 3, SETTINGS, kafkas)
@@ -92,16 +105,8 @@ def test_partitions_of_a_full_disk_are_led_elsewhere_until_there_is_space(
     cluster = small_cluster(stack, tmp_path)
     producer = start_producer(cluster)
     producer.acknowledged.await_more(MEANWHILE, "the producer has begun")
-    filler = cluster.brokers[1].log_directory / "filler"
     for _ in range(2):
-        fill_up(filler)
-        await_that(lambda: is_out(cluster, 1), "broker 1 neither leads nor is in sync")
-        producer.acknowledged.await_more(MEANWHILE, "every partition takes records while the disk is full")
-        assert is_out(cluster, 1)
-        filler.unlink()
-        await_in_sync(cluster)
-        cluster.elect_preferred(TOPIC, 0)
-        producer.acknowledged.await_more(MEANWHILE, "every partition takes records again")
+        fill_and_empty_disk_of_broker_1(cluster, producer)
     producer.stop()
     check_records(cluster, producer, record_property)
     for broker in cluster.brokers.values():
@@ -135,13 +140,6 @@ def test_kafka_as_controller_elects_others_for_a_full_disk_of_pybroker(
     cluster = small_cluster(stack, tmp_path, 3)
     producer = librdkafka(cluster)
     producer.acknowledged.await_more(MEANWHILE, "the producer has begun")
-    filler = cluster.brokers[1].log_directory / "filler"
-    fill_up(filler)
-    await_that(lambda: is_out(cluster, 1), "broker 1 neither leads nor is in sync")
-    producer.acknowledged.await_more(MEANWHILE, "every partition takes records while the disk is full")
-    filler.unlink()
-    await_in_sync(cluster)
-    cluster.elect_preferred(TOPIC, 0)
-    producer.acknowledged.await_more(MEANWHILE, "every partition takes records again")
+    fill_and_empty_disk_of_broker_1(cluster, producer)
     producer.stop()
     check_records(cluster, producer, record_property)

@@ -24,7 +24,7 @@ def test_single_kraft_node_runs_as_one_broker_with_the_nodes_id() -> None:
     assert [str(listener) for listener in config.advertised_listeners() or ()] == ["PLAINTEXT://localhost:9092"]
 
 
-def test_one_warning_names_every_dropped_setting_of_a_single_kraft_node() -> None:
+def test_dropped_settings_of_a_single_kraft_node_are_named_in_one_warning() -> None:
     assert notices(load_config(NODE)) == [
         "process.roles=broker,controller (settings line 1) describes a single KRaft node: it runs as one broker with "
         "the embedded metadata store, broker.id=1001; these settings of KRaft have no effect: process.roles, node.id, "
@@ -44,7 +44,7 @@ def test_each_setting_that_only_kraft_has_is_dropped_for_a_single_node(name: str
     assert line.endswith(name)
 
 
-def test_one_bootstrap_server_of_the_quorum_is_a_single_node() -> None:
+def test_kraft_quorum_with_one_bootstrap_server_counts_as_a_single_node() -> None:
     text = NODE.replace("voters=1001@localhost:9093", "bootstrap.servers=localhost:9093")
     assert load_config(text).int("broker.id") == 1001
 

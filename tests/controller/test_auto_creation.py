@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from pybroker.config.load import load_config
 from pybroker.base.shared_work import PATIENCE_MS
+from pybroker.config.load import load_config
 from pybroker.controller.auto_creation import AutoTopicCreation
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.controller.tree.metadata_store import ConnectionLossError

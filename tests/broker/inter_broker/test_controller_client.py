@@ -43,7 +43,7 @@ def codes(results: Any) -> dict[str, ErrorCode | None]:
     return {name: None if error is None else error.code for name, error in results.items()}
 
 
-async def test_one_request_creates_all_topics_and_does_not_wait_for_their_leaders() -> None:
+async def test_controller_is_asked_for_several_topics_in_one_request_that_does_not_wait_for_leaders() -> None:
     controller = Controller()
     controller.codes = {
         "a": ErrorCode.REQUEST_TIMED_OUT,  # it exists, but has no leaders yet
