@@ -25,7 +25,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(
         prog="scripts/test", description="Lint, types and tests.", epilog="Further arguments go to pytest."
     )
-    parser.add_argument("--fast", action="store_true", help="only the everyday tests (three minutes on two cores)")
+    parser.add_argument("--fast", action="store_true", help="only the everyday tests (four minutes on two cores)")
     parser.add_argument("--long", action="store_true", help="also run the long forms of tests")
     parser.add_argument(
         "--compiled", action="store_true", help="run only the tests, against a build with compiled modules"

@@ -5,12 +5,13 @@ Fixes what must not depend on chance.
 
 import os
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from support.log_records import hold_no_objects
+from support.source_tree import tree_of
 
 FOLDER_SECONDS: dict[str, float] = defaultdict(float)
 FOLDER_PROCESSOR_SECONDS: dict[str, float] = defaultdict(float)
@@ -33,6 +34,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-frames", type=int, default=20_000, help="how many mutated frames a broker is sent")
     parser.addoption("--fuzz-seed", type=int, default=1, help="fixes the frames")
     parser.addoption("--fuzz-replay", default=None, help="a file that a failure saved: send its frames again")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forget_syntax_trees() -> Iterator[None]:
+    """Free what a module has parsed: the trees of the whole repository are millions of objects, which every garbage
+    collection of later tests in this process would visit.
+    """
+    yield
+    tree_of.cache_clear()
 
 
 def folder_of(node_id: str) -> str:

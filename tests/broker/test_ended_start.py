@@ -1,9 +1,10 @@
 """A start that is killed, stopped or cancelled at any await leaves nothing behind, and the next start works."""
 
 import asyncio
+import gc
 import shutil
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,15 @@ from support.time.await_points import at_await_point
 
 CLEAN_STOP = ".kafka_cleanshutdown"
 WRITTEN = TopicPartition("events", 0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_collections() -> Iterator[None]:
+    """Each look at what is there collects garbage, a thousand times in all, so exclude what earlier tests left."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
