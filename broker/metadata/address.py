@@ -43,7 +43,11 @@ def is_every_address(host: str | None) -> bool:
 
 
 def local_address(host: str | None, port: int) -> Address:
-    """The address at which this machine reaches a listener that is bound to ``host``."""
+    """The address at which this machine reaches a listener that is bound to ``host``.
+
+    A listener on every address has both families, but the machine may have no IPv6. So clients try all addresses of
+    ``localhost``.
+    """
     if host and not is_every_address(host):
         return Address(host, port)
-    return Address({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host or "", "localhost"), port)
+    return Address("127.0.0.1" if host == "0.0.0.0" else "localhost", port)

@@ -77,7 +77,7 @@ def test_healthcheck_finds_the_address_in_the_brokers_settings(
     [
         ("PLAINTEXT://:9092", "localhost:9092"),
         ("PLAINTEXT://0.0.0.0:9093", "127.0.0.1:9093"),
-        ("PLAINTEXT://[::]:9093", "[::1]:9093"),
+        ("PLAINTEXT://[::]:9093", "localhost:9093"),
         ("INTERNAL://broker-1:9094,PLAINTEXT://:9092", "broker-1:9094"),
     ],
 )
@@ -85,6 +85,17 @@ def test_listening_address_is_reachable_from_the_same_machine(listeners: str, ad
     protocols = "INTERNAL:PLAINTEXT,PLAINTEXT:PLAINTEXT"
     config = unchecked_config("", {"listeners": listeners, "listener.security.protocol.map": protocols})
     assert str(listening_address(config)) == address
+
+
+def test_healthcheck_reaches_a_listener_on_every_address_without_ipv6(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Broker() as broker:  # as on a machine without IPv6, only an IPv4 address is bound
+        port = broker.bootstrap_servers.rpartition(":")[2]
+        file = tmp_path / "server.properties"
+        file.write_text(f"listeners=PLAINTEXT://[::]:{port}\n")
+        assert main(["healthcheck", "--config", str(file)]) == 0
+        assert capsys.readouterr().out.startswith(f"localhost:{port} answers")
 
 
 def fails_with_one_line(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:

@@ -68,7 +68,7 @@ async def test_second_sigterm_does_not_interrupt_the_stop(signals: StopSignals, 
         ("::1", "PLAINTEXT://[::1]:9092"),
         ("", "PLAINTEXT://localhost:9092 (on every address of this machine)"),
         ("0.0.0.0", "PLAINTEXT://127.0.0.1:9092 (on every address of this machine)"),
-        ("::", "PLAINTEXT://[::1]:9092 (on every address of this machine)"),
+        ("::", "PLAINTEXT://localhost:9092 (on every address of this machine)"),
     ],
 )
 def test_the_ready_line_names_an_address_that_can_be_copied(host: str, shown: str) -> None:
