@@ -117,9 +117,14 @@ def _main(arguments: argparse.Namespace, run: Serve | None) -> int:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
-    options = parser.parse_args(arguments)  # raises for unknown options
-    if options.unexpected:
-        _refuse_argument(parser, options.unexpected[0])
+    if arguments and not arguments[0].startswith("-"):
+        _refuse_argument(parser, arguments[0])  # before its options, which belong to an unknown command
+    options, unknown = parser.parse_known_args(arguments)
+    refused = sorted([*options.unexpected, *unknown], key=arguments.index)
+    if refused and refused[0].startswith("-"):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if refused:
+        _refuse_argument(parser, refused[0])
     return options
 
 
