@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ....storage.files.files import Files
-from ..command_parser import FAILED, CommandParser
+from ....storage.segment.partition_files import NoLogError
+from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
 from .block_output import BlockOutput
 from .dump_format import DumpFormat, TextFormat
 from .internal_records import decode_offsets_record, decode_transaction_record
@@ -48,9 +49,13 @@ def dump_command(arguments: Sequence[str]) -> int:
         parser.error("PATH is missing")
     output = BlockOutput.standard()
     dump = LogDump(Files(_OPEN_FILES), output, _format(options), _dump_options(options))
-    for path in paths:
-        dump.dump(path)
-    output.flush()
+    try:
+        for path in paths:
+            dump.dump(path)
+    except NoLogError as error:
+        raise CommandError(str(error), BAD_INPUT) from None
+    finally:
+        output.flush()
     return FAILED if dump.has_failed else 0
 
 

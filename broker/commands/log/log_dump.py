@@ -21,7 +21,12 @@ from ....storage.log.log_files import LEADER_EPOCH_FILE
 from ....storage.producers.producer_snapshots import CorruptSnapshotError
 from ....storage.producers.snapshot_reader import read_snapshot
 from ....storage.segment.index_reader import IndexReader
-from ....storage.segment.partition_files import directory_name_of, is_partition_directory, partition_directories
+from ....storage.segment.partition_files import (
+    directory_name_of,
+    is_partition_directory,
+    live_partitions,
+    partition_directories,
+)
 from ....storage.segment.segment import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
@@ -81,13 +86,18 @@ class LogDump:
         self.has_failed = False
 
     def dump(self, path: str) -> None:
-        """Print a file, a partition's directory or a log directory. Raises OSError, BrokenPipeError."""
-        if stat.S_ISDIR(os.stat(path).st_mode):
+        """Print a file, a partition's directory or a log directory. Raises NoLogError, OSError, BrokenPipeError."""
+        if _is_directory(path) and not any(map(_is_dumped, os.listdir(path))):
+            live_partitions(self._files, path)  # raises NoLogError
+        self._dump(path)
+
+    # --- directories --------------------------------------------------------------------------------------------
+
+    def _dump(self, path: str) -> None:
+        if _is_directory(path):
             self._dump_directory(path)
         else:
             self._dump_file(path)
-
-    # --- directories --------------------------------------------------------------------------------------------
 
     def _dump_directory(self, path: str) -> None:
         entries = self._files.list_directory(path)
@@ -107,7 +117,7 @@ class LogDump:
     def _dump_if_there(self, path: str) -> None:
         """Skip a file that a running broker deleted after it was listed."""
         try:
-            self.dump(path)
+            self._dump(path)
         except FileNotFoundError:
             if os.path.lexists(path):
                 raise
@@ -266,6 +276,10 @@ def _records_of(batch: RecordBatch) -> Iterator[tuple[Record, Checksum | None]]:
             yield record, None
     else:
         yield from zip(read_records(batch), message_checksums(batch), strict=True)
+
+
+def _is_directory(path: str) -> bool:
+    return stat.S_ISDIR(os.stat(path).st_mode)
 
 
 def _is_dumped(name: str) -> bool:
