@@ -29,12 +29,15 @@ def missing_store(config: Config, what: str, cluster: str | None) -> StartError:
     path = config.metadata_store_path
     subject = f"{path} is {what}, but should hold the metadata of {f'cluster {cluster}' if cluster else 'a cluster'}"
     elsewhere = _stores_elsewhere(config)
+    if elsewhere and config.is_given("metadata.store.path"):
+        return StartError(f"{subject}: is its disk mounted? {_offer_of_old(elsewhere)}")
     if elsewhere:
         found = " and ".join(map(str, elsewhere))
         store = elsewhere[0] if len(elsewhere) == 1 else "the current one"
         directory = elsewhere[0].parent if len(elsewhere) == 1 else "the directory of the current one"
-        first = "" if "metadata.store.path" in config.given else f"put {directory} first in log.dirs, or "
-        return StartError(f"{subject}; found {found}: {first}set metadata.store.path={store}")
+        return StartError(
+            f"{subject}; found {found}: put {directory} first in log.dirs, or set metadata.store.path={store}"
+        )
     copied = sorted(glob.glob(f"{glob.escape(str(path))}.copied*"))
     if copied:
         return StartError(
@@ -46,6 +49,17 @@ def missing_store(config: Config, what: str, cluster: str | None) -> StartError:
         " zookeeper.connect, or fetch the metadata by pybroker metadata copy. To start a new cluster, set log.dirs to"
         " new directories"
     )
+
+
+def _offer_of_old(stores: list[Path]) -> str:
+    """The sentence about stores that may have stayed behind when the store was moved to metadata.store.path."""
+    if len(stores) == 1:
+        store = stores[0]
+        return (
+            f"Found {store}, which may be an old copy: only if it is the current store, set metadata.store.path={store}"
+        )
+    found = " and ".join(map(str, stores))
+    return f"Found {found}, which may be old copies: only if one is the current store, set metadata.store.path to it"
 
 
 def _is_missing(path: Path) -> bool:

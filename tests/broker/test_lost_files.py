@@ -64,7 +64,10 @@ async def test_store_in_a_log_directory_is_named_when_the_store_of_metadata_stor
     said = await refusal_of(tmp_path, **{"metadata.store.path": str(tmp_path / "other.db")})
     assert said.startswith(f"{tmp_path}/other.db is missing")
     store = tmp_path / "__pybroker_metadata.db"
-    assert said.endswith(f"; found {store}: set metadata.store.path={store}")
+    assert said.endswith(
+        f": is its disk mounted? Found {store}, which may be an old copy: only if it is the current store, set "
+        f"metadata.store.path={store}"
+    )
 
 
 async def test_all_stores_are_named_when_several_directories_have_one(tmp_path: Path) -> None:
@@ -74,6 +77,9 @@ async def test_all_stores_are_named_when_several_directories_have_one(tmp_path: 
     said = await refusal_of(new, one, two)
     assert f"found {one}/__pybroker_metadata.db and {two}/__pybroker_metadata.db: " in said
     assert said.endswith("set metadata.store.path=the current one")
+    said = await refusal_of(one, two, **{"metadata.store.path": str(new / "store.db")})
+    assert ": is its disk mounted? Found " in said
+    assert said.endswith("which may be old copies: only if one is the current store, set metadata.store.path to it")
 
 
 async def test_store_that_was_copied_to_zookeeper_is_not_asked_to_be_restored(tmp_path: Path) -> None:
