@@ -30,11 +30,12 @@ from ..storage.errors import record_errors_of
 from ..storage.log.log import Log
 from ..storage.log.log_append import LeaderAppend, LogAppendInfo
 from ..storage.producers.producer_state import AppendOrigin
-from ..storage.producers.refused_batches import RefusedBatch, keep_earliest, refused_batch
+from ..storage.producers.refused_batches import refused_batch
 from ..storage.producers.verification_guards import VerificationGuard
 from ..storage.segment.record_search import FoundOffset
 from .leader.fetch_reads import FetchReads
 from .leader.offset_lookup import OffsetQuery, edge_offset, find_by_time, offsets_before, search_of
+from .leader.refused_without_log import RefusedWithoutLog
 from .leader.replication_throttle import ReplicationThrottle
 from .leader.suspension import LeadershipSuspension
 from .partition.append_request import AppendRequest
@@ -87,8 +88,7 @@ class PartitionSet:
         self._broken = broken
         self._hosted: dict[TopicPartition, HostedPartition] = {}
         self._offline: set[TopicPartition] = set()
-        self._refused: dict[tuple[TopicPartition, int], RefusedBatch] = {}
-        """Batches that were refused because their partition's log is not here, by producer id; the earliest of each."""
+        self.refused_without_log = RefusedWithoutLog(loop)
         self.wakeups = Wakeups(loop, gather_max_ms)
         self.throttle = ReplicationThrottle()
         """Limits what followers read; without limit until it is configured."""
@@ -160,8 +160,8 @@ class PartitionSet:
     def host(self, hosted: HostedPartition) -> None:
         self._offline.discard(hosted.topic_partition)
         self._hosted[hosted.topic_partition] = hosted
-        for key in [key for key in self._refused if key[0] == hosted.topic_partition]:
-            hosted.log.producer_state.refused.note(self._refused.pop(key))
+        for refused in self.refused_without_log.take(hosted.topic_partition):
+            hosted.log.producer_state.note_refused(refused)
 
     def forget(self, topic_partition: TopicPartition) -> None:
         """Remove a partition that is not here any more; waiting requests get an error."""
@@ -218,9 +218,9 @@ class PartitionSet:
             return
         hosted = self._hosted.get(request.topic_partition)
         if hosted is not None:
-            hosted.log.producer_state.refused.note(refused)
-            return
-        keep_earliest(self._refused, (request.topic_partition, refused.producer_id), refused)
+            hosted.log.producer_state.note_refused(refused)
+        else:
+            self.refused_without_log.note(request.topic_partition, refused)
 
     def _appended(
         self,
@@ -414,6 +414,7 @@ class PartitionSet:
 
     def close(self) -> None:
         self.wakeups.close()
+        self.refused_without_log.close()
 
 
 _UNKNOWN_EPOCH_END = EpochEnd(-1, -1)

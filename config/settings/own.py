@@ -199,7 +199,7 @@ SETTINGS = (
         READ_ONLY,
         ACTED_ON,
         "Most idempotent producers that a partition remembers; beyond it the longest-silent ones are forgotten. "
-        "As many may wait for transaction coordinators.",
+        "As many may wait for transaction coordinators, and as many refused batches for their repetition.",
     ),
     Setting(
         "pybroker.request.max.elements",

@@ -287,7 +287,7 @@ class Log:
         if append.origin is AppendOrigin.CLIENT:
             refused = refused_batch(append.records, error, append.now_ms)
             if refused is not None:
-                self.producer_state.refused.note(refused)
+                self.producer_state.note_refused(refused)
 
     def check_producers(self, prepared: PreparedAppend, append: LeaderAppend | FollowerAppend) -> BatchMetadata | None:
         """Run `ProducerState.check`; return the batch that `append` repeats, or None.
@@ -295,15 +295,15 @@ class Log:
         A producer snapshot holds only the last batch of each producer. So before the first OutOfOrderSequenceError
         after a start, the earlier batches are read from the log. This happens once, and hardly any log needs it.
         """
-        state, guard = self.producer_state, append.guard
+        state, now_ms, guard = self.producer_state, append.now_ms, append.guard
         try:
-            return state.check(prepared.producers, append.origin, guard)
+            return state.check(prepared.producers, append.origin, now_ms, guard)
         except OutOfOrderSequenceError:
             if not state.is_of_snapshot:
                 raise
             state.is_of_snapshot = False
             self.files.attempt("cannot read", lambda: recall_last_batches(state, self.view.segments))
-            return state.check(prepared.producers, append.origin, guard)
+            return state.check(prepared.producers, append.origin, now_ms, guard)
 
     def prepare(self, append: LeaderAppend | FollowerAppend, next_offset: int) -> PreparedAppend | None:
         """Check an append, except against the producers. Return None when it holds no whole batch."""

@@ -22,7 +22,7 @@ from ...protocol.errors import (
 )
 from ...protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, decrement_sequence
 from ..segment.transaction_index import AbortedTransaction
-from .refused_batches import RefusedBatches
+from .refused_batches import RefusedBatch, RefusedBatches
 from .verification_guards import VerificationGuard, VerificationGuards
 
 BATCHES_TO_KEEP = 5
@@ -167,6 +167,7 @@ class ProducerState:
         self,
         updates: Iterable[DataBatch | EndMarker],
         origin: AppendOrigin,
+        now_ms: int,
         guard: VerificationGuard | None = None,
     ) -> BatchMetadata | None:
         """Raise unless a leader may append `updates`, in one append; return the stored batch that the append repeats.
@@ -186,7 +187,7 @@ class ProducerState:
                     return known
             if guard is not None and update.is_transactional:
                 self._check_guard(update, guard)
-            self.check_batch(update, origin)
+            self.check_batch(update, origin, now_ms)
         return None
 
     def find_duplicate(self, batch: DataBatch) -> BatchMetadata | None:
@@ -199,7 +200,7 @@ class ProducerState:
                 return known
         return None
 
-    def check_batch(self, batch: DataBatch, origin: AppendOrigin) -> None:
+    def check_batch(self, batch: DataBatch, origin: AppendOrigin, now_ms: int) -> None:
         """Raise unless a leader may append `batch`.
 
         Raises InvalidProducerEpochError, OutOfOrderSequenceError, InvalidTxnStateError, and behind a refused batch its
@@ -211,7 +212,7 @@ class ProducerState:
         if self.refused and origin is AppendOrigin.CLIENT:
             is_of_epoch = entry is not None and entry.producer_epoch == batch.producer_epoch
             last_sequence = entry.last_sequence if entry is not None and is_of_epoch else NO_SEQUENCE
-            self.refused.check(batch.producer_id, batch.producer_epoch, batch.first_sequence, last_sequence)
+            self.refused.check(batch.producer_id, batch.producer_epoch, batch.first_sequence, last_sequence, now_ms)
         if self.guards and origin is AppendOrigin.CLIENT:
             self._check_guarded_sequence(batch)
         if entry is None:
@@ -357,6 +358,10 @@ class ProducerState:
         idle.sort(key=lambda entry: entry.batches[-1].last_offset if entry.batches else NO_OFFSET)
         for entry in idle[: max(len(self.producers) - self.max_producers + self.max_producers // 10, 1)]:
             del self.producers[entry.producer_id]
+
+    def note_refused(self, refused: RefusedBatch) -> None:
+        """Remember a batch that was refused for a passing reason (see `RefusedBatches`). From any thread."""
+        self.refused.note(refused, self.max_producers)
 
     def remove_expired(self, now_ms: int) -> None:
         """Forget producers that wrote nothing for `producer.id.expiration.ms` and have no open transaction."""

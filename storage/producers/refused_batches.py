@@ -4,19 +4,20 @@ Why: a producer has several batches in flight. If the batch behind a refused one
 librdkafka would begin a new epoch and store again the records whose answers it missed. A log without a state of the
 producer would even accept it, and never the refused one. (Kafka does both.)
 How: the batches behind a refused one get the same error, until it comes again.
-Limits: in memory only, 1,000 producers a log, for at least a minute after the refusal.
+Limits: in memory only, as many producers as the log remembers, for a minute after the refusal.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from ...base.buffer import Buffer
 from ...protocol.errors import CorruptRecordError, ErrorCode, KafkaError, error_for
 from ...protocol.records.batch import read_header
 
-__all__ = ["MOST", "RefusedBatch", "RefusedBatches", "keep_earliest", "refused_batch"]
+__all__ = ["FORGOTTEN_AFTER_MS", "RefusedBatch", "RefusedBatches", "refused_batch"]
 
 _PASSING = frozenset(
     {
@@ -30,22 +31,26 @@ _PASSING = frozenset(
 )
 """Errors after which clients send the same batch again."""
 
-MOST = 1000
-"""Producers whose refused batches are remembered."""
-_FORGOTTEN_AFTER_MS = 60_000
-Key = TypeVar("Key")
+FORGOTTEN_AFTER_MS = 60_000
 _SEQUENCES = 1 << 31
 _HALF = 1 << 30
 
 
 class RefusedBatch(NamedTuple):
-    """A refused batch: its producer, its first sequence, and the error that the producer was told."""
+    """A refused batch: its producer, its first sequence, and the error that the producer was told.
+
+    The exception itself is not kept, because its traceback refers to the batch's records.
+    """
 
     producer_id: int
     producer_epoch: int
     first_sequence: int
-    error: KafkaError
+    error: ErrorCode
+    reason: str
     refused_ms: int
+
+    def is_expired(self, now_ms: int) -> bool:
+        return now_ms - self.refused_ms >= FORGOTTEN_AFTER_MS
 
 
 def refused_batch(records: Buffer, error: KafkaError, now_ms: int) -> RefusedBatch | None:
@@ -58,21 +63,7 @@ def refused_batch(records: Buffer, error: KafkaError, now_ms: int) -> RefusedBat
         return None
     if batch is None or batch.magic < 2 or batch.producer_id < 0 or batch.base_sequence < 0:
         return None
-    return RefusedBatch(batch.producer_id, batch.producer_epoch, batch.base_sequence, error, now_ms)
-
-
-def keep_earliest(batches: dict[Key, RefusedBatch], key: Key, refused: RefusedBatch) -> None:
-    """Keep `refused` under `key`, unless an earlier batch of the same producer epoch is there.
-
-    At most `MOST` batches are kept: the one noted longest ago goes.
-    """
-    known = batches.get(key)
-    if known is not None and not _replaces(refused, known):
-        return
-    batches.pop(key, None)
-    batches[key] = refused
-    if len(batches) > MOST:
-        del batches[next(iter(batches))]
+    return RefusedBatch(batch.producer_id, batch.producer_epoch, batch.base_sequence, error.code, str(error), now_ms)
 
 
 class RefusedBatches:
@@ -82,6 +73,7 @@ class RefusedBatches:
 
     def __init__(self) -> None:
         self._batches: dict[int, RefusedBatch] = {}
+        """By producer id, in the order of their last refusals."""
         self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
@@ -90,25 +82,39 @@ class RefusedBatches:
     def __len__(self) -> int:
         return len(self._batches)
 
-    def note(self, refused: RefusedBatch) -> None:
-        """Remember a refused batch, unless an earlier one of the same producer epoch is remembered."""
-        with self._lock:
-            keep_earliest(self._batches, refused.producer_id, refused)
+    def __iter__(self) -> Iterator[RefusedBatch]:
+        return iter(list(self._batches.values()))
 
-    def check(self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int) -> None:
+    def note(self, refused: RefusedBatch, most: int) -> None:
+        """Remember a refused batch, unless an earlier one of the same producer epoch is remembered.
+
+        At most `most` batches are remembered: the ones refused longest ago go, and so do expired ones.
+        """
+        with self._lock:
+            batches, now_ms = self._batches, refused.refused_ms
+            known = batches.get(refused.producer_id)
+            if known is not None and not known.is_expired(now_ms) and not _replaces(refused, known):
+                return
+            batches.pop(refused.producer_id, None)
+            batches[refused.producer_id] = refused
+            self._remove_oldest(len(batches) - most, now_ms)
+
+    def check(
+        self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int, now_ms: int
+    ) -> None:
         """Raise the error of a refused batch that must come before this one.
 
         `last_sequence` is the producer's last one in the log under this epoch; -1 when the log has none.
         """
         refused = self._batches.get(producer_id)
-        if refused is None or refused.producer_epoch != producer_epoch:
+        if refused is None or refused.producer_epoch != producer_epoch or refused.is_expired(now_ms):
             return
         if not _is_behind(first_sequence, refused.first_sequence) or _is_reached(refused, last_sequence):
             return
         raise error_for(
-            refused.error.code,
+            refused.error,
             f"producer {producer_id} sent sequence {first_sequence}, but the batch with sequence "
-            f"{refused.first_sequence} must come first, which was refused: {refused.error}",
+            f"{refused.first_sequence} must come first, which was refused: {refused.reason}",
         )
 
     def appended(self, producer_id: int, producer_epoch: int, last_sequence: int) -> None:
@@ -124,9 +130,17 @@ class RefusedBatches:
     def remove_expired(self, now_ms: int) -> None:
         """Forget batches that were refused a minute ago or longer, and not again since."""
         with self._lock:
-            for refused in list(self._batches.values()):
-                if now_ms - refused.refused_ms >= _FORGOTTEN_AFTER_MS:
-                    del self._batches[refused.producer_id]
+            self._remove_oldest(0, now_ms)
+
+    def _remove_oldest(self, count: int, now_ms: int) -> None:
+        """Remove the `count` oldest, and the expired ones behind them."""
+        oldest: list[int] = []
+        for producer_id, refused in self._batches.items():
+            if len(oldest) >= count and not refused.is_expired(now_ms):
+                break
+            oldest.append(producer_id)
+        for producer_id in oldest:
+            del self._batches[producer_id]
 
 
 def _replaces(refused: RefusedBatch, known: RefusedBatch) -> bool:

@@ -1,6 +1,8 @@
 """Batches behind one that a log refused for a passing reason: they get its error, until it is sent again."""
 
 import errno
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,13 +22,14 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.log.log_append import FollowerAppend, LeaderAppend, LogAppendInfo
 from pybroker.storage.log.strand import Strand
 from pybroker.storage.log_config import LogConfig
-from pybroker.storage.producers.refused_batches import MOST, RefusedBatch, RefusedBatches, refused_batch
+from pybroker.storage.producers.refused_batches import RefusedBatch, RefusedBatches, refused_batch
 from support.logs.storage_faults import FaultyFiles
 from support.logs.storage_logs import NOW_MS, TP, batch_of, open_log
 from support.logs.storage_pools import ManualPool
 
 LAST_SEQUENCE = (1 << 31) - 1
 MINUTE_MS = 60_000
+MOST = 10
 
 
 @pytest.fixture
@@ -195,36 +198,95 @@ def test_batches_that_replication_brings_are_neither_remembered_nor_held_back(
     log.append(append_of(2))
 
 
+def too_few(sequence: int, refused_ms: int = NOW_MS, *, producer_id: int = 1) -> RefusedBatch:
+    return RefusedBatch(producer_id, 0, sequence, ErrorCode.NOT_ENOUGH_REPLICAS, "few", refused_ms)
+
+
 def test_refused_batch_is_forgotten_a_minute_after_its_last_refusal() -> None:
     refused = RefusedBatches()
-    refused.note(RefusedBatch(1, 0, 5, NotEnoughReplicasError("few"), NOW_MS))
-    refused.note(RefusedBatch(1, 0, 5, NotEnoughReplicasError("few"), NOW_MS + 50_000))
-    refused.note(RefusedBatch(1, 0, 6, NotEnoughReplicasError("few"), NOW_MS + 70_000))
+    refused.note(too_few(5), MOST)
+    refused.note(too_few(5, NOW_MS + 50_000), MOST)
+    refused.note(too_few(6, NOW_MS + 70_000), MOST)
     refused.remove_expired(NOW_MS + 50_000 + MINUTE_MS - 1)
     with pytest.raises(NotEnoughReplicasError, match="few"):
-        refused.check(1, 0, 6, 4)
+        refused.check(1, 0, 6, 4, NOW_MS + 50_000 + MINUTE_MS - 1)
+    refused.check(1, 0, 6, 4, NOW_MS + 50_000 + MINUTE_MS)
+    assert refused
     refused.remove_expired(NOW_MS + 50_000 + MINUTE_MS)
-    refused.check(1, 0, 6, 4)
+    assert not refused
+
+
+def test_batch_refused_a_minute_ago_holds_nothing_back_before_it_is_removed(log: Log, files: FaultyFiles) -> None:
+    log.append(append_of(0))
+    fill(files)
+    codes(one_by_one(log, [append_of(1)]))
+    files.fault = None
+    codes_of_next = [
+        codes(one_by_one(log, [append_of(2)._replace(now_ms=now_ms)]))
+        for now_ms in (NOW_MS + MINUTE_MS - 1, NOW_MS + MINUTE_MS)
+    ]
+    assert codes_of_next == [[ErrorCode.KAFKA_STORAGE_ERROR], [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]]
+
+
+def test_later_batch_replaces_one_that_was_refused_a_minute_ago() -> None:
+    refused = RefusedBatches()
+    refused.note(too_few(5), MOST)
+    refused.note(too_few(6, NOW_MS + MINUTE_MS), MOST)
+    with pytest.raises(NotEnoughReplicasError, match="sequence 6 must come first"):
+        refused.check(1, 0, 7, 4, NOW_MS + MINUTE_MS)
+
+
+def test_expired_batches_of_other_producers_are_removed_with_the_next_refusal() -> None:
+    refused = RefusedBatches()
+    for producer_id in (1, 2, 3):
+        refused.note(too_few(5, NOW_MS + producer_id, producer_id=producer_id), MOST)
+    refused.note(too_few(5, NOW_MS + 2 + MINUTE_MS, producer_id=4), MOST)
+    assert [each.producer_id for each in refused] == [3, 4]
 
 
 def test_sequences_begin_again_at_zero_behind_the_last() -> None:
     refused = RefusedBatches()
-    refused.note(RefusedBatch(1, 0, LAST_SEQUENCE, NotEnoughReplicasError("few"), NOW_MS))
+    refused.note(too_few(LAST_SEQUENCE), MOST)
     with pytest.raises(NotEnoughReplicasError):
-        refused.check(1, 0, 0, LAST_SEQUENCE - 1)
-    refused.check(1, 0, LAST_SEQUENCE, LAST_SEQUENCE - 1)
+        refused.check(1, 0, 0, LAST_SEQUENCE - 1, NOW_MS)
+    refused.check(1, 0, LAST_SEQUENCE, LAST_SEQUENCE - 1, NOW_MS)
     refused.appended(1, 0, 3)
     assert not refused
 
 
-def test_number_of_remembered_batches_is_bounded() -> None:
-    refused = RefusedBatches()
-    for producer_id in range(MOST + 5):
-        refused.note(RefusedBatch(producer_id, 0, 0, NotEnoughReplicasError("few"), NOW_MS))
-    assert len(refused) == MOST
-    refused.check(0, 0, 1, -1)
-    with pytest.raises(NotEnoughReplicasError):
-        refused.check(MOST, 0, 1, -1)
+def test_refused_batches_of_as_many_producers_as_a_log_remembers_hold_back_the_ones_behind_them(
+    tmp_path: Path, files: FaultyFiles
+) -> None:
+    log = open_log(tmp_path, LogConfig(segment_bytes=10_000_000, max_producer_ids=1200), files=files)
+    for producer_id in range(1200):
+        log.append(append_of(0, producer_id=producer_id))
+    fill(files)
+    codes(one_by_one(log, [append_of(1, producer_id=producer_id) for producer_id in range(1200)]))
+    files.fault = None
+    behind = codes(one_by_one(log, [append_of(2, producer_id=producer_id) for producer_id in range(1200)]))
+    assert set(behind) == {ErrorCode.KAFKA_STORAGE_ERROR}
+
+
+def test_log_remembers_at_most_as_many_refused_batches_as_producers(tmp_path: Path, files: FaultyFiles) -> None:
+    log = open_log(tmp_path, LogConfig(segment_bytes=100_000, max_producer_ids=3), files=files)
+    fill(files)
+    codes(one_by_one(log, [append_of(0, producer_id=producer_id) for producer_id in range(5)]))
+    assert [each.producer_id for each in log.producer_state.refused] == [2, 3, 4]
+
+
+def test_records_of_a_refused_batch_are_not_kept_in_memory(log: Log, files: FaultyFiles) -> None:
+    class Records(bytearray):
+        """Bytes that can be referred to weakly."""
+
+    append = append_of(0)
+    append = append._replace(records=Records(append.records))
+    records = weakref.ref(append.records)
+    fill(files)
+    codes(one_by_one(log, [append]))
+    del append
+    gc.collect()
+    assert log.producer_state.refused
+    assert records() is None
 
 
 @pytest.mark.parametrize("records", [b"", b"\0" * 61, bytes(batch_of("no producer"))])
@@ -237,4 +299,4 @@ def test_only_errors_after_which_clients_send_again_are_remembered() -> None:
     assert refused_batch(records, OutOfOrderSequenceError(str(TP)), NOW_MS) is None
     found = refused_batch(records, NotLeaderOrFollowerError(str(TP)), NOW_MS)
     assert found is not None
-    assert found[:3] == (1, 0, 4)
+    assert found[:4] == (1, 0, 4, ErrorCode.NOT_LEADER_OR_FOLLOWER)
