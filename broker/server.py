@@ -20,7 +20,7 @@ from ..base.slow_waits import told_if_slow
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
-from ..controller.broker_registration import has_cluster_id
+from ..controller.broker_registration import holds_cluster
 from ..controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
 from ..controller.settings_limit import SettingsLimit
 from ..controller.tree.cluster_tree import ClusterTree
@@ -54,7 +54,7 @@ from .inter_broker.directory_reports import DirectoryReports
 from .inter_broker.missed_deletions import forget_missed_deletions
 from .lifecycle import Lifecycle
 from .metadata.advertised_address import AdvertisedAddresses, listeners_named_as_reached
-from .metadata.lost_store import missing_store, refuse_lost_store
+from .metadata.lost_store import earlier_use, missing_store, refuse_lost_store
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 from .metadata.registered_endpoints import registered_endpoints
 from .metadata.topic_waiters import TopicWaiters
@@ -224,17 +224,18 @@ class BrokerServer:
     async def _open_metadata(self) -> None:
         environment, config = self._environment, self.config
         stored = peek_meta_properties(environment.files, config)
-        cluster = stored.cluster_id if stored is not None and config.uses_embedded_store else None
+        earlier = earlier_use(environment.files, config, stored) if config.uses_embedded_store else None
         if config.uses_embedded_store:
-            refuse_lost_store(config, cluster)
+            refuse_lost_store(config, earlier)
         begin_session = partial(environment.open_store, config, environment.clock_ms)
         if config.uses_embedded_store:
             self._store = await begin_session()
         else:
             self._store = await RenewingStore.open(begin_session, broken=self._fail)
         self._parts.add(self._store.close, self._store.kill)
-        if cluster is not None and not await has_cluster_id(ClusterTree(self._store)):
-            raise missing_store(config, "empty", cluster)
+        has_id = stored is not None and stored.cluster_id is not None
+        if earlier is not None and not await holds_cluster(ClusterTree(self._store), has_id):
+            raise missing_store(config, "empty", earlier)
         stored_id = stored.broker_id if stored is not None else None
         identity = await resolve_identity(self._store, config, stored_id, environment.random)
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)

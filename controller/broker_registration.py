@@ -25,7 +25,7 @@ __all__ = [
     "cluster_id",
     "earlier_broker_id",
     "generate_broker_id",
-    "has_cluster_id",
+    "holds_cluster",
 ]
 
 logger = logging.getLogger(__name__)
@@ -46,9 +46,16 @@ async def cluster_id(tree: ClusterTree, random: Random) -> str:
     return znodes.decode_cluster_id(data)
 
 
-async def has_cluster_id(tree: ClusterTree) -> bool:
-    """Whether the tree belongs to a cluster already."""
-    return await tree.store.exists(znodes.CLUSTER_ID_PATH) is not None
+async def holds_cluster(tree: ClusterTree, has_id: bool) -> bool:
+    """Whether the tree belongs to a cluster already.
+
+    ``has_id``: the cluster has an id, so its tree must contain it. A cluster of Kafka before 0.10.1 has none, and its
+    tree is known by its topics.
+    """
+    if await tree.store.exists(znodes.CLUSTER_ID_PATH) is not None:
+        return True
+    topics = None if has_id else await tree.store.exists(znodes.TOPICS_PATH)
+    return topics is not None and topics.num_children > 0
 
 
 async def earlier_broker_id(tree: ClusterTree, reserved_max: int) -> int | None:

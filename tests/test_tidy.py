@@ -373,7 +373,6 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "broker/process/log_lines.py:formatMessage": "logging calls it",
     "config/setting.py:importance": "Kafka's table of settings has it; tests compare the two",
     "controller/tree/metadata_store.py:data_length": "ZooKeeper's attribute; tests compare the stores by it",
-    "controller/tree/metadata_store.py:num_children": "ZooKeeper's attribute; tests compare the stores by it",
     "controller/tree/zookeeper_connection.py:dispatch_callback": "kazoo calls it",
     "pipeline/jobs/archive_command.py:run": "pipeline/jobs/command.py loads it by name",
     "pipeline/jobs/audit_command.py:run": "pipeline/jobs/command.py loads it by name",

@@ -1,33 +1,54 @@
 """Detects a lost embedded metadata store at the start of a broker.
 
-Why: a new, empty store would hide that the metadata of the cluster, and with it all its topics, is gone.
+Why: a new, empty store would hide that the metadata of the cluster, and with it all its topics, is gone. It would also
+give the log directories of a cluster with ZooKeeper to a new cluster.
 Limits: a store in another log directory is named but not used, because it may be an old copy. The operator decides.
 """
 
 import glob
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ...config.config import METADATA_STORE_FILE, Config
+from ...storage.files.files import Files
+from ...storage.files.meta_properties import MetaProperties
+from ...storage.store.log_directory import has_partitions
 from ..start_error import StartError
 
-__all__ = ["missing_store", "refuse_lost_store"]
+__all__ = ["earlier_use", "missing_store", "refuse_lost_store"]
 
 
-def refuse_lost_store(config: Config, cluster: str | None) -> None:
+def earlier_use(files: Files, config: Config, stored: MetaProperties | None) -> str | None:
+    """The cluster or the partitions in the log directories, in words for `missing_store`; None when there are none.
+
+    `stored`: their `meta.properties`. Kafka before 2.4 wrote no cluster id into it.
+    """
+    if stored is not None and stored.cluster_id is not None:
+        return f"cluster {stored.cluster_id}"
+    if stored is not None and stored.broker_id is not None:
+        return f"the cluster of broker {stored.broker_id}"
+    for directory in config.log_dirs:
+        with suppress(OSError):  # a failed disk does not end the start
+            if has_partitions(files, directory):
+                return f"the partitions in {directory}"
+    return None
+
+
+def refuse_lost_store(config: Config, earlier: str | None) -> None:
     """Refuse the start if the embedded store is missing, though the log directories show that one must exist.
 
-    `cluster`: the cluster of the log directories, None when all are new. Raises StartError.
+    `earlier`: what `earlier_use` returns. Raises StartError.
     """
     path = config.metadata_store_path
-    if _is_missing(path) and (cluster is not None or _stores_elsewhere(config)):
-        raise missing_store(config, "missing", cluster)
+    if _is_missing(path) and (earlier is not None or _stores_elsewhere(config)):
+        raise missing_store(config, "missing", earlier)
 
 
-def missing_store(config: Config, what: str, cluster: str | None) -> StartError:
+def missing_store(config: Config, what: str, earlier: str | None) -> StartError:
     """The error for the embedded store, which is `what` ("missing" or "empty"). It names the way out."""
     path = config.metadata_store_path
-    subject = f"{path} is {what}, but should hold the metadata of {f'cluster {cluster}' if cluster else 'a cluster'}"
+    subject = f"{path} is {what}, but should hold the metadata of {earlier or 'a cluster'}"
     elsewhere = _stores_elsewhere(config)
     if elsewhere and config.is_given("metadata.store.path"):
         return StartError(f"{subject}: is its disk mounted? {_offer_of_old(elsewhere)}")

@@ -13,7 +13,7 @@ from ...base.topic_partition import TopicPartition, parse_directory_name
 from ...protocol.sentinels import NO_BROKER_EPOCH
 from ..files import checkpoint_file
 from ..files.checkpoint_file import CorruptCheckpointError
-from ..files.files import DirectoryLock, Files
+from ..files.files import DirectoryLock, Entry, Files
 from ..files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from ..log.inline_append import InlineBudget
 
@@ -66,10 +66,7 @@ class LogDirectory:
     def is_new(self) -> bool:
         """Whether no broker has used the directory: it has no `meta.properties` and no partition. Raises OSError."""
         entries = self._files.list_directory(self.path)
-        return not any(
-            entry.name == META_PROPERTIES_FILE or (entry.is_directory and parse_directory_name(entry.name) is not None)
-            for entry in entries
-        )
+        return not any(entry.name == META_PROPERTIES_FILE or _is_of_partition(entry) for entry in entries)
 
     def release(self) -> None:
         if self._lock is not None:
@@ -139,3 +136,12 @@ class LogDirectory:
                 return
             checkpoint_file.write_offsets(self._files, self.path_of(name), offsets)
             self._written[name] = dict(offsets)
+
+
+def has_partitions(files: Files, path: str) -> bool:
+    """Whether the log directory at `path` contains a directory of a partition. Raises OSError."""
+    return any(map(_is_of_partition, files.list_directory(path)))
+
+
+def _is_of_partition(entry: Entry) -> bool:
+    return entry.is_directory and parse_directory_name(entry.name) is not None

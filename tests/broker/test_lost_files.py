@@ -11,6 +11,8 @@ from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopic
 from pybroker.storage.files.meta_properties import MetaPropertiesError
 from support.clients.wire_client import WireClient
 
+OLD_KAFKA = Path(__file__).resolve().parents[1] / "reference" / "old-logdirs" / "kafka-2.3" / "data"
+
 
 async def run_once(directory: Path | str, **settings: str) -> None:
     async with Broker({"log.dirs": str(directory), **settings}):
@@ -111,6 +113,44 @@ async def test_empty_metadata_store_is_treated_as_missing(tmp_path: Path) -> Non
         file.write_bytes(b"")
     assert "__pybroker_metadata.db is empty, " in await refusal_of(tmp_path)
     assert "__pybroker_metadata.db is empty, " in await refusal_of(tmp_path), "the attempt left it as it was"
+
+
+def remove_partitions(directory: Path) -> None:
+    for partition in directory.glob("*-0"):
+        shutil.rmtree(partition)
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """The files that Kafka wrote."""
+    own = {".lock", *(file.name for file in store_files(directory))}
+    return {str(file): file.read_bytes() for file in directory.rglob("*") if file.is_file() and file.name not in own}
+
+
+@pytest.mark.parametrize(("has_meta_properties", "has_partitions"), [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize("store", ["missing", "empty"])
+async def test_directory_without_cluster_id_is_not_taken_over_without_its_metadata(
+    tmp_path: Path, has_meta_properties: bool, has_partitions: bool, store: str
+) -> None:
+    """Kafka before 2.4 wrote no cluster id into `meta.properties`."""
+    data = Path(shutil.copytree(OLD_KAFKA, tmp_path / "data"))
+    if not has_meta_properties:
+        (data / "meta.properties").unlink()
+    if not has_partitions:
+        remove_partitions(data)
+    if store == "empty":
+        (data / "__pybroker_metadata.db").touch()
+    before = contents(data)
+    said = await refusal_of(data)
+    owner = "the cluster of broker 0" if has_meta_properties else f"the partitions in {data}"
+    assert said.startswith(f"{data}/__pybroker_metadata.db is {store}, but should hold the metadata of {owner}: ")
+    assert "set zookeeper.connect, or fetch the metadata by pybroker metadata copy" in said
+    assert contents(data) == before
+
+
+async def test_partitions_in_the_second_directory_need_their_metadata_too(tmp_path: Path) -> None:
+    new, used = tmp_path / "new", tmp_path / "used"
+    (used / "topic-0").mkdir(parents=True)
+    assert f"should hold the metadata of the partitions in {used}: " in await refusal_of(new, used)
 
 
 @pytest.mark.parametrize("path", ["/cluster/id", "/config/brokers/<default>"])

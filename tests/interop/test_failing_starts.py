@@ -157,8 +157,9 @@ def directories_of_two_brokers(place: Place) -> None:
 
 def log_in_two_directories(place: Place) -> None:
     other = place.data.with_name("other")
+    place.use(**{"log.dirs": f"{place.data},{other}"})
     for directory in (place.data, other):
-        (directory / "topic-0").mkdir(parents=True)
+        (directory / "topic-0").mkdir()
     place.settings.append(f"log.dirs={place.data},{other}")
 
 
