@@ -13,8 +13,9 @@ _CHECK_INTERVAL_S = 0.5
 class ContactWatch:
     """Checks twice a second, and at each change of the session, until `kill`. ``lag_max_ms``: replica.lag.time.max.ms.
 
-    While the session with the metadata store may be over, leaderships whose followers are silent are suspended. If that
-    session turns out to live, they are resumed; in a new session the controller tells the broker its roles.
+    While the session with the metadata store may be over, leaderships of which a follower in the ISR is silent are
+    suspended. If that session turns out to live, they are resumed; in a new session the controller tells the broker its
+    roles.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Suspends the leaderships of a broker that is cut off from the cluster, and resumes them.
 
-**Why.** When neither the metadata store nor a follower reaches a leader, the controller elects another one, which the
+**Why.** When the metadata store does not reach a leader, the controller elects a follower that it reaches, which the
 old leader cannot learn. Clients that still reach the old one would stay with it: it could acknowledge nothing.
 **How.** A suspended partition answers as a broker that does not lead, so clients look for the leader elsewhere.
 Leaderships that nobody else can have taken are not suspended: see `Partition.maybe_suspend`.
@@ -50,9 +50,9 @@ class LeadershipSuspension:
         return self._suspended
 
     def suspend_silent(self, silence_ms: int) -> None:
-        """Suspend the leaderships whose followers have not fetched for ``silence_ms``. Waiting requests of clients get
-        NOT_LEADER_OR_FOLLOWER, also for records that are in the log: the producer sends them again to the new leader,
-        which knows what it has of them."""
+        """Suspend the leaderships of which a follower in the ISR has not fetched for ``silence_ms``. Clients'
+        waiting requests get NOT_LEADER_OR_FOLLOWER, also for records that are in the log: the producer sends them again
+        to the new leader, which knows what it has of them."""
         now_ms = self._monotonic_ms()
         silent = [each for each in self._hosted.values() if each.partition.maybe_suspend(now_ms, silence_ms)]
         if not silent:
@@ -80,12 +80,9 @@ class LeadershipSuspension:
         self._tell(resumed)
 
     def follower_fetched(self, hosted: HostedPartition, follower_id: int, leader_epoch: int) -> None:
-        """A follower fetched from a suspended leader. If it may be in the ISR and knows no later leader epoch, the
-        leadership is resumed."""
-        partition = hosted.partition
-        if not isinstance(partition.role, SuspendedLeader) or partition.leader_epoch < leader_epoch:
-            return
-        if follower_id in partition.role.leader.isr.maximal:
+        """A follower fetched from a suspended leader. If all followers in the ISR have fetched lately, none of them
+        leads, and the leadership is resumed."""
+        if hosted.partition.note_refused_fetch(follower_id, leader_epoch, self._monotonic_ms()):
             self.resume([hosted])
 
     def _tell(self, changed: Sequence[HostedPartition]) -> None:

@@ -57,9 +57,10 @@ class Leader:
 @dataclass(slots=True)
 class SuspendedLeader:
     """This broker is cut off from the cluster, and another one may lead by now: it serves nobody until it resumes the
-    leadership as it was."""
+    leadership as it was. ``silence_ms``: a follower that has not fetched for this long may be the other leader."""
 
     leader: Leader
+    silence_ms: int
 
 
 @dataclass(slots=True)
@@ -197,20 +198,34 @@ class Partition:
         self._set_role(None)
 
     def maybe_suspend(self, now_ms: int, silence_ms: int) -> bool:
-        """Suspend the leadership if the ISR may have other members and none has fetched for ``silence_ms``; returns
-        whether it did.
+        """Suspend the leadership if a member of the ISR has not fetched for ``silence_ms``; returns whether it did.
 
-        Only for a broker whose session may be over: the controller elects one of these members then.
+        Only for a broker whose session may be over. The controller may have elected the silent member then, while
+        other members are cut off too and still fetch. Without that member the HW cannot move in any case. A member
+        that fetches does not lead.
         """
         leader = self.leader
-        if leader is None:
+        if leader is None or not self._may_another_lead(leader, now_ms, silence_ms):
             return False
-        others = leader.isr.maximal - {self.local_broker_id}
-        replicas = (leader.replicas.get(broker) for broker in others)
-        if not others or any(each is not None and not each.is_silent(now_ms, silence_ms) for each in replicas):
-            return False
-        self._set_role(SuspendedLeader(leader))
+        self._set_role(SuspendedLeader(leader, silence_ms))
         return True
+
+    def note_refused_fetch(self, replica_id: int, leader_epoch: int, now_ms: int) -> bool:
+        """A follower fetched from the suspended leader; returns whether the leadership may resume, because every other
+        member of the ISR has fetched lately. A fetch with a later leader epoch than ours does not count."""
+        if not isinstance(self.role, SuspendedLeader) or self.leader_epoch < leader_epoch:
+            return False
+        leader, silence_ms = self.role.leader, self.role.silence_ms
+        replica = leader.replicas.get(replica_id)
+        if replica is None or replica_id not in leader.isr.maximal:
+            return False
+        replica.last_refused_fetch_ms = now_ms
+        return not self._may_another_lead(leader, now_ms, silence_ms, fetching=replica_id)
+
+    def _may_another_lead(self, leader: Leader, now_ms: int, silence_ms: int, fetching: int | None = None) -> bool:
+        """Whether a member of the ISR has been silent for ``silence_ms``. The replica ``fetching`` has not."""
+        replicas = (leader.replicas.get(each) for each in leader.isr.maximal - {self.local_broker_id, fetching})
+        return any(each is None or each.is_silent(now_ms, silence_ms) for each in replicas)
 
     def resume(self) -> PendingIsr | None:
         """Continue a suspended leadership. Returns a change of the ISR that waits for the controller's response; the

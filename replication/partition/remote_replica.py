@@ -16,6 +16,7 @@ class RemoteReplica:
         "last_caught_up_ms",
         "last_fetch_leader_end_offset",
         "last_fetch_ms",
+        "last_refused_fetch_ms",
         "log_end_offset",
         "log_start_offset",
     )
@@ -26,6 +27,7 @@ class RemoteReplica:
         self.log_start_offset = UNKNOWN_OFFSET
         self.last_fetch_leader_end_offset = 0
         self.last_fetch_ms = NEVER_MS
+        self.last_refused_fetch_ms = NEVER_MS
         self.last_caught_up_ms = NEVER_MS
         self.broker_epoch = -1
 
@@ -52,8 +54,9 @@ class RemoteReplica:
         return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms
 
     def is_silent(self, now_ms: int, silence_ms: int) -> bool:
-        """Whether the follower has not fetched for ``silence_ms``, nor become a member of the ISR by an election."""
-        return now_ms - max(self.last_fetch_ms, self.last_caught_up_ms) >= silence_ms
+        """Whether the follower has not fetched for ``silence_ms``, nor become a member of the ISR by an election. A
+        fetch that a suspended leader refused counts too."""
+        return now_ms - max(self.last_fetch_ms, self.last_refused_fetch_ms, self.last_caught_up_ms) >= silence_ms
 
     def begin_leadership(self, now_ms: int, leader_end_offset: int, *, is_new_leader: bool, in_isr: bool) -> None:
         """A new leader epoch: members of the ISR count as caught up now, others as never.
@@ -66,6 +69,7 @@ class RemoteReplica:
             self.log_start_offset = UNKNOWN_OFFSET
             self.last_fetch_leader_end_offset = UNKNOWN_OFFSET
             self.last_fetch_ms = NEVER_MS
+            self.last_refused_fetch_ms = NEVER_MS
             self.broker_epoch = -1
         else:
             self.last_fetch_leader_end_offset = leader_end_offset

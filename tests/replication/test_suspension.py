@@ -24,15 +24,21 @@ def fetches(partition: Partition, broker: int, now_ms: int) -> None:
     partition.leader.replicas[broker].record_fetch(0, 0, now_ms, 0, -1)
 
 
-def test_leadership_is_suspended_when_no_other_member_of_the_isr_fetches() -> None:
+def test_leadership_is_suspended_when_one_member_of_the_isr_does_not_fetch() -> None:
     partition = leading_partition(FakeLog(), now_ms=0)
     fetches(partition, 2, 1_000)
     fetches(partition, 3, 2_000)
-    assert not partition.maybe_suspend(2_000 + SILENCE_MS - 1, SILENCE_MS)
+    assert not partition.maybe_suspend(1_000 + SILENCE_MS - 1, SILENCE_MS)
     assert partition.is_leader
-    assert partition.maybe_suspend(2_000 + SILENCE_MS, SILENCE_MS)
+    assert partition.maybe_suspend(1_000 + SILENCE_MS, SILENCE_MS)
     assert (partition.is_leader, partition.leader_id) == (False, -1)
     assert not partition.maybe_suspend(2_000 + SILENCE_MS, SILENCE_MS)
+
+
+def test_leadership_is_not_suspended_while_every_member_of_the_isr_fetches() -> None:
+    partition = leading_partition(FakeLog(), state=partition_state(isr=(1, 2), replicas=(1, 2, 3)), now_ms=0)
+    fetches(partition, 2, SILENCE_MS)
+    assert not partition.maybe_suspend(2 * SILENCE_MS - 1, SILENCE_MS)
 
 
 def test_new_leader_gives_its_followers_time_for_their_first_fetch() -> None:
@@ -65,6 +71,26 @@ def test_suspended_leader_keeps_what_it_knows_of_its_followers_and_isr() -> None
     assert partition.resume() is None
     assert partition.leader is before
     assert partition.leader.replicas[2].log_end_offset == 7
+
+
+def test_leadership_may_resume_when_every_member_of_the_isr_has_fetched_lately() -> None:
+    partition = leading_partition(FakeLog(), now_ms=0)
+    assert partition.maybe_suspend(SILENCE_MS, SILENCE_MS)
+    epoch = partition.leader_epoch
+    assert not partition.note_refused_fetch(2, epoch, 10_000)
+    assert not partition.note_refused_fetch(3, epoch, 10_000 + SILENCE_MS)
+    assert not partition.note_refused_fetch(2, epoch + 1, 10_001 + SILENCE_MS)
+    assert partition.note_refused_fetch(2, epoch, 10_002 + SILENCE_MS)
+
+
+def test_fetches_that_a_suspended_leader_refused_count_after_it_resumes() -> None:
+    partition = leading_partition(FakeLog(), now_ms=0)
+    assert partition.maybe_suspend(SILENCE_MS, SILENCE_MS)
+    assert not partition.note_refused_fetch(2, partition.leader_epoch, 10_000)
+    assert partition.note_refused_fetch(3, partition.leader_epoch, 10_001)
+    partition.resume()
+    assert not partition.maybe_suspend(10_000 + SILENCE_MS - 1, SILENCE_MS)
+    assert partition.maybe_suspend(10_000 + SILENCE_MS, SILENCE_MS)
 
 
 class Scene(Replicas):
@@ -158,6 +184,15 @@ async def test_fetch_of_a_follower_in_the_isr_resumes_the_leadership(scene: Scen
         assert now is not None
         assert now[0][1].error == error
     assert scene.hosted().partition.is_leader
+
+
+async def test_fetch_does_not_resume_the_leadership_while_another_member_of_the_isr_is_silent(scene: Scene) -> None:
+    await scene.order(leader_epoch=5, isr=(1, 2, 3), replicas=(1, 2, 3))
+    scene.suspend()
+    now, _ = scene.fetch(fetch_from(0, leader_epoch=5), params=follower(2))
+    assert now is not None
+    assert now[0][1].error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert not scene.hosted().partition.is_leader
 
 
 async def test_follower_that_knows_a_later_leader_epoch_does_not_resume_the_leadership(scene: Scene) -> None:

@@ -13,6 +13,7 @@ from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOf
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from simulation.clients.admin import Admin
+from simulation.machines.disk import Loss
 from simulation.machines.simulated_broker import SimulatedBroker
 from simulation.machines.simulated_cluster import SETTINGS, SimulatedCluster
 from support.in_process.replicas import batch_of
@@ -30,6 +31,7 @@ class Scene:
     def __init__(self) -> None:
         self.cluster = SimulatedCluster(3, Random(1), {"offsets.topic.num.partitions": "1"})
         self.client = self.cluster.client("client")
+        self.newcomer = self.cluster.client("newcomer")
         self.old = self.cluster.brokers[1]
 
     def run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -61,8 +63,38 @@ class Scene:
     def cut_from_brokers(self) -> None:
         for other in self.cluster.brokers.values():
             if other is not self.old:
-                self.cluster.network.cut(self.old.name, other.name)
-                self.cluster.network.cut(other.name, self.old.name)
+                self.cut_from(other)
+
+    def cut_from(self, other: SimulatedBroker) -> None:
+        self._cut(self.old, other)
+
+    def cut_off_with_a_follower(self) -> None:
+        """Cut `old` and a follower off from the controller and from ZooKeeper, but not from each other."""
+        controller = self.cluster.brokers[self.client.controller_id]
+        for each in self.cluster.brokers.values():
+            if each is not controller:
+                self._cut(each, controller)
+                self.cluster.zookeeper.cut(each.name, silent=True)
+
+    def heal(self) -> None:
+        self.cluster.network.heal_all()
+        for each in self.cluster.brokers.values():
+            self.cluster.zookeeper.heal(each.name)
+
+    def _cut(self, one: SimulatedBroker, other: SimulatedBroker) -> None:
+        self.cluster.network.cut(one.name, other.name)
+        self.cluster.network.cut(other.name, one.name)
+
+    async def lead_from_the_controller(self) -> None:
+        """From now on, `old` is the controller: it leads the partition, which is created anew."""
+        await Admin(self.client).delete(TOPIC)
+        assert await self.cluster.until(lambda: all(len(each.partitions()) == 1 for each in self.running()), 30)
+        self.old = self.cluster.brokers[self.client.controller_id]
+        others = [broker_id for broker_id in self.cluster.brokers if broker_id != self.old.broker_id]
+        assert await Admin(self.client).create(TOPIC, [[self.old.broker_id, *others]], {})
+        assert await self.cluster.until(lambda: all(len(each.partitions()) == 2 for each in self.running()), 30)
+        await self.client.refresh(TOPIC)
+        assert await self.produce() is ErrorCode.NONE
 
     async def produce(self, to: int | None = None, acks: int = -1) -> ErrorCode:
         """Returns the error code of `old`, or of another broker."""
@@ -78,11 +110,11 @@ class Scene:
 
     async def until_another_leads(self) -> int:
         while True:
-            await self.client.refresh(TOPIC)
-            leader_id = int(self.client.leaders[TOPIC, 0][0])
+            await self.newcomer.refresh(TOPIC)
+            leader_id, _ = self.newcomer.leaders.get((TOPIC, 0), (-1, -1))
             if leader_id not in (-1, self.old.broker_id):
-                return leader_id
-            await self.client.back_off()
+                return int(leader_id)
+            await self.newcomer.back_off()
 
     @property
     def leader_epoch(self) -> int:
@@ -154,6 +186,95 @@ def test_cut_off_leader_follows_the_new_one_when_the_cut_ends(scene: Scene) -> N
         assert await scene.cluster.until(is_following, LONG_S)
         assert not any(ever_led)
         assert await scene.cluster.until(lambda: scene.old_partition().log.log_end_offset == 2, LONG_S)
+
+    scene.run(work)
+
+
+def test_leader_cut_off_together_with_a_follower_refuses_records_after_the_session_timeout(scene: Scene) -> None:
+    async def work() -> None:
+        scene.cut_off_with_a_follower()
+        begun_s = scene.now_s
+        assert await scene.produce() is REFUSED
+        assert SESSION_S <= scene.now_s - begun_s <= SESSION_S + 2 * CHECK_S
+        new_leader = await scene.until_another_leads()
+        assert new_leader == scene.client.controller_id
+        assert await scene.produce(new_leader) is ErrorCode.NONE
+        begun_s = scene.now_s
+        while scene.now_s - begun_s < LONG_S:  # its follower still tries to fetch
+            assert [await scene.produce(acks=acks) for acks in (1, -1)] == [REFUSED, REFUSED]
+            assert await fetched(scene) is REFUSED
+            assert await scene.leader_shown_by_old() == -1
+            await scene.client.back_off()
+        scene.heal()
+        assert await scene.cluster.until(lambda: scene.old_partition().leader_id == new_leader, LONG_S)
+        assert await scene.cluster.until(lambda: scene.old_partition().log.log_end_offset == 2, LONG_S)
+
+    scene.run(work)
+
+
+def test_cut_off_controller_refuses_records_after_the_session_timeout(scene: Scene) -> None:
+    async def work() -> None:
+        await scene.lead_from_the_controller()
+        scene.cut_from_brokers()
+        scene.cluster.zookeeper.cut(scene.old.name, silent=True)
+        begun_s = scene.now_s
+        assert await scene.produce() is REFUSED
+        assert SESSION_S <= scene.now_s - begun_s <= SESSION_S + 2 * CHECK_S
+        new_leader = await scene.until_another_leads()
+        assert await scene.produce(new_leader) is ErrorCode.NONE
+        assert await scene.produce(acks=1) is REFUSED
+        assert await scene.leader_shown_by_old() == -1
+        scene.heal()
+        assert await scene.cluster.until(lambda: scene.old_partition().leader_id == new_leader, LONG_S)
+
+    scene.run(work)
+
+
+def test_leadership_goes_on_when_a_silent_follower_returns_before_zookeeper(scene: Scene) -> None:
+    async def work() -> None:
+        epoch = scene.leader_epoch
+        scene.cluster.zookeeper.stop()
+        scene.cut_off_with_a_follower()
+        assert await scene.produce() is REFUSED
+        scene.cluster.network.heal_all()
+        assert await scene.cluster.until(lambda: scene.old_partition().is_leader, SESSION_S)
+        begun_s = scene.now_s
+        while scene.now_s - begun_s < LONG_S:
+            assert await scene.produce() is ErrorCode.NONE
+            await scene.client.back_off()
+        assert scene.leader_epoch == epoch
+
+    scene.run(work)
+
+
+def test_leadership_goes_on_when_zookeeper_returns_before_a_silent_follower(scene: Scene) -> None:
+    async def work() -> None:
+        scene.cluster.zookeeper.stop()
+        follower = scene.cluster.brokers[scene.client.controller_id]
+        scene.cluster.crash(follower, Loss.NOTHING, without_power=False)
+        assert await scene.produce() is REFUSED
+        scene.cluster.zookeeper.start()
+        assert await scene.cluster.until(lambda: scene.old_partition().is_leader, LONG_S)
+        assert await scene.produce() is ErrorCode.NONE
+
+    scene.run(work)
+
+
+def test_leader_with_a_silent_follower_serves_on_when_zookeeper_returns_within_the_session(scene: Scene) -> None:
+    async def work() -> None:
+        epoch = scene.leader_epoch
+        scene.cluster.zookeeper.stop()
+        controller = scene.cluster.brokers[scene.client.controller_id]
+        scene.cut_from(next(each for each in scene.running() if each not in (scene.old, controller)))
+        begun_s, is_stopped = scene.now_s, True
+        while scene.now_s - begun_s < LONG_S:
+            if is_stopped and scene.now_s - begun_s > SESSION_S / 2:
+                scene.cluster.zookeeper.start()
+                is_stopped = False
+            assert await scene.produce(acks=1) is ErrorCode.NONE
+            await scene.client.back_off()
+        assert await scene.produce() is ErrorCode.NONE
+        assert scene.leader_epoch == epoch
 
     scene.run(work)
 
