@@ -5,7 +5,6 @@ A directory that fails goes offline with the logs in it. The broker goes on as l
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 from collections.abc import Callable, Iterable
@@ -27,9 +26,6 @@ from .log_directory import LogDirectory
 from .log_table import LogTable
 
 logger = logging.getLogger(__name__)
-
-_LEAST_BYTES = 1 << 20
-"""For the metadata store, checkpoints, and the first segments of a few logs."""
 
 DirectoryFailureCallback = Callable[[str, list[TopicPartition]], None]
 
@@ -74,17 +70,10 @@ class LogDirectories:
             self.all.append(directory)
             try:
                 directory.open()
-                self._require_room(directory)
+                directory.require_room()
             except OSError as error:
                 self.failed_at_start(directory, "cannot be opened", error)
         self.require_one_online()
-
-    def _require_room(self, directory: LogDirectory) -> None:
-        """Raise OSError when a new directory has no room for its first files. One in use may wait for room."""
-        free = self._files.disk_space(directory.path).usable_bytes
-        if free < _LEAST_BYTES and directory.is_new():
-            text = f"no space left: {free >> 10} KiB are free, a new directory needs {_LEAST_BYTES >> 10} KiB"
-            raise OSError(errno.ENOSPC, text)
 
     def claim(self, broker_id: int, cluster_id: str, metadata_store: str | None) -> None:
         """Check that the directories belong to this broker, and write `meta.properties` into new ones.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ from ...base.topic_partition import TopicPartition, parse_directory_name
 from ...protocol.sentinels import NO_BROKER_EPOCH
 from ..files import checkpoint_file
 from ..files.checkpoint_file import CorruptCheckpointError
-from ..files.files import DirectoryLock, Entry, Files
+from ..files.files import DirectoryLock, Entry, Files, is_out_of_space
 from ..files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from ..log.inline_append import InlineBudget
 
@@ -25,9 +26,12 @@ LOG_START_FILE = "log-start-offset-checkpoint"
 HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
 CLEANER_FILE = "cleaner-offset-checkpoint"
 SPACE_PROBE_FILE = ".pybroker-space-probe"
-"""Exists only while `LogDirectory.has_space` runs."""
+"""The start of a file's name. Such files exist only while `LogDirectory` looks for space."""
 
 _PROBE_BYTES = 1 << 16
+_LEAST_FILES = 16
+_LEAST_BYTES = _LEAST_FILES * _PROBE_BYTES
+"""For `meta.properties`, the metadata store, checkpoints, and the first segments of a few logs."""
 
 
 class LogDirectory:
@@ -81,18 +85,44 @@ class LogDirectory:
 
         Why so much: a directory that has space for a few batches only would soon be full again.
         """
-        probe = self.path_of(SPACE_PROBE_FILE)
         try:
             space = self._files.disk_space(self.path)
             if space.usable_bytes < min(segment_bytes, space.total_bytes // 20):
                 return False
-            self._files.write_bytes(probe, bytes(_PROBE_BYTES), sync=False)  # a quota, or no inode is left
+            self._write_probes(1)
         except OSError:
             return False
-        finally:
-            with suppress(OSError):
-                self._files.delete(probe)
         return True
+
+    def require_room(self) -> None:
+        """Raise OSError when a new directory has no room for its first files. One in use may wait for room."""
+        if not self.is_new():
+            return
+        free = self._files.disk_space(self.path).usable_bytes
+        if free < _LEAST_BYTES:
+            text = f"no space left: {free >> 10} KiB are free, a new directory needs {_LEAST_BYTES >> 10} KiB"
+            raise OSError(errno.ENOSPC, text)
+        try:
+            self._write_probes(_LEAST_FILES)
+        except OSError as error:
+            if not is_out_of_space(error):
+                raise
+            text = f"no space left for {_LEAST_FILES} files: no inodes are left, or a quota is used up"
+            raise OSError(error.errno, text) from error
+
+    def _write_probes(self, count: int) -> None:
+        """Write `count` files and delete them, because free bytes do not show a quota or a lack of inodes.
+
+        Raises OSError.
+        """
+        probes = [self.path_of(f"{SPACE_PROBE_FILE}-{number}") for number in range(count)]
+        try:
+            for probe in probes:
+                self._files.write_bytes(probe, bytes(_PROBE_BYTES), sync=False)
+        finally:
+            for probe in probes:
+                with suppress(OSError):
+                    self._files.delete(probe)
 
     # --- the marker of a clean stop -----------------------------------------------------------------------------
 

@@ -276,6 +276,22 @@ def test_empty_log_directory_without_room_ends_the_start(tmp_path: Path, left_by
     assert "on disks with free space" in line
 
 
+@pytest.mark.parametrize("store", ["in the directory", "elsewhere"])
+@pytest.mark.parametrize("inodes", [2, 3, 6, 10])  # one for the root of the file system, one for the log directory
+def test_empty_log_directory_without_inodes_ends_the_start(tmp_path: Path, inodes: int, store: str) -> None:
+    with small_disk(tmp_path / "disk", 64 << 20, inodes) as disk:
+        data = disk / "data"
+        data.mkdir()
+        settings = [f"log.dirs={data}", "listeners=PLAINTEXT://127.0.0.1:0"]
+        if store == "elsewhere":
+            settings.append(f"metadata.store.path={tmp_path / 'store'}")
+        line = start(*settings, cwd=tmp_path)
+        assert list(data.iterdir()) in ([], [data / ".lock"])
+    assert f"no log directory can be used: {data} (" in line
+    assert "on disks with free space" in line
+    assert "no inodes are left" in line or inodes == 2
+
+
 def test_long_wait_for_zookeeper_is_explained_while_it_lasts(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pybroker", "--override", f"zookeeper.connect=127.0.0.1:{free_port()}"]
     command += ["--override", "zookeeper.connection.timeout.ms=2500", "--override", "listeners=PLAINTEXT://127.0.0.1:0"]

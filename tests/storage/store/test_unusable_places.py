@@ -11,6 +11,7 @@ from pybroker.protocol.errors import KafkaStorageError
 from pybroker.storage.files.files import DiskSpace, Files
 from pybroker.storage.store.log_directories import LogDirectoriesError
 from pybroker.storage.store.log_store import LogStore
+from support.logs.storage_faults import FaultyFiles
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 from support.logs.storage_pools import InlinePool
 
@@ -41,6 +42,16 @@ def test_new_log_directory_without_room_refuses_the_start(tmp_path: Path) -> Non
         f"no log directory can be used: {tmp_path} (no space left: 48 KiB are free, a new directory needs 1024 KiB); "
         "set log.dirs to directories that "
     )
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_new_log_directory_in_which_no_file_can_be_written_refuses_the_start(tmp_path: Path, number: int) -> None:
+    """A quota is spent, or no inodes are left: free bytes do not tell."""
+    files = FaultyFiles()
+    files.fault, files.operations = number, ("write",)
+    with pytest.raises(LogDirectoriesError, match="no space left for 16 files: no inodes are left, or a quota"):
+        open_store(tmp_path, files=files)
+    assert {path.name for path in tmp_path.iterdir()} == {".lock"}
 
 
 def test_log_directory_in_use_waits_for_room(tmp_path: Path) -> None:

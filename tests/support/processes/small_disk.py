@@ -13,10 +13,10 @@ _INODES = 1000
 
 
 @contextmanager
-def small_disk(path: Path, size_bytes: int) -> Iterator[Path]:
-    """Mounts a tmpfs of that size at `path`; skips the test where that is not permitted."""
+def small_disk(path: Path, size_bytes: int, inodes: int = _INODES) -> Iterator[Path]:
+    """Mounts a tmpfs of that size, for that number of files, at `path`; skips the test where that is not permitted."""
     path.mkdir(parents=True)
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size_bytes},nr_inodes={_INODES}", "tmpfs", str(path)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size_bytes},nr_inodes={inodes}", "tmpfs", str(path)]
     mounted = subprocess.run(command, capture_output=True, text=True, check=False)
     if mounted.returncode:
         pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
