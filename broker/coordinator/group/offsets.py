@@ -171,31 +171,36 @@ class GroupOffsets:
 
     def known_among(self, partitions: frozenset[TopicPartition]) -> list[TopicPartition]:
         """The partitions that have an offset here. Takes time for the offsets here, not for ``partitions``."""
-        known = dict.fromkeys(chain(self.committed, self._pending, *self._pending_by_producer.values()))
-        return [partition for partition in known if partition in partitions]
+        return [partition for partition in self._known() if partition in partitions]
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Remove all offsets of these partitions. Returns the partitions that need a tombstone.
+        """Remove all offsets of these partitions. Returns those that had any, because each needs a tombstone.
 
-        These have a committed offset, or a plain commit that is being written; the log has that commit before the
-        tombstone.
+        The log has the commits before the tombstone, including those that are being written. Without a tombstone, an
+        offset of an open transaction would come back at a later load, when its commit marker is read (KAFKA-19163).
         """
         removed = []
         for partition in partitions:
-            was_being_written = self._pending.pop(partition, None) is not None
+            is_known = self._pending.pop(partition, None) is not None
             for producer_id, own in list(self._pending_by_producer.items()):
-                if own.pop(partition, None) is not None and not own:
-                    del self._pending_by_producer[producer_id]
+                if own.pop(partition, None) is not None:
+                    is_known = True
+                    if not own:
+                        del self._pending_by_producer[producer_id]
             committed = self.committed.pop(partition, None)
             if committed is not None:
                 self._committed_bytes -= value_bytes(committed.value)
-            if committed is not None or was_being_written:
+            if is_known or committed is not None:
                 removed.append(partition)
         return removed
 
     def remove_all(self) -> list[TopicPartition]:
-        """`remove` for all partitions. Offsets in open transactions stay until the transactions end."""
-        return self.remove(list(dict.fromkeys((*self.committed, *self._pending))))
+        """`remove` for all partitions."""
+        return self.remove(self._known())
+
+    def _known(self) -> Iterable[TopicPartition]:
+        """Every partition with an offset here, once."""
+        return dict.fromkeys(chain(self.committed, self._pending, *self._pending_by_producer.values()))
 
     def _keep_later(self, partition: TopicPartition, record: CommitRecord) -> None:
         current = self.committed.get(partition)

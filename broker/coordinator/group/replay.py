@@ -97,10 +97,10 @@ class Replay:
 
     def _apply_offset(self, key: OffsetKey, value: bytes | None, producer_id: int | None, appended_at: int) -> None:
         record = None if value is None else CommitRecord(appended_at, decode_offset(value))
-        if producer_id is None:
+        if record is None:
+            self._delete(key)
+        elif producer_id is None:
             self._keep(key, record)
-        elif record is None:
-            self._pending.setdefault(producer_id, {}).pop(key, None)
         else:
             self._pending.setdefault(producer_id, {})[key] = record
 
@@ -122,12 +122,14 @@ class Replay:
             if current is None or is_older(current, record):
                 self._keep(key, record)
 
-    def _keep(self, key: OffsetKey, record: CommitRecord | None) -> None:
-        """None: the offset is deleted."""
-        own = self._offsets.setdefault(key.group_id, {})
-        if record is not None:
-            own[key.partition] = record
-            return
+    def _keep(self, key: OffsetKey, record: CommitRecord) -> None:
+        self._offsets.setdefault(key.group_id, {})[key.partition] = record
+
+    def _delete(self, key: OffsetKey) -> None:
+        """A tombstone removes the offset, in open transactions too."""
+        own = self._offsets.get(key.group_id, {})
         own.pop(key.partition, None)
         if not own:
-            del self._offsets[key.group_id]
+            self._offsets.pop(key.group_id, None)
+        for pending in self._pending.values():
+            pending.pop(key, None)

@@ -185,6 +185,26 @@ def test_a_replayed_plain_commit_after_a_transactional_one_wins_even_if_the_mark
     assert committed(replayed(topic)["g"]) == {P0: 9}
 
 
+@pytest.mark.parametrize("is_before", [True, False])
+def test_an_offset_deleted_during_its_transaction_does_not_come_back_at_the_commit_marker(is_before: bool) -> None:
+    """With and without a committed offset before it."""
+    topic, live = OffsetsTopic(), Group("g", 99)
+    if is_before:
+        value = {P0: OffsetAndMetadata(1, 0, "", 1)}
+        live.offsets.stage(value)
+        live.offsets.on_appended(put(topic, 1), value)
+    value = {P0: OffsetAndMetadata(7, 0, "", 1)}
+    live.offsets.stage_transactional(3, value)
+    live.offsets.on_transactional_appended(3, put(topic, 7, producer_id=3), value)
+
+    for partition in live.offsets.remove_all():  # as when the group is deleted
+        delete(topic, partition)
+    assert live.offsets.is_empty()
+    end(topic, 3, commit=True)
+
+    assert replayed(topic) == {}
+
+
 def test_a_deleted_group_is_gone_and_later_offsets_make_a_group_without_members() -> None:
     topic = OffsetsTopic()
     put(topic, 4)
@@ -233,10 +253,7 @@ def test_a_replayed_group_equals_the_group_that_wrote_the_log(steps: list[tuple[
         elif step == "end":
             live.offsets.complete_transaction(who, is_commit=what)
             end(topic, who, commit=what)
-        elif not live.offsets.is_unstable(
-            what
-        ):  # a deletion also removes offsets of open transactions, which the log does not record
-            live.offsets.remove([what])
+        elif live.offsets.remove([what]):
             delete(topic, what)
 
     loaded = replayed(topic).get("g", Group("g", 99))
