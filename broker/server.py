@@ -45,9 +45,9 @@ from .background_tasks import BackgroundTasks
 from .coordinator.coordinator_directory import CoordinatorDirectory
 from .coordinator.coordinator_topic import CoordinatorTopic
 from .coordinator.group.coordinator import GroupCoordinator
-from .coordinator.group.leadership_moves import GroupLeadershipMoves
 from .coordinator.group.settings import GroupSettings
-from .coordinator.offsets_topic import OffsetsTopic
+from .coordinator.internal_topic import OffsetsTopic
+from .coordinator.leadership_moves import GroupLeadershipMoves
 from .environment import Environment
 from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.directory_reports import DirectoryReports

@@ -30,7 +30,7 @@ from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionChecks, TransactionPart
-from ..coordinator.group.partitioning import partition_for_key
+from ..coordinator.partitioning import partition_for_key
 from ..metadata.metadata_cache import MetadataCache
 from ..network.request import ConnectionInfo
 from ..requests.context import Handler, RequestContext

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from ..coordinator.coordinator_directory import CoordinatorDirectory
 from ..coordinator.coordinator_topic import CoordinatorTopic
-from ..coordinator.group.partitioning import partition_for_key
+from ..coordinator.partitioning import partition_for_key
 
 __all__ = ["coordinators_elsewhere"]
 

@@ -7,11 +7,11 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from pybroker.broker.coordinator.group.append_bridge import AppendBridge
+from pybroker.broker.coordinator.append_bridge import AppendBridge
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
-from pybroker.broker.coordinator.group.interfaces import AppendDone
 from pybroker.broker.coordinator.group.registry import GroupRegistry
-from pybroker.broker.coordinator.offsets_topic import OffsetsTopic
+from pybroker.broker.coordinator.internal_log import AppendDone
+from pybroker.broker.coordinator.internal_topic import OffsetsTopic
 from simulation.clients.coordinator_moves import moved_coordinators
 from simulation.runs.faults import FAULTS
 from simulation.runs.shortening import useful_lines

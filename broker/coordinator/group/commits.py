@@ -8,9 +8,9 @@ from ....base.quiet_lines import QUIET
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.sentinels import NO_LEADER_EPOCH
+from ..internal_log import AppendOutcome
 from .group import Group
 from .group_log import GroupLog, commit_error
-from .interfaces import AppendOutcome
 from .joining import UNKNOWN_MEMBER_ID
 from .memory import group_bytes
 from .offset_batch import TransactionalProducer

@@ -11,12 +11,12 @@ from typing import Any
 
 from ....base.timers import Scheduler, TimerHandle
 from ....protocol.errors import KafkaError
-from .append_bridge import AppendBridge
+from ..append_bridge import AppendBridge
+from ..internal_log import OffsetsLog
+from ..load_counts import LoadCounts
+from ..partition_reading import PartitionReading
 from .group import Group
 from .group_parts import GroupParts
-from .interfaces import OffsetsLog
-from .load_counts import LoadCounts
-from .loading import PartitionReading
 from .replay import Replay
 from .settings import GroupSettings
 

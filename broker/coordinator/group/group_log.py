@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.records.compression import Codec
+from ..internal_log import AppendDone, AppendOutcome, RecordSink
 from .group import Group
-from .interfaces import AppendDone, AppendOutcome, RecordSink
 from .offset_batch import TransactionalProducer, build_records
 from .offsets import OffsetAndMetadata
 from .records import encode_group, encode_group_key, encode_offset, encode_offset_key

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from ....base.timers import Scheduler
 from ....protocol.records.compression import Codec
+from ..internal_log import RecordSink
 from .administration import Administration
 from .commits import Commits
 from .group_log import GroupLog
-from .interfaces import RecordSink
 from .joining import Joins
 from .membership import Membership
 from .rebalance import Rebalances

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ....protocol.errors import ErrorCode
+from ..partitioning import partition_for_key
 from .group import Group
 from .memory import GroupMemory
-from .partitioning import partition_for_key
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.groups.max.bytes``."""

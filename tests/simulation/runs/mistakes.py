@@ -9,8 +9,8 @@ from typing import Any
 from unittest.mock import patch
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.group.append_bridge import AppendBridge
-from pybroker.broker.coordinator.group.interfaces import AppendDone
+from pybroker.broker.coordinator.append_bridge import AppendBridge
+from pybroker.broker.coordinator.internal_log import AppendDone
 from pybroker.controller import partition_state_machine
 from pybroker.controller.context import ControllerContext
 from pybroker.controller.leader_election import elect_when_offline

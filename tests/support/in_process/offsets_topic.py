@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
-from pybroker.broker.coordinator.group.interfaces import AppendDone, AppendOutcome
+from pybroker.broker.coordinator.internal_log import AppendDone, AppendOutcome
 from pybroker.protocol.errors import KafkaError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import Record, read_records

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.group.interfaces import AppendDone
 from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decode_key
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
+from pybroker.broker.coordinator.internal_log import AppendDone
 from pybroker.protocol.errors import ErrorCode
 from support.clients.group_clients import GroupWorld, protocols, subscription
 

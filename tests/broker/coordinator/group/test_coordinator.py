@@ -5,17 +5,17 @@ from itertools import count
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.group import leadership_moves
+from pybroker.broker.coordinator import leadership_moves
 from pybroker.broker.coordinator.group.commits import CommitRequest
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.joining import JoinRequest
-from pybroker.broker.coordinator.group.leadership_moves import GroupLeadershipMoves
-from pybroker.broker.coordinator.group.load_counts import LoadCounts
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.results import SyncResult
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.group.syncing import SyncRequest
+from pybroker.broker.coordinator.leadership_moves import GroupLeadershipMoves
+from pybroker.broker.coordinator.load_counts import LoadCounts
 from pybroker.broker.coordinator.pending_response import PendingResponse
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
 from pybroker.replication.state_changes import Leadership

@@ -7,10 +7,10 @@ loop free; a few at a time bound the memory.
 import asyncio
 from collections.abc import Callable, Iterable
 
-from ....protocol.records.batch import iter_batches
-from .group import Group
-from .interfaces import OffsetsLog
-from .replay import Replay
+from ...protocol.records.batch import iter_batches
+from .group.group import Group
+from .group.replay import Replay
+from .internal_log import OffsetsLog
 
 __all__ = ["PartitionReading"]
 

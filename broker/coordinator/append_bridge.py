@@ -4,14 +4,14 @@ import asyncio
 import logging
 from functools import partial
 
-from ....protocol.errors import (
+from ...protocol.errors import (
     CoordinatorNotAvailableError,
     KafkaError,
     NotLeaderOrFollowerError,
     UnknownServerError,
 )
-from ....storage.producers.verification_guards import VerificationGuard
-from .interfaces import AppendDone, AppendOutcome, OffsetsLog
+from ...storage.producers.verification_guards import VerificationGuard
+from .internal_log import AppendDone, AppendOutcome, OffsetsLog
 
 __all__ = ["AppendBridge"]
 
@@ -21,7 +21,7 @@ _Running = dict[asyncio.Future[int], AppendDone]
 
 
 class AppendBridge:
-    """A :class:`~.interfaces.RecordSink` over an :class:`~.interfaces.OffsetsLog`."""
+    """A :class:`~.internal_log.RecordSink` over an :class:`~.internal_log.OffsetsLog`."""
 
     def __init__(self, log: OffsetsLog) -> None:
         self._log = log

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.offsets_topic import OffsetsTopic
+from pybroker.broker.coordinator.internal_topic import OffsetsTopic
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.config.load import unchecked_config
 from pybroker.storage.producers.verification_guards import VerificationGuards

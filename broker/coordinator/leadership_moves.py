@@ -5,12 +5,12 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC
-from ....base.topic_partition import TopicPartition
-from ....protocol.errors import KafkaError
-from ....protocol.sentinels import EPOCH_DURING_DELETE
-from ....replication.state_changes import Leadership
-from .coordinator import GroupCoordinator
+from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import KafkaError
+from ...protocol.sentinels import EPOCH_DURING_DELETE
+from ...replication.state_changes import Leadership
+from .group.coordinator import GroupCoordinator
 
 __all__ = ["GroupLeadershipMoves"]
 

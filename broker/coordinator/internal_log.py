@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
 
-from ....protocol.errors import KafkaError
-from ....storage.producers.verification_guards import VerificationGuard
+from ...protocol.errors import KafkaError
+from ...storage.producers.verification_guards import VerificationGuard
 
 __all__ = ["AppendDone", "AppendOutcome", "OffsetsLog", "RecordSink"]
 
