@@ -46,8 +46,8 @@ from .coordinator.coordinator_directory import CoordinatorDirectory
 from .coordinator.coordinator_topic import CoordinatorTopic
 from .coordinator.group.coordinator import GroupCoordinator
 from .coordinator.group.settings import GroupSettings
-from .coordinator.internal_topic import OffsetsTopic
-from .coordinator.leadership_moves import GroupLeadershipMoves
+from .coordinator.internal_topic import InternalTopic, consumer_offsets_settings
+from .coordinator.leadership_moves import CoordinatorMoves
 from .environment import Environment
 from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.directory_reports import DirectoryReports
@@ -99,7 +99,7 @@ class BrokerServer:
     _changes: StateChanges
     _orders: ControllerOrders
     _groups: GroupCoordinator
-    _group_moves: GroupLeadershipMoves
+    _coordinator_moves: CoordinatorMoves
     _addresses: AdvertisedAddresses
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
@@ -337,12 +337,12 @@ class BrokerServer:
 
     def _build_coordinator(self) -> None:
         config, environment = self.config, self._environment
-        offsets = OffsetsTopic(self._partitions, self._cache, environment.clock_ms, config)
+        offsets = InternalTopic(consumer_offsets_settings(config), self._partitions, self._cache, environment.clock_ms)
         settings = GroupSettings.from_config(config)
         self._groups = GroupCoordinator(settings, offsets, self._loop, environment.clock_ms, environment.new_uuid)
         self._parts.add(self._groups.close, self._groups.kill)
-        self._group_moves = GroupLeadershipMoves(self._groups, self._tasks.spawn)
-        self._changes.on_leadership(self._group_moves.leadership_changed)
+        self._coordinator_moves = CoordinatorMoves([self._groups.partitions], self._tasks.spawn)
+        self._changes.on_leadership(self._coordinator_moves.leadership_changed)
         self._cache.on_update(self._forget_deleted)
 
     async def _bind_listeners(self) -> Listeners:
@@ -470,7 +470,9 @@ class BrokerServer:
             self._partitions.brokers_gone()
 
     def _forget_deleted(self, update: MetadataUpdate) -> None:
-        self._group_moves.partitions_deleted(update.deleted)
+        self._coordinator_moves.partitions_deleted(update.deleted)
+        if update.deleted:
+            self._groups.administration.forget_partitions(update.deleted)
         for topic in dict.fromkeys(partition.topic for partition in update.deleted):
             if not self._cache.has_topic(topic):
                 self._overrides.forget(topic)

@@ -10,8 +10,7 @@ from ...protocol.errors import (
     NotLeaderOrFollowerError,
     UnknownServerError,
 )
-from ...storage.producers.verification_guards import VerificationGuard
-from .internal_log import AppendDone, AppendOutcome, OffsetsLog
+from .internal_log import AppendDone, AppendOutcome, InternalAppend, InternalLog
 
 __all__ = ["AppendBridge"]
 
@@ -21,27 +20,19 @@ _Running = dict[asyncio.Future[int], AppendDone]
 
 
 class AppendBridge:
-    """A :class:`~.internal_log.RecordSink` over an :class:`~.internal_log.OffsetsLog`."""
+    """A `RecordSink` over an `InternalLog`."""
 
-    def __init__(self, log: OffsetsLog) -> None:
+    def __init__(self, log: InternalLog) -> None:
         self._log = log
         self._running: dict[int, _Running] = {}
 
-    def append(
-        self,
-        partition: int,
-        records: bytes,
-        done: AppendDone,
-        *,
-        awaits_replicas: bool = True,
-        guard: VerificationGuard | None = None,
-    ) -> None:
+    def append(self, append: InternalAppend, done: AppendDone) -> None:
         """Start the append; ``done`` is called with its outcome."""
+        partition = append.partition
         if not self._log.is_leader(partition):
             done(NotLeaderOrFollowerError())
             return
-        appended = self._log.append(partition, records, awaits_replicas=awaits_replicas, guard=guard)
-        future = asyncio.ensure_future(appended)
+        future = asyncio.ensure_future(self._log.append(append))
         self._running.setdefault(partition, {})[future] = done
         future.add_done_callback(partial(self._finish, partition))
 
@@ -56,7 +47,7 @@ class AppendBridge:
             await asyncio.wait([future for running in self._running.values() for future in running])
 
     def _finish(self, partition: int, future: asyncio.Future[int]) -> None:
-        outcome = _outcome_of(partition, future)
+        outcome = self._outcome_of(partition, future)
         running = self._running.get(partition, {})
         done = running.pop(future, None)
         if not running:
@@ -64,14 +55,13 @@ class AppendBridge:
         if done is not None:  # None: abandoned
             done(outcome)
 
-
-def _outcome_of(partition: int, future: asyncio.Future[int]) -> AppendOutcome:
-    if future.cancelled():
-        return CoordinatorNotAvailableError()
-    error = future.exception()
-    if error is None:
-        return future.result()
-    if isinstance(error, KafkaError):
-        return error
-    logger.error("append to __consumer_offsets-%d failed unexpectedly", partition, exc_info=error)
-    return UnknownServerError()
+    def _outcome_of(self, partition: int, future: asyncio.Future[int]) -> AppendOutcome:
+        if future.cancelled():
+            return CoordinatorNotAvailableError()
+        error = future.exception()
+        if error is None:
+            return future.result()
+        if isinstance(error, KafkaError):
+            return error
+        logger.error("append to %s-%d failed unexpectedly", self._log.topic, partition, exc_info=error)
+        return UnknownServerError()

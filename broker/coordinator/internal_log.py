@@ -1,30 +1,43 @@
-"""Interfaces that the group coordinator needs from the rest of the broker: timers and ``__consumer_offsets``."""
+"""The interface of an internal topic for its coordinator: appends to partitions that this broker leads, and reads."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...protocol.errors import KafkaError
 from ...storage.producers.verification_guards import VerificationGuard
 
-__all__ = ["AppendDone", "AppendOutcome", "OffsetsLog", "RecordSink"]
+__all__ = ["AppendDone", "AppendOutcome", "InternalAppend", "InternalLog", "RecordSink"]
 
 
-class OffsetsLog(Protocol):
-    """The partitions of ``__consumer_offsets`` on this broker."""
+class InternalAppend(NamedTuple):
+    """A batch for a partition of the topic.
+
+    Without ``awaits_replicas`` it is written to this broker only, even when too few replicas are in sync. ``guard``:
+    proof that the coordinator verified the batch's transaction.
+    """
+
+    partition: int
+    records: bytes
+    awaits_replicas: bool = True
+    guard: VerificationGuard | None = None
+
+
+class InternalLog(Protocol):
+    """The partitions of an internal topic on this broker."""
+
+    @property
+    def topic(self) -> str: ...
 
     @property
     def partition_count(self) -> int:
-        """Partitions of the topic; before it is created, ``offsets.topic.num.partitions``."""
+        """Partitions of the topic; before it is created, the configured number."""
         ...
 
-    def append(
-        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: VerificationGuard | None = None
-    ) -> Awaitable[int]:
-        """Write a batch and wait until it is committed (``offsets.commit.required.acks``). Returns its base offset.
+    def append(self, append: InternalAppend) -> Awaitable[int]:
+        """Write a batch and wait until it is committed. Returns its base offset.
 
-        Without ``awaits_replicas`` the batch is written to this broker only, even when too few replicas are in sync.
-        Batches of one partition are written in the order of the calls. ``guard``: proof that the coordinator verified
-        the batch's transaction. Raises KafkaError when the batch was not written.
+        Batches of one partition are written in the order of the calls. Raises KafkaError when the batch was not
+        written.
         """
         ...
 
@@ -44,14 +57,6 @@ AppendDone = Callable[[AppendOutcome], None]
 
 
 class RecordSink(Protocol):
-    """The ``append`` of :class:`OffsetsLog` with a callback, which may be called before ``append`` returns."""
+    """The ``append`` of :class:`InternalLog` with a callback, which may be called before ``append`` returns."""
 
-    def append(
-        self,
-        partition: int,
-        records: bytes,
-        done: AppendDone,
-        *,
-        awaits_replicas: bool = True,
-        guard: VerificationGuard | None = None,
-    ) -> None: ...
+    def append(self, append: InternalAppend, done: AppendDone) -> None: ...

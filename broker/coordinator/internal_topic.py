@@ -1,53 +1,78 @@
-"""Appends to and reads from the partitions of ``__consumer_offsets`` on this broker, for the group coordinator."""
+"""Appends to and reads from the partitions of an internal topic on this broker, for a coordinator."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import NamedTuple
 
 from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...replication.partition_set import PartitionSet
-from ...storage.producers.verification_guards import VerificationGuard
 from ..metadata.metadata_cache import MetadataCache
+from .internal_log import InternalAppend
 
-__all__ = ["OffsetsTopic"]
+__all__ = ["InternalTopic", "InternalTopicSettings", "consumer_offsets_settings"]
 
 _ALL_IN_SYNC = -1
 _LEADER_ALONE = 1
 
 
-class OffsetsTopic:
-    """The `OffsetsLog` of the group coordinator."""
+class InternalTopicSettings(NamedTuple):
+    """``partition_count``: before the topic is created. ``required_acks``: 0, 1 or -1. ``load_bytes``: of one read."""
+
+    topic: str
+    partition_count: int
+    required_acks: int
+    timeout_ms: int
+    load_bytes: int
+
+
+def consumer_offsets_settings(config: Config) -> InternalTopicSettings:
+    acks = config.int("offsets.commit.required.acks")
+    return InternalTopicSettings(
+        CONSUMER_OFFSETS_TOPIC,
+        partition_count=config.int("offsets.topic.num.partitions"),
+        required_acks=acks if acks in (0, _LEADER_ALONE) else _ALL_IN_SYNC,
+        timeout_ms=config.int("offsets.commit.timeout.ms"),
+        load_bytes=config.int("offsets.load.buffer.size"),
+    )
+
+
+class InternalTopic:
+    """Implements `InternalLog`, whose docstrings are not repeated. ``now_ms``: the wall clock."""
 
     def __init__(
-        self, partitions: PartitionSet, cache: MetadataCache, clock_ms: Callable[[], int], config: Config
+        self,
+        settings: InternalTopicSettings,
+        partitions: PartitionSet,
+        cache: MetadataCache,
+        now_ms: Callable[[], int],
     ) -> None:
+        self._settings = settings
         self._partitions = partitions
         self._cache = cache
-        self._clock_ms = clock_ms
-        self._configured_count = config.int("offsets.topic.num.partitions")
-        acks = config.int("offsets.commit.required.acks")
-        self._required_acks = acks if acks in (0, _LEADER_ALONE) else _ALL_IN_SYNC
-        self._timeout_ms = config.int("offsets.commit.timeout.ms")
-        self._load_bytes = config.int("offsets.load.buffer.size")
+        self._now_ms = now_ms
+
+    @property
+    def topic(self) -> str:
+        return self._settings.topic
 
     @property
     def partition_count(self) -> int:
-        return self._cache.partition_count(CONSUMER_OFFSETS_TOPIC) or self._configured_count
+        return self._cache.partition_count(self.topic) or self._settings.partition_count
 
-    def append(
-        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: VerificationGuard | None = None
-    ) -> Awaitable[int]:
+    def append(self, append: InternalAppend) -> Awaitable[int]:
+        settings = self._settings
         return self._partitions.append_internal(
-            TopicPartition(CONSUMER_OFFSETS_TOPIC, partition),
-            records,
-            self._clock_ms(),
-            self._timeout_ms,
-            self._required_acks if awaits_replicas else _LEADER_ALONE,
-            guard,
+            TopicPartition(self.topic, append.partition),
+            append.records,
+            self._now_ms(),
+            settings.timeout_ms,
+            settings.required_acks if append.awaits_replicas else _LEADER_ALONE,
+            append.guard,
         )
 
     def read(self, partition: int) -> AsyncIterator[memoryview]:
-        return self._partitions.read_all(TopicPartition(CONSUMER_OFFSETS_TOPIC, partition), self._load_bytes)
+        return self._partitions.read_all(TopicPartition(self.topic, partition), self._settings.load_bytes)
 
     def is_leader(self, partition: int) -> bool:
-        return self._partitions.is_leader(TopicPartition(CONSUMER_OFFSETS_TOPIC, partition))
+        return self._partitions.is_leader(TopicPartition(self.topic, partition))

@@ -1,70 +1,72 @@
-"""Loads and unloads groups when the leadership of partitions of ``__consumer_offsets`` moves."""
+"""Loads and unloads the entries of coordinators when the leadership of their topics' partitions moves."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
-from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaError
 from ...protocol.sentinels import EPOCH_DURING_DELETE
 from ...replication.state_changes import Leadership
-from .group.coordinator import GroupCoordinator
+from .coordinator_partitions import CoordinatorPartitions
 
-__all__ = ["GroupLeadershipMoves"]
+__all__ = ["CoordinatorMoves"]
 
 logger = logging.getLogger(__name__)
 
 _GATHERED_S = 0.5
 
 
-class GroupLeadershipMoves:
-    """``spawn`` runs a coroutine in a task."""
+class CoordinatorMoves:
+    """The coordinators of this broker, by topic. ``spawn`` runs a coroutine in a task."""
 
-    def __init__(self, groups: GroupCoordinator, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
-        self._groups = groups
+    def __init__(
+        self,
+        coordinators: Iterable[CoordinatorPartitions[Any]],
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        self._coordinators = {each.topic: each for each in coordinators}
         self._spawn = spawn
-        self._unloaded: list[int] = []
+        self._unloaded: dict[str, list[int]] = {topic: [] for topic in self._coordinators}
 
     def leadership_changed(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
-        """Unload the groups of resigned partitions, and load those of elected ones."""
+        """Unload the resigned partitions, and load the elected ones."""
         self._unload(
-            {
-                partition.partition: None if epoch == EPOCH_DURING_DELETE else epoch
-                for partition, epoch in resigned
-                if partition.topic == CONSUMER_OFFSETS_TOPIC
-            }
+            {partition: None if epoch == EPOCH_DURING_DELETE else epoch for partition, epoch in resigned},
         )
         for partition, epoch in elected:
-            if partition.topic == CONSUMER_OFFSETS_TOPIC:
-                loading = self._groups.load_partition(partition.partition, epoch)
-                self._spawn(self._load(partition, loading))
+            coordinator = self._coordinators.get(partition.topic)
+            if coordinator is not None:
+                self._spawn(self._load(partition, coordinator.kind, coordinator.load(partition.partition, epoch)))
 
     def partitions_deleted(self, deleted: Sequence[TopicPartition]) -> None:
-        """Unload the groups of deleted partitions, and drop the offsets committed for deleted partitions."""
-        self._unload({each.partition: None for each in deleted if each.topic == CONSUMER_OFFSETS_TOPIC})
-        if deleted:
-            self._groups.administration.forget_partitions(deleted)
+        """Unload deleted partitions."""
+        self._unload(dict.fromkeys(deleted))
 
-    def _unload(self, epochs: Mapping[int, int | None]) -> None:
-        """Unload the groups of partitions, given with their leader epochs."""
-        counts = [self._groups.unload_partition(partition, epoch) for partition, epoch in epochs.items()]
-        unloaded = [count for count in counts if count is not None]
-        if unloaded and not self._unloaded:
-            self._spawn(self._tell_unloaded())
-        self._unloaded += unloaded
+    def _unload(self, epochs: Mapping[TopicPartition, int | None]) -> None:
+        """Unload partitions, given with their leader epochs."""
+        for partition, epoch in epochs.items():
+            coordinator = self._coordinators.get(partition.topic)
+            count = None if coordinator is None else coordinator.unload(partition.partition, epoch)
+            if coordinator is not None and count is not None:
+                unloaded = self._unloaded[coordinator.topic]
+                if not unloaded:
+                    self._spawn(self._tell_unloaded(coordinator))
+                unloaded.append(count)
 
-    async def _tell_unloaded(self) -> None:
+    async def _tell_unloaded(self, coordinator: CoordinatorPartitions[Any]) -> None:
         """Log one line for the partitions of an election or a stop, whose roles change one after another."""
         try:
             await asyncio.sleep(_GATHERED_S)
         finally:
-            counts, self._unloaded = self._unloaded, []
-            logger.info("unloaded %d groups of %d partitions of %s", sum(counts), len(counts), CONSUMER_OFFSETS_TOPIC)
+            counts, self._unloaded[coordinator.topic] = self._unloaded[coordinator.topic], []
+            logger.info(
+                "unloaded %d %s of %d partitions of %s", sum(counts), coordinator.kind, len(counts), coordinator.topic
+            )
 
-    async def _load(self, partition: TopicPartition, loading: Coroutine[Any, Any, None]) -> None:
+    async def _load(self, partition: TopicPartition, kind: str, loading: Coroutine[Any, Any, None]) -> None:
         try:
             await loading
         except KafkaError as error:
-            logger.error("%s: the groups of this partition could not be loaded: %s", partition, error)
+            logger.error("%s: the %s of this partition could not be loaded: %s", partition, kind, error)

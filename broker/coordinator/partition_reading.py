@@ -1,35 +1,54 @@
-"""Reads partitions of ``__consumer_offsets`` back into groups, a few at a time and in small steps.
+"""Reads partitions of an internal topic back into a coordinator's entries, a few at a time and in small steps.
 
 Why: a broker may become leader of many partitions at the same moment, and each may be large. Small steps keep the event
 loop free; a few at a time bound the memory.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
 
-from ...protocol.records.batch import iter_batches
-from .group.group import Group
-from .group.replay import Replay
-from .internal_log import OffsetsLog
+from ...protocol.records.batch import RecordBatch, iter_batches
+from .internal_log import InternalLog
 
-__all__ = ["PartitionReading"]
+__all__ = ["PartitionReading", "Replaying"]
 
 _MAX_CONCURRENT_LOADS = 4
-"""Each takes ``offsets.load.buffer.size`` of memory. A log directory that hangs blocks no more loads than these."""
+"""Each takes as much memory as one read. A log directory that hangs blocks no more loads than these."""
 _STEPS_BETWEEN_YIELDS = 100
 """A step takes about 10 microseconds."""
 
+Entry = TypeVar("Entry", covariant=True)
+
+
+class Replaying(Protocol[Entry]):
+    """Takes the batches of a partition in the order of the log, then returns the entries that they give.
+
+    Both work in steps, between which the caller yields to the event loop, because a partition may be large.
+    """
+
+    record_count: int
+
+    def steps(self, batch: RecordBatch) -> Iterator[None]:
+        """Apply one batch, one record for each step."""
+        ...
+
+    def entries(self) -> Iterator[Entry]:
+        """The entries of the partition, such as its groups."""
+        ...
+
 
 class PartitionReading:
-    """``now_ms``: the wall clock."""
+    """Reads by ``log``."""
 
-    def __init__(self, log: OffsetsLog, now_ms: Callable[[], int]) -> None:
+    def __init__(self, log: InternalLog) -> None:
         self._log = log
-        self._now_ms = now_ms
         self._slots = asyncio.Semaphore(_MAX_CONCURRENT_LOADS)
 
-    async def groups_of(self, partition: int, replay: Replay, is_wanted: Callable[[], bool]) -> list[Group] | None:
-        """The groups in the partition's log; None when ``is_wanted`` has become False. Raises KafkaError."""
+    async def entries_of(
+        self, partition: int, replay: Replaying[Entry], is_wanted: Callable[[], bool]
+    ) -> list[Entry] | None:
+        """The entries in the partition's log; None when ``is_wanted()`` has become False. Raises KafkaError."""
         async with self._slots:
             if not is_wanted():
                 return None
@@ -40,8 +59,8 @@ class PartitionReading:
                         return None
                 if not is_wanted():
                     return None
-            groups: list[Group] = []
-            return groups if await steps.take(map(groups.append, replay.groups(self._now_ms()))) else None
+            entries: list[Entry] = []
+            return entries if await steps.take(map(entries.append, replay.entries())) else None
 
 
 class _Steps:

@@ -76,7 +76,7 @@ async def committed(cluster: BrokerCluster, broker_id: int) -> tuple[ErrorCode, 
 
 def is_coordinator(server: BrokerServer) -> bool:
     """Returns whether the broker is coordinator and its groups are loaded."""
-    return server._groups.registry.owns(OFFSETS.partition)
+    return server._groups.registry.ownership.owns(OFFSETS.partition)
 
 
 def knows_leader(server: BrokerServer, leader: int) -> bool:

@@ -8,10 +8,10 @@ from unittest.mock import patch
 
 import pytest
 from pybroker.broker.coordinator.append_bridge import AppendBridge
-from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
-from pybroker.broker.coordinator.group.registry import GroupRegistry
-from pybroker.broker.coordinator.internal_log import AppendDone
-from pybroker.broker.coordinator.internal_topic import OffsetsTopic
+from pybroker.broker.coordinator.coordinator_partitions import CoordinatorPartitions
+from pybroker.broker.coordinator.internal_log import AppendDone, InternalAppend
+from pybroker.broker.coordinator.internal_topic import InternalTopic, InternalTopicSettings
+from pybroker.broker.coordinator.ownership import PartitionOwnership
 from simulation.clients.coordinator_moves import moved_coordinators
 from simulation.runs.faults import FAULTS
 from simulation.runs.shortening import useful_lines
@@ -48,21 +48,20 @@ def test_moves_of_coordinators_show_clients_every_expected_error() -> None:
 # -- mistakes that the offset keepers must notice
 
 
-def _acknowledged_by_the_leader_alone(topic: OffsetsTopic, *arguments: Any) -> None:
-    _make_topic(topic, *arguments)
-    topic._required_acks = 1
+def _acknowledged_by_the_leader_alone(topic: InternalTopic, settings: InternalTopicSettings, *others: Any) -> None:
+    _make_topic(topic, settings._replace(required_acks=1), *others)
 
 
-_make_topic = OffsetsTopic.__init__
+_make_topic = InternalTopic.__init__
 
 
-def _kept_as_it_was(self: GroupCoordinator, partition: int, coordinator_epoch: int | None = None) -> None:
+def _kept_as_it_was(self: CoordinatorPartitions[Any], partition: int, epoch: int | None = None) -> None:
     """Keep the groups in memory, in case the partition returns."""
 
 
-def _append_and_forget(self: AppendBridge, partition: int, records: bytes, done: AppendDone, **options: Any) -> None:
+def _append_and_forget(self: AppendBridge, append: InternalAppend, done: AppendDone) -> None:
     """Acknowledge a commit before it is written."""
-    _append(self, partition, records, lambda outcome: None, **options)
+    _append(self, append, lambda outcome: None)
     done(0)
 
 
@@ -75,21 +74,21 @@ def _patched(owner: Any, name: str, replacement: Any) -> Iterator[None]:
         yield
 
 
-def _served_empty(self: GroupRegistry, partition: int, epoch: int) -> bool:
+def _served_empty(self: PartitionOwnership, partition: int, epoch: int) -> bool:
     """Load nothing from a partition that moves to this broker."""
     began = _begin_loading(self, partition, epoch)
     if began:
-        self.finish_loading(partition, [])
+        self.finish_loading(partition)
     return False
 
 
-_begin_loading = GroupRegistry.begin_loading
+_begin_loading = PartitionOwnership.begin_loading
 
 MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
-    "commits are acknowledged by the leader alone": (OffsetsTopic, "__init__", _acknowledged_by_the_leader_alone),
-    "an old coordinator keeps its groups": (GroupCoordinator, "unload_partition", _kept_as_it_was),
+    "commits are acknowledged by the leader alone": (InternalTopic, "__init__", _acknowledged_by_the_leader_alone),
+    "an old coordinator keeps its groups": (CoordinatorPartitions, "unload", _kept_as_it_was),
     "commits are answered before they are written": (AppendBridge, "append", _append_and_forget),
-    "a new coordinator does not read": (GroupRegistry, "begin_loading", _served_empty),
+    "a new coordinator does not read": (PartitionOwnership, "begin_loading", _served_empty),
 }
 
 

@@ -43,7 +43,7 @@ class Administration:
 
         With COORDINATOR_LOAD_IN_PROGRESS the list has the groups loaded so far.
         """
-        if not self._registry.is_active:
+        if not self._registry.ownership.is_active:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
         wanted_states = {state.lower() for state in states}
         is_type_wanted = not types or CLASSIC_GROUP_TYPE in {group_type.lower() for group_type in types}
@@ -52,7 +52,7 @@ class Administration:
             for group in self._registry.groups()
             if is_type_wanted and (not wanted_states or group.state.value.lower() in wanted_states)
         ]
-        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self._registry.is_loading_any else ErrorCode.NONE
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self._registry.ownership.is_loading_any else ErrorCode.NONE
         return error, listings
 
     def describe(self, group_id: str) -> GroupSummary:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.records.compression import Codec
-from ..internal_log import AppendDone, AppendOutcome, RecordSink
+from ..internal_log import AppendDone, AppendOutcome, InternalAppend, RecordSink
 from .group import Group
 from .offset_batch import TransactionalProducer, build_records
 from .offsets import OffsetAndMetadata
@@ -132,7 +132,7 @@ class GroupLog:
     ) -> None:
         batch = build_records(records, self._now_ms(), self._codec, producer)
         guard = None if producer is None else producer.guard
-        self._sink.append(self._partition_for(group_id), batch, done, awaits_replicas=awaits_replicas, guard=guard)
+        self._sink.append(InternalAppend(self._partition_for(group_id), batch, awaits_replicas, guard), done)
 
 
 def _log_lost_tombstones(group_id: str, outcome: AppendOutcome) -> None:

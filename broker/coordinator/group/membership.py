@@ -78,7 +78,7 @@ class Membership:
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> ErrorCode:
         """Heartbeat: extend the member's session. REBALANCE_IN_PROGRESS asks it to join again."""
         group = self._registry.get(group_id)
-        if group is None or not group_id or not self._registry.is_active:
+        if group is None or not group_id or not self._registry.ownership.is_active:
             return self._heartbeat_without_group(group_id)
         error = group.member_error(member_id, instance_id)
         if error is not ErrorCode.NONE:

@@ -1,9 +1,11 @@
-"""The groups in memory, and the partitions of ``__consumer_offsets`` that this broker coordinates."""
+"""The groups in memory, of the partitions of ``__consumer_offsets`` that this broker coordinates."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from ....protocol.errors import ErrorCode
+from ..ownership import PartitionOwnership
 from ..partitioning import partition_for_key
 from .group import Group
 from .memory import GroupMemory
@@ -23,24 +25,17 @@ class TransactionEnd(NamedTuple):
 
 
 class GroupRegistry:
-    """Groups by id, and the state of each partition: owned, loading, or coordinated by another broker.
-
-    A partition's coordinator epoch is its leader epoch. Calls with an older epoch are ignored, so that a late load or
-    unload does not undo a newer one.
-    """
+    """Groups by id and by partition."""
 
     def __init__(self, partition_count: Callable[[], int], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._partition_count = partition_count
+        self.ownership = PartitionOwnership()
         self.memory = GroupMemory(max_bytes)
         self._swept_ms = 0
         self._groups: dict[str, Group] = {}
         self._groups_by_partition: dict[int, dict[str, Group]] = {}
         # Kept, because ``partition_for`` changes when the topic gets more partitions.
         self._partitions: dict[str, int] = {}
-        self._owned: set[int] = set()
-        self._loading: dict[int, list[TransactionEnd]] = {}
-        self._epochs: dict[int, int] = {}
-        self.is_active = True
 
     def partition_for(self, group_id: str) -> int:
         """The partition of ``__consumer_offsets`` that stores the group."""
@@ -53,14 +48,9 @@ class GroupRegistry:
         """
         if not group_id and not may_be_empty:
             return ErrorCode.INVALID_GROUP_ID
-        if not self.is_active:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        if group_id in self._groups:
+        if group_id in self._groups and self.ownership.is_active:
             return ErrorCode.NONE
-        partition = self.partition_for(group_id)
-        if partition in self._loading:
-            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return ErrorCode.NONE if self.owns(partition) else ErrorCode.NOT_COORDINATOR
+        return self.ownership.check(self.partition_for(group_id))
 
     # -- groups
 
@@ -122,51 +112,20 @@ class GroupRegistry:
 
     # -- partitions
 
-    def begin_loading(self, partition: int, epoch: int) -> bool:
-        """Whether the caller must load the partition: False when it is owned or loading already, or ``epoch`` is old.
-
-        An owned partition stays owned under a new epoch, because no other broker wrote to its log in between.
-        """
-        if self.is_loading(partition, epoch) or not self._accept_epoch(partition, epoch) or self.owns(partition):
-            return False
-        self._loading[partition] = []
-        return True
-
-    def is_loading(self, partition: int, epoch: int) -> bool:
-        """Whether the load that began under ``epoch`` is still valid."""
-        return partition in self._loading and self._epochs.get(partition) == epoch
-
     def finish_loading(self, partition: int, groups: Iterable[Group]) -> list[Group]:
         """The partition is owned now, with these groups. Returns the groups that were added.
 
         When the topic got more partitions, two of them may have records of one group. As in Kafka, the group that was
         loaded first stays.
         """
-        ended = self._loading.pop(partition, [])
-        self._owned.add(partition)
         added = [group for group in groups if group.group_id not in self._groups]
         for group in added:
             self._add(group, partition)
-        for end in ended:
-            self.end_transaction(partition, end)
+        self.ownership.finish_loading(partition)
         return added
 
-    def give_up_loading(self, partition: int, epoch: int) -> None:
-        """The partition could not be read: requests get NOT_COORDINATOR until this broker is elected again."""
-        if self.is_loading(partition, epoch):
-            del self._loading[partition]
-
-    def release(self, partition: int, epoch: int | None) -> list[Group] | None:
-        """Remove the partition and its groups, which are returned; None when ``epoch`` is old.
-
-        ``epoch`` None: the topic was deleted. A new topic of that name counts its epochs from 0 again.
-        """
-        if epoch is None:
-            self._epochs.pop(partition, None)
-        elif not self._accept_epoch(partition, epoch):
-            return None
-        self._owned.discard(partition)
-        self._loading.pop(partition, None)
+    def remove_partition(self, partition: int) -> list[Group]:
+        """Remove the groups of a partition that this broker does not coordinate any more, and return them."""
         groups = list(self._groups_by_partition.pop(partition, {}).values())
         for group in groups:
             del self._groups[group.group_id]
@@ -180,24 +139,10 @@ class GroupRegistry:
         During a load the end is kept and applied afterwards, because the load may or may not reach the marker. If it
         did, applying the end again changes nothing.
         """
-        waiting = self._loading.get(partition)
-        if waiting is not None:
-            waiting.append(end)
+        if self.ownership.do_after_loading(partition, partial(self._end_transaction, partition, end)):
             return
+        self._end_transaction(partition, end)
+
+    def _end_transaction(self, partition: int, end: TransactionEnd) -> None:
         for group in self.groups_in(partition):
             group.offsets.complete_transaction(end.producer_id, is_commit=end.is_commit)
-
-    @property
-    def is_loading_any(self) -> bool:
-        """Whether any partition is being loaded."""
-        return bool(self._loading)
-
-    def owns(self, partition: int) -> bool:
-        """Whether this broker coordinates the groups of the partition, which is loaded."""
-        return partition in self._owned
-
-    def _accept_epoch(self, partition: int, epoch: int) -> bool:
-        if epoch < self._epochs.get(partition, epoch):
-            return False
-        self._epochs[partition] = epoch
-        return True

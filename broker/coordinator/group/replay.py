@@ -19,16 +19,17 @@ logger = logging.getLogger(__name__)
 
 
 class Replay:
-    """Takes batches in the order of the log, then ``groups()`` returns the groups.
+    """Implements `Replaying`, whose docstrings are not repeated.
 
-    Both work in steps, between which the caller yields to the event loop, because a partition may be large.
+    ``now_ms``: the state timestamp of groups without a record of their own.
 
     Offsets of a transaction (KIP-98) take effect at its commit marker, unless a later record committed the same offset.
     Offsets of an open transaction stay pending, so that its end can be applied after loading.
     """
 
-    def __init__(self, partition: int) -> None:
+    def __init__(self, partition: int, now_ms: int) -> None:
         self._partition = partition
+        self._now_ms = now_ms
         self._groups: dict[str, Group] = {}
         self._offsets: dict[str, dict[TopicPartition, CommitRecord]] = {}
         self._pending: dict[int, dict[OffsetKey, CommitRecord]] = {}
@@ -40,7 +41,6 @@ class Replay:
             pass
 
     def steps(self, batch: RecordBatch) -> Iterator[None]:
-        """Apply one batch, one record for each step."""
         self.record_count += batch.record_count
         if batch.is_control:
             self._end_transaction(batch)
@@ -60,18 +60,15 @@ class Replay:
                 )
             yield
 
-    def groups(self, now_ms: int) -> Iterator[Group]:
-        """Every group with members, offsets or offsets in an open transaction.
-
-        ``now_ms``: the state timestamp of groups without a record of their own.
-        """
+    def entries(self) -> Iterator[Group]:
+        """Every group with members, offsets or offsets in an open transaction."""
         pending: dict[str, dict[int, dict[TopicPartition, CommitRecord]]] = {}
         for producer_id, commits in self._pending.items():
             for key, record in commits.items():
                 pending.setdefault(key.group_id, {}).setdefault(producer_id, {})[key.partition] = record
         for group_id in dict.fromkeys((*self._groups, *self._offsets, *pending)):
             # A group without a record of its own only committed offsets.
-            group = self._groups.get(group_id) or Group(group_id, now_ms)
+            group = self._groups.get(group_id) or Group(group_id, self._now_ms)
             for partition, record in self._offsets.get(group_id, {}).items():
                 group.offsets.load(partition, record)
             for producer_id, own in pending.get(group_id, {}).items():

@@ -213,7 +213,7 @@ async def test_offset_fetch_version_8_fetches_offsets_of_many_groups() -> None:
 async def test_an_error_of_the_group_is_at_the_top_or_in_each_partition_by_version(version: int) -> None:
     broker = await handlers()
     for partition in range(4):
-        broker.coordinator.unload_partition(partition)
+        broker.coordinator.partitions.unload(partition)
     error, offsets = await broker.fetch_offsets(version, ("a", 0))
     if version == 1:
         assert offsets == {("a", 0): (-1, -1, "", ErrorCode.NOT_COORDINATOR)}

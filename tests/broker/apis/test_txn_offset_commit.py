@@ -77,8 +77,8 @@ async def test_old_clients_get_coordinator_not_available_from_a_loading_coordina
     version: int, code: ErrorCode
 ) -> None:
     coordinator, *_ = await owning_coordinator()
-    coordinator.unload_partition(coordinator.partition_for("g"), 1)
-    coordinator.load_partition(coordinator.partition_for("g"), 2).close()
+    coordinator.partitions.unload(coordinator.partition_for("g"), 1)
+    coordinator.partitions.load(coordinator.partition_for("g"), 2).close()
     assert await ask(coordinator, version, commits(0)) == {0: code}
 
 
@@ -115,5 +115,5 @@ async def test_the_transaction_coordinator_is_asked_before_offsets_are_committed
 
 async def test_transactional_commits_for_unknown_partitions_are_refused_without_a_coordinator() -> None:
     coordinator, *_ = await owning_coordinator()
-    coordinator.unload_partition(coordinator.partition_for("g"), 1)
+    coordinator.partitions.unload(coordinator.partition_for("g"), 1)
     assert await ask(coordinator, 3, commits(4)) == {4: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}

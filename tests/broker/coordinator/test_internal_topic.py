@@ -1,4 +1,4 @@
-"""Tests of the group coordinator's access to the partitions of ``__consumer_offsets``."""
+"""Tests of a coordinator's access to the partitions of ``__consumer_offsets``."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.internal_topic import OffsetsTopic
+from pybroker.broker.coordinator.internal_log import InternalAppend
+from pybroker.broker.coordinator.internal_topic import InternalTopic, consumer_offsets_settings
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.config.load import unchecked_config
 from pybroker.storage.producers.verification_guards import VerificationGuards
@@ -30,11 +31,11 @@ class Partitions:
         yield memoryview(b"")
 
 
-def topic_with(partitions: Partitions, **settings: str) -> OffsetsTopic:
+def topic_with(partitions: Partitions, **settings: str) -> InternalTopic:
     properties = {name.replace("_", "."): value for name, value in settings.items()}
     properties |= {"zookeeper.connect": "z:2181", "listeners": "PLAINTEXT://127.0.0.1:0"}
     config = unchecked_config("", properties)
-    return OffsetsTopic(partitions, MetadataCache(), lambda: NOW_MS, config)  # type: ignore[arg-type]
+    return InternalTopic(consumer_offsets_settings(config), partitions, MetadataCache(), lambda: NOW_MS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("setting", "acks"), [("-1", -1), ("0", 0), ("1", 1), ("2", -1)])
@@ -44,8 +45,8 @@ async def test_commits_use_offsets_commit_required_acks_and_deletions_wait_for_t
     partitions = Partitions()
     topic = topic_with(partitions, offsets_commit_required_acks=setting, offsets_commit_timeout_ms="70")
     guard = VerificationGuards().begin(7, 0, -1, NOW_MS, most=1)
-    topic.append(3, b"commit", awaits_replicas=True, guard=guard)
-    topic.append(3, b"deletion", awaits_replicas=False)
+    topic.append(InternalAppend(3, b"commit", guard=guard))
+    topic.append(InternalAppend(3, b"deletion", awaits_replicas=False))
     place = TopicPartition("__consumer_offsets", 3)
     assert partitions.appends == [
         (place, b"commit", NOW_MS, 70, acks, guard),

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.append_bridge import AppendBridge
-from pybroker.broker.coordinator.internal_log import AppendDone
+from pybroker.broker.coordinator.internal_log import AppendDone, InternalAppend
 from pybroker.controller import partition_state_machine
 from pybroker.controller.context import ControllerContext
 from pybroker.controller.leader_election import elect_when_offline
@@ -220,8 +220,8 @@ def _nobody(result: AppendResult) -> None:
     """Ignores the result."""
 
 
-def _append_alone(bridge: AppendBridge, partition: int, records: bytes, done: AppendDone, **named: Any) -> None:
-    _append_by_bridge(bridge, partition, records, done, **{**named, "awaits_replicas": False})
+def _append_alone(bridge: AppendBridge, append: InternalAppend, done: AppendDone) -> None:
+    _append_by_bridge(bridge, append._replace(awaits_replicas=False), done)
 
 
 _append_by_bridge = AppendBridge.append

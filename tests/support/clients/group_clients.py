@@ -95,7 +95,7 @@ class GroupWorld:
             lambda: f"{next(numbers):04}",
         )
         for partition in range(self.topic.partition_count) if owned is None else owned:
-            self.parts.registry.begin_loading(partition, 0)
+            self.parts.registry.ownership.begin_loading(partition, 0)
             self.parts.registry.finish_loading(partition, [])
 
     def group(self, group_id: str = "g") -> Group:

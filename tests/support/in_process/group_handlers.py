@@ -43,5 +43,5 @@ async def owning_coordinator(
     time, log, numbers = VirtualTime(), AwaitedOffsetsTopic(OffsetsTopic()), count(1)
     coordinator = GroupCoordinator(settings, log, time, time.now_ms, lambda: f"{next(numbers):04}")
     for partition in range(log.partition_count):
-        await coordinator.load_partition(partition, 0)
+        await coordinator.partitions.load(partition, 0)
     return coordinator, time, log

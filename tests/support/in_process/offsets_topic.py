@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
-from pybroker.broker.coordinator.internal_log import AppendDone, AppendOutcome
+from pybroker.broker.coordinator.internal_log import AppendDone, AppendOutcome, InternalAppend
 from pybroker.protocol.errors import KafkaError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import Record, read_records
-from pybroker.storage.producers.verification_guards import VerificationGuard
 from support.record_bytes import set_base_offset
 
 
@@ -21,19 +20,11 @@ class OffsetsTopic:
         self._error: KafkaError | None = None
         self._held: list[Callable[[], None]] | None = None
 
-    def append(
-        self,
-        partition: int,
-        records: bytes,
-        done: AppendDone,
-        *,
-        awaits_replicas: bool = True,
-        guard: VerificationGuard | None = None,
-    ) -> None:
+    def append(self, append: InternalAppend, done: AppendDone) -> None:
         if self._held is None:
-            done(self._write(partition, records))
+            done(self._write(append.partition, append.records))
         else:
-            self._held.append(lambda: done(self._write(partition, records)))
+            self._held.append(lambda: done(self._write(append.partition, append.records)))
 
     def write(self, partition: int, records: bytes) -> int:
         """Write a batch; returns its base offset."""
@@ -82,12 +73,14 @@ class OffsetsTopic:
 
 
 class AwaitedOffsetsTopic:
-    """An `OffsetsLog` over an `OffsetsTopic`. Readers stop before each batch while `gate` is cleared. Appends are
+    """An `InternalLog` over an `OffsetsTopic`. Readers stop before each batch while `gate` is cleared. Appends are
     written at once, but not acknowledged while `replicas` is cleared.
     """
 
-    def __init__(self, topic: OffsetsTopic) -> None:
-        self.topic = topic
+    topic = "__consumer_offsets"
+
+    def __init__(self, store: OffsetsTopic) -> None:
+        self.store = store
         self.gate = asyncio.Event()
         self.gate.set()
         self.replicas = asyncio.Event()
@@ -100,25 +93,23 @@ class AwaitedOffsetsTopic:
 
     @property
     def partition_count(self) -> int:
-        return self.topic.partition_count
+        return self.store.partition_count
 
     def is_leader(self, partition: int) -> bool:
         return self.led is None or partition in self.led
 
-    async def append(
-        self, partition: int, records: bytes, *, awaits_replicas: bool, guard: VerificationGuard | None = None
-    ) -> int:
+    async def append(self, append: InternalAppend) -> int:
         if self.append_error is not None:
             raise self.append_error
-        base_offset = self.topic.write(partition, records)
-        if awaits_replicas:
+        base_offset = self.store.write(append.partition, append.records)
+        if append.awaits_replicas:
             await self.replicas.wait()
         return base_offset
 
     async def read(self, partition: int) -> AsyncIterator[memoryview]:
         error = self.read_error
         self.reading.add(partition)
-        for buffer in self.topic.batches[partition]:  # also records appended meanwhile
+        for buffer in self.store.batches[partition]:  # also records appended meanwhile
             await self.gate.wait()
             yield memoryview(buffer)
         self.reading.discard(partition)

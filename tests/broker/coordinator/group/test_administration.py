@@ -1,7 +1,6 @@
 """ListGroups, DescribeGroups, DeleteGroups, OffsetDelete, and the expiry of offsets."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
@@ -9,7 +8,7 @@ from pybroker.broker.coordinator.group.records import GroupKey, OffsetKey, decod
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
-from pybroker.broker.coordinator.internal_log import AppendDone
+from pybroker.broker.coordinator.internal_log import AppendDone, InternalAppend
 from pybroker.protocol.errors import ErrorCode
 from support.clients.group_clients import GroupWorld, protocols, subscription
 
@@ -47,7 +46,7 @@ def test_groups_are_listed_by_state_and_type() -> None:
 
 def test_listing_groups_while_a_partition_loads_returns_loading_and_the_known_groups() -> None:
     world = GroupWorld(owned=[0, 1, 2])
-    world.parts.registry.begin_loading(3, 1)
+    world.parts.registry.ownership.begin_loading(3, 1)
     assert world.parts.administration.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
@@ -217,11 +216,11 @@ def test_expired_offsets_are_logged_before_their_tombstones_are_written(
     world.commit({T0: 1})
     world.time.advance(8 * DAY_MS)
     lines_when_written: list[str] = []
-    append = world.topic.append
+    write = world.topic.append
 
-    def note(partition: int, records: bytes, done: AppendDone, **options: Any) -> None:
+    def note(append: InternalAppend, done: AppendDone) -> None:
         lines_when_written.extend(record.getMessage() for record in caplog.records)
-        append(partition, records, done, **options)
+        write(append, done)
 
     world.topic.append = note  # type: ignore[method-assign]
     assert world.parts.administration.expire() == 1

@@ -163,7 +163,7 @@ def test_commits_and_fetches_are_refused_by_another_coordinator_and_while_loadin
     world = GroupWorld(owned=())
     assert world.commit({T0: 1}).error is ErrorCode.NOT_COORDINATOR
     assert world.parts.commits.fetch("g", None, require_stable=False) == (ErrorCode.NOT_COORDINATOR, {})
-    world.parts.registry.begin_loading(world.parts.registry.partition_for("g"), 1)
+    world.parts.registry.ownership.begin_loading(world.parts.registry.partition_for("g"), 1)
     assert world.commit({T0: 1}).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 

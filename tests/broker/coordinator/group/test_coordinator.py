@@ -14,7 +14,7 @@ from pybroker.broker.coordinator.group.results import SyncResult
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.group.syncing import SyncRequest
-from pybroker.broker.coordinator.leadership_moves import GroupLeadershipMoves
+from pybroker.broker.coordinator.leadership_moves import CoordinatorMoves
 from pybroker.broker.coordinator.load_counts import LoadCounts
 from pybroker.broker.coordinator.pending_response import PendingResponse
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError, NotLeaderOrFollowerError
@@ -42,7 +42,7 @@ class Broker:
         return self.coordinator.partition_for("g")
 
     async def load(self, epoch: int = 0) -> None:
-        await self.coordinator.load_partition(self.partition, epoch)
+        await self.coordinator.partitions.load(self.partition, epoch)
 
     def join(self, member_id: str = "") -> JoinCall:
         call = JoinCall()
@@ -82,7 +82,7 @@ async def test_a_restarted_broker_loads_groups_members_and_offsets() -> None:
     assert await before.commit(5, member_id, 1) is ErrorCode.NONE
     await before.coordinator.close()
 
-    after = Broker(before.log.topic)
+    after = Broker(before.log.store)
     await after.load()
 
     assert after.committed() == (ErrorCode.NONE, 5)
@@ -99,7 +99,7 @@ async def test_members_that_are_gone_after_a_restart_are_removed_after_their_ses
     before = Broker()
     await before.load()
     member_id = await before.join_and_sync()
-    after = Broker(before.log.topic)
+    after = Broker(before.log.store)
     await after.load()
 
     after.time.advance(SESSION_MS)
@@ -112,7 +112,7 @@ async def test_a_loaded_group_with_more_members_than_group_max_size_rebalances()
     before = Broker()
     await before.load()
     await before.join_and_sync()
-    after = Broker(before.log.topic, GroupSettings(initial_rebalance_delay_ms=0, max_size=0))
+    after = Broker(before.log.store, GroupSettings(initial_rebalance_delay_ms=0, max_size=0))
     await after.load()
     assert after.coordinator.administration.describe("g").state == "PreparingRebalance"
     await after.coordinator.close()
@@ -122,7 +122,7 @@ async def test_groups_of_a_partition_get_load_in_progress_while_it_is_read() -> 
     broker = Broker()
     await broker.load()
     await broker.commit(5)
-    again = Broker(broker.log.topic)
+    again = Broker(broker.log.store)
     again.log.gate.clear()
     loading = asyncio.create_task(again.load())
     await again.settle()
@@ -138,11 +138,11 @@ async def test_a_partition_that_moves_while_it_is_read_gets_not_coordinator() ->
     broker = Broker()
     await broker.load()
     await broker.commit(5)
-    again = Broker(broker.log.topic)
+    again = Broker(broker.log.store)
     again.log.gate.clear()
     loading = asyncio.create_task(again.load(epoch=1))
     await again.settle()
-    again.coordinator.unload_partition(again.partition, 2)
+    again.coordinator.partitions.unload(again.partition, 2)
     again.log.gate.set()
     await loading
     assert again.committed() == (ErrorCode.NOT_COORDINATOR, None)
@@ -152,7 +152,7 @@ async def test_a_newer_leadership_replaces_the_running_load_of_an_older_one() ->
     broker = Broker()
     await broker.load()
     await broker.commit(5)
-    again = Broker(broker.log.topic)
+    again = Broker(broker.log.store)
     again.log.gate.clear()
     first = asyncio.create_task(again.load(epoch=1))
     await again.settle()
@@ -161,20 +161,20 @@ async def test_a_newer_leadership_replaces_the_running_load_of_an_older_one() ->
     again.log.gate.set()
     await asyncio.gather(first, second)
     assert again.committed() == (ErrorCode.NONE, 5)
-    assert again.coordinator.registry.owns(again.partition)
+    assert again.coordinator.registry.ownership.owns(again.partition)
 
 
 async def test_loads_and_unloads_with_an_old_epoch_are_ignored() -> None:
     broker = Broker()
     await broker.load(epoch=5)
-    broker.coordinator.unload_partition(broker.partition, 4)
+    broker.coordinator.partitions.unload(broker.partition, 4)
     assert broker.committed()[0] is ErrorCode.NONE
-    broker.coordinator.unload_partition(broker.partition, 6)
+    broker.coordinator.partitions.unload(broker.partition, 6)
     await broker.load(epoch=5)
     assert broker.committed()[0] is ErrorCode.NOT_COORDINATOR
     await broker.load(epoch=7)
     assert broker.committed()[0] is ErrorCode.NONE
-    broker.coordinator.unload_partition(broker.partition)  # the partition was deleted
+    broker.coordinator.partitions.unload(broker.partition)  # the partition was deleted
     assert broker.committed()[0] is ErrorCode.NOT_COORDINATOR
 
 
@@ -196,7 +196,7 @@ async def test_unloading_a_partition_answers_its_members_with_not_coordinator() 
     parked = broker.join()
     assert not parked.is_answered
 
-    broker.coordinator.unload_partition(broker.partition, 1)
+    broker.coordinator.partitions.unload(broker.partition, 1)
 
     assert parked.result.error is ErrorCode.NOT_COORDINATOR
     assert broker.time.armed_count == 0
@@ -206,10 +206,10 @@ async def test_unloading_a_partition_answers_its_members_with_not_coordinator() 
 async def test_unloading_a_partition_keeps_the_groups_of_other_partitions() -> None:
     broker = Broker()
     for partition in range(broker.log.partition_count):
-        await broker.coordinator.load_partition(partition, 0)
+        await broker.coordinator.partitions.load(partition, 0)
     await broker.commit(5)
     other = (broker.partition + 1) % broker.log.partition_count
-    broker.coordinator.unload_partition(other, 1)
+    broker.coordinator.partitions.unload(other, 1)
     assert broker.committed() == (ErrorCode.NONE, 5)
 
 
@@ -222,7 +222,7 @@ async def test_groups_stay_in_their_partition_when_the_offsets_topic_gets_more_p
     topic.grow(7)
     assert broker.partition != before
     assert [group.group_id for group in broker.coordinator.registry.groups_in(before)] == ["g"]
-    broker.coordinator.unload_partition(before)
+    broker.coordinator.partitions.unload(before)
     assert list(broker.coordinator.registry.groups()) == []
 
 
@@ -235,7 +235,7 @@ async def test_a_group_deleted_after_the_offsets_topic_grew_is_gone_from_its_old
     topic.grow(7)
     assert broker.coordinator.administration.delete_group("g") is ErrorCode.NONE
     assert broker.coordinator.registry.groups_in(before) == []
-    broker.coordinator.unload_partition(before)
+    broker.coordinator.partitions.unload(before)
 
 
 async def test_a_commit_to_a_partition_that_moved_gets_not_coordinator() -> None:
@@ -285,7 +285,7 @@ async def test_loading_a_long_log_leaves_the_event_loop_free() -> None:
     for offset in range(2_500):
         broker.coordinator.commits.commit(CommitRequest("g", {T0: OffsetAndMetadata(offset, -1, "", 1)}), CommitCall())
     await broker.coordinator.close()
-    again = Broker(broker.log.topic)
+    again = Broker(broker.log.store)
     loading = asyncio.create_task(again.load())
     turns = 0
     while not loading.done():
@@ -320,7 +320,7 @@ async def test_unloading_many_partitions_one_after_another_logs_one_line(
     monkeypatch.setattr(leadership_moves, "_GATHERED_S", 0)
     broker = Broker()
     tasks: list[asyncio.Task[None]] = []
-    moves = GroupLeadershipMoves(broker.coordinator, lambda work: tasks.append(asyncio.ensure_future(work)))
+    moves = CoordinatorMoves([broker.coordinator.partitions], lambda work: tasks.append(asyncio.ensure_future(work)))
     caplog.set_level("INFO")
     partitions = range(broker.log.partition_count)
     led = [Leadership(TopicPartition("__consumer_offsets", partition), 0) for partition in partitions]
@@ -336,7 +336,7 @@ async def test_unloading_many_partitions_one_after_another_logs_one_line(
 async def test_unloaded_groups_are_told_when_the_broker_stops_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
     broker = Broker()
     tasks: list[asyncio.Task[None]] = []
-    moves = GroupLeadershipMoves(broker.coordinator, lambda work: tasks.append(asyncio.ensure_future(work)))
+    moves = CoordinatorMoves([broker.coordinator.partitions], lambda work: tasks.append(asyncio.ensure_future(work)))
     caplog.set_level("INFO")
     await broker.load()
     moves.leadership_changed([], [Leadership(TopicPartition("__consumer_offsets", broker.partition), 1)])
@@ -349,7 +349,7 @@ async def test_unloaded_groups_are_told_when_the_broker_stops_meanwhile(caplog: 
 async def test_loading_many_partitions_logs_one_line(caplog: pytest.LogCaptureFixture) -> None:
     broker = Broker()
     caplog.set_level("INFO")
-    counts = LoadCounts(broker.time.now_ms)
+    counts = LoadCounts("__consumer_offsets", "groups", broker.time.now_ms)
 
     async def load(groups: int, records: int) -> None:
         with counts.loading():

@@ -309,12 +309,12 @@ class GroupMachine(RuleBasedStateMachine):
             }
 
     def loaded(self) -> Group | None:
-        replay = Replay(0)
+        replay = Replay(0, 0)
         for partition in self.world.topic.batches:
             for buffer in partition:
                 for batch in iter_batches(buffer):
                     replay.add(batch)
-        return next((group for group in replay.groups(0) if group.group_id == "g"), None)
+        return next((group for group in replay.entries() if group.group_id == "g"), None)
 
     def teardown(self) -> None:
         """With a working log and no new requests, all are answered and the group ends empty, without timers."""

@@ -409,11 +409,11 @@ def test_joins_are_refused_by_another_coordinator_and_while_loading() -> None:
     world = GroupWorld(owned=())
     partition = world.parts.registry.partition_for("g")
     assert world.join().result.error is ErrorCode.NOT_COORDINATOR
-    world.parts.registry.begin_loading(partition, 1)
+    world.parts.registry.ownership.begin_loading(partition, 1)
     assert world.join().result.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     world.parts.registry.finish_loading(partition, [])
     assert world.join().result.error is ErrorCode.MEMBER_ID_REQUIRED
-    world.parts.registry.is_active = False
+    world.parts.registry.ownership.is_active = False
     assert world.join().result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 

@@ -40,10 +40,10 @@ class Broker:
         )
 
     async def lead(self, epoch: int) -> None:
-        await self.coordinator.load_partition(PARTITION, epoch)
+        await self.coordinator.partitions.load(PARTITION, epoch)
 
     def follow(self, epoch: int | None) -> None:
-        self.coordinator.unload_partition(PARTITION, epoch)
+        self.coordinator.partitions.unload(PARTITION, epoch)
 
     def join(self, member_id: str = "", *, instance_id: str | None = None) -> JoinCall:
         call = JoinCall()
@@ -97,7 +97,7 @@ def new(topic: OffsetsTopic) -> Broker:
 
 
 async def test_groups_are_loading_from_the_moment_of_the_election(old: Broker, new: Broker) -> None:
-    loading = new.coordinator.load_partition(PARTITION, 2)
+    loading = new.coordinator.partitions.load(PARTITION, 2)
     assert new.committed() == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, None)
     assert new.coordinator.administration.describe("g").error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert new.coordinator.administration.list_groups()[0] is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -344,13 +344,13 @@ async def test_a_few_partitions_are_loaded_at_once_in_the_order_of_their_electio
         topic.write(partition, build_records([record], 1, Codec.NONE))
     broker = Broker(topic)
     broker.log.gate.clear()
-    loads = [asyncio.create_task(broker.coordinator.load_partition(partition, 1)) for partition in range(12)]
+    loads = [asyncio.create_task(broker.coordinator.partitions.load(partition, 1)) for partition in range(12)]
     await settle()
     assert broker.log.reading == {0, 1, 2, 3}
-    broker.coordinator.unload_partition(5, 2)  # it waits for its load, which is not needed any more
+    broker.coordinator.partitions.unload(5, 2)  # it waits for its load, which is not needed any more
     broker.log.gate.set()
     await asyncio.gather(*loads)
-    owned = [partition for partition in range(12) if broker.coordinator.registry.owns(partition)]
+    owned = [partition for partition in range(12) if broker.coordinator.registry.ownership.owns(partition)]
     assert owned == [0, 1, 2, 3, 4, *range(6, 12)]
     assert 5 not in broker.log.were_read
 
@@ -395,7 +395,7 @@ async def test_the_newest_leadership_wins_in_any_order_of_elections_and_loads(
         kind = kinds.setdefault(epoch, wanted)
         (broker.log.gate.set if is_open else broker.log.gate.clear)()
         if kind == "lead":
-            loads.begin(broker.coordinator.load_partition(PARTITION, epoch))
+            loads.begin(broker.coordinator.partitions.load(PARTITION, epoch))
         else:
             broker.follow(epoch)
         if epoch >= newest:

@@ -26,11 +26,11 @@ RECORD_LINE = re.compile(r"^\| offset: (\d+) .*? key: (\{.*?\}\}) payload: (.*)$
 
 
 def replayed(topic: OffsetsTopic) -> dict[str, Group]:
-    replay = Replay(0)
+    replay = Replay(0, now_ms=99)
     for buffer in topic.batches[0]:
         for batch in iter_batches(buffer):
             replay.add(batch)
-    return {group.group_id: group for group in replay.groups(now_ms=99)}
+    return {group.group_id: group for group in replay.entries()}
 
 
 def put(topic: OffsetsTopic, offset: int, partition: TopicPartition = P0, producer_id: int | None = None) -> int:
@@ -75,11 +75,11 @@ def dumped_state(partition: int) -> tuple[dict[str, Any], dict[tuple[str, str, i
 
 @pytest.mark.parametrize("partition", [0, 1])
 def test_the_log_of_a_real_broker_gives_the_state_in_its_dump(partition: int) -> None:
-    replay = Replay(partition)
+    replay = Replay(partition, now_ms=99)
     for path in sorted((LOG_DIRECTORY / f"data/__consumer_offsets-{partition}").glob("*.log")):
         for batch in iter_batches(path.read_bytes()):
             replay.add(batch)
-    groups = {group.group_id: group for group in replay.groups(now_ms=99)}
+    groups = {group.group_id: group for group in replay.entries()}
     expected_groups, expected_offsets = dumped_state(partition)
     assert expected_groups
 

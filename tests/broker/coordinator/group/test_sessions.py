@@ -72,7 +72,7 @@ def test_a_heartbeat_before_the_sync_extends_the_session() -> None:
 def test_a_heartbeat_for_a_loading_group_is_accepted() -> None:
     world = GroupWorld(owned=())
     assert world.heartbeat("m", 1) is ErrorCode.NOT_COORDINATOR
-    world.parts.registry.begin_loading(world.parts.registry.partition_for("g"), 1)
+    world.parts.registry.ownership.begin_loading(world.parts.registry.partition_for("g"), 1)
     assert world.heartbeat("m", 1) is ErrorCode.NONE
 
 

@@ -166,7 +166,7 @@ def test_a_sync_while_a_rebalance_waits_for_joins_gets_rebalance_in_progress(pai
 
 def test_a_sync_for_a_loading_group_gets_rebalance_in_progress() -> None:
     world = GroupWorld(owned=())
-    world.parts.registry.begin_loading(world.parts.registry.partition_for("g"), 1)
+    world.parts.registry.ownership.begin_loading(world.parts.registry.partition_for("g"), 1)
     assert world.sync("m", 1).result.error is ErrorCode.REBALANCE_IN_PROGRESS
 
 

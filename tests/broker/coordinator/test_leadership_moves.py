@@ -1,0 +1,71 @@
+"""Moves of leaderships reach the coordinator of their topic, and no other."""
+
+import asyncio
+from collections.abc import Iterator
+
+from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.append_bridge import AppendBridge
+from pybroker.broker.coordinator.coordinator_partitions import CoordinatorPartitions
+from pybroker.broker.coordinator.leadership_moves import CoordinatorMoves
+from pybroker.broker.coordinator.ownership import PartitionOwnership
+from pybroker.protocol.records.batch import RecordBatch
+from pybroker.replication.state_changes import Leadership
+from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
+
+GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+
+
+class NothingToReplay:
+    record_count = 0
+
+    def steps(self, batch: RecordBatch) -> Iterator[None]:
+        return iter(())
+
+    def entries(self) -> Iterator[str]:
+        return iter(())
+
+
+class Coordinator:
+    """Notes the partitions that it has loaded and forgotten."""
+
+    kind = "names"
+
+    def __init__(self, topic: str) -> None:
+        log = AwaitedOffsetsTopic(OffsetsTopic())
+        log.topic = topic
+        self.ownership = PartitionOwnership()
+        self.partitions: CoordinatorPartitions[str] = CoordinatorPartitions(
+            log, self.ownership, self, AppendBridge(log), lambda: 0
+        )
+        self.told: list[tuple[str, int]] = []
+
+    def new_replay(self, partition: int) -> NothingToReplay:
+        return NothingToReplay()
+
+    def loaded(self, partition: int, entries: list[str]) -> None:
+        self.ownership.finish_loading(partition)
+        self.told.append(("loaded", partition))
+
+    def unloaded(self, partition: int) -> int:
+        self.told.append(("unloaded", partition))
+        return 0
+
+
+async def test_each_coordinator_hears_of_the_partitions_of_its_own_topic() -> None:
+    groups, transactions = Coordinator(GROUPS), Coordinator(TRANSACTIONS)
+    tasks: list[asyncio.Task[None]] = []
+    moves = CoordinatorMoves(
+        [groups.partitions, transactions.partitions], lambda work: tasks.append(asyncio.ensure_future(work))
+    )
+    elected = [Leadership(TopicPartition(topic, number), 3) for topic, number in ((GROUPS, 0), (TRANSACTIONS, 1))]
+
+    moves.leadership_changed([*elected, Leadership(TopicPartition("events", 2), 3)], [])
+    await asyncio.gather(*tasks)
+    assert (groups.told, transactions.told) == ([("loaded", 0)], [("loaded", 1)])
+
+    moves.leadership_changed([], [Leadership(TopicPartition(GROUPS, 0), 4), Leadership(TopicPartition("events", 2), 4)])
+    moves.partitions_deleted([TopicPartition(TRANSACTIONS, 1), TopicPartition("events", 2)])
+    assert (groups.told[1:], transactions.told[1:]) == ([("unloaded", 0)], [("unloaded", 1)])
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
