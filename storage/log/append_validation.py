@@ -127,13 +127,17 @@ def _prepare(
 
 
 def is_stored_unchanged(records: Buffer, config: LogConfig, now_ms: int) -> bool:
-    """Whether `prepare_leader_append` checks only the header and the checksum of `records` (or refuses them)."""
+    """Whether `prepare_leader_append` checks only the header, the checksum and a few records (or refuses them), as far
+    as the header tells.
+
+    A compiled build walks uncompressed records that have headers, too, but takes no long time for it.
+    """
     size = len(records)
     batch = read_header(records, 0, size)
     if batch is None or batch.end > size or batch.magic < 2:
         return False
     source = codec_of(batch.attributes)
-    return _target_codec(config, source) is source and not _needs_walk(batch, config, now_ms)
+    return _target_codec(config, source) is source and not _header_requires_walk(batch, config, now_ms)
 
 
 def _prepare_in_place(
@@ -149,10 +153,14 @@ def _prepare_in_place(
         records = bytearray(records)
     max_timestamp = batch.max_timestamp
     append_time = NO_TIMESTAMP
-    if _needs_walk(batch, config, now_ms):
+    if _header_requires_walk(batch, config, now_ms):
         max_timestamp = _check_records(batch, topic_partition, config, now_ms)
     elif not batch.attributes & CODEC_MASK:
-        _check_first_records(batch)
+        payload = bytes(batch.payload())
+        if IS_COMPILED and may_have_headers(payload, batch.record_count):
+            max_timestamp = _check_records(batch, topic_partition, config, now_ms)
+        else:
+            _check_first_records(batch, payload)
     if config.log_append_time:
         max_timestamp = append_time = now_ms
         set_max_timestamp(records, 0, TimestampType.LOG_APPEND_TIME, now_ms)
@@ -218,7 +226,7 @@ def _check_client_header(
         )
 
 
-def _needs_walk(batch: RecordBatch, config: LogConfig, now_ms: int) -> bool:
+def _header_requires_walk(batch: RecordBatch, config: LogConfig, now_ms: int) -> bool:
     """Whether the records must be walked, because the header does not prove every record acceptable."""
     if config.compact or config.validate_every_record or batch.attributes & TIMESTAMP_TYPE_FLAG:
         return True
@@ -228,18 +236,15 @@ def _needs_walk(batch: RecordBatch, config: LogConfig, now_ms: int) -> bool:
             return True
         if batch.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
             return True
-    if not IS_COMPILED or batch.attributes & CODEC_MASK:
-        return False
-    return may_have_headers(bytes(batch.payload()), batch.record_count)
+    return False
 
 
-def _check_first_records(batch: RecordBatch) -> None:
+def _check_first_records(batch: RecordBatch, payload: bytes) -> None:
     """Check the first two records of an uncompressed batch, or the first 32 when some of them have headers.
 
     Why: Kafka's consumers can never get past a record that they cannot read, for example one with a null header name.
     Raises InvalidRecordError.
     """
-    payload = bytes(batch.payload())
     count = _LOOKED_AT if may_have_headers(payload, min(_LOOKED_AT, batch.record_count)) else 2
     records = walk_records(payload, batch.record_count, 0, batch.last_offset_delta, batch.base_timestamp, -1, None)
     for _ in islice(records, count):
