@@ -7,6 +7,7 @@ its connection waits too; then the client is told to ask again. While a creation
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
@@ -19,7 +20,7 @@ from .topic_admin import NewTopic
 from .topic_names import is_legal_topic_name
 from .tree.metadata_store import MetadataStoreError
 
-__all__ = ["AutoTopicCreation", "TopicCreator"]
+__all__ = ["AutoTopicCreation", "CreationResult", "TopicCreator"]
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +35,24 @@ class TopicCreator(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CreationResult:
+    """The result of a request's attempt to create a topic.
+
+    Attributes:
+        code: the error for the client, never NONE. LEADER_NOT_AVAILABLE: the client asks again.
+        is_expected: the topic was created, or is being created. False: nothing happens until a client asks again.
+    """
+
+    code: ErrorCode
+    is_expected: bool = False
+
+
+_EXPECTED = CreationResult(ErrorCode.LEADER_NOT_AVAILABLE, is_expected=True)
+_LATER = CreationResult(ErrorCode.LEADER_NOT_AVAILABLE)
+"""The creation has not begun, or was cancelled."""
+
+
 class AutoTopicCreation:
     """Has the controller write missing topics into the tree; the client asks again until they exist.
 
@@ -44,50 +63,45 @@ class AutoTopicCreation:
         self._creator = creator
         self._config = config
         self._patience_s = patience_ms / 1000
-        self._in_flight: dict[str, float] = {}
-        """Topics that are being created, oldest first: until when requests wait for it, in the loop's time."""
-        self._tasks: set[asyncio.Task[dict[str, ErrorCode]]] = set()
+        self._in_flight: dict[str, _Creation] = {}
+        """The creations under way by topic, oldest first."""
 
     @property
     def deadline(self) -> float:
         """Until when a request that comes now waits for a creation, in the loop's time."""
-        return next(iter(self._in_flight.values()), asyncio.get_running_loop().time() + self._patience_s)
+        oldest = next(iter(self._in_flight.values()), None)
+        return asyncio.get_running_loop().time() + self._patience_s if oldest is None else oldest.deadline
 
-    async def create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
-        """The error for the client by topic name: LEADER_NOT_AVAILABLE when the topic was created or is being created,
-        or why it cannot be created."""
-        answers = {
-            name: ErrorCode.LEADER_NOT_AVAILABLE if is_legal_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-            for name in names
-        }
-        missing = (
-            name
-            for name, code in answers.items()
-            if code is ErrorCode.LEADER_NOT_AVAILABLE and name not in self._in_flight
-        )
-        begun = list(islice(missing, _MAX_IN_FLIGHT - len(self._in_flight)))
+    async def create(self, names: Iterable[str]) -> dict[str, CreationResult]:
+        """Create the topics unless they are being created; returns the results by topic name."""
+        names = list(dict.fromkeys(names))
+        self._begin([name for name in names if is_legal_topic_name(name) and name not in self._in_flight])
+        creations = {name: self._in_flight[name] for name in names if name in self._in_flight}
+        tasks = {creation.task for creation in creations.values()}
+        if tasks:
+            await asyncio.wait(tasks, timeout=max(self.deadline - asyncio.get_running_loop().time(), 0))
+        return {name: creations[name].result(name) if name in creations else _not_begun(name) for name in names}
+
+    def _begin(self, names: Sequence[str]) -> None:
+        begun = list(islice(names, _MAX_IN_FLIGHT - len(self._in_flight)))
         if begun:
-            deadline, loop = self.deadline, asyncio.get_running_loop()
-            self._in_flight |= dict.fromkeys(begun, deadline)
-            creation = loop.create_task(self._create(begun), name="topic-creation")
-            self._tasks.add(creation)
-            creation.add_done_callback(self._ended)
-            await asyncio.wait([creation], timeout=max(deadline - loop.time(), 0))
-            if creation.done() and not creation.cancelled():
-                answers |= creation.result()
-        return answers
+            task = asyncio.get_running_loop().create_task(self._create(begun), name="topic-creation")
+            self._in_flight |= dict.fromkeys(begun, _Creation(task, self.deadline))
 
     def kill(self) -> None:
         """Cancel the creations under way."""
-        for creation in self._tasks:
-            creation.cancel()
+        for task in self._tasks():
+            task.cancel()
 
     async def stop(self) -> None:
         """`kill`, then wait until the creations have ended."""
         self.kill()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks(), return_exceptions=True)
 
-    async def _create(self, names: Sequence[str]) -> dict[str, ErrorCode]:
+    def _tasks(self) -> "set[_CreationTask]":
+        return {creation.task for creation in self._in_flight.values()}
+
+    async def _create(self, names: Sequence[str]) -> dict[str, CreationResult]:
         try:
             results = await self._creator.create_all([auto_created_topic(name, self._config) for name in names])
         except KafkaError as error:
@@ -97,14 +111,31 @@ class AutoTopicCreation:
         finally:
             for name in names:
                 del self._in_flight[name]
-        return {name: _code(name, results.get(name)) for name in names}
-
-    def _ended(self, creation: asyncio.Task[dict[str, ErrorCode]]) -> None:
-        self._tasks.discard(creation)
+        return {name: _result(name, results.get(name)) for name in names}
 
 
-def _code(name: str, error: KafkaError | None) -> ErrorCode:
+_CreationTask = asyncio.Task[dict[str, CreationResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Creation:
+    """``deadline``: until when requests wait for it, in the loop's time."""
+
+    task: _CreationTask
+    deadline: float
+
+    def result(self, name: str) -> CreationResult:
+        if not self.task.done():
+            return _EXPECTED
+        return _LATER if self.task.cancelled() else self.task.result()[name]
+
+
+def _not_begun(name: str) -> CreationResult:
+    return _LATER if is_legal_topic_name(name) else CreationResult(ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+def _result(name: str, error: KafkaError | None) -> CreationResult:
     if error is None or error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
-        return ErrorCode.LEADER_NOT_AVAILABLE
+        return _EXPECTED
     logger.info("topic %s could not be created on demand: %s", name, error, extra=QUIET)
-    return ErrorCode(error.code)
+    return CreationResult(ErrorCode(error.code))

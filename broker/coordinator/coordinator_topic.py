@@ -3,7 +3,6 @@
 import asyncio
 
 from ...controller.auto_creation import AutoTopicCreation
-from ...protocol.errors import ErrorCode
 from ...protocol.sentinels import NO_LEADER
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.leader_hints import BrokerEndpoint
@@ -50,13 +49,13 @@ class CoordinatorTopic:
     async def ensure_topic(self) -> bool:
         """Begin to create the topic if it is missing, and wait for a moment until all its leaders are known here.
 
-        Does not wait when the topic exists or cannot be created, or when its creation takes longer. Always returns
+        Does not wait when the topic exists, when its creation failed, or when its creation takes longer. Always returns
         True.
         """
         if not self.exists:
             deadline = self._creation.deadline
-            codes = await self._creation.create([self._topic])
-            if codes[self._topic] is ErrorCode.LEADER_NOT_AVAILABLE:  # it was created, or is being created
+            results = await self._creation.create([self._topic])
+            if results[self._topic].is_expected:
                 left_s = deadline - asyncio.get_running_loop().time()
                 await self._waiters.wait(self._has_leaders, int(left_s * 1000))
         return True

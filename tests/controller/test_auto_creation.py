@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
+import pytest
 from pybroker.base.shared_work import PATIENCE_MS
 from pybroker.config.load import load_config
-from pybroker.controller.auto_creation import AutoTopicCreation
+from pybroker.controller import auto_creation
+from pybroker.controller.auto_creation import AutoTopicCreation, CreationResult
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.controller.tree.metadata_store import ConnectionLossError
 from pybroker.protocol.errors import ErrorCode, InvalidReplicationFactorError, KafkaError, LeaderNotAvailableError
 
-SOON = ErrorCode.LEADER_NOT_AVAILABLE
+SOON = CreationResult(ErrorCode.LEADER_NOT_AVAILABLE, is_expected=True)
 """The topic was created, or is being created: the client asks again."""
+FAILED = CreationResult(ErrorCode.LEADER_NOT_AVAILABLE, is_expected=False)
+"""The client asks again, but the topic does not appear before."""
 
 
 class Controller:
@@ -32,7 +36,7 @@ class Controller:
         return {topic.name: self.errors.get(topic.name) for topic in topics}
 
 
-async def settled(task: "asyncio.Task[dict[str, ErrorCode]]") -> bool:
+async def settled(task: "asyncio.Task[dict[str, CreationResult]]") -> bool:
     """Whether the request is answered without any wait."""
     for _ in range(5):
         await asyncio.sleep(0)
@@ -45,8 +49,8 @@ async def test_controller_is_asked_once_for_all_topics_of_a_request() -> None:
     controller.answers.set()
     assert await controller.creation.create(["a", "b", "x y", "c", "a"]) == {
         "a": SOON,
-        "b": ErrorCode.INVALID_REPLICATION_FACTOR,
-        "x y": ErrorCode.INVALID_TOPIC_EXCEPTION,
+        "b": CreationResult(ErrorCode.INVALID_REPLICATION_FACTOR),
+        "x y": CreationResult(ErrorCode.INVALID_TOPIC_EXCEPTION),
         "c": SOON,
     }
     assert controller.asked == [["a", "b", "c"]]
@@ -93,8 +97,26 @@ async def test_topic_can_be_requested_again_after_its_creation_failed() -> None:
     controller.answers.set()
     for refusal in (LeaderNotAvailableError("no controller"), ConnectionLossError("/a")):
         controller.refusal = refusal
-        assert await controller.creation.create(["a"]) == {"a": ErrorCode.LEADER_NOT_AVAILABLE}
+        assert await controller.creation.create(["a"]) == {"a": FAILED}
     assert controller.asked == [["a"], ["a"]]
+
+
+async def test_all_requests_for_a_topic_learn_that_its_creation_failed() -> None:
+    controller = Controller(patience_ms=3_600_000)
+    controller.refusal = ConnectionLossError("/a")
+    requests = [asyncio.create_task(controller.creation.create(["a"])) for _ in range(2)]
+    assert not await settled(requests[1])
+    controller.answers.set()
+    assert await asyncio.gather(*requests) == [{"a": FAILED}] * 2
+    assert controller.asked == [["a"]]
+
+
+async def test_topic_beyond_the_most_creations_at_once_is_not_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto_creation, "_MAX_IN_FLIGHT", 1)
+    controller = Controller()
+    assert await controller.creation.create(["a", "b"]) == {"a": SOON, "b": FAILED}
+    assert controller.asked == [["a"]]
+    await controller.creation.stop()
 
 
 async def test_creation_goes_on_when_its_client_has_gone() -> None:
@@ -116,4 +138,4 @@ async def test_stop_ends_creations_under_way() -> None:
     request = asyncio.create_task(controller.creation.create(["a"]))
     assert not await settled(request)
     await controller.creation.stop()
-    assert await request == {"a": SOON}
+    assert await request == {"a": FAILED}

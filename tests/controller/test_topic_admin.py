@@ -8,7 +8,7 @@ import pytest
 from pybroker.config.load import load_config
 from pybroker.controller import topic_names
 from pybroker.controller.assignment import BrokerRack
-from pybroker.controller.auto_creation import AutoTopicCreation
+from pybroker.controller.auto_creation import AutoTopicCreation, CreationResult
 from pybroker.controller.internal_topics import auto_created_topic
 from pybroker.controller.partition_limit import PartitionLimit
 from pybroker.controller.settings_limit import SettingsLimit
@@ -228,12 +228,13 @@ def test_internal_topics_have_settings_of_their_own(name: str) -> None:
 
 async def test_automatic_topic_creation_returns_a_retriable_error_until_leaders_exist(cluster: Fixture) -> None:
     creation = AutoTopicCreation(cluster.admin, CONFIG)
+    soon = CreationResult(ErrorCode.LEADER_NOT_AVAILABLE, is_expected=True)
     assert await creation.create(["t", "a b", "__consumer_offsets", "t"]) == {
-        "t": ErrorCode.LEADER_NOT_AVAILABLE,
-        "a b": ErrorCode.INVALID_TOPIC_EXCEPTION,
-        "__consumer_offsets": ErrorCode.LEADER_NOT_AVAILABLE,
+        "t": soon,
+        "a b": CreationResult(ErrorCode.INVALID_TOPIC_EXCEPTION),
+        "__consumer_offsets": soon,
     }
     assert await cluster.tree.topics() == ["__consumer_offsets", "t"]
-    assert await creation.create(["t"]) == {"t": ErrorCode.LEADER_NOT_AVAILABLE}
+    assert await creation.create(["t"]) == {"t": soon}
     cluster.brokers = []
-    assert await creation.create(["u"]) == {"u": ErrorCode.INVALID_REPLICATION_FACTOR}
+    assert await creation.create(["u"]) == {"u": CreationResult(ErrorCode.INVALID_REPLICATION_FACTOR)}

@@ -9,6 +9,7 @@ offline replicas · v6 LISTENER_NOT_FOUND · v7 leader epochs (KIP-320) · v8 au
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
+from ....controller.auto_creation import CreationResult
 from ....controller.topic_names import is_internal_topic, is_legal_topic_name
 from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, InvalidRequestError
@@ -29,7 +30,7 @@ from ...requests.context import RequestContext
 __all__ = ["Metadata"]
 
 
-CreateTopics = Callable[[Iterable[str]], Awaitable[dict[str, ErrorCode]]]
+CreateTopics = Callable[[Iterable[str]], Awaitable[dict[str, CreationResult]]]
 
 
 class Metadata:
@@ -70,9 +71,10 @@ class Metadata:
         context: RequestContext,
         request: MetadataRequest,
         names: list[str],
-        creation: Awaitable[dict[str, ErrorCode]],
+        creation: Awaitable[dict[str, CreationResult]],
     ) -> MetadataResponse:
-        return self._by_name(context, request, names, await creation)
+        results = await creation
+        return self._by_name(context, request, names, {name: result.code for name, result in results.items()})
 
     def _by_name(
         self, context: RequestContext, request: MetadataRequest, names: list[str], missing: dict[str, ErrorCode]

@@ -9,6 +9,7 @@ from pybroker.broker.inter_broker.remote_transaction_coordinators import coordin
 from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.broker.metadata.topic_waiters import TopicWaiters
+from pybroker.controller.auto_creation import CreationResult
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
@@ -20,14 +21,15 @@ from pybroker.protocol.messages.update_metadata import (
 from support.in_process.group_handlers import context
 
 TOPIC = "__consumer_offsets"
+SOON = CreationResult(ErrorCode.LEADER_NOT_AVAILABLE, is_expected=True)
 
 
 class Cluster:
-    """Brokers 1 and 2; ``answer`` is what the creation of a topic comes to."""
+    """Brokers 1 and 2; ``result`` is the result of each creation of a topic."""
 
-    def __init__(self, answer: ErrorCode = ErrorCode.LEADER_NOT_AVAILABLE) -> None:
+    def __init__(self, result: CreationResult = SOON) -> None:
         self.cache = MetadataCache()
-        self.answer = answer
+        self.result = result
         self.creations = 0
         self.patience_s = 3_600.0
         addresses = AdvertisedAddresses(self.cache, 1, as_reached=())
@@ -37,9 +39,9 @@ class Cluster:
     def deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.patience_s
 
-    async def create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
+    async def create(self, names: Iterable[str]) -> dict[str, CreationResult]:
         self.creations += 1
-        return dict.fromkeys(names, self.answer)
+        return dict.fromkeys(names, self.result)
 
     def tell_leaders(self, *leaders: int) -> None:
         states = [
@@ -83,8 +85,9 @@ async def test_ensure_topic_waits_only_for_a_moment_for_leaders_of_a_new_topic()
     assert cluster.leader(0) is None
 
 
-async def test_ensure_topic_does_not_wait_for_a_topic_that_cannot_be_created() -> None:
-    cluster = Cluster(ErrorCode.INVALID_REPLICATION_FACTOR)
+@pytest.mark.parametrize("code", [ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.LEADER_NOT_AVAILABLE])
+async def test_ensure_topic_does_not_wait_for_a_topic_whose_creation_failed(code: ErrorCode) -> None:
+    cluster = Cluster(CreationResult(code))
     making = asyncio.create_task(cluster.topic.ensure_topic())
     await asyncio.sleep(0)
     assert making.done()
@@ -107,7 +110,7 @@ async def test_transaction_state_topic_is_created_only_in_clusters_with_kafka_br
     exists: bool, is_mixed: bool | None, is_served: bool
 ) -> None:
     """None: who is there is not known yet, and clients are not turned away for good."""
-    cluster = Cluster(ErrorCode.INVALID_REPLICATION_FACTOR)
+    cluster = Cluster(CreationResult(ErrorCode.INVALID_REPLICATION_FACTOR))
     if exists:
         cluster.tell_leaders(1, 2)
 
