@@ -11,6 +11,7 @@ from pybroker.controller.auto_creation import AutoTopicCreation, CreationResult
 from pybroker.controller.topic_admin import NewTopic
 from pybroker.controller.tree.metadata_store import ConnectionLossError
 from pybroker.protocol.errors import ErrorCode, InvalidReplicationFactorError, KafkaError, LeaderNotAvailableError
+from simulation.machines.virtual_loop import VirtualLoop
 
 SOON = CreationResult(ErrorCode.LEADER_NOT_AVAILABLE, is_expected=True)
 """The topic was created, or is being created: the client asks again."""
@@ -61,6 +62,20 @@ async def test_request_is_answered_although_the_controller_does_not_answer() -> 
     assert await controller.creation.create(["a", "b"]) == {"a": SOON, "b": SOON}
     assert not controller.answers.is_set()
     await controller.creation.stop()
+
+
+def test_request_waits_a_tenth_of_a_second_for_a_controller_that_does_not_answer() -> None:
+    async def waited() -> float:
+        controller, loop = Controller(), asyncio.get_running_loop()
+        await controller.creation.create(["a", "b"])
+        await controller.creation.create(["c"])
+        waited_s = loop.time()
+        await controller.creation.stop()
+        return waited_s
+
+    loop = VirtualLoop()
+    assert loop.run_until_complete(waited()) == pytest.approx(0.1)
+    loop.close()
 
 
 async def test_patient_request_waits_until_its_topic_is_created() -> None:

@@ -10,6 +10,7 @@ from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.znodes import ProducerIdBlock
 from pybroker.protocol.errors import CoordinatorLoadInProgressError
+from simulation.machines.virtual_loop import VirtualLoop
 
 
 async def test_producer_id_blocks_are_consecutive_across_restarts(tmp_path: Path) -> None:
@@ -43,6 +44,25 @@ async def test_exhausted_producer_ids_raise_an_error(tmp_path: Path) -> None:
     with pytest.raises(ProducerIdsExhaustedError):
         await ProducerIdBlocks(ClusterTree(store)).next_block(1)
     await store.close()
+
+
+def test_request_waits_a_tenth_of_a_second_for_a_block_of_producer_ids() -> None:
+    async def waited() -> float:
+        async def no_block() -> ProducerIdBlock:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        ids, loop = ProducerIds(no_block), asyncio.get_running_loop()
+        for _ in range(2):
+            with pytest.raises(CoordinatorLoadInProgressError):
+                await ids.next()
+        waited_s = loop.time()
+        await ids.stop()
+        return waited_s
+
+    loop = VirtualLoop()
+    assert loop.run_until_complete(waited()) == pytest.approx(0.1)
+    loop.close()
 
 
 async def test_producer_ids_are_consecutive_across_blocks() -> None:
