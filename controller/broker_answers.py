@@ -1,4 +1,4 @@
-"""Handles brokers' responses to the controller: replicas in failed log directories, and deleted replicas."""
+"""Handles brokers' responses to the controller: replicas in failed or full log directories, deleted replicas."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -91,7 +91,7 @@ class BrokerAnswers:
         log_gathered(logger, logging.ERROR, failed)
         self._context.offline_dir_replicas[broker_id] = offline
         if newly_offline:
-            logger.warning("broker %d has %d replicas in failed log directories", broker_id, len(newly_offline))
+            logger.warning("broker %d has %d replicas in failed or full log directories", broker_id, len(newly_offline))
             await self._replicas_offline(PartitionReplica(partition, broker_id) for partition in newly_offline)
         again = sorted(before - offline)
         if again:

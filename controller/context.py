@@ -37,7 +37,7 @@ class ControllerContext:
         self._brokers: dict[int, tuple[BrokerInfo, int]] = {}
         self.shutting_down: dict[int, None] = {}
         self.offline_dir_replicas: dict[int, set[TopicPartition]] = {}
-        """The replicas in failed log directories, by broker."""
+        """The replicas in failed or full log directories, by broker."""
 
         # Topics
         self.topic_ids: dict[str, UUID] = {}

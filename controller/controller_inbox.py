@@ -32,7 +32,7 @@ class ControllerInbox:
 
     # -- notifications
 
-    async def failed_log_dirs(self, watch: Watch | None = None) -> Mapping[str, int | None]:
+    async def log_dir_events(self, watch: Watch | None = None) -> Mapping[str, int | None]:
         """The broker that lost a log directory, by notification."""
         return await self._notifications(znodes.LOG_DIR_EVENT_PATH, znodes.decode_log_dir_event, watch)
 

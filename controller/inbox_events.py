@@ -52,7 +52,7 @@ class InboxEvents:
         """At the start of a term: remove notifications for earlier controllers, because the new term reads all states
         and asks all brokers anyway. Watch for new ones."""
         version = self._context.epoch_version
-        events = await self._inbox.failed_log_dirs(self._on_log_dir_event)
+        events = await self._inbox.log_dir_events(self._on_log_dir_event)
         await self._inbox.forget(LOG_DIR_EVENT_PATH, list(events), version)
         changes = await self._inbox.changed_isrs(self._on_isr_change)
         await self._inbox.forget(ISR_CHANGE_PATH, list(changes), version)
@@ -93,7 +93,7 @@ class InboxEvents:
         self._post("log directory failed", self._log_dirs_failed)
 
     async def _log_dirs_failed(self) -> None:
-        events = await self._inbox.failed_log_dirs(self._on_log_dir_event)
+        events = await self._inbox.log_dir_events(self._on_log_dir_event)
         self._brokers.log_dirs_failed(dict.fromkeys(broker for broker in events.values() if broker is not None))
         await self._inbox.forget(LOG_DIR_EVENT_PATH, list(events), self._context.epoch_version)
 

@@ -1,7 +1,7 @@
 """Chooses the next leader of a partition (Kafka's PartitionLeaderElectionAlgorithms and Election). Pure.
 
 Each strategy returns the new leader and ISR, or None when no replica may lead. ``is_online`` tells by broker id
-whether that replica is on a live broker and not in a failed log directory.
+whether that replica is on a live broker and not in a failed or full log directory.
 """
 
 from collections.abc import Callable, Collection, Sequence

@@ -73,7 +73,7 @@ class FullDirectories:
         logs.directories.on_full = self.became_full
         for directory in logs.directories.online():
             if directory.is_full:  # since the logs were loaded
-                self._fullness[directory.path] = _Fullness(partitions.monotonic_ms())
+                self._begin(directory.path, _FIRST_WAIT_MS)
 
     # -- answers to the controller
 
@@ -108,8 +108,17 @@ class FullDirectories:
             return
         if before is not None and before.is_recent(now_ms):
             wait_ms = min(before.wait_ms * 2, _LONGEST_WAIT_MS)
-        self._fullness[path] = _Fullness(now_ms, wait_ms)
+        self._begin(path, wait_ms)
         self._changed()
+
+    def _begin(self, path: str, wait_ms: int) -> None:
+        self._fullness[path] = _Fullness(self._partitions.monotonic_ms(), wait_ms)
+        logger.error(
+            "no space left in log directory %s with %d logs: replicas make way for other brokers in their ISRs; a log "
+            "without one takes no records until there is space",
+            path,
+            self._logs.directories.logs_in(path),
+        )
 
     async def look_for_space(self) -> None:
         """Look which full directories have space again, and whether replicas begin or cease to make way."""

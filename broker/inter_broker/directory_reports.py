@@ -10,7 +10,7 @@ from typing import Any
 
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
-from ...controller.failed_log_dir import notify_of_failed_log_dir
+from ...controller.log_dir_event import notify_of_log_dir_event
 from ...controller.tree.cluster_tree import ClusterTree
 from ...replication.state_changes import StateChanges
 from ...storage.store.log_store import LogStore
@@ -50,7 +50,7 @@ class DirectoryReports:
         if self._config.uses_embedded_store and self._config.metadata_store_path.absolute().is_relative_to(path):
             logger.error("the metadata store is in %s too, so the failure is not written to it", path)
             return
-        self._spawn(notify_of_failed_log_dir(self._tree, self._broker_id))
+        self._spawn(notify_of_log_dir_event(self._tree, self._broker_id))
 
     def _report(self) -> None:
         if not self._is_reporting:  # else the notification under way is written later than this event
@@ -59,6 +59,6 @@ class DirectoryReports:
 
     async def _notify(self) -> None:
         try:
-            await notify_of_failed_log_dir(self._tree, self._broker_id)
+            await notify_of_log_dir_event(self._tree, self._broker_id)
         finally:
             self._is_reporting = False

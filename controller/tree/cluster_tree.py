@@ -356,7 +356,7 @@ class ClusterTree(ConfigTree):
 
     # -- notifications, controller's writes
 
-    async def notify_of_failed_log_dir(self, broker_id: int) -> None:
+    async def notify_of_log_dir_event(self, broker_id: int) -> None:
         """Notify the controller, which then asks the broker which of its replicas are lost."""
         await self.store.create(znodes.LOG_DIR_EVENT_PREFIX, znodes.encode_log_dir_event(broker_id), sequential=True)
 

@@ -12,10 +12,11 @@ __all__ = ["AppendResult"]
 class AppendResult:
     """The result that the producer is told (Kafka: PartitionResponse).
 
-    ``base_offset`` is -1 with an error, except NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT, after which the
-    records are in the log. A duplicate of an idempotent producer is no error: ``base_offset`` is that of the first
-    copy, or -1 when its batch is no longer remembered. ``log_append_time_ms`` is -1 unless the topic's timestamps are
-    the broker's.
+    ``base_offset`` is -1 with an error, except when the wait for acknowledgements failed after the append:
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT. (REQUEST_TIMED_OUT with -1: a large batch could not be checked
+    in time; it is not in the log.) A duplicate of an idempotent producer is no error: ``base_offset`` is that of the
+    first copy, or -1 when its batch is no longer remembered. ``log_append_time_ms`` is -1 unless the topic's timestamps
+    are the broker's.
     """
 
     error: ErrorCode = ErrorCode.NONE

@@ -66,7 +66,7 @@ class Load:
             time.sleep(0.2)
 
     def end(self) -> None:
-        """Waits until all records of the producers are acknowledged, and the groups have had time to read them."""
+        """Ends the producers after all their records are acknowledged, and the consumers at once."""
         for producer in self._producers.values():
             assert producer.stdin is not None
             producer.stdin.write(b"end\n")

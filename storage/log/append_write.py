@@ -34,7 +34,6 @@ def write_appends(
         active.write([appends[0].data] if len(appends) == 1 else [append.data for append in appends])
     except OSError as error:
         _undo_write(files, active, aborted, error)
-    files.is_disk_full = False
     next_offset = view.log_end_offset
     try:
         for append in appends:

@@ -122,11 +122,6 @@ class Log:
         return self.files.is_offline
 
     @property
-    def is_disk_full(self) -> bool:
-        """The last write found no space. A write that succeeds clears this."""
-        return self.files.is_disk_full
-
-    @property
     def truncation_count(self) -> int:
         """How often the log was truncated or changed its files. A plan made under another count must be discarded."""
         return self._truncation_count

@@ -61,8 +61,6 @@ class LogFiles:
         self.snapshots = snapshots
         self.is_offline = False
         self.is_closed = False
-        self.is_disk_full = False
-        """The last write found no space. A write that succeeds clears this."""
         self.are_epochs_written = True
         """False when the leader epochs have changed and their file has not: the disk was full, or the log was just
         loaded. The next operation on epochs writes the file."""
@@ -100,16 +98,9 @@ class LogFiles:
         return KafkaStorageError(f"{self._topic_partition}: {what}: {error}")
 
     def transient_error(self, error: OSError) -> NoSpaceError:
-        """Return the error to raise for a full disk or missing file descriptors; a full disk is noted and logged."""
+        """Return the error to raise for a full disk or missing file descriptors; a full disk is noted."""
         if is_out_of_descriptors(error):
             return NoDescriptorsError(f"{self._topic_partition}: no file descriptor is left (ulimit -n): {error}")
-        if not self.is_disk_full:
-            logger.error(
-                "%s: no space left in %s: appends are refused until there is space",
-                self._topic_partition,
-                self.directory,
-            )
-        self.is_disk_full = True
         self._host.disk_full()
         return NoSpaceError(f"{self._topic_partition}: no space left on device ({error})")
 
@@ -240,13 +231,13 @@ class LogFiles:
         """Remember the segments whose indexes are only in memory, so that `write_unwritten_indexes` can write them."""
         self._unwritten = [segment for segment in segments if segment.is_only_in_memory]
         if self._unwritten:
-            logger.error(
+            logger.debug(
                 "%s: no space left in %s: the indexes of %d segments are kept in memory until there is space",
                 self._topic_partition,
                 self.directory,
                 len(self._unwritten),
             )
-            self.is_disk_full = True
+            self._host.disk_full()
 
     def write_unwritten_indexes(self, segments: Sequence[Segment]) -> None:
         """Write the indexes that are only in memory, as far as there is space. `segments` are all of the log's."""

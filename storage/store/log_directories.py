@@ -169,6 +169,10 @@ class LogDirectories:
             directory.is_full = True
             self._pool.post(self._report_full, directory.path)
 
+    def logs_in(self, path: str) -> int:
+        """Return how many logs the log directory `path` has."""
+        return sum(each.partition_count for each in self.all if each.path == path)
+
     def has_space(self, path: str, segment_bytes: int) -> bool:
         """Whether the log directory `path` is online and has space again (see `LogDirectory.has_space`). Blocks."""
         return any(each.path == path and each.has_space(segment_bytes) for each in self.online())

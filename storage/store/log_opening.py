@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 from collections.abc import Callable
 
@@ -24,8 +23,6 @@ from ..workers.worker_pool import Pool
 from .log_directories import LogDirectoriesError
 from .log_directory import LogDirectory
 from .log_table import LogTable, WaitingLog
-
-logger = logging.getLogger(__name__)
 
 
 class LogOpening:
@@ -79,7 +76,7 @@ class LogOpening:
         log.close_files()
         return False
 
-    def wait_for_space(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint, error: OSError) -> None:
+    def wait_for_space(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint) -> None:
         """Note that a log is to be opened on request, once there is disk space.
 
         A full disk takes no directory offline.
@@ -87,7 +84,6 @@ class LogOpening:
         with self._table.lock:
             self._check_is_only_one(tp, directory)
             self._table.wait(tp, WaitingLog(directory, start))
-        logger.error("%s: its log in %s cannot be opened until there is disk space: %s", tp, directory.path, error)
 
     def _check_is_only_one(self, tp: TopicPartition, directory: LogDirectory) -> None:
         """Raise LogDirectoriesError when the log is in another directory, too."""

@@ -23,7 +23,7 @@ from ...base.topic_partition import DELETE_SUFFIX, FUTURE_SUFFIX, TopicPartition
 from ...config.config import Config
 from ...config.topic_config import TopicConfig
 from ...protocol.errors import KafkaError
-from ..files.files import Files, is_transient
+from ..files.files import Files, is_out_of_space, is_transient
 from ..log.log import Log
 from ..log.log_files import MARK_FILE
 from ..log.strand import Strand
@@ -84,6 +84,8 @@ class LogStore:
         )
         self._loading_is_given_up = threading.Event()
         self._reindexed: list[str] = []
+        self._unopened: dict[str, list[OSError]] = {}
+        """By log directory: why logs could not be opened, because the disk was full."""
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
         self.moves = LogMover(
@@ -160,6 +162,7 @@ class LogStore:
         self._load_copies(found, recovered, progress)
         progress.finish()
         self._tell_of_reindexing()
+        self._tell_of_unopened()
         logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
 
     def _tell_of_reindexing(self) -> None:
@@ -173,6 +176,13 @@ class LogStore:
         elif self._reindexed:
             logger.warning("%s", self._reindexed[0])
         self._reindexed.clear()
+
+    def _tell_of_unopened(self) -> None:
+        """Log one line for each log directory."""
+        for path, errors in self._unopened.items():
+            text = "log directory %s: %d logs cannot be opened until there is disk space; the first: %s"
+            logger.error(text, path, len(errors), errors[0])
+        self._unopened.clear()
 
     def give_up_loading(self) -> None:
         """Make a `load` that runs in another thread end after the logs it is loading now. Does not wait."""
@@ -233,7 +243,10 @@ class LogStore:
         except OSError as error:
             if not is_transient(error):
                 raise
-            self._opening.wait_for_space(directory, tp, start, error)
+            self._opening.wait_for_space(directory, tp, start)
+            self._unopened.setdefault(directory.path, []).append(error)
+            if is_out_of_space(error):
+                self.directories.full(directory)
             return None
         if start.needs_recovery:
             progress.log_is_done()

@@ -65,7 +65,7 @@ async def test_replica_whose_log_directory_has_space_again_is_online_again(tmp_p
     await plane.settled()
     broker, context = plane.brokers[2], plane.controller.context
     broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
-    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.tree.notify_of_log_dir_event(2)
     await plane.settled()
     state = await plane.state("t")
     assert (state.leader, state.isr) == (1, (1, 3))
@@ -74,7 +74,7 @@ async def test_replica_whose_log_directory_has_space_again_is_online_again(tmp_p
     assert told is not None
     assert told.offline_replicas == [2]
     broker.errors.clear()
-    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.tree.notify_of_log_dir_event(2)
     await plane.settled()
     assert context.is_replica_online(2, T0)
     assert (broker.roles[T0].leader, list(broker.roles[T0].isr)) == (1, [1, 3])
@@ -90,11 +90,11 @@ async def test_partition_without_a_leader_is_led_by_a_replica_that_is_online_aga
     await plane.settled()
     broker = plane.brokers[2]
     broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
-    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.tree.notify_of_log_dir_event(2)
     await plane.settled()
     assert (await plane.state("t")).leader == -1
     broker.errors.clear()
-    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.tree.notify_of_log_dir_event(2)
     await plane.settled()
     state = await plane.state("t")
     assert (state.leader, state.isr, broker.roles[T0].leader) == (2, (2,), 2)
@@ -108,7 +108,7 @@ async def test_replica_in_a_full_log_directory_is_deleted_with_its_topic(tmp_pat
     await plane.settled()
     broker = plane.brokers[2]
     broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
-    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.tree.notify_of_log_dir_event(2)
     await plane.settled()
     broker.errors.clear()  # it can delete, but not write
     await plane.tree.mark_for_deletion("t")

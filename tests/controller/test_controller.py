@@ -561,7 +561,7 @@ async def test_broker_with_a_failed_directory_is_asked_for_its_offline_replicas(
     await plane.create_topic("t", {0: (2, 3), 1: (2, 3)})
     await plane.settled()
     plane.brokers[2].errors[TopicPartition("t", 0)] = ErrorCode.KAFKA_STORAGE_ERROR
-    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.tree.notify_of_log_dir_event(2)
     await plane.settled()
     lost, kept = await plane.state("t", 0), await plane.state("t", 1)
     assert (lost.leader, lost.isr, kept.leader, set(kept.isr)) == (3, (3,), 2, {2, 3})
@@ -579,7 +579,7 @@ async def test_replica_is_online_after_its_broker_restarts_with_a_working_direct
     await plane.create_topic("t", {0: (2,)})
     await plane.settled()
     plane.brokers[2].errors[partition] = ErrorCode.KAFKA_STORAGE_ERROR
-    await plane.tree.notify_of_failed_log_dir(2)
+    await plane.tree.notify_of_log_dir_event(2)
     await plane.settled()
     assert (await plane.state("t")).leader == -1
     plane.brokers[2].errors.clear()

@@ -60,7 +60,7 @@ async def test_every_notification_of_a_failed_log_directory_is_handled(plane: Co
     """The watch is set again, whatever else the controller reads meanwhile."""
     for broker_id, partition, heir in ((2, T0, 3), (3, T1, 2)):
         plane.brokers[broker_id].errors[partition] = ErrorCode.KAFKA_STORAGE_ERROR
-        await plane.tree.notify_of_failed_log_dir(broker_id)
+        await plane.tree.notify_of_log_dir_event(broker_id)
         await plane.settled()
         assert (await plane.state(*partition)).leader == heir
     for partition, leader in ((T0, 3), (T1, 2)):

@@ -1,6 +1,7 @@
 """Replicas in full log directories: they make way for replicas on other brokers, and come back when there is space."""
 
 import errno
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -248,3 +249,17 @@ async def test_disk_that_was_full_when_the_logs_were_loaded_makes_way_too(world:
     world.disk.empty()
     await world.pass_time(4000)
     assert not directory.is_full
+
+
+async def test_full_directory_is_logged_in_one_line_with_the_number_of_its_logs(
+    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    partitions = [TopicPartition("many", number) for number in range(20)]
+    for partition in partitions:
+        await world.order(0, (1,), topic_partition=partition, is_new=True)
+    world.disk.fill()
+    for partition in partitions:
+        assert world.replicas.append(topic_partition=partition)[0].error is ErrorCode.KAFKA_STORAGE_ERROR
+    lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(lines) == 1
+    assert f"no space left in log directory {tmp_path} with 20 logs" in lines[0]

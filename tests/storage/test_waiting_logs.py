@@ -51,8 +51,8 @@ def log_of(store: LogStore, tp: TopicPartition) -> Log:
     return log
 
 
-def without_segments(directory: Path) -> None:
-    for path in (directory / str(ONE)).glob("0*"):
+def without_segments(directory: Path, tp: TopicPartition = ONE) -> None:
+    for path in (directory / str(tp)).glob("0*"):
         path.unlink()
 
 
@@ -110,6 +110,21 @@ def test_log_that_cannot_be_opened_on_a_full_disk_waits_and_others_are_served(
     again = open_store(stopped)
     assert records_from(log_of(again, ONE)) == [*records, (end, b"next")]
     again.close()
+
+
+def test_logs_that_wait_for_space_are_logged_in_one_line_for_their_directory(
+    stopped: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for tp in (ONE, OTHER):
+        without_segments(stopped, tp)
+    files = full_files()
+    store = open_store(stopped, files=files)
+    waiting = [record.getMessage() for record in caplog.records if "until there is" in record.getMessage()]
+    assert len(waiting) == 1
+    assert f"log directory {stopped}: 2 logs cannot be opened until there is disk space; the first: " in waiting[0]
+    assert store.directories.all[0].is_full
+    files.fault = None
+    store.close()
 
 
 def test_waiting_log_keeps_its_checkpoints_and_is_recovered_by_another_start(stopped: Path) -> None:
