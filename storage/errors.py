@@ -60,7 +60,7 @@ class NoSpaceError(KafkaStorageError):
 
 
 class NameTakenError(KafkaStorageError):
-    """A file that is no directory has the name of the partition's directory."""
+    """The partition's directory, or a file in it, cannot be created, because something else has its name."""
 
 
 class NoDescriptorsError(NoSpaceError):

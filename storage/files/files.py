@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from ...base.buffer import Buffer
 from .page_cache import read_if_cached
+from .path_kind import PathKind, kind_of
 
 logger = logging.getLogger(__name__)
 
@@ -335,6 +336,9 @@ class Files:
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
 
+    def kind_of(self, path: str) -> PathKind:
+        return kind_of(path)
+
     def modified_ms(self, path: str) -> int:
         return int(os.stat(path).st_mtime * 1000)
 
@@ -342,13 +346,16 @@ class Files:
         os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def list_directory(self, path: str) -> list[Entry]:
-        """The entries of a directory, sorted by name."""
+        """The entries of a directory, sorted by name, without links that have no target."""
         with os.scandir(path) as entries:
             found = []
             for entry in entries:
-                is_directory = entry.is_dir()
-                with contextlib.suppress(FileNotFoundError):  # deleted since the directory was read
+                try:
+                    is_directory = entry.is_dir()
                     found.append(Entry(entry.name, is_directory, 0 if is_directory else entry.stat().st_size))
+                except OSError as error:
+                    if error.errno not in (errno.ENOENT, errno.ELOOP):  # deleted meanwhile; a loop of links
+                        raise
         return sorted(found)
 
     def make_directory(self, path: str) -> None:

@@ -12,6 +12,7 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaStorageError
 from ..errors import NameTakenError, NoDescriptorsError, NoSpaceError
 from ..files.files import Files, is_out_of_descriptors, is_out_of_space
+from ..files.path_kind import PathKind
 from ..log.log import Log
 from ..recovery.log_recovery import StartingPoint
 from .checkpoints import Checkpoints
@@ -20,6 +21,7 @@ from .log_directories import LogDirectories
 from .log_directory import LogDirectory
 from .log_opening import LogOpening
 from .log_table import LogTable, WaitingLog
+from .obstacle import obstacle_at
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +93,8 @@ class LogCreation:
                 full.append(directory)
                 continue
             except NameTakenError as error:
+                if self._files.kind_of(directory.path_of(str(tp))) is not PathKind.FILE:
+                    raise  # a directory, or a link to a lost one, may be the partition's: another would be a second
                 taken = error
                 full.append(directory)
                 continue
@@ -164,20 +168,11 @@ class LogCreation:
             if is_out_of_space(error):
                 self._directories.full(directory)
                 raise NoSpaceError(f"{tp}: its log cannot be created: {error}") from error
-            if isinstance(error, NotADirectoryError) and self._is_taken(directory, str(tp)):
-                path = directory.path_of(str(tp))
-                raise NameTakenError(f"{tp}: its log cannot be created: {path} is a file; remove it") from error
+            if (obstacle := obstacle_at(self._files, directory.path_of(str(tp)), error)) is not None:
+                raise NameTakenError(f"{tp}: its log cannot be created: {obstacle}") from error
             self._directories.failed(directory, f"cannot create the log of {tp}", error)
             return None
         return log if self._opening.add(directory, log) else None
-
-    def _is_taken(self, directory: LogDirectory, name: str) -> bool:
-        """Whether a file has the name; only that partition is concerned then, not the whole directory."""
-        try:
-            entries = self._files.list_directory(directory.path)
-        except OSError:
-            return False
-        return any(entry.name == name and not entry.is_directory for entry in entries)
 
     def _remove_half_made(self, directory: LogDirectory, path: str) -> None:
         """Delete a half-created log, which may be created in another directory and must not be found in both."""

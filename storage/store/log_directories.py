@@ -9,7 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 
-from ...base.topic_partition import TopicPartition
+from ...base.topic_partition import TopicPartition, parse_directory_name
 from ...config.config import Config
 from ..files.files import Files, is_transient
 from ..files.meta_properties import (
@@ -202,7 +202,14 @@ class LogDirectories:
 
 def _reason(directory: LogDirectory) -> str:
     error = directory.failure
-    return error.strerror or str(error) if error is not None else "it is offline"
+    if error is None:
+        return "it is offline"
+    path = error.filename2 or error.filename
+    if isinstance(path, str) and path.startswith(directory.path_of("")):
+        name = path.removeprefix(directory.path_of("")).partition(os.sep)[0]
+        if parse_directory_name(name) is not None:
+            return f"{error.strerror}: {path}"  # of the partition alone
+    return error.strerror or str(error)
 
 
 def peek_meta_properties(files: Files, config: Config) -> MetaProperties | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from pybroker.base.buffer import Buffer
 from pybroker.storage.files.files import DirectoryLock, DirectoryLockedError, DiskSpace, Entry, File, Files
+from pybroker.storage.files.path_kind import PathKind
 from simulation.machines.disk import Disk, Node
 
 __all__ = ["SimulatedFile", "SimulatedFiles"]
@@ -172,6 +173,12 @@ class SimulatedFiles(Files):
             return self._disk().find(path) is not None
         except NotADirectoryError:
             return False
+
+    def kind_of(self, path: str) -> PathKind:
+        node = self._disk().find(path)
+        if node is None:
+            return PathKind.MISSING
+        return PathKind.FILE if node.names is None else PathKind.DIRECTORY
 
     def modified_ms(self, path: str) -> int:
         return self._disk().get(path).modified_ms

@@ -2,6 +2,10 @@
 
 import errno
 import logging
+import os
+import shutil
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -84,6 +88,94 @@ def test_file_named_like_a_partition_refuses_only_that_partition(tmp_path: Path)
     store.release()
 
 
+def link_without_a_target(path: Path) -> None:
+    path.symlink_to(path.parent / "nowhere" / "else")
+
+
+def link_to_itself(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def folder_for_the_file(name: str) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        (path / name).mkdir(parents=True)
+
+    make.__name__ = f"folder_{name}"
+    return make
+
+
+def link_for_the_records(path: Path) -> None:
+    path.mkdir()
+    link_without_a_target(path / f"{0:020}.log")
+
+
+LINK = "is a symbolic link without a target; bring the target back, or remove the link"
+OBSTACLES = [
+    (link_without_a_target, f"topic-0 {LINK}"),
+    (link_to_itself, f"topic-0 {LINK}"),
+    (
+        link_for_the_records,
+        f"topic-0/{0:020}.log {LINK}",
+    ),
+    *(
+        (folder_for_the_file(name), f"topic-0/{name} is a directory; remove it")
+        for name in (
+            f"{0:020}.log",
+            f"{0:020}.index",
+            f"{0:020}.timeindex",
+            "leader-epoch-checkpoint",
+            "partition.metadata",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), OBSTACLES)
+def test_obstacle_at_a_partitions_path_refuses_only_that_partition(
+    make: Callable[[Path], None], words: str, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    store = open_store(first, second)
+    make(first / "topic-0")
+    store.creation.prefer_directory(TP, str(first))
+    for _ in range(2):
+        with pytest.raises(KafkaStorageError) as raised:
+            store.get_or_create(TP, is_new=True, topic_id=uuid.UUID(int=5))
+        assert str(raised.value) == f"topic-0: its log cannot be created: {first}/{words}"
+    assert store.directories.offline_paths() == []
+    assert not (second / "topic-0").exists(), "the path may lead to the partition's records"
+    other = TopicPartition("topic", 1)
+    store.creation.prefer_directory(other, str(first))
+    assert store.get_or_create(other, is_new=True).directory == str(first / "topic-1")
+    if (first / "topic-0").is_symlink():
+        (first / "topic-0").unlink()
+    else:
+        shutil.rmtree(first / "topic-0")
+    store.creation.prefer_directory(TP, str(first))
+    assert store.get_or_create(TP, is_new=True).directory == str(first / "topic-0")
+    store.close()
+
+
+@pytest.mark.parametrize("make", [link_without_a_target, link_to_itself])
+def test_start_ignores_a_link_without_a_target(make: Callable[[Path], None], tmp_path: Path) -> None:
+    make(tmp_path / "topic-0")
+    store = open_store(tmp_path)
+    assert store.directories.offline_paths() == []
+    assert store.get(TP) is None
+    store.close()
+
+
+@pytest.mark.parametrize("make", [make for make, _ in OBSTACLES if make.__name__.startswith("folder_")])
+def test_start_that_cannot_open_a_log_names_its_path(make: Callable[[Path], None], tmp_path: Path) -> None:
+    make(tmp_path / "topic-0")
+    with pytest.raises(LogDirectoriesError) as raised:
+        open_store(tmp_path)
+    name = make.__name__.removeprefix("folder_")
+    assert str(raised.value).startswith(
+        f"no log directory can be used: {tmp_path} (Is a directory: {tmp_path}/topic-0/{name}"
+    )
+
+
 def test_log_goes_to_another_directory_when_a_file_has_its_name(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "topic-0").write_text("no directory")
@@ -117,6 +209,21 @@ def test_rebuilt_indexes_of_many_logs_share_one_warning(tmp_path: Path, caplog: 
     (line,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert line.startswith("rebuilt the indexes of 4 segments, as Kafka before 0.10.1 wrote them or damaged; the ")
     assert line.endswith(": rebuilding the indexes of segment 0: no .timeindex file")
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ELOOP, errno.ENOTDIR, errno.EISDIR])
+def test_error_without_an_obstacle_at_the_partitions_path_fails_the_directory(tmp_path: Path, number: int) -> None:
+    """A disk that is lost may answer in this way, too."""
+
+    class Lost(Files):
+        def create_empty(self, path: str) -> None:
+            raise OSError(number, os.strerror(number), path)
+
+    store = open_store(tmp_path, files=Lost())
+    with pytest.raises(KafkaStorageError):
+        store.get_or_create(TP, is_new=True)
+    assert store.directories.offline_paths() == [str(tmp_path)]
+    store.release()
 
 
 def test_only_errors_about_the_partitions_own_name_are_its_own(tmp_path: Path) -> None:
