@@ -17,7 +17,7 @@ from ..controller.tree.metadata_store import (
 from ..controller.tree.znodes import ZnodeDecodeError
 from ..storage.files.files import DirectoryLockedError, Files
 from ..storage.files.meta_properties import FILE_NAME as META_PROPERTIES
-from ..storage.files.meta_properties import MetaPropertiesError
+from ..storage.files.meta_properties import MetaPropertiesError, OtherBrokerError
 from ..storage.store.log_directories import LogDirectoriesError
 from .network.bound_sockets import BindError
 from .start_error import StartError
@@ -44,19 +44,25 @@ def start_refusal(error: Exception, config: Config, files: Files) -> StartError:
 
 def _way_out(error: Exception, config: Config, files: Files) -> str | None:
     """None when the text of the error names it."""
+    store = config.named("metadata.store.path")
     match error:
         case BindError():
-            return f"stop what listens there, or change {_named(config, 'listeners')}"
+            return f"stop what listens there, or change {config.named('listeners')}"
+        case OtherBrokerError():
+            return f"set {config.named('broker.id')} to the id there, or change {_log_dirs(config)}"
+        case BrokerIdTakenError():
+            return f"stop that broker, or change {config.named('broker.id')}"
         case DirectoryLockedError():
             return f"stop that broker, or change {_log_dirs(config)}"
         case StoreUnreachableError():
             return _without_zookeeper(config, files)
         case NotAuthorizedError():
-            return "check pybroker.zookeeper.digest, or the certificate of zookeeper.ssl.keystore.location"
+            digest, keystore = map(config.named, ("pybroker.zookeeper.digest", "zookeeper.ssl.keystore.location"))
+            return f"check {digest}, or the certificate of {keystore}"
         case StoreLockedError():
-            return "stop that process, or set metadata.store.path to another file"
+            return f"stop that process, or set {store} to another file"
         case StoreFullError():
-            return "free some space, or set metadata.store.path to a file on another disk"
+            return f"free some space, or set {store} to a file on another disk"
         case StoreVersionError():
             return "start the pybroker that wrote it"
         case StoreCorruptError():
@@ -67,7 +73,7 @@ def _way_out(error: Exception, config: Config, files: Files) -> str | None:
 
 
 def _without_zookeeper(config: Config, files: Files) -> str:
-    connect = _named(config, "zookeeper.connect")
+    connect = config.named("zookeeper.connect")
     if any(files.exists(os.path.join(directory, META_PROPERTIES)) for directory in config.log_dirs):
         return f"start ZooKeeper there, or correct {connect}"
     return (
@@ -77,13 +83,8 @@ def _without_zookeeper(config: Config, files: Files) -> str:
 
 
 def _store(config: Config) -> str:
-    return str(config.metadata_store_path) if config.uses_embedded_store else _named(config, "zookeeper.connect")
+    return str(config.metadata_store_path) if config.uses_embedded_store else config.named("zookeeper.connect")
 
 
 def _log_dirs(config: Config) -> str:
-    return _named(config, "log.dirs" if config.is_given("log.dirs") else "log.dir")
-
-
-def _named(config: Config, name: str) -> str:
-    """The setting, with the place where it was given."""
-    return f"{name} ({config.given[name].place})" if config.is_given(name) else name
+    return config.named("log.dirs" if config.is_given("log.dirs") else "log.dir")

@@ -161,8 +161,15 @@ class Config(TypedValues):
         return format_value(self._values[name])
 
     def shown(self, name: str) -> str:
-        """A known setting for an error: name, value, and the place where the value was given."""
-        return f"{name}={self.text(name)}{self._place(name)}"
+        """A known setting for an error: its name as it was given, its value, and the place where it was given."""
+        return f"{self._name_given(name)}={self.text(name)}{self._place(name)}"
+
+    def named(self, name: str) -> str:
+        """A setting for an advice: its name as it was given, and the place where it was given."""
+        return f"{self._name_given(name)}{self._place(name)}"
+
+    def _name_given(self, name: str) -> str:
+        return (self._given[name].name if name in self._given else None) or name
 
     def _place(self, name: str) -> str:
         return f" ({self._given[name].place})" if name in self._given else ""
@@ -283,7 +290,7 @@ def _parse(setting: Setting, name: str, given: Given) -> Value:
         return setting.parse(given.text)
     except BadValueError as error:
         shown = HIDDEN if setting.is_secret else trim(given.text)
-        raise ConfigError(f"{name}={shown} ({given.place}): {error}") from None
+        raise ConfigError(f"{given.name or name}={shown} ({given.place}): {error}") from None
 
 
 def _whole(value: Value | None) -> int:

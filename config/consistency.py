@@ -38,17 +38,19 @@ def check_consistency(config: Config) -> None:
 def _check_order(config: Config) -> None:
     for smaller, larger in _ORDERED:
         if config.int(smaller) > config.int(larger):
-            raise _bad(config, smaller, f"must not exceed {larger}={config.int(larger)}")
+            raise _bad(config, smaller, f"must not exceed {config.shown(larger)}")
 
 
 def _check_broker_id(config: Config) -> None:
-    highest = config.int("reserved.broker.max.id")
+    broker_id = config.int("broker.id")
     if config.boolean("broker.id.generation.enable"):
-        if not -1 <= config.int("broker.id") <= highest:
-            allowed = f"must be from -1 to reserved.broker.max.id={highest}; raise that for higher ids"
+        if broker_id < -1:
+            raise _bad(config, "broker.id", "must be 0 or more, or -1 for an id that the cluster generates")
+        if broker_id > config.int("reserved.broker.max.id"):
+            allowed = f"must be from -1 to {config.shown('reserved.broker.max.id')}; raise that for higher ids"
             raise _bad(config, "broker.id", allowed)
-    elif config.int("broker.id") < 0:
-        raise _bad(config, "broker.id", "must be 0 or more while broker.id.generation.enable is false")
+    elif broker_id < 0:
+        raise _bad(config, "broker.id", f"must be 0 or more while {config.shown('broker.id.generation.enable')}")
 
 
 def _check_times(config: Config) -> None:
@@ -60,10 +62,12 @@ def _check_times(config: Config) -> None:
         names = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
         name = next((name for name in names if config.value(name) is not None), names[0])
         raise _bad(config, name, "must be at least 1, or -1 (for ever)")
-    idle_ms, delay_ms = config.int("connections.max.idle.ms"), config.int("connection.failed.authentication.delay.ms")
-    if 0 <= idle_ms <= delay_ms:
+    delay_ms = config.int("connection.failed.authentication.delay.ms")
+    if 0 <= config.int("connections.max.idle.ms") <= delay_ms:
         raise _bad(
-            config, "connections.max.idle.ms", f"must exceed connection.failed.authentication.delay.ms={delay_ms}"
+            config,
+            "connections.max.idle.ms",
+            f"must exceed {config.shown('connection.failed.authentication.delay.ms')}",
         )
 
 
@@ -76,9 +80,9 @@ def _check_log_dirs(config: Config) -> None:
 
 
 def _check_memory(config: Config) -> None:
-    largest, queued = config.int("socket.request.max.bytes"), config.int("queued.max.request.bytes")
-    if 0 < queued < largest:
-        raise _bad(config, "queued.max.request.bytes", f"must be at least socket.request.max.bytes={largest}, or -1")
+    if 0 < config.int("queued.max.request.bytes") < config.int("socket.request.max.bytes"):
+        least = config.shown("socket.request.max.bytes")
+        raise _bad(config, "queued.max.request.bytes", f"must be at least {least}, or -1")
     threads = config.int("log.cleaner.threads")
     if threads and config.int("log.cleaner.dedupe.buffer.size") // threads <= _MIB:
         raise _bad(config, "log.cleaner.dedupe.buffer.size", "must exceed 1048576 for each of log.cleaner.threads")
@@ -111,7 +115,9 @@ def _check_inter_broker_listener(config: Config, advertised_names: list[str]) ->
     if config.is_given("inter.broker.listener.name") and config.is_given("security.inter.broker.protocol"):
         raise _bad(config, "inter.broker.listener.name", "must not be set together with security.inter.broker.protocol")
     if name not in advertised_names:
-        given = "inter.broker.listener.name"
+        given = "security.inter.broker.protocol"
+        if not config.is_given(given):
+            given = "inter.broker.listener.name"
         place = f" ({config.given[given].place})" if config.is_given(given) else ""
         raise ConfigError(f"{given}={name}{place}: must be one of the listeners: {', '.join(advertised_names)}")
     control_plane = config.optional_string("control.plane.listener.name")
@@ -125,10 +131,11 @@ def _check_inter_broker_listener(config: Config, advertised_names: list[str]) ->
 
 
 def _check_groups(config: Config) -> None:
-    replicas = config.int("offsets.topic.replication.factor")
-    if not -1 <= config.int("offsets.commit.required.acks") <= replicas:
+    if not -1 <= config.int("offsets.commit.required.acks") <= config.int("offsets.topic.replication.factor"):
         raise _bad(
-            config, "offsets.commit.required.acks", f"must be from -1 to offsets.topic.replication.factor={replicas}"
+            config,
+            "offsets.commit.required.acks",
+            f"must be from -1 to {config.shown('offsets.topic.replication.factor')}",
         )
     if not 0 <= config.int("offsets.topic.compression.codec") <= 4:
         raise _bad(

@@ -20,8 +20,14 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value that was set: its text, its source, and its place in words (``server.properties line 3``)."""
+    """A value that was set.
+
+    Attributes:
+        place: where it was set, in words (``server.properties line 3``, or the name of an environment variable).
+        name: the name under which it was set, if that is not the setting's (``node.id`` for ``broker.id``).
+    """
 
     text: str
     source: Source
     place: str
+    name: str | None = None

@@ -32,7 +32,7 @@ def notices(config: "Config") -> list[str]:
     lines += [line for name in config.given for line in notices_of(config, name)]
     if config.uses_embedded_store:
         lines += [
-            f"{name}={config.int(name)} with a single broker: {consequence}"
+            f"{config.shown(name)} with a single broker: {consequence}"
             for name, consequence in _TOO_MANY_REPLICAS.items()
             if config.int(name) > 1
         ]

@@ -4,6 +4,8 @@ There are two kinds: settings of another mode of Kafka (KRaft), and settings of 
 Kafka's default are accepted.
 """
 
+from collections.abc import Sequence
+
 from .config import Config
 from .config_error import ConfigError
 from .setting import Setting, SupportKind
@@ -39,12 +41,19 @@ def _refuse_other_modes(config: Config) -> None:
     note = asked[0][1].support.note
     names = [name for name, setting in asked if setting.support.note == note]
     first = names[0]
-    others = f", and {', '.join(names[1:])}" if len(names) > 1 else ""
-    what = "these lines" if len(names) > 1 else "it"
+    others = f", and {', '.join(map(config.named, names[1:]))}" if len(names) > 1 else ""
+    what = "these settings" if len(names) > 1 else "it"
     raise ConfigError(
         f"{first}={trim(config.given[first].text)} ({config.given[first].place}){others}: {note}; "
-        f"remove {what} to run a single broker with its embedded metadata store"
+        f"{_way_out_of_other_mode(config, what, names)}"
     )
+
+
+def _way_out_of_other_mode(config: Config, what: str, names: Sequence[str]) -> str:
+    if config.uses_embedded_store:
+        return f"remove {what} to run a single broker with its embedded metadata store"
+    number = ", and set broker.id" if "node.id" in names and not config.is_given("broker.id") else ""
+    return f"remove {what}{number}: the cluster is that of {config.named('zookeeper.connect')}"
 
 
 def _refuse_protection(config: Config) -> None:

@@ -29,21 +29,22 @@ class SingleKraftNode:
     Attributes:
         settings: the settings of one broker.
         roles: ``process.roles`` as it was given.
-        dropped: names of the settings that were given and have no effect, in the order they were given.
+        dropped: the settings that were given and have no effect, in the order they were given.
     """
 
     settings: Mapping[str, Given]
     roles: Given
-    dropped: tuple[str, ...]
+    dropped: Mapping[str, Given]
 
     @property
     def notice(self) -> str:
         """A line for the operator."""
         roles, broker_id = f"process.roles={trim(self.roles.text)} ({self.roles.place})", self.settings.get("broker.id")
-        number = f", broker.id={trim(broker_id.text)}" if broker_id is not None else ""
+        number = f", broker.id={trim(broker_id.text)} ({broker_id.place})" if broker_id is not None else ""
+        dropped = ", ".join(f"{name} ({given.place})" for name, given in self.dropped.items())
         return (
             f"{roles} describes a single KRaft node: it runs as one broker with the embedded metadata store{number}; "
-            f"these settings of KRaft have no effect: {', '.join(self.dropped)}"
+            f"these settings of KRaft have no effect: {dropped}"
         )
 
 
@@ -55,7 +56,7 @@ def single_kraft_node(given: Mapping[str, Given]) -> SingleKraftNode | None:
     if any(len(_elements(texts, name)) > 1 for name in _QUORUM):
         return None
     controllers = {name.upper() for name in _elements(texts, "controller.listener.names")}
-    dropped = tuple(name for name in given if _is_dropped(name, controllers))
+    dropped = {name: value for name, value in given.items() if _is_dropped(name, controllers)}
     settings = {name: value for name, value in given.items() if name not in dropped}
     for name in _LISTENERS:
         if name in settings:
@@ -68,9 +69,9 @@ def single_kraft_node(given: Mapping[str, Given]) -> SingleKraftNode | None:
 def _number_broker(settings: dict[str, Given], given: Mapping[str, Given]) -> None:
     """Give the broker the node's id. ``reserved.broker.max.id`` bounds it only where ids are generated."""
     if "node.id" in given:
-        settings.setdefault("broker.id", given["node.id"])
+        settings.setdefault("broker.id", replace(given["node.id"], name="node.id"))
     if "broker.id" in settings and _NODE_ID.fullmatch(trim(settings["broker.id"].text)):
-        settings["broker.id.generation.enable"] = replace(settings["broker.id"], text="false")
+        settings["broker.id.generation.enable"] = replace(settings["broker.id"], text="false", name=None)
 
 
 def _is_dropped(name: str, controllers: set[str]) -> bool:

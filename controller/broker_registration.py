@@ -185,9 +185,7 @@ class BrokerRegistration:
             left = await store.exists(info.path)  # the watch may be lost with this broker's own session
             if left is None or left.ephemeral_owner != stat.ephemeral_owner:
                 return
-            raise BrokerIdTakenError(
-                f"broker id {info.broker_id} is taken by a live broker at {owner}: give this broker another broker.id"
-            ) from None
+            raise BrokerIdTakenError(f"broker id {info.broker_id} is taken by a live broker at {owner}") from None
 
     async def _owner(self, broker_id: int) -> str:
         """The addresses of the registered broker, as far as its node can be read."""

@@ -19,6 +19,10 @@ class MetaPropertiesError(Exception):
     """The log directories cannot be used. The message is one line for the operator."""
 
 
+class OtherBrokerError(MetaPropertiesError):
+    """A log directory belongs to another broker."""
+
+
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
     """The contents of the file. A `directory_id` (KIP-858) is kept."""
@@ -83,10 +87,7 @@ def check_meta_properties(
         found = read_meta_properties(files, directory)
         path = os.path.join(directory, FILE_NAME)
         if found is not None and found.broker_id not in (None, broker_id):
-            raise MetaPropertiesError(
-                f"{path} is of broker {found.broker_id}, this is broker {broker_id}: "
-                "set broker.id to that, or use another log directory"
-            )
+            raise OtherBrokerError(f"{path} is of broker {found.broker_id}, this is broker {broker_id}")
         if found is not None and found.cluster_id not in (None, cluster_id):
             raise MetaPropertiesError(_other_cluster(path, found.cluster_id, cluster_id, metadata_store))
         if found is None or found.broker_id is None or found.cluster_id is None:

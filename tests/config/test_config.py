@@ -188,7 +188,8 @@ def test_a_secret_with_a_bad_name_never_shows_its_value() -> None:
     [
         (
             "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@a:9093,2@b:9093",
-            "process.roles=broker,controller (settings line 1), and node.id, controller.quorum.voters: pybroker has no",
+            "process.roles=broker,controller (settings line 1), and node.id (settings line 2), "
+            "controller.quorum.voters (settings line 3): pybroker has no KRaft mode",
         ),
         ("node.id=3", "node.id=3"),
         ("controller.listener.names=CONTROLLER", "controller.listener.names=CONTROLLER"),
@@ -275,8 +276,11 @@ def test_security_setting_that_is_empty_or_kafkas_default_is_accepted(text: str)
             "num.partition (settings line 1) is ignored: there is no such setting; did you mean num.partitions",
         ),
         ("confluent.support.metrics.enable=true", "is ignored: there is no such setting"),
-        ("offsets.topic.replication.factor=3", "offsets.topic.replication.factor=3 with a single broker"),
-        ("default.replication.factor=2", "default.replication.factor=2 with a single broker"),
+        (
+            "offsets.topic.replication.factor=3",
+            "offsets.topic.replication.factor=3 (settings line 1) with a single broker",
+        ),
+        ("default.replication.factor=2", "default.replication.factor=2 (settings line 1) with a single broker"),
     ],
 )
 def test_ineffective_setting_is_reported_once_in_one_line(text: str, words: str) -> None:

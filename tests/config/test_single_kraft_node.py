@@ -27,8 +27,9 @@ def test_single_kraft_node_runs_as_one_broker_with_the_nodes_id() -> None:
 def test_dropped_settings_of_a_single_kraft_node_are_named_in_one_warning() -> None:
     assert notices(load_config(NODE)) == [
         "process.roles=broker,controller (settings line 1) describes a single KRaft node: it runs as one broker with "
-        "the embedded metadata store, broker.id=1001; these settings of KRaft have no effect: process.roles, node.id, "
-        "controller.quorum.voters, controller.listener.names"
+        "the embedded metadata store, broker.id=1001 (settings line 2); these settings of KRaft have no effect: "
+        "process.roles (settings line 1), node.id (settings line 2), controller.quorum.voters (settings line 3), "
+        "controller.listener.names (settings line 6)"
     ]
 
 
@@ -41,7 +42,7 @@ ONLY_KRAFT = [each.name for each in kraft.SETTINGS if each.name not in NODE and 
 def test_each_setting_that_only_kraft_has_is_dropped_for_a_single_node(name: str) -> None:
     config = load_config(f"{NODE}{name}=not even a value\n")
     (line,) = notices(config)
-    assert line.endswith(name)
+    assert line.endswith(f"{name} (settings line 7)")
 
 
 def test_kraft_quorum_with_one_bootstrap_server_counts_as_a_single_node() -> None:
@@ -51,7 +52,10 @@ def test_kraft_quorum_with_one_bootstrap_server_counts_as_a_single_node() -> Non
 
 def test_settings_of_the_controllers_listener_are_dropped() -> None:
     config = load_config(f"{NODE}listener.name.controller.ssl.keystore.location=/k\nmetadata.log.unknown=1\n")
-    assert "listener.name.controller.ssl.keystore.location, metadata.log.unknown" in notices(config)[0]
+    expected = (
+        "listener.name.controller.ssl.keystore.location (settings line 7), metadata.log.unknown (settings line 8)"
+    )
+    assert notices(config)[0].endswith(expected)
     with pytest.raises(ConfigError, match="does not start without the protection"):
         load_config(f"{NODE}listener.name.plaintext.ssl.keystore.location=/k\n")
 
@@ -63,6 +67,32 @@ def test_bound_of_generated_ids_holds_only_outside_kraft() -> None:
     assert load_config(without_id).int("broker.id") == -1
     assert load_config(f"{without_id}broker.id=2000\n").int("broker.id") == 2000
     assert load_config(f"{NODE}broker.id=4\n").int("broker.id") == 4
+
+
+@pytest.mark.parametrize("given", ["-5", "abc", "99999999999"])
+def test_bad_node_id_is_refused_by_its_own_name_and_its_own_bound(given: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(NODE.replace("node.id=1001", f"node.id={given}"))
+    assert str(caught.value).startswith(f"node.id={given} (settings line 2): must be ")
+    assert "reserved.broker.max.id" not in str(caught.value)
+
+
+def test_every_setting_of_several_kraft_nodes_is_refused_with_its_place() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(NODE, {"process.roles": "broker"}, place="--override")
+    assert str(caught.value) == (
+        "process.roles=broker (--override), and node.id (settings line 2), controller.quorum.voters (settings line 3), "
+        "controller.listener.names (settings line 6): pybroker has no KRaft mode; remove these settings to run a "
+        "single broker with its embedded metadata store"
+    )
+
+
+@pytest.mark.parametrize("number", ["", "broker.id=3\n"])
+def test_member_of_a_zookeeper_cluster_is_not_advised_to_run_alone(number: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(f"{NODE}zookeeper.connect=localhost:2181\n{number}")
+    expected = "remove these settings: " if number else "remove these settings, and set broker.id: "
+    assert str(caught.value).endswith(f"; {expected}the cluster is that of zookeeper.connect (settings line 7)")
 
 
 @pytest.mark.parametrize(

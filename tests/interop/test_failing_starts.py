@@ -196,7 +196,10 @@ FAILURES: list[tuple[Callable[[Place], None], tuple[str, ...]]] = [
     (store_is_damaged, (STORE, "the database is damaged: ", "; restore the file from a backup")),
     (store_of_a_newer_version, (STORE, "version 99, this pybroker reads 1; start the pybroker that wrote it")),
     (store_without_the_cluster_id, ("/cluster/id: ", f"{STORE} is damaged: correct it, or restore a backup")),
-    (store_is_locked, ("locked: another process uses", "stop that process, or set metadata.store.path to another")),
+    (
+        store_is_locked,
+        ("locked: another process uses", "stop that process, or set metadata.store.path (--override) to"),
+    ),
     (store_is_missing, (f"{STORE} is missing", "Restore the file from a backup")),
     (store_is_read_only, (STORE, "cannot be opened: no permission to write", "give it to the user of the broker")),
     (directory_is_read_only, ("data (Permission denied)", "set log.dirs to directories that this user (uid ")),
@@ -204,7 +207,13 @@ FAILURES: list[tuple[Callable[[Place], None], tuple[str, ...]]] = [
     (meta_properties_without_a_version, ("data/meta.properties is corrupt: it has no version", "or delete it")),
     (meta_properties_of_kraft, ("meta.properties has version 1", "KRaft", "set log.dirs to another directory")),
     (meta_properties_with_a_bad_id, ("meta.properties is corrupt: broker.id=one", "or delete it: the start writes")),
-    (directory_of_another_broker, ("meta.properties is of broker 5", "set broker.id to that, or use another log dir")),
+    (
+        directory_of_another_broker,
+        (
+            "meta.properties is of broker 5, this is broker 6; set broker.id (--override) to the id there, or change ",
+            "log.dirs (--override)",
+        ),
+    ),
     (directory_of_another_cluster, ("meta.properties is of cluster ", "set metadata.store.path to the store of")),
     (directories_of_two_brokers, ("broker.id is 5 in ", "log.dirs must name the directories of one broker")),
     (log_in_two_directories, ("topic-0 is in two log directories", "move the outdated one out of its log directory")),

@@ -59,8 +59,8 @@ def container_command(arguments: Sequence[str]) -> int:
         _prepare(options.config, final_properties(read_mounted(options.mounted), environment, options.data))
     if is_first:
         again = [sys.executable, "-m", "pybroker", "container", "--prepared", "--config", str(options.config)]
-        become_first_process(again, environment)
-    config = load_config(options.config, variables=places_in_environment(environment))
+        become_first_process([*again, "--mounted", str(options.mounted)], environment)
+    config = load_config(options.config, variables=places_in_environment(environment, read_mounted(options.mounted)))
     return run_broker(config, log_level(environment), serve=_serve)
 
 

@@ -18,6 +18,12 @@ listeners=PLAINTEXT://:9092
 advertised.listeners=PLAINTEXT://localhost:9092
 """
 _DATA_SETTINGS = ("log.dirs", "log.dir")
+_PLACES_OF_DEFAULTS = {
+    "listeners": "KAFKA_LISTENERS, not set",
+    "advertised.listeners": "KAFKA_ADVERTISED_LISTENERS, not set",
+    "log.dirs": "KAFKA_LOG_DIRS, not set",
+}
+"""Nobody wrote these lines of the file."""
 
 
 def read_mounted(file: Path) -> str | None:
@@ -47,9 +53,11 @@ def final_properties(mounted: str | None, environment: Mapping[str, str], data_d
     return text + "\n"
 
 
-def places_in_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """For each setting that the environment decides, its variable, in words for errors and warnings."""
-    places = variables_by_setting(environment)
+def places_in_environment(environment: Mapping[str, str], mounted: str | None = None) -> dict[str, str]:
+    """For each setting that the environment or the image decides, its variable, in words for errors and warnings."""
+    settings_of_file = parse_properties(mounted or "")
+    defaults = {name: place for name, place in _PLACES_OF_DEFAULTS.items() if name not in settings_of_file}
+    places = {**defaults, **variables_by_setting(environment)}
     if with_derived_listeners(environment).get("KAFKA_LISTENERS") != environment.get("KAFKA_LISTENERS"):
         places["listeners"] = "from KAFKA_ADVERTISED_LISTENERS"
     return places

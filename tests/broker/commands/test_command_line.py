@@ -133,7 +133,7 @@ def test_kraft_settings_file_of_several_nodes_is_refused_in_one_line(
         encoding="latin-1",
     )
     assert main(["--config", str(kraft)], run=never_run) == 2
-    assert "remove these lines to run a single broker" in error_line(capsys)
+    assert "remove these settings to run a single broker" in error_line(capsys)
 
 
 @pytest.mark.parametrize(

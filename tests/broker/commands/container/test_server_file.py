@@ -190,3 +190,50 @@ def test_kraft_settings_of_more_than_one_node_refuse_the_start(variable: str, va
     text = final_properties(None, {**TESTCONTAINERS, variable: value}, DATA)
     with pytest.raises(ConfigError, match="pybroker has no KRaft mode"):
         load_config(text)
+
+
+def test_defaults_of_the_image_are_named_by_the_variables_that_change_them() -> None:
+    config = load_config(final_properties(None, {}, DATA), variables=places_in_environment({}))
+    assert config.named("listeners") == "listeners (KAFKA_LISTENERS, not set)"
+    assert config.named("log.dirs") == "log.dirs (KAFKA_LOG_DIRS, not set)"
+    environment, mounted = {"KAFKA_LOG_DIRS": "/x"}, "listeners=PLAINTEXT://:1"
+    text = final_properties(mounted, environment, DATA)
+    config = load_config(text, variables=places_in_environment(environment, mounted))
+    assert config.named("listeners") == "listeners (settings line 1)"
+    assert config.named("log.dirs") == "log.dirs (KAFKA_LOG_DIRS)"
+
+
+KRAFT_VARIABLES = {
+    "KAFKA_NODE_ID": "1001",
+    "KAFKA_PROCESS_ROLES": "broker,controller",
+    "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+    "KAFKA_LISTENERS": "PLAINTEXT://:9092,CONTROLLER://:9093",
+}
+
+
+def test_warning_about_settings_of_kraft_names_each_variable() -> None:
+    (line,) = places_and_notices(KRAFT_VARIABLES)
+    assert ", broker.id=1001 (KAFKA_NODE_ID); these settings of KRaft have no effect: " in line
+    assert line.endswith(
+        "controller.listener.names (KAFKA_CONTROLLER_LISTENER_NAMES), node.id (KAFKA_NODE_ID), "
+        "process.roles (KAFKA_PROCESS_ROLES)"
+    )
+
+
+@pytest.mark.parametrize("others", [{"KAFKA_ZOOKEEPER_CONNECT": "zk:2181"}, {"KAFKA_PROCESS_ROLES": "broker"}])
+def test_refusal_of_settings_of_kraft_names_each_variable(others: dict[str, str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        places_and_notices({**KRAFT_VARIABLES, **others})
+    said = str(caught.value)
+    for variable in ("KAFKA_NODE_ID", "KAFKA_PROCESS_ROLES", "KAFKA_CONTROLLER_LISTENER_NAMES"):
+        assert f"({variable})" in said
+    assert " line" not in said
+    assert ("to run a single broker" in said) == ("KAFKA_ZOOKEEPER_CONNECT" not in others)
+
+
+def test_contradiction_names_both_variables() -> None:
+    variables = {"KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS": "9", "KAFKA_GROUP_MAX_SESSION_TIMEOUT_MS": "8"}
+    with pytest.raises(ConfigError) as caught:
+        places_and_notices(variables)
+    for variable in variables:
+        assert f"({variable})" in str(caught.value)
