@@ -1,6 +1,7 @@
 """The SQLite file of the embedded store, and the thread that uses it."""
 
 import asyncio
+import errno
 import logging
 import os
 import queue
@@ -326,6 +327,9 @@ def _store_error(path: Path, error: "sqlite3.Error") -> MetadataStoreError:
     obstacle = _obstacle(path)
     if obstacle is not None and name.startswith(("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_PERM")):
         return StoreWriteError(str(path), f"the metadata store cannot be opened: {obstacle}")
+    if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")) and _has_no_room(path):
+        text = "no space left for another file: no inodes are left, or a quota is used up"
+        return StoreFullError(str(path), f"the metadata store cannot be written: {text}")
     if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or name.startswith(("SQLITE_CORRUPT_", "SQLITE_IOERR")):
         return StoreCorruptError(str(path), f"the metadata store cannot be read: {error}")
     if name == "SQLITE_CANTOPEN":
@@ -345,6 +349,17 @@ def _obstacle(path: Path) -> str | None:
         if os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK):
             return _forbidden(file)
     return None if os.access(directory, os.W_OK | os.X_OK) else _forbidden(f"into {directory}")
+
+
+def _has_no_room(path: Path) -> bool:
+    """Whether the directory of the store takes no other file. SQLite gives no reason when it cannot create its own."""
+    from tempfile import TemporaryFile
+
+    try:
+        TemporaryFile(dir=path.absolute().parent).close()
+    except OSError as error:
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return False
 
 
 def _forbidden(place: object) -> str:

@@ -301,6 +301,15 @@ def test_empty_log_directory_without_inodes_ends_the_start(tmp_path: Path, inode
     assert "no inodes are left" in line or inodes == 2
 
 
+@pytest.mark.parametrize("inodes", [1, 2])  # one for the root of the file system, one for the store
+def test_metadata_store_on_a_disk_without_inodes_ends_the_start(tmp_path: Path, inodes: int) -> None:
+    with small_disk(tmp_path / "disk", 64 << 20, inodes) as disk:
+        settings = [f"log.dirs={tmp_path / 'data'}", "listeners=PLAINTEXT://127.0.0.1:0"]
+        line = start(*settings, f"metadata.store.path={disk / 'store'}", cwd=tmp_path)
+    assert f"{disk / 'store'}: the metadata store cannot be written: no space left for another file" in line
+    assert "free some space, or set metadata.store.path to a file on another disk" in line
+
+
 def test_long_wait_for_zookeeper_is_explained_while_it_lasts(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pybroker", "--override", f"zookeeper.connect=127.0.0.1:{free_port()}"]
     command += ["--override", "zookeeper.connection.timeout.ms=2500", "--override", "listeners=PLAINTEXT://127.0.0.1:0"]
