@@ -68,9 +68,10 @@ class LogDirectory:
         self._lock = self._files.lock_directory(self.path)
 
     def is_new(self) -> bool:
-        """Whether no broker has used the directory: it has no `meta.properties` and no partition. Raises OSError."""
+        """Whether no broker has used the directory. Raises OSError."""
         entries = self._files.list_directory(self.path)
-        return not any(entry.name == META_PROPERTIES_FILE or _is_of_partition(entry) for entry in entries)
+        written_by_brokers = (META_PROPERTIES_FILE, CLEAN_SHUTDOWN_FILE)
+        return not any(entry.name in written_by_brokers or _is_of_partition(entry) for entry in entries)
 
     def release(self) -> None:
         if self._lock is not None:
