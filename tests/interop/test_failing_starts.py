@@ -307,7 +307,7 @@ def test_metadata_store_on_a_disk_without_inodes_ends_the_start(tmp_path: Path, 
         settings = [f"log.dirs={tmp_path / 'data'}", "listeners=PLAINTEXT://127.0.0.1:0"]
         line = start(*settings, f"metadata.store.path={disk / 'store'}", cwd=tmp_path)
     assert f"{disk / 'store'}: the metadata store cannot be written: no space left for another file" in line
-    assert "free some space, or set metadata.store.path to a file on another disk" in line
+    assert "free some space, or set metadata.store.path (--override) to a file on another disk" in line
 
 
 def test_long_wait_for_zookeeper_is_explained_while_it_lasts(tmp_path: Path) -> None:
