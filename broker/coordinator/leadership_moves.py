@@ -32,9 +32,7 @@ class CoordinatorMoves:
 
     def leadership_changed(self, elected: Sequence[Leadership], resigned: Sequence[Leadership]) -> None:
         """Unload the resigned partitions, and load the elected ones."""
-        self._unload(
-            {partition: None if epoch == EPOCH_DURING_DELETE else epoch for partition, epoch in resigned},
-        )
+        self._unload({partition: None if epoch == EPOCH_DURING_DELETE else epoch for partition, epoch in resigned})
         for partition, epoch in elected:
             coordinator = self._coordinators.get(partition.topic)
             if coordinator is not None:
@@ -48,8 +46,10 @@ class CoordinatorMoves:
         """Unload partitions, given with their leader epochs."""
         for partition, epoch in epochs.items():
             coordinator = self._coordinators.get(partition.topic)
-            count = None if coordinator is None else coordinator.unload(partition.partition, epoch)
-            if coordinator is not None and count is not None:
+            if coordinator is None:
+                continue
+            count = coordinator.unload(partition.partition, epoch)
+            if count is not None:
                 unloaded = self._unloaded[coordinator.topic]
                 if not unloaded:
                     self._spawn(self._tell_unloaded(coordinator))
