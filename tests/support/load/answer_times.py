@@ -20,25 +20,30 @@ from support.clients.wire_client import WireClient
 from support.clients.wire_frames import answer_in, request_frame
 from support.load.request_of_each_api import Asked
 
-__all__ = ["AT_ONCE", "GIVES_UP_AFTER", "AnswerTime", "answer_times"]
+__all__ = ["AT_ONCE", "BETWEEN_ROUNDS_S", "GIVES_UP_AFTER", "AnswerTime", "answer_times"]
 
 AT_ONCE = 100
 """A request that is answered in so many rounds of the other client is answered at once: about a second."""
 GIVES_UP_AFTER = 600
 """A request that is not answered in so many rounds counts as not answered: more than its own timeout."""
-_BETWEEN_ROUNDS_S = 0.01
+BETWEEN_ROUNDS_S = 0.01
+"""A round takes at least so long."""
 _READ_BYTES = 1 << 16
 
 
 @dataclass
 class AnswerTime:
-    """Seconds and rounds until a request was answered, or its connection was closed; None: neither happened."""
+    """Seconds and rounds until a request was answered, or its connection was closed; None: neither happened.
+
+    If the connection was closed, the times of the request behind it are the same.
+    """
 
     name: str
     seconds: float | None = None
     rounds: int | None = None
     seconds_behind: float | None = None
-    """Seconds until the response to the request behind it."""
+    """Until the response to the request behind it."""
+    rounds_behind: int | None = None
     codes: list[int] = field(default_factory=list)
     """The distinct error codes of the response, in their order."""
 
@@ -67,21 +72,29 @@ class _Pair:
             frame = bytes(self._buffer[4 : 4 + size])
             del self._buffer[: 4 + size]
             self._take(frame)
-        if not data and self.time.seconds is None:
-            self._note_answer()
-        self.is_done = not data or self.time.seconds_behind is not None
+        if not data:
+            if self.time.seconds is None:
+                self._note_answer()
+            self._note_answer_behind()
+        self.is_done = self.time.seconds_behind is not None
 
     def _take(self, frame: bytes) -> None:
         if self.time.seconds is not None:
-            self.time.seconds_behind = time.monotonic() - self._began
+            self._note_answer_behind()
             return
         self._note_answer()
         answer = answer_in(frame, self._asked.request, self._asked.version)
         self.time.codes = list(dict.fromkeys(_codes(answer)))
 
     def _note_answer(self) -> None:
-        self.time.seconds = time.monotonic() - self._began
-        self.time.rounds = self._rounds.count - self._began_in_round
+        self.time.seconds, self.time.rounds = self._waited()
+
+    def _note_answer_behind(self) -> None:
+        if self.time.seconds_behind is None:
+            self.time.seconds_behind, self.time.rounds_behind = self._waited()
+
+    def _waited(self) -> tuple[float, int]:
+        return time.monotonic() - self._began, self._rounds.count - self._began_in_round
 
 
 class _Rounds:
@@ -123,7 +136,7 @@ def _read_until(
 ) -> None:
     until = rounds.count + most_rounds
     while not is_done() and rounds.count < until:
-        ready = selector.select(_BETWEEN_ROUNDS_S)
+        ready = selector.select(BETWEEN_ROUNDS_S)
         for key, _ in ready:
             pair: _Pair = key.data
             pair.read()

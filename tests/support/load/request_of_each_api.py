@@ -1,7 +1,7 @@
 """One realistic request of each API, for a cluster of three brokers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pybroker.protocol.apis import API_SPECS, ApiKey
@@ -84,6 +84,11 @@ def requests_without_internal_topics(scene: Scene) -> list[Asked]:
         Asked("JoinGroup, topic missing", scene.other, plain_request(ApiKey.JOIN_GROUP, **_join_fields(scene)), 3),
         Asked("OffsetFetch, topic missing", scene.other, plain_request(ApiKey.OFFSET_FETCH, group_id="g"), 5),
         Asked("ListGroups, topic missing", scene.other, plain_request(ApiKey.LIST_GROUPS), 4),
+        *(
+            replace(each, name=f"{each.name}, topic missing")
+            for each in _requests(scene, scene.other, _OF_ANY_BROKER)
+            if each.api in _NEED_INTERNAL_TOPICS and each.version > 0
+        ),
     ]
 
 
@@ -118,6 +123,17 @@ def _join_fields(scene: Scene) -> dict[str, Any]:
         "protocols": [{"name": "range", "metadata": subscription}],
     }
 
+
+_NEED_INTERNAL_TOPICS = {
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.DELETE_GROUPS,
+    ApiKey.TXN_OFFSET_COMMIT,
+}
+"""Beside those that `requests_without_internal_topics` names. Version 0 of OffsetCommit keeps offsets in ZooKeeper."""
 
 _Fields = Callable[[Scene], dict[str, Any]]
 _Row = tuple[ApiKey, int, str, _Fields]

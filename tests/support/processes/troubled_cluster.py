@@ -47,10 +47,14 @@ class Trouble(Enum):
     NONE = "healthy"
     CONTROLLER_STOPPED = "controller stopped"
     CONTROLLER_KILLED = "controller killed"
+    CONTROLLER_KILLED_EARLY = "controller killed, no internal topics"
     ZOOKEEPER_STOPPED = "ZooKeeper stopped"
     ZOOKEEPER_KILLED = "ZooKeeper killed"
     BROKER_STOPPED = "a broker stopped"
     TOO_FEW_BROKERS = "too few brokers"
+
+
+_WITHOUT_CONTROLLER = (Trouble.CONTROLLER_STOPPED, Trouble.CONTROLLER_KILLED, Trouble.CONTROLLER_KILLED_EARLY)
 
 
 class TroubledCluster:
@@ -94,7 +98,8 @@ class TroubledCluster:
         self._zookeeper.kill()
 
     def times_without_internal_topics(self, unwatched: Collection[str] = ()) -> list[AnswerTime]:
-        """Times in the trouble, before a group was ever used. Empty if the controller was killed."""
+        """Times in the trouble, before a group was ever used. Empty for a killed controller with internal topics: the
+        trouble does not end then."""
         if self._trouble is Trouble.CONTROLLER_KILLED:
             return []
         scene = self._scene("group")
@@ -107,7 +112,8 @@ class TroubledCluster:
         """Times in the trouble, with internal topics unless the trouble prevents their creation."""
         asked = requests_of_each_api(self._scene(self._group_of_broker_2()))
         served = self.served_apis()
-        self._begin_trouble()
+        if self._trouble is not Trouble.CONTROLLER_KILLED_EARLY:  # it has begun
+            self._begin_trouble()
         return answer_times([each for each in asked if each.api in served], self._addresses(), unwatched)
 
     def served_apis(self) -> set[int]:
@@ -147,7 +153,7 @@ class TroubledCluster:
 
     def _group_of_broker_2(self) -> str:
         """A group that broker 2 coordinates, and whose commits are replicated."""
-        if self._trouble is Trouble.TOO_FEW_BROKERS:
+        if self._trouble in (Trouble.TOO_FEW_BROKERS, Trouble.CONTROLLER_KILLED_EARLY):
             return "group"
         names = (f"group-{number}" for number in range(10_000))
         group = next(name for name in names if self._coordinator_of(name) == 2)
@@ -172,7 +178,7 @@ class TroubledCluster:
         return node_id
 
     def _scene(self, group: str) -> Scene:
-        controller = 2 if self._trouble in (Trouble.CONTROLLER_STOPPED, Trouble.CONTROLLER_KILLED) else 1
+        controller = 2 if self._trouble in _WITHOUT_CONTROLLER else 1
         return Scene(controller=controller, other=2, group=group, log_directory=self.log_directory)
 
     def _addresses(self) -> Mapping[int, tuple[str, int]]:
@@ -184,7 +190,7 @@ class TroubledCluster:
         match self._trouble:
             case Trouble.CONTROLLER_STOPPED:
                 self._stop(self._brokers[1].pid)
-            case Trouble.CONTROLLER_KILLED:
+            case Trouble.CONTROLLER_KILLED | Trouble.CONTROLLER_KILLED_EARLY:
                 self._kill_with_its_guard(self._brokers[1])
             case Trouble.BROKER_STOPPED:
                 self._stop(self._brokers[3].pid)
