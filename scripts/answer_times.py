@@ -51,7 +51,7 @@ def cell(found: dict[str, Times], name: str) -> str:
 
 
 def table(found: dict[Trouble, dict[str, Times]]) -> list[str]:
-    """Lines of Markdown. Requests with the same times share a row. Those that are always answered at once have none."""
+    """Lines of Markdown. Requests with the same times share a row; requests that are answered at once lack one."""
     names = dict.fromkeys(name for kinds in found.values() for times in kinds.values() for name in times)
     rows: dict[tuple[str, ...], list[str]] = {}
     for name in names:

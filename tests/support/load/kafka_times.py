@@ -12,7 +12,7 @@ from support.load.answer_times import BETWEEN_ROUNDS_S, AnswerTime
 __all__ = ["SLACK_ROUNDS", "Bounds", "is_late", "kafka_times", "store_kafka_times"]
 
 SLACK_ROUNDS = 40
-"""So many rounds longer than Kafka's time pybroker may take: less than half a second on an idle machine."""
+"""pybroker may take this many rounds longer than Kafka: less than half a second on an idle machine."""
 _FILE = Path(__file__).parent / "kafka_answer_times.json"
 _DIGITS = 2
 
