@@ -1,5 +1,6 @@
-"""Tests that the laboratory finds lost, doubled and reordered records."""
+"""Tests that the laboratory finds lost, doubled and reordered records, and gaps that are worse than Kafka's."""
 
+from laboratory.comparison import Row, worse_rows
 from laboratory.load import Outcome, outcome_of
 
 
@@ -21,3 +22,19 @@ def test_record_that_first_comes_behind_a_later_one_is_reordered() -> None:
 
 def test_stored_record_without_acknowledgement_is_no_fault() -> None:
     assert outcome_of({(0, 0)}, {0: [0, 1]}) == Outcome(acknowledged=1)
+
+
+def test_outcomes_of_two_clusters_are_added() -> None:
+    assert Outcome(5, 1, 2, 3) + Outcome(7, 1, 0, 4) == Outcome(12, 2, 2, 7)
+
+
+def test_longest_gap_of_any_client_decides_which_rows_are_worse_than_kafka() -> None:
+    ours = [Row("disk full", [0.5, 2.6]), Row("all killed", [9.0, 1.0])]
+    theirs = [Row("disk full", [1.5, 1.5]), Row("all killed", [1.0, 9.0])]
+    assert worse_rows(ours, theirs) == ["disk full (2.6, 1.5)"]
+
+
+def test_gap_within_a_second_or_a_tenth_of_kafkas_is_not_worse() -> None:
+    theirs = [Row("short", [2.0]), Row("long", [50.0])]
+    assert worse_rows([Row("short", [3.0]), Row("long", [55.0])], theirs) == []
+    assert worse_rows([Row("short", [3.1]), Row("long", [55.1])], theirs) == ["short (3.1, 2.0)", "long (55.1, 50.0)"]

@@ -2,6 +2,7 @@
 
 For each trouble and client: the longest time without an acknowledgement, and without a record received, in a partition.
 At the end: records that were acknowledged and lost, stored twice, or stored behind a later one of the same producer.
+Exits with 1 if pybroker has such records, or if its longest gap in a trouble is worse than Kafka's (see `comparison`).
 """
 
 import argparse
@@ -9,12 +10,15 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 from laboratory.cluster import BROKER_IDS, KINDS, Cluster
+from laboratory.comparison import Row, worse_rows
 from laboratory.load import CLIENTS, Load, Outcome
 from laboratory.network import Network
-from laboratory.troubles import TROUBLES, Trouble
+from laboratory.troubles import TROUBLES, Trouble, disk_count_for
 
 _QUIET_S = 5.0
 _SIDES = tuple((client, what) for client in CLIENTS for what in ("produce", "consume"))
@@ -34,13 +38,27 @@ def name_of(trouble: Trouble) -> str:
     return trouble.__name__.replace("_", " ")
 
 
+Results = tuple[list[Row], dict[str, Outcome]]
+"""A row with the gaps of `_SIDES` for each trouble played, and the outcome for each client."""
+
+
+def play_all(kind: str, chosen: Sequence[Trouble], options: argparse.Namespace, network: Network) -> Results:
+    """Plays the troubles on a cluster for each number of disks that they need."""
+    rows: list[Row] = []
+    outcomes = dict.fromkeys(CLIENTS, Outcome())
+    for disk_count, troubles in groupby(chosen, disk_count_for):
+        more, found = play(kind, disk_count, tuple(troubles), options, network)
+        rows += more
+        outcomes = {client: outcome + found[client] for client, outcome in outcomes.items()}
+    return rows, outcomes
+
+
 def play(
-    kind: str, chosen: list[Trouble], options: argparse.Namespace, network: Network
-) -> tuple[list[tuple[str, list[float]]], dict[str, Outcome]]:
-    """Returns for each trouble played its name and the gaps of `_SIDES` in seconds; and the outcome for each client."""
-    gaps = []
+    kind: str, disk_count: int, chosen: Sequence[Trouble], options: argparse.Namespace, network: Network
+) -> Results:
+    rows = []
     directory = Path(tempfile.mkdtemp(prefix=f"trouble-{kind}-"))
-    cluster = Cluster(kind, directory, network)
+    cluster = Cluster(kind, directory, network, disk_count)
     load = None
     try:
         cluster.start()
@@ -61,16 +79,16 @@ def play(
                     cluster.brokers[broker_id].start()
                 cluster.wait_until_healthy()
                 found = [load.longest_gap_s(client, what, begun_ms, ended_ms) for client, what in _SIDES]
-                gaps.append((name_of(trouble), found))
+                rows.append(Row(name_of(trouble), found))
                 print(f"{kind}: {name_of(trouble)}: {', '.join(f'{gap:.1f}' for gap in found)} s", file=sys.stderr)
         load.end()
-        return gaps, {client: load.outcome(client) for client in CLIENTS}
+        return rows, {client: load.outcome(client) for client in CLIENTS}
     finally:
         if load is not None:
             load.kill()
         cluster.close()
         if options.keep is not None:
-            keep(cluster, directory, options.keep / kind)
+            keep(cluster, directory, options.keep / f"{kind}-{disk_count}")
         for broker_id in BROKER_IDS:
             Network.heal(broker_id)
         for disks in cluster.disks.values():
@@ -91,18 +109,22 @@ def main() -> int:
     chosen = [trouble for trouble in TROUBLES if options.only in name_of(trouble)]
     kinds = [kind for kind in KINDS if options.kind in (None, kind)]
     network = Network(BROKER_IDS)
-    results = {kind: play(kind, chosen, options, network) for kind in kinds}
+    results = {kind: play_all(kind, chosen, options, network) for kind in kinds}
     print(f"| trouble | {' | '.join(f'{client} {what}' for client, what in _SIDES)} |")
     print("|---|" + "---:|" * len(_SIDES))
-    for rows in zip(*(gaps for gaps, _ in results.values()), strict=True):
-        cells = [", ".join(f"{found[side]:.1f}" for _, found in rows) for side in range(len(_SIDES))]
-        print(f"| {rows[0][0]} | {' | '.join(cells)} |")
+    for rows in zip(*(rows for rows, _ in results.values()), strict=True):
+        cells = [", ".join(f"{row.gaps_s[side]:.1f}" for row in rows) for side in range(len(_SIDES))]
+        print(f"| {rows[0].trouble} | {' | '.join(cells)} |")
     print(f"\nLongest gaps in seconds: {', '.join(kinds)}.\n")
     is_right = True
     for kind, (_, outcomes) in results.items():
         for client, outcome in outcomes.items():
             print(f"{kind}, {client}: {outcome}")
             is_right &= kind != "pybroker" or not (outcome.lost or outcome.doubled or outcome.reordered)
+    if len(results) == len(KINDS):
+        worse = worse_rows(*(results[kind][0] for kind in KINDS))
+        is_right &= not worse
+        print(f"\nWorse than Kafka: {', '.join(worse) or 'no row'}.")
     return 0 if is_right else 1
 
 

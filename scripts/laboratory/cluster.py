@@ -1,4 +1,4 @@
-"""Three brokers of one kind and a ZooKeeper on the laboratory's network, each broker with three small disks."""
+"""Three brokers of one kind and a ZooKeeper on the laboratory's network, each broker with small disks."""
 
 import os
 import signal
@@ -22,8 +22,8 @@ BROKER_IDS = (1, 2, 3)
 KINDS = ("pybroker", "kafka")
 TOPIC = "trouble"
 PARTITIONS = 9
-_DISKS = 3
-_DISK_MIB = 48
+_DISKS_MIB = 144
+"""All disks of a broker together."""
 _CLIENTS_PORT = 9092
 _INSIDE_PORT = 9093
 _WAIT_S = 240
@@ -41,9 +41,12 @@ _SETTINGS = {
 
 
 class Cluster:
-    """A running cluster, with `TOPIC` of `PARTITIONS` partitions and three replicas. Close it at the end."""
+    """A running cluster, with `TOPIC` of `PARTITIONS` partitions and three replicas. Close it at the end.
 
-    def __init__(self, kind: str, directory: Path, network: Network) -> None:
+    Each broker has `disk_count` disks, with a log directory on each.
+    """
+
+    def __init__(self, kind: str, directory: Path, network: Network, disk_count: int) -> None:
         self.kind = kind
         self._network = network
         inside = network.address("inside", HOST)
@@ -52,7 +55,9 @@ class Cluster:
         self.brokers: dict[int, BrokerProcess | KafkaProcess] = {}
         for broker_id in BROKER_IDS:
             place = directory / str(broker_id)
-            self.disks[broker_id] = [Disk(place / f"disk{number}", _DISK_MIB) for number in range(_DISKS)]
+            self.disks[broker_id] = [
+                Disk(place / f"disk{number}", _DISKS_MIB // disk_count) for number in range(disk_count)
+            ]
             listeners = ",".join(
                 f"{name}://{network.address(name.lower(), broker_id)}:{port}"
                 for name, port in (("CLIENTS", _CLIENTS_PORT), ("INSIDE", _INSIDE_PORT))

@@ -34,6 +34,14 @@ class Outcome:
     doubled: int = 0
     reordered: int = 0
 
+    def __add__(self, other: "Outcome") -> "Outcome":
+        return Outcome(
+            self.acknowledged + other.acknowledged,
+            self.lost + other.lost,
+            self.doubled + other.doubled,
+            self.reordered + other.reordered,
+        )
+
 
 def outcome_of(acknowledged: set[tuple[int, int]], stored: Mapping[int, Sequence[int]]) -> Outcome:
     """Compares acknowledged records (partition, number) with the numbers in each partition's log, in its order."""

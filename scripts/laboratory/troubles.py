@@ -10,7 +10,7 @@ from collections.abc import Callable
 from laboratory.cluster import BROKER_IDS, Cluster
 from laboratory.network import Network
 
-__all__ = ["TROUBLES", "Trouble"]
+__all__ = ["TROUBLES", "Trouble", "disk_count_for"]
 
 Restarts = list[int]
 Trouble = Callable[[Cluster], Restarts | None]
@@ -18,6 +18,7 @@ _DOWN_S = 10.0
 _STOPPED_S = 15.0
 _FULL_S = 30.0
 _CUT_S = 150.0
+_DISKS = 3
 
 
 def rolling_restart(cluster: Cluster) -> None:
@@ -98,6 +99,11 @@ def disk_full(cluster: Cluster) -> Restarts:
     return [leader_id] if cluster.kind == "kafka" else []
 
 
+def only_disk_full(cluster: Cluster) -> Restarts:
+    """Played on brokers with one disk each: the broker has no other one."""
+    return disk_full(cluster)
+
+
 def disk_dead(cluster: Cluster) -> Restarts:
     leader_id = cluster.leader_of(0)
     disk = cluster.disk_of(leader_id, 0)
@@ -119,4 +125,10 @@ TROUBLES: tuple[Trouble, ...] = (
     broker_cut_off,
     disk_full,
     disk_dead,
+    only_disk_full,
 )
+
+
+def disk_count_for(trouble: Trouble) -> int:
+    """Returns how many disks each broker has when the trouble is played."""
+    return 1 if trouble is only_disk_full else _DISKS

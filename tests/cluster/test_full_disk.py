@@ -1,9 +1,9 @@
-"""Three brokers with a small disk each, one of which is filled by another file: others lead until there is space.
+"""Three brokers with small disks, one of which is filled by another file: others lead until there is space.
 
 Needs the permission to mount a tmpfs. Producers are idempotent, with several batches in flight.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -35,12 +35,12 @@ SETTINGS = {
 StartProducer = Callable[[ClusterProcesses], SteadyProducer]
 
 
-def librdkafka(cluster: ClusterProcesses) -> SteadyProducer:
-    return LibrdkafkaSteadyProducer(cluster.servers, TOPIC, PARTITIONS)
+def librdkafka(cluster: ClusterProcesses, partitions: int = PARTITIONS) -> SteadyProducer:
+    return LibrdkafkaSteadyProducer(cluster.servers, TOPIC, partitions)
 
 
-def java(cluster: ClusterProcesses) -> SteadyProducer:
-    return JavaSteadyProducer(cluster.servers, TOPIC, PARTITIONS)
+def java(cluster: ClusterProcesses, partitions: int = PARTITIONS) -> SteadyProducer:
+    return JavaSteadyProducer(cluster.servers, TOPIC, partitions)
 
 
 @pytest.fixture
@@ -50,39 +50,51 @@ def stack() -> Iterator[ExitStack]:
 
 
 def fill_and_empty_disk_of_broker_1(cluster: ClusterProcesses, producer: SteadyProducer) -> None:
-    """Checks that others lead while the disk is full, and that broker 1 leads again when there is space."""
-    filler = cluster.brokers[1].log_directory / "filler"
+    """Fills the disk that has broker 1's replica of partition 0, and empties it.
+
+    Checks that others lead its partitions while it is full, that broker 1 stays in sync with all others, and that it
+    leads again when there is space.
+    """
+    disk = next(disk for disk in cluster.log_directories[1] if (disk / f"{TOPIC}-0").exists())
+    here: list[int] = []
+    elsewhere: list[int] = []
+    for partition in range(len(producer.acknowledged.numbers)):
+        (here if (disk / f"{TOPIC}-{partition}").exists() else elsewhere).append(partition)
+    filler = disk / "filler"
     fill_up(filler)
-    await_that(lambda: is_out(cluster, 1), "broker 1 neither leads nor is in sync")
+    await_that(lambda: is_out(cluster, 1, here), "broker 1 neither leads nor is in sync")
     producer.acknowledged.await_more(MEANWHILE, "every partition takes records while the disk is full")
-    assert is_out(cluster, 1)
+    assert is_out(cluster, 1, here)
+    assert all(1 in cluster.state(TOPIC, partition)[1] for partition in elsewhere)
     filler.unlink()
-    await_in_sync(cluster)
+    await_in_sync(cluster, *here, *elsewhere)
     cluster.elect_preferred(TOPIC, 0)
     producer.acknowledged.await_more(MEANWHILE, "every partition takes records again")
 
 
-def small_cluster(stack: ExitStack, directory: Path, *kafkas: int) -> ClusterProcesses:
-    """Brokers 1, 2 and 3 with small disks; each leads one partition of the topic. Broker 3 is the controller."""
-    cluster = ClusterProcesses(directory, 3, SETTINGS, kafkas)
-    for broker in cluster.brokers.values():
-        stack.enter_context(small_disk(broker.log_directory, DISK_BYTES))
+def small_cluster(stack: ExitStack, directory: Path, *kafkas: int, disks: int = 1) -> ClusterProcesses:
+    """Brokers 1, 2 and 3 with so many small disks each; each leads as many partitions. Broker 3 is the controller."""
+    cluster = ClusterProcesses(directory, 3, SETTINGS, kafkas, disks)
+    for paths in cluster.log_directories.values():
+        for path in paths:
+            stack.enter_context(small_disk(path, DISK_BYTES))
     stack.callback(cluster.close)
     cluster.start(3)
     cluster.start(1, 2)
     cluster.await_brokers()
-    cluster.create_topic(TOPIC, (1, 2, 3), (2, 3, 1), (3, 1, 2))
-    await_in_sync(cluster)
+    assignments = ((1, 2, 3), (2, 3, 1), (3, 1, 2)) * disks
+    cluster.create_topic(TOPIC, *assignments)
+    await_in_sync(cluster, *range(len(assignments)))
     return cluster
 
 
-def await_in_sync(cluster: ClusterProcesses) -> None:
-    for partition in range(PARTITIONS):
+def await_in_sync(cluster: ClusterProcesses, *partitions: int) -> None:
+    for partition in partitions:
         cluster.await_in_sync(TOPIC, partition)
 
 
-def is_out(cluster: ClusterProcesses, broker_id: int) -> bool:
-    states = [cluster.state(TOPIC, partition) for partition in range(PARTITIONS)]
+def is_out(cluster: ClusterProcesses, broker_id: int, partitions: Iterable[int]) -> bool:
+    states = [cluster.state(TOPIC, partition) for partition in partitions]
     return all(broker_id not in (leader, *isr) for leader, isr in states)
 
 
@@ -113,13 +125,27 @@ def test_partitions_of_a_full_disk_are_led_elsewhere_until_there_is_space(
         assert not any("is offline" in line for line in broker.lines)
 
 
+def test_full_directory_of_several_is_left_and_the_others_are_not(
+    tmp_path: Path, stack: ExitStack, record_property: Callable[[str, object], None]
+) -> None:
+    cluster = small_cluster(stack, tmp_path, disks=3)
+    producer = librdkafka(cluster, 3 * PARTITIONS)
+    producer.acknowledged.await_more(MEANWHILE, "the producer has begun")
+    fill_and_empty_disk_of_broker_1(cluster, producer)
+    producer.stop()
+    check_records(cluster, producer, record_property)
+    lines = [line for line in cluster.brokers[1].lines if "no space left in log directory" in line]
+    assert len(lines) == 1, lines
+    assert "with 3 logs" in lines[0]
+
+
 def test_partitions_wait_for_space_while_all_disks_are_full(
     tmp_path: Path, stack: ExitStack, record_property: Callable[[str, object], None]
 ) -> None:
     cluster = small_cluster(stack, tmp_path)
     producer = librdkafka(cluster)
     producer.acknowledged.await_more(MEANWHILE, "the producer has begun")
-    fillers = [broker.log_directory / "filler" for broker in cluster.brokers.values()]
+    fillers = [disk / "filler" for disks in cluster.log_directories.values() for disk in disks]
     for filler in fillers:
         fill_up(filler)
     await_that(
@@ -128,7 +154,7 @@ def test_partitions_wait_for_space_while_all_disks_are_full(
     )
     for filler in fillers:
         filler.unlink()
-    await_in_sync(cluster)
+    await_in_sync(cluster, *range(PARTITIONS))
     producer.acknowledged.await_more(MEANWHILE, "every partition takes records again")
     producer.stop()
     check_records(cluster, producer, record_property)

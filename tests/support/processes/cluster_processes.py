@@ -29,17 +29,27 @@ _TIMEOUT_MS = 30_000
 
 
 class ClusterProcesses:
-    """Brokers 1, 2, …; those in `kafkas` are Apache Kafkas. The caller starts them; `close` ends them."""
+    """Brokers 1, 2, …; those in `kafkas` are Apache Kafkas. The caller starts them; `close` ends them.
+
+    `log_directories` has the paths of each broker's log directories, `directory_count` of them.
+    """
 
     def __init__(
-        self, directory: Path, broker_count: int, settings: Mapping[str, str], kafkas: Collection[int] = ()
+        self,
+        directory: Path,
+        broker_count: int,
+        settings: Mapping[str, str],
+        kafkas: Collection[int] = (),
+        directory_count: int = 1,
     ) -> None:
         self.zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
         in_cluster = {**settings, "zookeeper.connect": self.zookeeper.connect}
         self.brokers: dict[int, BrokerProcess | KafkaProcess] = {}
+        self.log_directories: dict[int, list[Path]] = {}
         for broker_id in range(1, broker_count + 1):
-            own = {**in_cluster, "broker.id": str(broker_id)}
             path = directory / str(broker_id)
+            self.log_directories[broker_id] = logs = [path / f"data{number or ''}" for number in range(directory_count)]
+            own = {**in_cluster, "broker.id": str(broker_id), "log.dirs": ",".join(map(str, logs))}
             self.brokers[broker_id] = (
                 KafkaProcess(path, self.zookeeper, own) if broker_id in kafkas else BrokerProcess(path, own)
             )
