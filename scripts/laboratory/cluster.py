@@ -99,6 +99,16 @@ class Cluster:
     def signal_broker(self, broker_id: int, number: signal.Signals) -> None:
         os.kill(self.brokers[broker_id].pid, number)
 
+    def restart(self, broker_id: int) -> None:
+        """Kills the broker and starts it when its session has ended: Kafka refuses to start before."""
+        self.brokers[broker_id].kill()
+        other = next(each for each in BROKER_IDS if each != broker_id)
+        wait_until(
+            lambda: all(each.node_id != broker_id for each in self._metadata(other).brokers),
+            f"{self.kind}: broker {broker_id} is not registered",
+        )
+        self.brokers[broker_id].start()
+
     def signal_zookeeper(self, number: signal.Signals) -> None:
         os.kill(self.zookeeper.pid, number)
 
