@@ -75,7 +75,7 @@ def play(
                 time.sleep(_QUIET_S)
                 ended_ms = time.time() * 1000
                 for broker_id in restarts:
-                    cluster.restart(broker_id)
+                    cluster.kill_and_start(broker_id)
                 cluster.wait_until_healthy()
                 found = [load.longest_gap_s(client, what, begun_ms, ended_ms) for client, what in _SIDES]
                 rows.append(Row(name_of(trouble), found))

@@ -99,7 +99,7 @@ class Cluster:
     def signal_broker(self, broker_id: int, number: signal.Signals) -> None:
         os.kill(self.brokers[broker_id].pid, number)
 
-    def restart(self, broker_id: int) -> None:
+    def kill_and_start(self, broker_id: int) -> None:
         """Kills the broker and starts it when its session has ended: Kafka refuses to start before."""
         self.brokers[broker_id].kill()
         other = next(each for each in BROKER_IDS if each != broker_id)
