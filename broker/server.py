@@ -22,7 +22,7 @@ from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
 from ..controller.broker_registration import holds_cluster
 from ..controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
-from ..controller.settings_limit import SettingsLimit
+from ..controller.topics.settings_limit import SettingsLimit
 from ..controller.tree.cluster_tree import ClusterTree
 from ..controller.tree.metadata_store import MetadataStore
 from ..controller.tree.renewing_store import RenewingStore

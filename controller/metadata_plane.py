@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from random import Random
 
 from ..config.config import Config
-from .assignment import BrokerRack
-from .auto_creation import AutoTopicCreation
 from .broker_channel import ChannelTo
 from .broker_registration import (
     BrokerIdTakenError,
@@ -19,11 +17,13 @@ from .broker_registration import (
 )
 from .controller import Controller
 from .controller_settings import ControllerSettings
-from .partition_limit import PartitionLimit
 from .producer_ids import ProducerIdBlocks, ProducerIds
-from .settings_limit import SettingsLimit
-from .topic_admin import TopicAdmin
-from .topic_growth import TopicGrowth
+from .topics.assignment import BrokerRack
+from .topics.auto_creation import AutoTopicCreation
+from .topics.partition_limit import PartitionLimit
+from .topics.settings_limit import SettingsLimit
+from .topics.topic_admin import TopicAdmin
+from .topics.topic_growth import TopicGrowth
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import MetadataStore, MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError
 from .tree.znodes import BrokerInfo, RegisteredEndpoint, ZnodeDecodeError

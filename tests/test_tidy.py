@@ -39,7 +39,7 @@ FLOORS = {
     "protocol": ("errors.py", "sentinels.py", "text_size.py", "codec", "records", "apis.py", "messages", "client"),
     "storage": (LOOSE, "files", "workers", "segment", "producers", "log", "recovery", "compaction", "store", "verify"),
     "replication": ("partition", "leader", "partition_set.py", "follower", LOOSE),
-    "controller": ("tree", LOOSE),
+    "controller": ("tree", "topics", LOOSE),
     "broker": (
         "start_error.py",
         "network",

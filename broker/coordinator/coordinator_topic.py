@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ...controller.auto_creation import AutoTopicCreation
+from ...controller.topics.auto_creation import AutoTopicCreation
 from ...protocol.sentinels import NO_LEADER
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.leader_hints import BrokerEndpoint

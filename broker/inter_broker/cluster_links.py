@@ -12,9 +12,9 @@ from ...base.kafka_names import TRANSACTION_STATE_TOPIC
 from ...base.shared_work import PATIENCE_MS, SharedWork
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
-from ...controller.auto_creation import AutoTopicCreation
 from ...controller.producer_ids import ProducerIds
-from ...controller.topic_admin import TopicAdmin
+from ...controller.topics.auto_creation import AutoTopicCreation
+from ...controller.topics.topic_admin import TopicAdmin
 from ...controller.tree.metadata_store import MetadataStore
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from ...config.config import Config
-from ...controller.topic_admin import USE_DEFAULT, NewTopic, TopicAdmin
+from ...controller.topics.topic_admin import USE_DEFAULT, NewTopic, TopicAdmin
 from ...controller.tree.znodes import ProducerIdBlock
 from ...protocol.errors import CoordinatorLoadInProgressError, ErrorCode, KafkaError, LeaderNotAvailableError, error_for
 from ...protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse

@@ -18,7 +18,7 @@ from ...config.setting import Setting
 from ...config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
 from ...config.topic_config import TopicConfig
 from ...config.values import ValueType, split_list
-from ...controller.settings_limit import SettingsLimit, check_broker_settings
+from ...controller.topics.settings_limit import SettingsLimit, check_broker_settings
 from ...controller.tree.cluster_tree import ClusterTree
 from ...protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
 from .dynamic_config import DynamicConfig

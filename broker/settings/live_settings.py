@@ -8,7 +8,7 @@ from ...config.config import Config
 from ...config.dynamic_layers import DynamicLayers
 from ...controller.config_changes import ConfigChanges
 from ...controller.metadata_plane import MetadataPlane
-from ...controller.settings_limit import SettingsLimit
+from ...controller.topics.settings_limit import SettingsLimit
 from ...controller.tree.cluster_tree import ClusterTree
 from ...replication.state_changes import StateChanges
 from ...storage.store.log_store import LogStore

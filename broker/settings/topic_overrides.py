@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from ...config.topic_config import usable_overrides
-from ...controller.settings_limit import settings_bytes
+from ...controller.topics.settings_limit import settings_bytes
 from ...controller.tree.cluster_tree import ClusterTree
 
 __all__ = ["TopicOverrides"]

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.controller.assignment import BrokerRack, IncompleteRacksError, assign_replicas, rack_alternated
+from pybroker.controller.topics.assignment import BrokerRack, IncompleteRacksError, assign_replicas, rack_alternated
 from pybroker.protocol.errors import InvalidPartitionsError, InvalidReplicationFactorError
 
 # Results of Kafka 3.9.1's AdminUtils.assignReplicasToBrokers: brokers 0…, partitions, factor, start, first, racks.

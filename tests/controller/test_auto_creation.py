@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 from pybroker.base.shared_work import PATIENCE_MS
 from pybroker.config.load import load_config
-from pybroker.controller import auto_creation
-from pybroker.controller.auto_creation import AutoTopicCreation, CreationResult
-from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.topics import auto_creation
+from pybroker.controller.topics.auto_creation import AutoTopicCreation, CreationResult
+from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.controller.tree.metadata_store import ConnectionLossError
 from pybroker.protocol.errors import ErrorCode, InvalidReplicationFactorError, KafkaError, LeaderNotAvailableError
 from simulation.machines.virtual_loop import VirtualLoop

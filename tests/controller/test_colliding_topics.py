@@ -5,7 +5,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from pybroker.controller.colliding_topics import CollidingTopics
+from pybroker.controller.topics.colliding_topics import CollidingTopics
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.metadata_store import Watch

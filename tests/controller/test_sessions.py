@@ -9,7 +9,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.config.config_error import ConfigError
 from pybroker.controller.broker_registration import BrokerRegistration
 from pybroker.controller.leader_election import ElectionStrategy
-from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.controller.tree import renewing_store, znodes
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.metadata_store import (

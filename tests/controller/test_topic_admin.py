@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 from pybroker.config.load import load_config
-from pybroker.controller import topic_names
-from pybroker.controller.assignment import BrokerRack
-from pybroker.controller.auto_creation import AutoTopicCreation, CreationResult
-from pybroker.controller.internal_topics import auto_created_topic
-from pybroker.controller.partition_limit import PartitionLimit
-from pybroker.controller.settings_limit import SettingsLimit
-from pybroker.controller.topic_admin import NewTopic, TopicAdmin
+from pybroker.controller.topics import topic_names
+from pybroker.controller.topics.assignment import BrokerRack
+from pybroker.controller.topics.auto_creation import AutoTopicCreation, CreationResult
+from pybroker.controller.topics.internal_topics import auto_created_topic
+from pybroker.controller.topics.partition_limit import PartitionLimit
+from pybroker.controller.topics.settings_limit import SettingsLimit
+from pybroker.controller.topics.topic_admin import NewTopic, TopicAdmin
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.znodes import ControllerInfo

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
-from pybroker.controller.assignment import BrokerRack
-from pybroker.controller.partition_limit import PartitionLimit
-from pybroker.controller.topic_growth import MorePartitions, TopicGrowth
+from pybroker.controller.topics.assignment import BrokerRack
+from pybroker.controller.topics.partition_limit import PartitionLimit
+from pybroker.controller.topics.topic_growth import MorePartitions, TopicGrowth
 from pybroker.controller.tree import znodes
 from pybroker.controller.tree.cluster_tree import ClusterTree, ControllerNode
 from pybroker.controller.tree.embedded_store import EmbeddedStore

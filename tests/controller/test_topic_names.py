@@ -1,7 +1,7 @@
 """Tests of legal, illegal, colliding and internal topic names."""
 
 import pytest
-from pybroker.controller.topic_names import (
+from pybroker.controller.topics.topic_names import (
     check_directory_names,
     check_topic_name,
     has_collision_chars,

@@ -20,7 +20,7 @@ from ....config.config_entries import (
     topic_entries,
 )
 from ....config.topic_config import TopicConfig, usable_overrides
-from ....controller.topic_names import check_topic_name
+from ....controller.topics.topic_names import check_topic_name
 from ....controller.tree.cluster_tree import ClusterTree
 from ....protocol.errors import InvalidRequestError, KafkaError, UnknownTopicOrPartitionError
 from ....protocol.messages.describe_configs import (

@@ -16,7 +16,7 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from ....base.topic_partition import TopicPartition
-from ....controller.topic_names import MAX_LENGTH
+from ....controller.topics.topic_names import MAX_LENGTH
 from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.fetch import (

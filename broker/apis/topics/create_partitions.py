@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 
 from ....controller.controller import Controller
-from ....controller.topic_growth import MorePartitions, TopicGrowth
+from ....controller.topics.topic_growth import MorePartitions, TopicGrowth
 from ....protocol.errors import ErrorCode, InvalidRequestError, InvalidTopicError, KafkaError, NotControllerError
 from ....protocol.messages.create_partitions import (
     CreatePartitionsRequest,

@@ -17,8 +17,8 @@ from ....base.topic_partition import TopicPartition
 from ....config.config_entries import ConfigEntry
 from ....config.notices import topic_notices
 from ....config.topic_config import TopicConfig
-from ....controller.topic_admin import NewTopic, TopicAdmin
-from ....controller.topic_names import CLUSTER_METADATA_TOPIC
+from ....controller.topics.topic_admin import NewTopic, TopicAdmin
+from ....controller.topics.topic_names import CLUSTER_METADATA_TOPIC
 from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, InvalidReplicaAssignmentError, KafkaError
 from ....protocol.messages.create_topics import (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from ....controller.controller import Controller
-from ....controller.topic_admin import TopicAdmin
+from ....controller.topics.topic_admin import TopicAdmin
 from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError
 from ....protocol.messages.delete_topics import (

@@ -8,7 +8,7 @@ Behaviour:
 
 from collections.abc import Iterable
 
-from ....controller.topic_names import is_internal_topic, is_legal_topic_name
+from ....controller.topics.topic_names import is_internal_topic, is_legal_topic_name
 from ....protocol.errors import ErrorCode, InvalidRequestError
 from ....protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,

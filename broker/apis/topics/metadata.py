@@ -9,8 +9,8 @@ offline replicas · v6 LISTENER_NOT_FOUND · v7 leader epochs (KIP-320) · v8 au
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
-from ....controller.auto_creation import CreationResult
-from ....controller.topic_names import is_internal_topic, is_legal_topic_name
+from ....controller.topics.auto_creation import CreationResult
+from ....controller.topics.topic_names import is_internal_topic, is_legal_topic_name
 from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, InvalidRequestError
 from ....protocol.messages.metadata import (

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
 from ....base.topic_partition import TopicPartition
-from ....controller.topic_names import check_topic_name
+from ....controller.topics.topic_names import check_topic_name
 from ....protocol.errors import KafkaError, UnknownTopicOrPartitionError
 from ....protocol.messages.describe_producers import (
     DescribeProducersRequest,

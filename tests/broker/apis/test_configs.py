@@ -15,7 +15,7 @@ from pybroker.broker.settings.dynamic_config import DynamicConfig
 from pybroker.broker.settings.loggers import LoggerLevels
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.config.load import load_config
-from pybroker.controller.settings_limit import SettingsLimit
+from pybroker.controller.topics.settings_limit import SettingsLimit
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.apis import ApiKey

@@ -8,7 +8,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.topics.create_partitions import CreatePartitions
 from pybroker.broker.requests.yielding import ITEMS_BETWEEN_YIELDS
-from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, NotControllerError
 from pybroker.protocol.messages.create_partitions import (

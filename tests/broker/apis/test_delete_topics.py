@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.topics.delete_topics import DeleteTopics
-from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState

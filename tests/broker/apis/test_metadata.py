@@ -9,7 +9,7 @@ import pytest
 from pybroker.broker.apis.topics.metadata import Metadata
 from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
 from pybroker.broker.metadata.metadata_cache import MetadataCache
-from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse

@@ -7,7 +7,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.cluster.alter_partition_reassignments import AlterPartitionReassignments
 from pybroker.broker.apis.cluster.list_partition_reassignments import ListPartitionReassignments
-from pybroker.controller.topic_admin import NewTopic
+from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from pybroker.protocol.errors import ErrorCode, NotControllerError
 from pybroker.protocol.messages.alter_partition_reassignments import (

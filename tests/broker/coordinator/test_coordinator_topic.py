@@ -9,7 +9,7 @@ from pybroker.broker.inter_broker.remote_transaction_coordinators import coordin
 from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.broker.metadata.topic_waiters import TopicWaiters
-from pybroker.controller.auto_creation import CreationResult
+from pybroker.controller.topics.auto_creation import CreationResult
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataBroker,

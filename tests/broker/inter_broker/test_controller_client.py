@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pybroker.broker.inter_broker.controller_client import TopicCreationClient
 from pybroker.config.load import load_config
-from pybroker.controller.topic_admin import NewTopic, TopicAdmin
+from pybroker.controller.topics.topic_admin import NewTopic, TopicAdmin
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode, LeaderNotAvailableError
 from pybroker.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse

@@ -7,7 +7,7 @@ from random import Random
 from pybroker.config.load import unchecked_config
 from pybroker.controller.controller import Controller
 from pybroker.controller.metadata_plane import BrokerIdentity, MetadataCallbacks, MetadataPlane
-from pybroker.controller.settings_limit import SettingsLimit
+from pybroker.controller.topics.settings_limit import SettingsLimit
 from pybroker.controller.tree.metadata_store import MetadataStore
 from pybroker.controller.tree.renewing_store import RenewingStore
 from pybroker.controller.tree.znodes import BrokerInfo, RegisteredEndpoint

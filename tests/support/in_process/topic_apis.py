@@ -11,7 +11,7 @@ from pybroker.broker.requests.context import RequestContext
 from pybroker.config.config import Config
 from pybroker.config.load import load_config
 from pybroker.controller.metadata_plane import MetadataCallbacks, MetadataPlane, resolve_identity
-from pybroker.controller.settings_limit import SettingsLimit
+from pybroker.controller.topics.settings_limit import SettingsLimit
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.znodes import RegisteredEndpoint
 from support.in_process.control_plane import FakeBroker

@@ -11,7 +11,7 @@ from pybroker.broker.coordinator.group.records import decode_group, encode_group
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.broker.coordinator.group.subscriptions import subscribed_topics
-from pybroker.controller.settings_limit import settings_bytes
+from pybroker.controller.topics.settings_limit import settings_bytes
 from pybroker.protocol.errors import ErrorCode
 from support.clients.group_clients import NO_DELAY, GroupWorld, protocols, subscription
 

@@ -2,8 +2,8 @@
 
 import re
 
-from ..base.kafka_names import INTERNAL_TOPICS
-from ..protocol.errors import InvalidPartitionsError, InvalidTopicError
+from ...base.kafka_names import INTERNAL_TOPICS
+from ...protocol.errors import InvalidPartitionsError, InvalidTopicError
 
 __all__ = [
     "CLUSTER_METADATA_TOPIC",

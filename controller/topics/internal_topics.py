@@ -1,7 +1,7 @@
 """The settings with which the internal topics of coordinators are created."""
 
-from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from ..config.config import Config
+from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from ...config.config import Config
 from .topic_admin import NewTopic
 
 __all__ = ["auto_created_topic"]

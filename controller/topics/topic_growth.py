@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..protocol.errors import (
+from ...protocol.errors import (
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
     NotControllerError,
@@ -15,13 +15,13 @@ from ..protocol.errors import (
     UnknownServerError,
     UnknownTopicOrPartitionError,
 )
+from ..tree.cluster_tree import ClusterTree
+from ..tree.metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
+from ..tree.replica_assignment import ReplicaAssignment
+from ..tree.znodes import CONTROLLER_PATH, TopicInfo, topic_path
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .partition_limit import PartitionLimit
 from .topic_names import check_directory_names, is_internal_topic, is_legal_topic_name
-from .tree.cluster_tree import ClusterTree
-from .tree.metadata_store import BadVersionError, Check, NoNodeError, Operation, SetData
-from .tree.replica_assignment import ReplicaAssignment
-from .tree.znodes import CONTROLLER_PATH, TopicInfo, topic_path
 
 __all__ = ["MorePartitions", "TopicGrowth"]
 

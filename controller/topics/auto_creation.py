@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from ..base.quiet_lines import QUIET
-from ..base.shared_work import PATIENCE_MS
-from ..config.config import Config
-from ..protocol.errors import ErrorCode, KafkaError, LeaderNotAvailableError
+from ...base.quiet_lines import QUIET
+from ...base.shared_work import PATIENCE_MS
+from ...config.config import Config
+from ...protocol.errors import ErrorCode, KafkaError, LeaderNotAvailableError
+from ..tree.metadata_store import MetadataStoreError
 from .internal_topics import auto_created_topic
 from .topic_admin import NewTopic
 from .topic_names import is_legal_topic_name
-from .tree.metadata_store import MetadataStoreError
 
 __all__ = ["AutoTopicCreation", "CreationResult", "TopicCreator"]
 

@@ -6,8 +6,8 @@
 
 from collections.abc import Callable
 
-from ..config.config import Config
-from ..protocol.errors import InvalidPartitionsError, PolicyViolationError
+from ...config.config import Config
+from ...protocol.errors import InvalidPartitionsError, PolicyViolationError
 
 __all__ = ["PartitionLimit"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from random import Random
 from uuid import UUID
 
-from ..config.config import Config
-from ..config.config_error import ConfigError
-from ..config.topic_config import TopicConfig
-from ..protocol.errors import (
+from ...config.config import Config
+from ...config.config_error import ConfigError
+from ...config.topic_config import TopicConfig
+from ...protocol.errors import (
     InvalidConfigurationError,
     InvalidReplicaAssignmentError,
     InvalidRequestError,
@@ -23,16 +23,16 @@ from ..protocol.errors import (
     UnknownServerError,
     UnknownTopicOrPartitionError,
 )
+from ..tree.cluster_tree import ClusterTree
+from ..tree.metadata_store import BadVersionError, NodeExistsError, NoNodeError
+from ..tree.replica_assignment import ReplicaAssignment
+from ..tree.topic_ids import new_topic_id
+from ..tree.znodes import TopicInfo
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .colliding_topics import CollidingTopics
 from .partition_limit import PartitionLimit
 from .settings_limit import SettingsLimit
 from .topic_names import check_directory_names, check_topic_name, is_internal_topic
-from .tree.cluster_tree import ClusterTree
-from .tree.metadata_store import BadVersionError, NodeExistsError, NoNodeError
-from .tree.replica_assignment import ReplicaAssignment
-from .tree.topic_ids import new_topic_id
-from .tree.znodes import TopicInfo
 
 __all__ = ["CreatedTopic", "NewTopic", "TopicAdmin"]
 

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
+from ..tree.cluster_tree import ClusterTree
 from .topic_names import has_collision_chars, unified_name
-from .tree.cluster_tree import ClusterTree
 
 __all__ = ["CollidingTopics"]
 

@@ -6,8 +6,8 @@
 
 from collections.abc import Callable, Mapping
 
-from ..protocol.errors import PolicyViolationError
-from ..protocol.text_size import text_bytes
+from ...protocol.errors import PolicyViolationError
+from ...protocol.text_size import text_bytes
 
 __all__ = ["SettingsLimit", "check_broker_settings", "settings_bytes"]
 
