@@ -116,6 +116,15 @@ class Scene:
                 return int(leader_id)
             await self.newcomer.back_off()
 
+    async def another_leads_after_the_session_timeout(self) -> int:
+        """Produces to `old`, which refuses after the session timeout. Returns the new leader, which takes records."""
+        begun_s = self.now_s
+        assert await self.produce() is REFUSED
+        assert SESSION_S <= self.now_s - begun_s <= SESSION_S + 2 * CHECK_S
+        new_leader = await self.until_another_leads()
+        assert await self.produce(new_leader) is ErrorCode.NONE
+        return new_leader
+
     @property
     def leader_epoch(self) -> int:
         return int(self.old_partition().leader_epoch)
@@ -136,11 +145,7 @@ def test_records_waiting_at_a_cut_off_leader_are_refused_after_the_session_timeo
     async def work() -> None:
         scene.cut_from_brokers()
         scene.cluster.zookeeper.cut(scene.old.name, silent=silent)
-        begun_s = scene.now_s
-        assert await scene.produce() is REFUSED
-        assert SESSION_S <= scene.now_s - begun_s <= SESSION_S + 2 * CHECK_S
-        new_leader = await scene.until_another_leads()
-        assert await scene.produce(new_leader) is ErrorCode.NONE
+        await scene.another_leads_after_the_session_timeout()
 
     scene.run(work)
 
@@ -217,11 +222,7 @@ def test_cut_off_controller_refuses_records_after_the_session_timeout(scene: Sce
         await scene.lead_from_the_controller()
         scene.cut_from_brokers()
         scene.cluster.zookeeper.cut(scene.old.name, silent=True)
-        begun_s = scene.now_s
-        assert await scene.produce() is REFUSED
-        assert SESSION_S <= scene.now_s - begun_s <= SESSION_S + 2 * CHECK_S
-        new_leader = await scene.until_another_leads()
-        assert await scene.produce(new_leader) is ErrorCode.NONE
+        new_leader = await scene.another_leads_after_the_session_timeout()
         assert await scene.produce(acks=1) is REFUSED
         assert await scene.leader_shown_by_old() == -1
         scene.heal()
