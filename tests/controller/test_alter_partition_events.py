@@ -1,8 +1,5 @@
 """AlterPartition at the controller: what is written, which brokers are notified, and the leader's response."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.isr_rules import IsrChange
@@ -20,16 +17,6 @@ from pybroker.protocol.errors import (
 from support.in_process.control_plane import ControlPlane
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@pytest.fixture
-async def plane(tmp_path: Path) -> AsyncIterator[ControlPlane]:
-    """Three brokers, a topic of two partitions that brokers 2 and 3 hold; 2 leads the first, 3 the second."""
-    started = await ControlPlane.start(tmp_path / "metadata.db", (1, 2, 3))
-    await started.create_topic("t", {0: (2, 3), 1: (3, 2)})
-    await started.settled()
-    yield started
-    await started.stop()
 
 
 def wish(*isr: int, leader_epoch: int = 0, partition_epoch: int = 0) -> IsrChange:

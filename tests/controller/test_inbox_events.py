@@ -1,9 +1,5 @@
 """Notifications that brokers and tools write to the tree for the controller."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.tree import znodes
 from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
@@ -13,15 +9,6 @@ from support.in_process.control_plane import ControlPlane
 from support.in_process.partition_list_node import ISR_CHANGE_PREFIX, encode_partition_list
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@pytest.fixture
-async def plane(tmp_path: Path) -> AsyncIterator[ControlPlane]:
-    started = await ControlPlane.start(tmp_path / "metadata.db", (1, 2, 3))
-    await started.create_topic("t", {0: (2, 3), 1: (3, 2)})
-    await started.settled()
-    yield started
-    await started.stop()
 
 
 async def notify(plane: ControlPlane, prefix: str, data: bytes) -> None:
