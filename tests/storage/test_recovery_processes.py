@@ -70,13 +70,19 @@ def known(store: LogStore) -> dict[TopicPartition, object]:
     }
 
 
+def recovered_inline(crashed: Path, directory: Path) -> dict[TopicPartition, object]:
+    """Recovers a copy without child processes; returns its contents."""
+    shutil.copytree(crashed, directory / "inline")
+    store = open_store(directory / "inline")
+    contents = known(store)
+    store.release()
+    return contents
+
+
 def test_child_processes_recover_the_same_as_inline_and_their_lines_are_logged(
     crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shutil.copytree(crashed, tmp_path / "inline")
-    inline = open_store(tmp_path / "inline")
-    expected = known(inline)
-    inline.release()
+    expected = recovered_inline(crashed, tmp_path)
     monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
     caplog.clear()
     with caplog.at_level(logging.INFO):
@@ -96,10 +102,7 @@ def test_child_processes_recover_the_same_as_inline_and_their_lines_are_logged(
 def test_logs_that_a_dead_child_process_left_are_recovered_inline(
     crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shutil.copytree(crashed, tmp_path / "inline")
-    inline = open_store(tmp_path / "inline")
-    expected = known(inline)
-    inline.release()
+    expected = recovered_inline(crashed, tmp_path)
     monkeypatch.setattr(recovery_plan, "_WORTH_PROCESSES", 1)
     ends_early = [sys.executable, "-c", "import sys; sys.stdin.readline()"]
     monkeypatch.setattr(child_process, "command_of", lambda module: ends_early)

@@ -300,24 +300,30 @@ async def test_uncached_holes_in_a_sparse_file_are_sent_as_zeros(disk: Disk, sen
         assert body == bytes(5 * MIB) + b"island" + bytes(7 * MIB - 6)
 
 
+class HeldWorker:
+    """A worker that reads nothing until it may."""
+
+    def __init__(self) -> None:
+        self.may_read = asyncio.Event()
+
+    async def __call__(self, work: Callable[[], None]) -> None:
+        await self.may_read.wait()
+        work()
+
+
 @pytest.mark.parametrize("sender", SENDERS)
 async def test_event_loop_serves_other_connections_while_a_worker_reads(disk: Disk, sender: Any) -> None:
     disk.write(MIB)
     disk.make_cold()
-    gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    async def when_the_gate_opens(work: Callable[[], None]) -> None:
-        await gate
-        work()
-
-    async with serving(new_sender=sender, run_in_worker=when_the_gate_opens) as server:
+    worker = HeldWorker()
+    async with serving(new_sender=sender, run_in_worker=worker) as server:
         server.handler.regions = [disk.region(0, MIB)]
         peer, other = await server.connect(), await server.connect()
         peer.send(frame(REGIONS, 1))
         await server.handler.has_started(1)
         other.send(frame(ECHO, 2))
         assert await other.answers(1) == [2]
-        gate.set_result(None)
+        worker.may_read.set()
         assert await peer.answer() == (1, disk.content)
 
 
@@ -325,13 +331,8 @@ async def test_event_loop_serves_other_connections_while_a_worker_reads(disk: Di
 async def test_client_can_disconnect_while_a_worker_reads_its_region(disk: Disk, sender: Any) -> None:
     disk.write(MIB)
     disk.make_cold()
-    gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    async def when_the_gate_opens(work: Callable[[], None]) -> None:
-        await gate
-        work()
-
-    async with serving(new_sender=sender, run_in_worker=when_the_gate_opens) as server:
+    worker = HeldWorker()
+    async with serving(new_sender=sender, run_in_worker=worker) as server:
         server.handler.regions = [disk.region(0, MIB)]
         peer = await server.connect()
         peer.send(frame(REGIONS, 1))
@@ -340,7 +341,7 @@ async def test_client_can_disconnect_while_a_worker_reads_its_region(disk: Disk,
         (connection,) = server.listeners.connections()
         connection.abort()
         await until(lambda: server.listeners.connection_count == 0)
-        gate.set_result(None)
+        worker.may_read.set()
         await server.settle()
 
 
