@@ -99,15 +99,7 @@ class Dispatcher:
         message = None if route.codec is None else route.codec.decode(request)
         if message is None:
             message = self._decode(route, request)
-        context = RequestContext(
-            request.api_version,
-            len(request.frame),
-            request.client_id,
-            request.connection,
-            request.received_ms,
-            None,
-            request,
-        )
+        context = RequestContext.of(request)
         try:
             response = route.handler(context, message)
         except CloseConnectionError:
