@@ -11,8 +11,9 @@ from statistics import mean
 
 from pybroker.protocol.messages.metadata import MetadataResponsePartition
 from support.processes.java import java_command
+from support.time.deadline import wait_until
 
-from benchmarks.clusters import BROKER_IDS, SESSION_TIMEOUT_MS, Cluster, wait_until
+from benchmarks.clusters import BROKER_IDS, SESSION_TIMEOUT_MS, Cluster
 from benchmarks.kafka_tools import create_topic_on, run_tool
 from benchmarks.targets import Target, ratio_at_least, ratio_at_most
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import socket
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +20,13 @@ from pybroker.protocol.messages.metadata import (
 )
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.time.deadline import wait_until
 
 from benchmarks.contestants import cpu_seconds, kafka_as_shipped, resident_mib
 from benchmarks.wire import exchange
 from benchmarks.zookeeper_sessions import session_of, wait_for_a_ping
 
-__all__ = ["BROKER_IDS", "CLUSTERS", "Cluster", "ClusterKind", "wait_until"]
+__all__ = ["BROKER_IDS", "CLUSTERS", "Cluster", "ClusterKind"]
 
 BROKER_IDS = (1, 2, 3)
 SESSION_TIMEOUT_MS = 6000
@@ -190,12 +190,3 @@ class Cluster:
             )
 
         wait_until(is_in_sync, f"all replicas of {topic} are in sync")
-
-
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = _TIMEOUT_S) -> None:
-    """Checks the condition every 50 ms. Raises TimeoutError."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {timeout_s:.0f} s")
-        time.sleep(0.05)

@@ -3,8 +3,6 @@
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from pybroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -13,10 +11,11 @@ from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequest
 from support.clients.wire_client import WireClient
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.time.deadline import wait_until
 
 from laboratory.network import HOST, Disk, Network
 
-__all__ = ["BROKER_IDS", "KINDS", "PARTITIONS", "TOPIC", "Cluster", "wait_until"]
+__all__ = ["BROKER_IDS", "KINDS", "PARTITIONS", "TOPIC", "Cluster"]
 
 BROKER_IDS = (1, 2, 3)
 KINDS = ("pybroker", "kafka")
@@ -26,7 +25,6 @@ _DISKS_MIB = 144
 """All disks of a broker together."""
 _CLIENTS_PORT = 9092
 _INSIDE_PORT = 9093
-_WAIT_S = 240
 _SETTINGS = {
     "listener.security.protocol.map": "CLIENTS:PLAINTEXT,INSIDE:PLAINTEXT",
     "inter.broker.listener.name": "INSIDE",
@@ -171,16 +169,3 @@ class Cluster:
             except (OSError, AssertionError):
                 continue
         raise OSError("no broker answers")
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Checks every 0.1 s; an OSError counts as no. Raises TimeoutError."""
-    deadline = time.monotonic() + _WAIT_S
-    while time.monotonic() < deadline:
-        try:
-            if condition():
-                return
-        except OSError:
-            pass
-        time.sleep(0.1)
-    raise TimeoutError(f"{what}: not within {_WAIT_S} s")
