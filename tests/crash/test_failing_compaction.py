@@ -13,7 +13,7 @@ from pybroker.storage.log.log import Log
 from pybroker.storage.store.log_store import LogStore
 from support.logs.compacting_store import compact_all, compacting_store, fill_with_keys
 from support.logs.compaction import records_of
-from support.logs.disk_faults import FailingDisk, FullDisk, OneFullMoment, changes
+from support.logs.disk_faults import FailingDisk, FullDisk, OneFullMoment, changes, noting
 from support.logs.disk_history import DiskHistory, Rename, nothing_synced, recorded_history
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 
@@ -112,7 +112,7 @@ def test_only_the_failing_disk_goes_offline_during_compaction(quick_disk: Path) 
     for number in range(count):
         root = quick_disk / str(number)
         root.mkdir()
-        try:
+        with noting(f"operation {number} of {count}, see {root}"):
             with recorded_history(str(root)) as history:
                 store, expected = filled_store(root)
                 history.fault = fault = FailingDisk(history, number, for_good=False)
@@ -127,9 +127,6 @@ def test_only_the_failing_disk_goes_offline_during_compaction(quick_disk: Path) 
                 store.release()
             check_after_restart(root, expected)
             shutil.rmtree(root)
-        except Exception as failure:
-            failure.add_note(f"operation {number} of {count}, see {root}")
-            raise
     print(f"{count} operations, each failed in its turn")
 
 
@@ -138,7 +135,7 @@ def test_compaction_of_a_log_is_postponed_after_a_full_disk(quick_disk: Path) ->
     for number in range(count):
         root = quick_disk / str(number)
         root.mkdir()
-        try:
+        with noting(f"operation {number} of {count}, see {root}"):
             with recorded_history(str(root)) as history:
                 store, expected = filled_store(root)
                 history.fault = fault = OneFullMoment(number)
@@ -148,9 +145,6 @@ def test_compaction_of_a_log_is_postponed_after_a_full_disk(quick_disk: Path) ->
                 store.release()
             check_after_restart(root, expected)
             shutil.rmtree(root)
-        except Exception as failure:
-            failure.add_note(f"operation {number} of {count}, see {root}")
-            raise
     print(f"{count} operations, no space for each of them, one after another")
 
 
@@ -161,7 +155,7 @@ def test_full_disk_serves_reads_and_compacts_when_there_is_space(quick_disk: Pat
     for number in range(count):
         root, killed = quick_disk / str(number), quick_disk / f"{number} killed"
         root.mkdir()
-        try:
+        with noting(f"from operation {number} of {count} on, see {root}"):
             with recorded_history(str(root)) as history:
                 store, expected = filled_store(root)
                 history.fault = fault = FullDisk(number, changes)
@@ -179,8 +173,5 @@ def test_full_disk_serves_reads_and_compacts_when_there_is_space(quick_disk: Pat
             check_after_restart(killed, expected)
             shutil.rmtree(root)
             shutil.rmtree(killed)
-        except Exception as failure:
-            failure.add_note(f"from operation {number} of {count} on, see {root}")
-            raise
     print(f"{count} operations, the disk full from each on in its turn")
     assert served_from_swap_files > 2

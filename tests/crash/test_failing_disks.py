@@ -11,7 +11,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import KafkaStorageError
 from support.logs.busy_store import BusyStore, open_store
-from support.logs.disk_faults import FailingDisk, FullDisk, is_any, needs_space
+from support.logs.disk_faults import FailingDisk, FullDisk, is_any, needs_space, noting
 from support.logs.disk_history import DiskHistory, Operation, recorded_history
 from support.logs.log_promises import check_places, check_promises
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from
@@ -149,7 +149,7 @@ def test_only_the_failing_disk_goes_offline_and_no_acknowledged_record_is_lost(
             busy = BusyStore(root, history)
             start(busy)
             history.fault = fault = FailingDisk(history, number, for_good=for_good)
-            try:
+            with noting(f"operation {number} of {count}, see {root}"):
                 work(busy)
                 assert fault.whose is not None
                 check_one_is_offline(busy, root / fault.whose)
@@ -157,9 +157,6 @@ def test_only_the_failing_disk_goes_offline_and_no_acknowledged_record_is_lost(
                 history.fault = None
                 busy.crash()
                 check_after_restart(root, busy)
-            except Exception as failure:
-                failure.add_note(f"operation {number} of {count}, see {root}")
-                raise
     print(f"{count} operations, each failed in its turn")
 
 
@@ -193,14 +190,11 @@ def test_full_disk_refuses_appends_serves_reads_and_recovers_when_there_is_space
             busy = BusyStore(root, history)
             start(busy)
             history.fault = fault = FullDisk(number)
-            try:
+            with noting(f"from operation {number} of {count} on, see {root}"):
                 work(busy)
                 assert fault.hits
                 check_all_are_served(busy)
                 check_with_space_again(root, busy, history, fault, work)
-            except Exception as failure:
-                failure.add_note(f"from operation {number} of {count} on, see {root}")
-                raise
     print(f"{count} operations, the disk full from each on in its turn")
 
 
@@ -222,7 +216,7 @@ def test_start_on_a_full_disk_serves_reads_and_recovers_when_there_is_space(
             for path in [path for path in root.rglob("*") if path.name.endswith(lost)] if lost else []:
                 path.unlink()
             history.fault = fault = FullDisk(number)
-            try:
+            with noting(f"from operation {number} of the start on, see {root}"):
                 busy.open()
                 hits = fault.hits
                 check_all_are_served(busy)
@@ -231,9 +225,6 @@ def test_start_on_a_full_disk_serves_reads_and_recovers_when_there_is_space(
                 assert fault.hits
                 check_all_are_served(busy)
                 check_with_space_again(root, busy, history, fault, change_logs)
-            except Exception as failure:
-                failure.add_note(f"from operation {number} of the start on, see {root}")
-                raise
         number += 1
     assert number > 2
     print(f"{number} operations, the disk full from each on in its turn")

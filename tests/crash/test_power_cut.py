@@ -15,6 +15,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.storage.files.files import Files
 from support.logs.busy_store import BusyStore, Promise, open_store
+from support.logs.disk_faults import noting
 from support.logs.disk_history import DiskHistory, Operation, Sync, nothing_synced, recorded_history
 from support.logs.log_promises import check_places, check_promises
 from support.logs.power_cut import PowerCut, Remains, Tree, lay_out
@@ -252,11 +253,9 @@ def check_state(tree: Tree, busy: BusyStore, promises: dict[TopicPartition, Prom
     with nothing_synced():
         store = open_store(root)
         try:
-            check_promises(store, busy, promises)
-            check_places(store)
-        except Exception as failure:
-            failure.add_note(f"{note}, see {root}")
-            raise
+            with noting(f"{note}, see {root}"):
+                check_promises(store, busy, promises)
+                check_places(store)
         finally:
             store.release()
     shutil.rmtree(root)

@@ -1,7 +1,8 @@
 """Disks that fail or are full from the n-th operation on; a `DiskHistory` asks them before each operation."""
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from .disk_history import Create, DiskHistory, Operation, Rename, Write
 
@@ -80,3 +81,13 @@ class OneFullMoment:
             return None
         self.hit = operation
         return errno.ENOSPC
+
+
+@contextmanager
+def noting(note: str) -> Iterator[None]:
+    """Adds the note to an exception of the block, for a test that repeats the block with many faults."""
+    try:
+        yield
+    except Exception as failure:
+        failure.add_note(note)
+        raise
