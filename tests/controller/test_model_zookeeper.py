@@ -19,7 +19,7 @@ from pybroker.controller.tree.metadata_store import (
     WatchEvent,
 )
 from simulation.machines.model_zookeeper import ModelStore, ModelZooKeeper
-from support.in_process.metadata_store_suite import MetadataStoreSuite, Watcher
+from support.in_process.metadata_store_suite import MetadataStoreSuite, Watcher, watches_survive_a_reconnection
 
 TIMEOUT_MS = 6_000
 
@@ -281,33 +281,11 @@ def test_operations_started_while_disconnected_wait_for_the_connection() -> None
 
 def test_watches_survive_a_reconnection_and_report_missed_changes() -> None:
     async def scenario(zookeeper: ModelZooKeeper) -> None:
+        async def cut() -> None:
+            zookeeper.cut("a")
+
         store, other = await zookeeper.open("a"), await zookeeper.open("b")
-        for path in ("/set", "/gone", "/parent", "/same", "/parent/old"):
-            await other.create(path)
-        watcher = Watcher()
-        for path in ("/set", "/gone", "/same"):
-            await store.get(path, watcher)
-        await store.exists("/new", watcher)
-        await store.exists("/never", watcher)
-        await store.children("/parent", watcher)
-        zookeeper.cut("a")
-        await other.set("/set", b"x")
-        await other.delete("/gone")
-        await other.create("/new")
-        await other.delete("/parent/old")
-        zookeeper.heal("a")
-        assert watcher.told == []
-        await store.get("/same")  # the watch event comes before this response
-        assert watcher.told == [
-            (EventType.DATA_CHANGED, "/set"),
-            (EventType.DELETED, "/gone"),
-            (EventType.CREATED, "/new"),
-            (EventType.CHILDREN_CHANGED, "/parent"),
-        ]
-        await other.set("/same", b"y")
-        await other.create("/never")
-        await store.get("/same")
-        assert watcher.told[4:] == [(EventType.DATA_CHANGED, "/same"), (EventType.CREATED, "/never")]
+        await watches_survive_a_reconnection(store, other, cut, lambda: zookeeper.heal("a"))
 
     on_virtual_time(scenario)
 

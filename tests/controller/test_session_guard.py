@@ -24,6 +24,7 @@ from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from pybroker.storage.compaction.cleaner_child import CleanerChild
 from pybroker.storage.workers.big_batches import run_big_batch
+from support.in_process.metadata_store_suite import kill_ends_the_session
 from support.processes.kafka_process import ZooKeeperProcess
 from support.time.patience import BETWEEN_LOOKS_S, HANGS_AFTER_S, LOOKS, await_that
 
@@ -369,11 +370,7 @@ async def test_store_that_is_killed_loses_its_session_as_a_process_that_dies(
 ) -> None:
     store = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
     other = await ZooKeeperStore.open(settings_of(zookeeper.connect, root, is_guarded=False))
-    await store.create("/here", ephemeral=True)
-    gone: asyncio.Future[WatchEvent] = asyncio.get_running_loop().create_future()
-    await other.exists("/here", gone.set_result)
-    store.kill()
-    await gone
+    await kill_ends_the_session(store, other)
     await other.close()
 
 

@@ -28,7 +28,7 @@ from pybroker.controller.tree.zookeeper_connection import KazooHandler
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from support.clients.tcp_gate import TcpGate
-from support.in_process.metadata_store_suite import MetadataStoreSuite, Watcher
+from support.in_process.metadata_store_suite import MetadataStoreSuite, Watcher, watches_survive_a_reconnection
 from support.processes.kafka_process import ZooKeeperProcess
 from support.processes.ports import free_port
 
@@ -156,36 +156,13 @@ async def test_watches_survive_a_reconnection_and_report_missed_changes(
 ) -> None:
     store = await ZooKeeperStore.open(settings_of(gate.address, root))
     other = await ZooKeeperStore.open(settings_of(zookeeper.connect, root))
-    for path in ("/set", "/gone", "/parent", "/same", "/parent/old", "/childless"):
-        await other.create(path)
-    watcher = Watcher()
-    for path in ("/set", "/gone", "/same"):
-        await store.get(path, watcher)
-    await store.exists("/new", watcher)
-    await store.exists("/never", watcher)
-    await store.children("/parent", watcher)
-    await store.children("/childless", watcher)
     events = Events(store)
-    gate.cut()
-    await events.next()
-    await other.set("/set", b"x")
-    await other.delete("/gone")
-    await other.create("/new")
-    await other.delete("/parent/old")
-    await other.delete("/childless")
-    gate.heal()
-    await store.get("/same")  # the watch event comes before this response
-    assert watcher.told == [
-        (EventType.DATA_CHANGED, "/set"),
-        (EventType.DELETED, "/gone"),
-        (EventType.CREATED, "/new"),
-        (EventType.CHILDREN_CHANGED, "/parent"),
-        (EventType.DELETED, "/childless"),
-    ]
-    await other.set("/same", b"y")
-    await other.create("/never")
-    await store.get("/same")
-    assert watcher.told[5:] == [(EventType.DATA_CHANGED, "/same"), (EventType.CREATED, "/never")]
+
+    async def cut() -> None:
+        gate.cut()
+        await events.next()
+
+    await watches_survive_a_reconnection(store, other, cut, gate.heal)
     await store.close()
     await other.close()
 

@@ -1,6 +1,5 @@
 """TLS between the store and a real ZooKeeper that requires client certificates."""
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -9,9 +8,10 @@ from pathlib import Path
 import pytest
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import load_config
-from pybroker.controller.tree.metadata_store import NotAuthorizedError, StoreUnreachableError, WatchEvent
+from pybroker.controller.tree.metadata_store import NotAuthorizedError, StoreUnreachableError
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
+from support.in_process.metadata_store_suite import kill_ends_the_session
 from support.processes.certificates import Authority
 from support.processes.secured_zookeeper import SecuredZooKeeper
 
@@ -49,11 +49,7 @@ async def test_client_certificate_decides_the_owner_of_nodes(secured: SecuredZoo
 
 async def test_guard_ends_a_session_over_tls(secured: SecuredZooKeeper, root: str) -> None:
     store, other = [await ZooKeeperStore.open(settings_of(secured, root)) for _ in range(2)]
-    await store.create("/here", ephemeral=True)
-    gone: asyncio.Future[WatchEvent] = asyncio.get_running_loop().create_future()
-    await other.exists("/here", gone.set_result)
-    store.kill()
-    await gone
+    await kill_ends_the_session(store, other)
     await other.close()
 
 

@@ -6,7 +6,7 @@ allow only one at a time.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Protocol
 
@@ -32,6 +32,7 @@ from pybroker.controller.tree.metadata_store import (
     SetDataResult,
     WatchEvent,
 )
+from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 
 
 class Stores(Protocol):
@@ -58,6 +59,50 @@ class Watcher:
     @property
     def told(self) -> list[tuple[EventType, str]]:
         return [(event.type, event.path) for event in self.events]
+
+
+async def watches_survive_a_reconnection(
+    store: MetadataStore, other: MetadataStore, cut: Callable[[], Awaitable[None]], heal: Callable[[], None]
+) -> None:
+    """Fails if ``store`` misses a change that ``other`` makes while the store is cut off."""
+    for path in ("/set", "/gone", "/parent", "/same", "/parent/old", "/childless"):
+        await other.create(path)
+    watcher = Watcher()
+    for path in ("/set", "/gone", "/same"):
+        await store.get(path, watcher)
+    await store.exists("/new", watcher)
+    await store.exists("/never", watcher)
+    await store.children("/parent", watcher)
+    await store.children("/childless", watcher)
+    await cut()
+    await other.set("/set", b"x")
+    await other.delete("/gone")
+    await other.create("/new")
+    await other.delete("/parent/old")
+    await other.delete("/childless")
+    heal()
+    assert watcher.told == []
+    await store.get("/same")  # the watch event comes before this response
+    assert watcher.told == [
+        (EventType.DATA_CHANGED, "/set"),
+        (EventType.DELETED, "/gone"),
+        (EventType.CREATED, "/new"),
+        (EventType.CHILDREN_CHANGED, "/parent"),
+        (EventType.DELETED, "/childless"),
+    ]
+    await other.set("/same", b"y")
+    await other.create("/never")
+    await store.get("/same")
+    assert watcher.told[5:] == [(EventType.DATA_CHANGED, "/same"), (EventType.CREATED, "/never")]
+
+
+async def kill_ends_the_session(store: ZooKeeperStore, other: MetadataStore) -> None:
+    """Kills ``store``; fails if its ephemeral node outlives it."""
+    await store.create("/here", ephemeral=True)
+    gone: asyncio.Future[WatchEvent] = asyncio.get_running_loop().create_future()
+    await other.exists("/here", gone.set_result)
+    store.kill()
+    await gone
 
 
 def _note(order: list[str], name: str, _future: object) -> None:
