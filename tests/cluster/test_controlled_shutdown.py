@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
@@ -67,13 +66,6 @@ class FollowingProducer:
     def close(self) -> None:
         for connection in self._connections.values():
             connection.close()
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
-    cluster = BrokerCluster(tmp_path)
-    yield cluster
-    await cluster.close()
 
 
 @asynccontextmanager

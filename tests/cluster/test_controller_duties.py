@@ -1,9 +1,7 @@
 """Tests of the controller over real sockets: reassignments, elections, and terms that end in the middle of them."""
 
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.alter_partition_reassignments import (
@@ -23,13 +21,6 @@ from support.in_process.broker_cluster import BrokerCluster, until
 TP = TopicPartition("orders", 0)
 TOPIC = 2
 SET = 0
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
-    cluster = BrokerCluster(tmp_path)
-    yield cluster
-    await cluster.close()
 
 
 async def reassign(cluster: BrokerCluster, replicas: Sequence[int] | None) -> ErrorCode:

@@ -1,10 +1,8 @@
 """Tests of replication between whole brokers over real sockets, with their real controller."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.inter_broker.cluster_links import ClusterLinks
 from pybroker.broker.inter_broker.remote_leader import FetchSettings, RemoteLeader
@@ -30,13 +28,6 @@ from support.in_process.replicas import offsets_and_values
 TP = TopicPartition("orders", 0)
 BROKER = 4
 SET = 0
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[BrokerCluster]:
-    cluster = BrokerCluster(tmp_path)
-    yield cluster
-    await cluster.close()
 
 
 async def test_record_with_acks_all_is_on_all_replicas(cluster: BrokerCluster) -> None:

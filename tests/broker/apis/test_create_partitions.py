@@ -1,8 +1,6 @@
 """CreatePartitions: the response comes when clients can produce to the new partitions."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
@@ -21,16 +19,6 @@ from support.in_process.topic_apis import TopicApis
 from support.time.loop_turns import turns_during
 
 Results = dict[str, tuple[ErrorCode, str | None]]
-
-
-@pytest.fixture
-async def apis(tmp_path: Path) -> AsyncIterator[TopicApis]:
-    """One broker, number 1, with a topic of two partitions."""
-    started = await TopicApis.start(tmp_path)
-    await started.plane.topics.create(NewTopic("t", 2, 1))
-    await started.plane.controller.drained()
-    yield started
-    await started.stop()
 
 
 def more(name: str, count: int, *assignments: list[int]) -> CreatePartitionsTopic:

@@ -1,13 +1,9 @@
 """AlterPartitionReassignments and ListPartitionReassignments over a real controller."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.cluster.alter_partition_reassignments import AlterPartitionReassignments
 from pybroker.broker.apis.cluster.list_partition_reassignments import ListPartitionReassignments
-from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
 from pybroker.protocol.errors import ErrorCode, NotControllerError
 from pybroker.protocol.messages.alter_partition_reassignments import (
@@ -21,16 +17,6 @@ from pybroker.protocol.messages.list_partition_reassignments import (
 )
 from support.in_process.group_handlers import call
 from support.in_process.topic_apis import TopicApis
-
-
-@pytest.fixture
-async def apis(tmp_path: Path) -> AsyncIterator[TopicApis]:
-    """One broker, number 1, with a topic of two partitions."""
-    started = await TopicApis.start(tmp_path)
-    await started.plane.topics.create(NewTopic("t", 2, 1))
-    await started.plane.controller.drained()
-    yield started
-    await started.stop()
 
 
 async def alter(apis: TopicApis, *wishes: tuple[str, int, list[int] | None]) -> dict[tuple[str, int], ErrorCode]:
