@@ -121,3 +121,8 @@ def write_broker_directory(path: Path) -> None:
         watermarks[topic_partition] = log.log_end_offset
     store.checkpoints.write_high_watermarks(watermarks)
     store.close()
+
+
+def logs(data: Path) -> list[Path]:
+    """The segments of the partition topic-0 in a directory of `write_broker_directory`."""
+    return sorted((data / "topic-0").glob("*.log"))
