@@ -55,6 +55,15 @@ FLOORS = {
         "library",
         "commands",
     ),
+    "broker/network": (
+        "loop_share.py",
+        "protocol_sniffing.py",
+        "request.py",
+        "managed_connection.py",
+        "disconnect_poll.py",
+        "admission",
+        LOOSE,
+    ),
     "broker/apis": (
         "broker_parts.py",
         "refusal.py",

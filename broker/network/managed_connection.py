@@ -6,7 +6,7 @@ The gate, the fair queue, the memory accounts, the idle timer and the disconnect
 
 from typing import Protocol
 
-from .admission.loop_share import LoopShare
+from .loop_share import LoopShare
 from .protocol_sniffing import Violation
 
 __all__ = ["ManagedConnection"]

@@ -1,7 +1,7 @@
 """Tests of the findings of an audit in log directories of replicas, and of audits without findings.
 
 Tasks run here one after another; test_spark_audit runs them on Spark. Faults of single files are tested in more detail
-in test_log_verify.
+in test_log_verify_damage.
 """
 
 import re

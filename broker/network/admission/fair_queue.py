@@ -15,8 +15,8 @@ from itertools import count
 from typing import TypeAlias
 
 from ....base.timers import CallLater, TimerHandle
+from ..loop_share import LoopShare
 from ..managed_connection import ManagedConnection
-from .loop_share import LoopShare
 from .memory import DecodedMemory
 
 __all__ = ["DEBT_FACTOR", "LONG_S", "QUANTUM_S", "REST_FACTOR", "STANDSTILL_S", "DecodedLane", "FairQueue", "Lane"]

@@ -16,10 +16,10 @@ from types import coroutine
 from typing import Any, TypeAlias, cast
 
 from ....protocol.apis import ApiKey
+from ..loop_share import LoopShare
 from ..managed_connection import ManagedConnection
 from ..request import Handler, LaterReply, Reply, ReplyPart, Request
 from .fair_queue import LONG_S, DecodedLane, FairQueue, Lane
-from .loop_share import LoopShare
 from .memory import MemoryBudget
 
 __all__ = ["KEEPS_FRAME", "LARGE_BYTES", "Gate"]

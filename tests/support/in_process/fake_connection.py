@@ -1,6 +1,6 @@
 """A connection without a socket, for tests of the parts that manage connections."""
 
-from pybroker.broker.network.admission.loop_share import LoopShare
+from pybroker.broker.network.loop_share import LoopShare
 from pybroker.broker.network.protocol_sniffing import Violation
 
 __all__ = ["FakeConnection"]

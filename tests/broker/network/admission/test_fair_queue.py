@@ -14,8 +14,8 @@ from pybroker.broker.network.admission.fair_queue import (
     FairQueue,
     Lane,
 )
-from pybroker.broker.network.admission.loop_share import LoopShare
 from pybroker.broker.network.admission.memory import DecodedMemory
+from pybroker.broker.network.loop_share import LoopShare
 from support.in_process.fake_connection import FakeConnection
 from support.time.virtual_network import VirtualLoop
 
