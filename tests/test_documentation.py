@@ -78,7 +78,7 @@ def test_the_first_example_of_the_readme_reads_what_it_wrote(capsys: pytest.Capt
 
 
 def test_old_defaults_are_compared_with_those_of_kafka_and_ours() -> None:
-    rows = re.findall(r"^\| `([a-z.]+)` \| `(\S+)` \| .* \| `(\S+)` \|$", page("user/kafka-as-told"), re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z.]+)` \| `(\S+)` \| .* \| `(\S+)` \|$", page("user/outdated-claims"), re.MULTILINE)
     assert len(rows) >= 8
     reference = json.loads((ROOT / "tests/reference/settings.json").read_text())
     kafkas = {setting["name"]: setting["default"] for setting in reference["broker"]}
