@@ -184,6 +184,11 @@ class Config(TypedValues):
         return tuple(directory for directory in split_list(both) if directory)
 
     @property
+    def log_dirs_named(self) -> str:
+        """``log.dirs``, or ``log.dir`` where that decides, for an advice (see `named`)."""
+        return self.named("log.dir" if self.is_given("log.dir") and not self.is_given("log.dirs") else "log.dirs")
+
+    @property
     def metadata_store_path(self) -> Path:
         """The embedded store's file: ``metadata.store.path``, or else a file in the first log directory."""
         path = self.optional_string("metadata.store.path")

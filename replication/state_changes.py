@@ -118,7 +118,7 @@ class StateChanges:
 
     async def load_high_watermarks(self) -> None:
         """Read the checkpoints of the last run; call it before the first order."""
-        self._checkpointed = dict(await self._run_in_pool(self._logs.checkpoints.read_high_watermarks))
+        self._checkpointed = dict(await self._run_in_pool(self._logs.read_high_watermarks))
 
     # -- LeaderAndIsr -------------------------------------------------------------------------------------------------
 

@@ -51,36 +51,35 @@ def missing_store(config: Config, what: str, earlier: str | None) -> StartError:
     subject = f"{path} is {what}, but should hold the metadata of {earlier or 'a cluster'}"
     elsewhere = _stores_elsewhere(config)
     if elsewhere and config.is_given("metadata.store.path"):
-        return StartError(f"{subject}: is its disk mounted? {_offer_of_old(elsewhere)}")
+        setting = config.named("metadata.store.path")
+        return StartError(f"{subject}: is its disk mounted? {_offer_of_old(elsewhere, setting)}")
     if elsewhere:
         found = " and ".join(map(str, elsewhere))
         store = elsewhere[0] if len(elsewhere) == 1 else "the current one"
         directory = elsewhere[0].parent if len(elsewhere) == 1 else "the directory of the current one"
         return StartError(
-            f"{subject}; found {found}: put {directory} first in log.dirs, or set metadata.store.path={store}"
+            f"{subject}; found {found}: put {directory} first in {config.log_dirs_named}, or set "
+            f"metadata.store.path={store}"
         )
     copied = sorted(glob.glob(f"{glob.escape(str(path))}.copied*"))
     if copied:
         return StartError(
             f"{subject}; pybroker metadata copy moved that to another place, and {copied[-1]} is the old state: set"
-            " zookeeper.connect or log.dirs to the new place"
+            f" zookeeper.connect or {config.log_dirs_named} to the new place"
         )
     return StartError(
         f"{subject}: is its disk mounted? Restore the file from a backup. If the broker used ZooKeeper until now, set"
-        " zookeeper.connect, or fetch the metadata by pybroker metadata copy. To start a new cluster, set log.dirs to"
-        " new directories"
+        " zookeeper.connect, or fetch the metadata by pybroker metadata copy. To start a new cluster, set"
+        f" {config.log_dirs_named} to new directories"
     )
 
 
-def _offer_of_old(stores: list[Path]) -> str:
-    """The sentence about stores that may have stayed behind when the store was moved to metadata.store.path."""
-    if len(stores) == 1:
-        store = stores[0]
-        return (
-            f"Found {store}, which may be an old copy: only if it is the current store, set metadata.store.path={store}"
-        )
+def _offer_of_old(stores: list[Path], setting: str) -> str:
+    """The sentence about stores that may have stayed behind when the store was moved to ``metadata.store.path``."""
     found = " and ".join(map(str, stores))
-    return f"Found {found}, which may be old copies: only if one is the current store, set metadata.store.path to it"
+    if len(stores) == 1:
+        return f"Found {found}, which may be an old copy: only if it is the current store, set {setting} to it"
+    return f"Found {found}, which may be old copies: only if one is the current store, set {setting} to it"
 
 
 def _is_missing(path: Path) -> bool:

@@ -11,7 +11,16 @@ from typing import Any
 from .local_socket_options import LocalSocketOptions
 from .settings import Endpoint, NetworkSettings
 
-__all__ = ["AddressInUseError", "BindError", "open_servers", "start_serving"]
+__all__ = [
+    "AddressInUseError",
+    "AddressNotLocalError",
+    "BindError",
+    "PortForbiddenError",
+    "UnknownHostError",
+    "bind_error",
+    "open_servers",
+    "start_serving",
+]
 
 _PORT_ATTEMPTS = 20
 _NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT)
@@ -34,8 +43,17 @@ class BindError(OSError):
 class AddressInUseError(BindError):
     """Another process (or another listener of this one) listens there."""
 
-    def __init__(self, listener_name: str, host: str, port: int) -> None:
-        super().__init__(listener_name, host, port, "the address is in use, by another process or another listener")
+
+class AddressNotLocalError(BindError):
+    """The address is not one of this machine's."""
+
+
+class PortForbiddenError(BindError):
+    """The user of this process may not listen on the port."""
+
+
+class UnknownHostError(BindError):
+    """The host's name has no address."""
 
 
 async def open_servers(
@@ -86,7 +104,8 @@ async def _addresses(endpoint: Endpoint) -> tuple[str, ...]:
     try:
         found = await loop.getaddrinfo(host, endpoint.port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise BindError(endpoint.listener_name, host, endpoint.port, f"the name is unknown ({error})") from error
+        reason = f"the name is unknown ({error})"
+        raise UnknownHostError(endpoint.listener_name, host, endpoint.port, reason) from error
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
@@ -116,7 +135,7 @@ async def _open_all(
             raise failure
     except OSError as error:
         _close_all(servers)
-        raise _bind_error(endpoint, error) from error
+        raise bind_error(endpoint, error) from error
     except BaseException:
         _close_all(servers)
         raise
@@ -142,16 +161,18 @@ async def _open_one(
     return server
 
 
-def _bind_error(endpoint: Endpoint, error: OSError) -> BindError:
+def bind_error(endpoint: Endpoint, error: OSError) -> BindError:
+    """The error for the operator when the endpoint cannot be bound, or cannot be listened on, because of ``error``."""
+    kind: type[BindError] = BindError
     if error.errno == errno.EADDRINUSE:
-        return AddressInUseError(endpoint.listener_name, endpoint.host, endpoint.port)
-    if error.errno == errno.EACCES:
-        reason = "permission denied (ports below 1024 are the administrator's)"
+        kind, reason = AddressInUseError, "the address is in use, by another process or another listener"
+    elif error.errno == errno.EACCES:
+        kind, reason = PortForbiddenError, "permission denied (ports below 1024 are the administrator's)"
     elif error.errno in _NO_SUCH_ADDRESS:
-        reason = "this machine has no such address"
+        kind, reason = AddressNotLocalError, "this machine has no such address"
     else:
         reason = error.strerror or str(error)
-    return BindError(endpoint.listener_name, endpoint.host, endpoint.port, reason)
+    return kind(endpoint.listener_name, endpoint.host, endpoint.port, reason)
 
 
 def _close_all(servers: list[asyncio.Server]) -> None:

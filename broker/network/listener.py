@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from .bound_sockets import BindError, open_servers, start_serving
+from .bound_sockets import bind_error, open_servers, start_serving
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
 from .local_socket_options import LocalSocketOptions, congestion_control_that_paces
@@ -114,8 +114,7 @@ class Listeners:
                 await start_serving(server)
             except OSError as error:
                 self.stop_accepting()
-                reason = error.strerror or str(error)
-                raise BindError(endpoint.listener_name, endpoint.host, endpoint.port, reason) from error
+                raise bind_error(endpoint, error) from error
 
     @property
     def connection_count(self) -> int:

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...base.unusable_path import why_not_writable
 from .metadata_store import (
     MetadataStoreError,
     StoreClosedError,
     StoreCorruptError,
     StoreFullError,
     StoreLockedError,
+    StorePathError,
     StoreVersionError,
     StoreWriteError,
 )
@@ -201,7 +203,7 @@ class EmbeddedDatabase:
         if error.sqlite_errorname != "SQLITE_CANTOPEN" or not os.path.isfile(self._path):
             return False
         may_write = os.access(self._path, os.W_OK) and os.access(self._path.absolute().parent, os.W_OK)
-        return may_write and not os.path.exists(f"{self._path}-wal")
+        return may_write and not os.path.lexists(f"{self._path}-wal")
 
     def _read_without_log(self) -> tuple[ZnodeTree, int]:
         """Read without the log, which would exist if another process used the file. Writes connect again."""
@@ -326,29 +328,26 @@ def _store_error(path: Path, error: "sqlite3.Error") -> MetadataStoreError:
     # SQLite reports a file without permission as an I/O error, or in other words that name no reason.
     obstacle = _obstacle(path)
     if obstacle is not None and name.startswith(("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_PERM")):
-        return StoreWriteError(str(path), f"the metadata store cannot be opened: {obstacle}")
+        return StorePathError(str(path), f"the metadata store cannot be opened: {obstacle}")
     if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")) and _has_no_room(path):
         text = "no space left for another file: no inodes are left, or a quota is used up"
         return StoreFullError(str(path), f"the metadata store cannot be written: {text}")
     if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB") or name.startswith(("SQLITE_CORRUPT_", "SQLITE_IOERR")):
         return StoreCorruptError(str(path), f"the metadata store cannot be read: {error}")
-    if name == "SQLITE_CANTOPEN":
-        return StoreWriteError(str(path), f"the metadata store cannot be opened: {error}")
+    if name.startswith("SQLITE_CANTOPEN"):
+        return StorePathError(str(path), f"the metadata store cannot be opened: {error}")
     kind = StoreFullError if _is_full(error) else StoreWriteError
     return kind(str(path), f"the metadata store cannot be written: {error}")
 
 
 def _obstacle(path: Path) -> str | None:
     """The reason why this process cannot use the files, which SQLite does not give; None when there is none."""
-    directory = path.absolute().parent  # os.path does not raise without permission
-    if not os.path.isdir(directory):
-        return f"there is no directory {directory}; create it, or change metadata.store.path"
-    if os.path.isdir(path):
-        return "it is a directory; metadata.store.path must name a file"
-    for file in (path, f"{path}-wal"):
-        if os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK):
-            return _forbidden(file)
-    return None if os.access(directory, os.W_OK | os.X_OK) else _forbidden(f"into {directory}")
+    if (why := why_not_writable(str(path))) is not None:
+        return why
+    for log in (f"{path}-wal", f"{path}-shm", f"{path}-journal"):  # not all of them exist, but each may be created
+        if (why := why_not_writable(log)) is not None:
+            return f"its log {log} cannot be used: {why}" if os.path.lexists(log) else why
+    return None
 
 
 def _has_no_room(path: Path) -> bool:
@@ -360,7 +359,3 @@ def _has_no_room(path: Path) -> bool:
     except OSError as error:
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
     return False
-
-
-def _forbidden(place: object) -> str:
-    return f"no permission to write {place}; give it to the user of the broker (uid {os.geteuid()})"

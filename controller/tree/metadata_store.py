@@ -31,6 +31,7 @@ __all__ = [
     "NotEmptyError",
     "Operation",
     "OperationResult",
+    "ServerNotTrustedError",
     "SessionEvent",
     "SessionExpiredError",
     "SetData",
@@ -40,6 +41,7 @@ __all__ = [
     "StoreCorruptError",
     "StoreFullError",
     "StoreLockedError",
+    "StorePathError",
     "StoreUnreachableError",
     "StoreVersionError",
     "StoreWriteError",
@@ -104,7 +106,15 @@ class StoreClosedError(MetadataStoreError):
 
 
 class StoreUnreachableError(MetadataStoreError):
-    """No session could be opened in time."""
+    """No session could be opened. ``was_reached``: a server accepted the connection."""
+
+    def __init__(self, path: str | None = None, reason: str | None = None, *, was_reached: bool = False) -> None:
+        super().__init__(path, reason)
+        self.was_reached = was_reached
+
+
+class ServerNotTrustedError(StoreUnreachableError):
+    """The server's certificate is not trusted."""
 
 
 class NotAuthorizedError(MetadataStoreError):
@@ -113,6 +123,10 @@ class NotAuthorizedError(MetadataStoreError):
 
 class StoreWriteError(MetadataStoreError):
     """The store could not make the operation durable, for example on a full disk. It did not happen."""
+
+
+class StorePathError(StoreWriteError):
+    """The file of the store cannot be opened at its path."""
 
 
 class StoreFullError(StoreWriteError):

@@ -17,6 +17,7 @@ from kazoo.protocol.serialization import Connect
 from kazoo.retry import KazooRetry
 
 from ...base.slow_waits import told_if_slow
+from .metadata_store import StoreUnreachableError
 from .zookeeper_settings import ZooKeeperSettings
 
 __all__ = ["KazooHandler", "first_session", "new_client"]
@@ -36,6 +37,8 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
         super().__init__()
         self._on_mistrust = on_mistrust
         self.last_failure = "no attempt ended yet"
+        self.was_reached = False
+        """Whether a server ever accepted the connection."""
         self.session_timeout_ms = settings.session_timeout_ms
         """The timeout that the server granted, once it has."""
         self.last_response_s = monotonic()
@@ -63,12 +66,14 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
     def create_connection(self, address: tuple[str, int], hostname: str, **_options: object) -> socket.socket:
         try:
-            return self._connect(address, hostname)
+            connection = self._connect(address, hostname)
         except OSError as error:
             self.last_failure = str(error)
             if isinstance(error, ssl.SSLCertVerificationError):
                 self._on_mistrust()
             raise
+        self.last_failure = f"the server at {address[0]}:{address[1]} accepted the connection, but has not answered"
+        return connection
 
     def sever(self) -> None:
         """Close the connection without ending the session, for good."""
@@ -86,6 +91,7 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
             self._hold(connection)
             connection.settimeout(self._timeout_s)
             connection.connect(address)
+            self.was_reached = True
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is not None:
                 connection = secured = self._tls.wrap_socket(
@@ -125,7 +131,7 @@ def new_client(settings: ZooKeeperSettings, handler: KazooHandler) -> KazooClien
 async def first_session(
     opened: "asyncio.Future[None]", settings: ZooKeeperSettings, handler: KazooHandler, logger: logging.Logger
 ) -> None:
-    """Wait for a session; log a line when that takes long. Raises TimeoutError, and what ``opened`` raises."""
+    """Wait for a session; log a line when that takes long. Raises StoreUnreachableError, and what ``opened`` raises."""
 
     def line() -> str:
         most_ms = settings.connection_timeout_ms
@@ -133,8 +139,16 @@ async def first_session(
         return f"waiting for a session with ZooKeeper at {settings.servers}, for {most_ms} ms at most: {why}"
 
     with told_if_slow(asyncio.get_running_loop(), logger, line):
-        async with asyncio.timeout(settings.connection_timeout_ms / 1000):
-            await opened
+        try:
+            async with asyncio.timeout(settings.connection_timeout_ms / 1000):
+                await opened
+        except TimeoutError:
+            raise StoreUnreachableError(
+                None,
+                f"no session with ZooKeeper at {settings.servers} within {settings.connection_timeout_ms} ms"
+                f" (zookeeper.connection.timeout.ms): {handler.last_failure}",
+                was_reached=handler.was_reached,
+            ) from None
 
 
 def _note_what_servers_say(client: KazooClient, handler: KazooHandler) -> None:

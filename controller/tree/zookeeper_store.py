@@ -33,6 +33,7 @@ from .metadata_store import (
     NotAuthorizedError,
     Operation,
     OperationResult,
+    ServerNotTrustedError,
     SessionEvent,
     SessionExpiredError,
     Stat,
@@ -105,14 +106,6 @@ class ZooKeeperStore(MetadataStore):
             await store._ensure_root()
             if store._end is not None:  # it ended before a listener could be told
                 raise store._end
-        except TimeoutError:
-            why = store._handler.last_failure  # read it before the end of this attempt becomes the last failure
-            store.kill()
-            raise StoreUnreachableError(
-                None,
-                f"no session with ZooKeeper at {settings.servers} within {settings.connection_timeout_ms} ms"
-                f" (zookeeper.connection.timeout.ms): {why}",
-            ) from None
         except BaseException:
             store.kill()
             raise
@@ -446,7 +439,7 @@ class ZooKeeperStore(MetadataStore):
         """Fail the first connection at once, because waiting would not help; later ones retry."""
         if not self._opened.done():
             reason = f"no session with ZooKeeper at {self._settings.servers}: {self._handler.last_failure}"
-            self._opened.set_exception(StoreUnreachableError(None, reason))
+            self._opened.set_exception(ServerNotTrustedError(None, reason, was_reached=True))
 
     def _lost(self, is_refused: bool) -> None:
         """The session is over: it expired, or this store closed it."""

@@ -1,4 +1,4 @@
-"""The only module that opens, writes, syncs, renames or deletes files.
+"""The only module (with `open_path`) that opens, writes, syncs, renames or deletes files.
 
 Code that stores something is given a `Files`. Tests and simulations pass one that fails, tears writes or forgets
 unsynced data. All methods are synchronous and raise OSError.
@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...base.buffer import Buffer
+from .open_path import open_path
 from .page_cache import read_if_cached
 from .path_kind import PathKind, kind_of
 
@@ -235,12 +236,12 @@ class Files:
     def _descriptor(self, path: str, flags: int) -> int:
         """Open a file. When no descriptor is left, close those of all FileRefs first."""
         try:
-            return os.open(path, flags | os.O_CLOEXEC, 0o644)
+            return open_path(path, flags)
         except OSError as error:
             if not is_out_of_descriptors(error):
                 raise
             self._drop_all_refs(error)
-        return os.open(path, flags | os.O_CLOEXEC, 0o644)
+        return open_path(path, flags)
 
     def _drop_all_refs(self, error: OSError) -> None:
         with self._lock:

@@ -19,8 +19,24 @@ class MetaPropertiesError(Exception):
     """The log directories cannot be used. The message is one line for the operator."""
 
 
+class KRaftDirectoryError(MetaPropertiesError):
+    """A log directory belongs to a node in KRaft mode."""
+
+
+class MixedDirectoriesError(MetaPropertiesError):
+    """The log directories belong to different brokers or clusters."""
+
+
 class OtherBrokerError(MetaPropertiesError):
     """A log directory belongs to another broker."""
+
+
+class OtherClusterError(MetaPropertiesError):
+    """A log directory belongs to another cluster, `cluster_id`."""
+
+    def __init__(self, text: str, cluster_id: str) -> None:
+        super().__init__(text)
+        self.cluster_id = cluster_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +60,8 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
     if version is None:
         raise MetaPropertiesError(f"{path} is corrupt: it has no version; {_REWRITTEN}")
     if version != "0":
-        raise MetaPropertiesError(
-            f"{path} has version {version}: a log directory of KRaft mode cannot be used, only version 0; "
-            "set log.dirs to another directory"
+        raise KRaftDirectoryError(
+            f"{path} has version {version}: a log directory of KRaft mode cannot be used, only version 0"
         )
     try:
         broker_id = int(properties["broker.id"]) if "broker.id" in properties else None
@@ -64,9 +79,8 @@ def agree(found: Mapping[str, MetaProperties | None]) -> MetaProperties | None:
         }
         if len(set(values.values())) > 1:
             listed = ", ".join(f"{value} in {directory}" for directory, value in values.items())
-            raise MetaPropertiesError(
-                f"the log directories do not belong together: {name.replace('_', '.')} is {listed}; "
-                "log.dirs must name the directories of one broker"
+            raise MixedDirectoriesError(
+                f"the log directories do not belong together: {name.replace('_', '.')} is {listed}"
             )
     if not known:
         return None
@@ -88,23 +102,19 @@ def check_meta_properties(
         path = os.path.join(directory, FILE_NAME)
         if found is not None and found.broker_id not in (None, broker_id):
             raise OtherBrokerError(f"{path} is of broker {found.broker_id}, this is broker {broker_id}")
-        if found is not None and found.cluster_id not in (None, cluster_id):
-            raise MetaPropertiesError(_other_cluster(path, found.cluster_id, cluster_id, metadata_store))
+        if found is not None and found.cluster_id is not None and found.cluster_id != cluster_id:
+            raise OtherClusterError(
+                _other_cluster(path, found.cluster_id, cluster_id, metadata_store), found.cluster_id
+            )
         if found is None or found.broker_id is None or found.cluster_id is None:
             missing.append(directory)
     return missing
 
 
-def _other_cluster(path: str, found: str | None, cluster_id: str, metadata_store: str | None) -> str:
+def _other_cluster(path: str, found: str, cluster_id: str, metadata_store: str | None) -> str:
     if metadata_store is None:
-        return (
-            f"{path} is of cluster {found}, this broker joined {cluster_id}: "
-            "check zookeeper.connect, or use another log directory"
-        )
-    return (
-        f"{path} is of cluster {found}, but the metadata store {metadata_store} is of cluster {cluster_id}: "
-        f"set metadata.store.path to the store of cluster {found}, or use another log directory"
-    )
+        return f"{path} is of cluster {found}, this broker joined {cluster_id}"
+    return f"{path} is of cluster {found}, but the metadata store {metadata_store} is of cluster {cluster_id}"
 
 
 def write_meta_properties(files: Files, directory: str, meta: MetaProperties) -> None:

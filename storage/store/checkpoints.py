@@ -82,13 +82,6 @@ class Checkpoints:
             here = {tp: high_watermarks[tp] for tp in partitions if tp in high_watermarks}
             self._write(directory, HIGH_WATERMARK_FILE, here)
 
-    def read_high_watermarks(self) -> dict[TopicPartition, int]:
-        """Return the high watermarks of all online directories."""
-        found: dict[TopicPartition, int] = {}
-        for directory in self._directories.online():
-            found.update(directory.read_checkpoint(HIGH_WATERMARK_FILE))
-        return found
-
     # --- compaction ---------------------------------------------------------------------------------------------
 
     def compacted_up_to(self, tp: TopicPartition) -> int | None:

@@ -9,7 +9,8 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 
-from ...base.topic_partition import TopicPartition, parse_directory_name
+from ...base.topic_partition import TopicPartition
+from ...base.unusable_path import why_unusable
 from ...config.config import Config
 from ..files.files import Files, is_transient
 from ..files.meta_properties import (
@@ -32,6 +33,10 @@ DirectoryFailureCallback = Callable[[str, list[TopicPartition]], None]
 
 class LogDirectoriesError(Exception):
     """No log directory can be used, or their contents contradict each other. One line for the operator."""
+
+
+class NoLogDirectoryError(LogDirectoriesError):
+    """No log directory can be used. The text says why for each."""
 
 
 class LogDirectories:
@@ -107,7 +112,7 @@ class LogDirectories:
 
     def failed_at_start(self, directory: LogDirectory, what: str, error: OSError) -> None:
         """Take a directory offline at the start. No callback is called, because the broker hosts no partition yet."""
-        logger.error("log directory %s %s: %s", directory.path, what, error)
+        logger.error("log directory %s %s: %s", directory.path, what, why_unusable(error, directory.path))
         directory.is_online = False
         directory.failure = error
         directory.release()
@@ -116,10 +121,7 @@ class LogDirectories:
         """Raise LogDirectoriesError unless a directory is online."""
         if not self.online():
             failed = ", ".join(f"{directory.path} ({_reason(directory)})" for directory in self.all)
-            raise LogDirectoriesError(
-                f"no log directory can be used: {failed}; set log.dirs to directories that this user "
-                f"(uid {os.geteuid()}) may write, on disks with free space"
-            )
+            raise NoLogDirectoryError(f"no log directory can be used: {failed}")
 
     # --- failure and end ----------------------------------------------------------------------------------------
 
@@ -201,15 +203,7 @@ class LogDirectories:
 
 
 def _reason(directory: LogDirectory) -> str:
-    error = directory.failure
-    if error is None:
-        return "it is offline"
-    path = error.filename2 or error.filename
-    if isinstance(path, str) and path.startswith(directory.path_of("")):
-        name = path.removeprefix(directory.path_of("")).partition(os.sep)[0]
-        if parse_directory_name(name) is not None:
-            return f"{error.strerror}: {path}"  # of the partition alone
-    return error.strerror or str(error)
+    return "it is offline" if directory.failure is None else why_unusable(directory.failure, directory.path)
 
 
 def peek_meta_properties(files: Files, config: Config) -> MetaProperties | None:
@@ -222,5 +216,5 @@ def peek_meta_properties(files: Files, config: Config) -> MetaProperties | None:
         try:
             found[directory] = read_meta_properties(files, directory)
         except OSError as error:
-            logger.warning("log directory %s cannot be read: %s", directory, error)
+            logger.debug("log directory %s cannot be read now: %s", directory, error)  # the start refuses it soon
     return agree(found)

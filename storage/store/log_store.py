@@ -37,7 +37,7 @@ from .log_cleaner import LogCleaner
 from .log_creation import LogCreation
 from .log_deletion import LogDeletion
 from .log_directories import LogDirectories, LogDirectoriesError
-from .log_directory import LOG_START_FILE, LogDirectory
+from .log_directory import HIGH_WATERMARK_FILE, LOG_START_FILE, LogDirectory
 from .log_move import LogMove
 from .log_mover import LogMover
 from .log_opening import LogOpening
@@ -322,6 +322,21 @@ class LogStore:
         log = self._open_found(directory, str(tp), tp, start, progress)
         if log is not None:
             self._opening.add(directory, log)
+
+    def read_high_watermarks(self) -> dict[TopicPartition, int]:
+        """Return the high watermarks in the checkpoints, at the start. A directory where that fails goes offline.
+
+        Raises NoLogDirectoryError when no directory is left.
+        """
+        found: dict[TopicPartition, int] = {}
+        for directory in self.directories.online():
+            try:
+                found.update(directory.read_checkpoint(HIGH_WATERMARK_FILE))
+            except OSError as error:
+                self.directories.failed_at_start(directory, "cannot be read", error)
+                self._forget_logs_in(directory)
+        self.directories.require_one_online()
+        return found
 
     def _forget_logs_in(self, directory: LogDirectory) -> None:
         for log in self._table.logs_in(directory):

@@ -37,7 +37,7 @@ async def test_broker_whose_metadata_store_is_missing_refuses_to_start_and_creat
     said = await refusal_of(tmp_path)
     assert said.startswith(f"{tmp_path}/__pybroker_metadata.db is missing, but should hold the metadata of cluster ")
     assert ": is its disk mounted? Restore the file from a backup." in said
-    assert said.endswith("To start a new cluster, set log.dirs to new directories")
+    assert said.endswith("To start a new cluster, set log.dirs (given to Broker) to new directories")
     assert "remove" not in said
     assert store_files(tmp_path) == []
 
@@ -53,7 +53,9 @@ async def test_new_directory_before_the_one_with_the_store_is_refused_with_both_
     said = await refusal_of(new, data)
     store = data / "__pybroker_metadata.db"
     assert f"{new}/__pybroker_metadata.db is missing" in said
-    assert said.endswith(f"; found {store}: put {data} first in log.dirs, or set metadata.store.path={store}")
+    assert said.endswith(
+        f"; found {store}: put {data} first in log.dirs (given to Broker), or set metadata.store.path={store}"
+    )
     assert store_files(new) == []
     await run_once(f"{data},{new}")
     await run_once(f"{new},{data}", **{"metadata.store.path": str(store)})
@@ -68,7 +70,7 @@ async def test_store_in_a_log_directory_is_named_when_the_store_of_metadata_stor
     store = tmp_path / "__pybroker_metadata.db"
     assert said.endswith(
         f": is its disk mounted? Found {store}, which may be an old copy: only if it is the current store, set "
-        f"metadata.store.path={store}"
+        "metadata.store.path (given to Broker) to it"
     )
 
 
@@ -81,7 +83,9 @@ async def test_all_stores_are_named_when_several_directories_have_one(tmp_path: 
     assert said.endswith("set metadata.store.path=the current one")
     said = await refusal_of(one, two, **{"metadata.store.path": str(new / "store.db")})
     assert ": is its disk mounted? Found " in said
-    assert said.endswith("which may be old copies: only if one is the current store, set metadata.store.path to it")
+    assert said.endswith(
+        "which may be old copies: only if one is the current store, set metadata.store.path (given to Broker) to it"
+    )
 
 
 async def test_store_that_was_copied_to_zookeeper_is_not_asked_to_be_restored(tmp_path: Path) -> None:
@@ -90,7 +94,9 @@ async def test_store_that_was_copied_to_zookeeper_is_not_asked_to_be_restored(tm
     store.rename(f"{store}.copied")
     said = await refusal_of(tmp_path)
     assert "estore" not in said
-    assert said.endswith(f"{store}.copied is the old state: set zookeeper.connect or log.dirs to the new place")
+    assert said.endswith(
+        f"{store}.copied is the old state: set zookeeper.connect or log.dirs (given to Broker) to the new place"
+    )
 
 
 async def test_store_of_another_cluster_than_the_log_directory_is_named_with_metadata_store_path(
@@ -103,7 +109,7 @@ async def test_store_of_another_cluster_than_the_log_directory_is_named_with_met
     said = await refusal_of(one, **{"metadata.store.path": str(store)})
     assert said.startswith(f"{one}/meta.properties is of cluster ")
     assert f"but the metadata store {store} is of cluster " in said
-    assert "set metadata.store.path to the store of cluster " in said
+    assert "set metadata.store.path (given to Broker) to the store of cluster " in said
     assert "zookeeper" not in said
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,10 @@ from support.processes.ports import free_port
 from support.processes.small_disk import fill_up, small_disk
 
 STORE = "__pybroker_metadata.db"
-ORDINARY_USER = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
-"""For root: without the capability to open files whatever their permissions are."""
+CHECKPOINTS = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint")
+ORDINARY_USER = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search,-net_bind_service")
+"""For root: without the capabilities to open files whatever their permissions are, and to listen on low ports."""
+LOWEST_FREE_PORT = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 
 @dataclass
@@ -115,6 +118,91 @@ def directory_is_read_only(place: Place) -> None:
     place.data.mkdir(mode=0o555)
 
 
+def parent_is_read_only(place: Place) -> None:
+    parent = place.data.with_name("parent")
+    parent.mkdir(mode=0o555)
+    place.settings.append(f"log.dirs={parent}/data")
+
+
+def meta_properties_is_secret(place: Place) -> None:
+    place.use()
+    (place.data / "meta.properties").chmod(0)
+
+
+def make_read_only(place: Path) -> None:
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", place], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("file systems cannot be mounted here")
+    UNDO.append(["umount", "-l", str(place)])
+
+
+def directory_on_a_read_only_disk(place: Place) -> None:
+    place.data.mkdir()
+    make_read_only(place.data)
+
+
+def store_on_a_read_only_disk(place: Place) -> None:
+    disk = place.data.with_name("disk")
+    disk.mkdir()
+    make_read_only(disk)
+    place.settings.append(f"metadata.store.path={disk}/store")
+
+
+def make_immutable(path: Path) -> None:
+    if subprocess.run(["chattr", "+i", path], capture_output=True, check=False).returncode:
+        pytest.skip("this file system, or this user, knows no attributes")
+    UNDO.append(["chattr", "-i", str(path)])
+
+
+def directory_is_immutable(place: Place) -> None:
+    place.data.mkdir()
+    make_immutable(place.data)
+
+
+def store_is_immutable(place: Place) -> None:
+    place.use()
+    make_immutable(place.store)
+
+
+def directory_is_a_dangling_link(place: Place) -> None:
+    place.data.symlink_to("nowhere/deep")
+
+
+def store_is_a_dangling_link(place: Place) -> None:
+    place.data.with_name("link").symlink_to("nowhere/store")
+    place.settings.append("metadata.store.path=link")
+
+
+def store_is_a_pipe(place: Place) -> None:
+    os.mkfifo(place.data.with_name("pipe"))
+    place.settings.append("metadata.store.path=pipe")
+
+
+def log_of_the_store_is_a_directory(place: Place) -> None:
+    place.use()
+    Path(f"{place.store}-wal").mkdir()
+
+
+def log_of_the_store_is_a_dangling_link(place: Place) -> None:
+    place.use()
+    Path(f"{place.store}-wal").symlink_to("/nowhere/log")
+
+
+def in_place_of(name: str, make: Callable[[Path], None]) -> Callable[[Place], None]:
+    def damage(place: Place) -> None:
+        place.use()
+        (place.data / name).unlink(missing_ok=True)
+        make(place.data / name)
+
+    damage.__name__ = f"{make.__name__}_in_place_of_{name}"
+    return damage
+
+
+def directory_is_locked(place: Place) -> None:
+    broker = Broker({"log.dirs": str(place.data)})
+    LEFT_OPEN.enter_context(broker)
+
+
 def directory_is_a_file(place: Place) -> None:
     place.data.write_text("no directory")
 
@@ -173,6 +261,12 @@ def address_of_another_machine(place: Place) -> None:
     place.settings.append("listeners=PLAINTEXT://192.0.2.1:0")
 
 
+def forbidden_port(place: Place) -> None:
+    if not LOWEST_FREE_PORT.exists() or int(LOWEST_FREE_PORT.read_text()) <= 1:
+        pytest.skip("any user may listen on any port")
+    place.settings.append("listeners=PLAINTEXT://127.0.0.1:1")
+
+
 def unknown_host(place: Place) -> None:
     place.settings.append("listeners=PLAINTEXT://no.such.host.invalid:0")
 
@@ -187,11 +281,38 @@ def no_zookeeper_for_a_member(place: Place) -> None:
     no_zookeeper(place)
 
 
+def silent_zookeeper(place: Place) -> None:
+    holder = socket.create_server(("127.0.0.1", 0))
+    HOLDERS.append(holder)
+    place.settings.append(f"zookeeper.connect=127.0.0.1:{holder.getsockname()[1]}")
+    place.settings.append("zookeeper.connection.timeout.ms=300")
+
+
 HOLDERS: list[socket.socket | subprocess.Popen[bytes]] = []
+LEFT_OPEN = ExitStack()
+UNDO: list[list[str]] = []
+"""Commands that make files deletable again."""
+NEEDS_AN_ORDINARY_USER = (
+    store_is_read_only,
+    directory_is_read_only,
+    parent_is_read_only,
+    meta_properties_is_secret,
+    forbidden_port,
+)
+GIVE_IT = "give it to the user of the broker (uid "
+ELSEWHERE = "), or set log.dirs (--override) to directories that this user (uid "
+IMMUTABLE = "its attributes forbid changes (immutable or append-only, see lsattr); remove them (chattr -ia)"
+PIPE = "is a pipe, a socket or a device, not a file; move it away"
 
 FAILURES: list[tuple[Callable[[Place], None], tuple[str, ...]]] = [
-    (no_store_directory, ("nowhere/store: ", "there is no directory", "create it, or change metadata.store.path")),
-    (store_is_a_directory, ("it is a directory; metadata.store.path must name a file",)),
+    (
+        no_store_directory,
+        ("nowhere/store: ", "there is no directory", "create it, or change metadata.store.path (--override)"),
+    ),
+    (
+        store_is_a_directory,
+        ("it is a directory, not a file; move it away, or change metadata.store.path (--override)",),
+    ),
     (store_is_no_database, (STORE, "file is not a database; restore the file from a backup")),
     (store_is_damaged, (STORE, "the database is damaged: ", "; restore the file from a backup")),
     (store_of_a_newer_version, (STORE, "version 99, this pybroker reads 1; start the pybroker that wrote it")),
@@ -201,11 +322,40 @@ FAILURES: list[tuple[Callable[[Place], None], tuple[str, ...]]] = [
         ("locked: another process uses", "stop that process, or set metadata.store.path (--override) to"),
     ),
     (store_is_missing, (f"{STORE} is missing", "Restore the file from a backup")),
-    (store_is_read_only, (STORE, "cannot be opened: no permission to write", "give it to the user of the broker")),
-    (directory_is_read_only, ("data (Permission denied)", "set log.dirs to directories that this user (uid ")),
-    (directory_is_a_file, ("data (Not a directory)", "set log.dirs to directories")),
+    (store_is_read_only, (STORE, f"cannot be opened: no permission to use it; {GIVE_IT}")),
+    (
+        store_on_a_read_only_disk,
+        ("disk is read-only; mount it for writing, or change metadata.store.path (--override)",),
+    ),
+    (store_is_immutable, (STORE, f"cannot be opened: {IMMUTABLE}, or change metadata.store.path")),
+    (
+        store_is_a_dangling_link,
+        (
+            "nowhere/store, and there is no directory",
+            "nowhere; create it, or change metadata.st",
+        ),
+    ),
+    (store_is_a_pipe, (f"cannot be opened: it {PIPE}, or change metadata.store.path (--override)",)),
+    (log_of_the_store_is_a_directory, (f"{STORE}-wal cannot be used: it is a directory, not a file; move it away",)),
+    (log_of_the_store_is_a_dangling_link, (f"{STORE}-wal cannot be used: it is a link to /nowhere/log, and there",)),
+    (directory_is_read_only, ("data (no permission to use it; ", GIVE_IT, ELSEWHERE)),
+    (parent_is_read_only, ("parent/data (no permission to use /", "parent; ", GIVE_IT, ELSEWHERE)),
+    (directory_on_a_read_only_disk, ("is read-only; mount it for writing", ELSEWHERE)),
+    (directory_is_immutable, (f"data ({IMMUTABLE}", ELSEWHERE)),
+    (directory_is_a_dangling_link, ("nowhere/deep, which is missing; create that, or correct the link", ELSEWHERE)),
+    (directory_is_a_file, ("data (it is not a directory", ELSEWHERE)),
+    (directory_is_locked, ("data is in use by another broker", "stop that broker, or change log.dirs (--override)")),
+    (meta_properties_is_secret, ("(no permission to use ", "data/meta.properties; ", GIVE_IT, ELSEWHERE)),
+    *(
+        (in_place_of(name, os.mkfifo), (f"data/{name} {PIPE}", ELSEWHERE))
+        for name in ("meta.properties", ".lock", *CHECKPOINTS)
+    ),
+    *(
+        (in_place_of(name, os.mkdir), (f"data/{name} is a directory, not a file; move it away", ELSEWHERE))
+        for name in ("meta.properties", *CHECKPOINTS)
+    ),
     (meta_properties_without_a_version, ("data/meta.properties is corrupt: it has no version", "or delete it")),
-    (meta_properties_of_kraft, ("meta.properties has version 1", "KRaft", "set log.dirs to another directory")),
+    (meta_properties_of_kraft, ("meta.properties has version 1", "KRaft", "set log.dirs (--override) to another")),
     (meta_properties_with_a_bad_id, ("meta.properties is corrupt: broker.id=one", "or delete it: the start writes")),
     (
         directory_of_another_broker,
@@ -214,12 +364,29 @@ FAILURES: list[tuple[Callable[[Place], None], tuple[str, ...]]] = [
             "log.dirs (--override)",
         ),
     ),
-    (directory_of_another_cluster, ("meta.properties is of cluster ", "set metadata.store.path to the store of")),
-    (directories_of_two_brokers, ("broker.id is 5 in ", "log.dirs must name the directories of one broker")),
+    (
+        directory_of_another_cluster,
+        (
+            "meta.properties is of cluster ",
+            "set metadata.store.path to the store of",
+            "or log.dirs (--override) to anot",
+        ),
+    ),
+    (directories_of_two_brokers, ("broker.id is 5 in ", "only the directories of one broker in log.dirs (--override)")),
     (log_in_two_directories, ("topic-0 is in two log directories", "move the outdated one out of its log directory")),
     (port_in_use, ("the address is in use", "stop what listens there, or change listeners (--override)")),
-    (address_of_another_machine, ("192.0.2.1:0: this machine has no such address", "or change listeners")),
-    (unknown_host, ("no.such.host.invalid:0: the name is unknown", "or change listeners")),
+    (
+        address_of_another_machine,
+        (
+            "192.0.2.1:0: this machine has no such address",
+            "an address of this machine in listeners (--override), or no",
+        ),
+    ),
+    (
+        forbidden_port,
+        ("127.0.0.1:1: permission denied", "name a port above 1023 in listeners (--override), or", "CAP_NET_BIND_SER"),
+    ),
+    (unknown_host, ("no.such.host.invalid:0: the name is unknown", "correct the name in listeners (--override), or")),
     (
         no_zookeeper,
         (
@@ -229,6 +396,13 @@ FAILURES: list[tuple[Callable[[Place], None], tuple[str, ...]]] = [
         ),
     ),
     (no_zookeeper_for_a_member, ("start ZooKeeper there, or correct zookeeper.connect (--override)",)),
+    (
+        silent_zookeeper,
+        (
+            " accepted the connection, but has not answered; ",
+            "check that it is a ZooKeeper with a quorum, that zookeeper.connect (--override) names its port for c",
+        ),
+    ),
 ]
 
 
@@ -242,6 +416,9 @@ def place(tmp_path: Path) -> Iterator[Place]:
             holder.communicate(b"")
         else:
             holder.close()
+    LEFT_OPEN.close()
+    while UNDO:
+        subprocess.run(UNDO.pop(), check=True)
 
 
 @pytest.mark.parametrize(("damage", "words"), FAILURES, ids=lambda each: getattr(each, "__name__", ""))
@@ -250,9 +427,9 @@ def test_failing_start_names_the_cause_and_the_way_out(
 ) -> None:
     damage(place)
     prefix: Sequence[str] = ()
-    if damage in (store_is_read_only, directory_is_read_only) and os.geteuid() == 0:
+    if damage in NEEDS_AN_ORDINARY_USER and os.geteuid() == 0:
         if shutil.which(ORDINARY_USER[0]) is None:
-            pytest.skip("root may write whatever the permissions are, and there is no setpriv")
+            pytest.skip("root may do anything, and there is no setpriv")
         prefix = ORDINARY_USER
     ordinary = ["listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={place.data}"]
     line = start(*ordinary, *place.settings, cwd=place.data.parent, prefix=prefix)
@@ -281,7 +458,7 @@ def test_empty_log_directory_without_room_ends_the_start(tmp_path: Path, left_by
             settings.append(f"metadata.store.path={tmp_path / 'store'}")
         line = start(*settings, cwd=tmp_path)
     assert f"no log directory can be used: {data} (no space left: " in line
-    assert "set log.dirs to directories" in line
+    assert "or set log.dirs (--override) to directories" in line
     assert "on disks with free space" in line
 
 

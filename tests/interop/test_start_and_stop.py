@@ -114,7 +114,7 @@ def test_corrupt_metadata_store_is_named(tmp_path: Path) -> None:
             "nowhere/store: the metadata store cannot be opened: there is no directory",
         ),
         ("metadata.store.path=.", "it is a directory"),
-        ("log.dirs=/dev/null", "no log directory can be used: /dev/null (Not a directory)"),
+        ("log.dirs=/dev/null", "no log directory can be used: /dev/null (it is not a directory)"),
         ("log.dirs=/proc/1/new", "no log directory can be used: /proc/1/new ("),
     ],
 )

@@ -351,7 +351,7 @@ def test_start_goes_on_without_a_lost_or_damaged_checkpoint(
     log = store.get(TP)
     assert log is not None
     assert what_is_known(log) == known
-    assert store.checkpoints.read_high_watermarks().get(TP) in (None, log.log_end_offset)
+    assert store.read_high_watermarks().get(TP) in (None, log.log_end_offset)
     assert store.checkpoints.compacted_up_to(TP) in (None, 10)
     store.close()
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

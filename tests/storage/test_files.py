@@ -1,5 +1,6 @@
 """The real file system passes the same tests as the simulated ones."""
 
+import os
 import resource
 from pathlib import Path
 
@@ -29,3 +30,13 @@ def test_few_open_files_are_told_once_in_a_process(
     assert caplog.messages == [
         "only 1024 files may be open (ulimit -n): log files will be closed and reopened as needed"
     ]
+
+
+@pytest.mark.parametrize("use", ["open", "open_to_read", "read_bytes", "create_empty", "lock_directory"])
+def test_pipe_in_the_place_of_a_file_is_refused_at_once(tmp_path: Path, use: str) -> None:
+    """The opening of a pipe would wait for its other end."""
+    pipe = tmp_path / ".lock"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="is a pipe, a socket or a device, not a file") as caught:
+        getattr(Files(), use)(str(tmp_path if use == "lock_directory" else pipe))
+    assert caught.value.filename == str(pipe)

@@ -426,7 +426,7 @@ class TestCheckpoints:
             store.get_or_create(tp, is_new=True)
         written = {tp: number * 10 for number, tp in enumerate(tps)}
         store.checkpoints.write_high_watermarks(written)
-        assert store.checkpoints.read_high_watermarks() == written
+        assert store.read_high_watermarks() == written
         assert (tmp_path / "a" / "replication-offset-checkpoint").read_text().count("t ") in (1, 2)
         store.release()
 
