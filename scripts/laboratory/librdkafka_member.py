@@ -1,65 +1,52 @@
-"""One librdkafka client of the load, with the arguments and the output of `LoadMember.java`."""
+"""A librdkafka client of the load: `produce` as `SteadyProducer.java` does, or `consume` as `LoadConsumer.java` does.
+
+Arguments: `produce` or `consume`, bootstrap servers, topic, name, partitions, ms between rounds, debug contexts.
+"""
 
 import sys
-import threading
 import time
-from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer
-
-
-def tell(partition: int | None, number: int) -> None:
-    print(partition, number, int(time.time() * 1000), flush=True)
+from confluent_kafka import Consumer
+from support.load.steady_producers import Acknowledgements, LibrdkafkaSteadyProducer, Stream, number_of
 
 
-def produce(servers: str, topic: str, name: str, partitions: int, rate: int, debug: dict[str, Any]) -> None:
-    settings = {"bootstrap.servers": servers, "enable.idempotence": True, "message.timeout.ms": 0, "linger.ms": 5}
-    producer = Producer({**settings, **debug})
-    is_over = threading.Event()
-
-    def wait_for_the_end() -> None:
-        sys.stdin.read()
-        is_over.set()
-
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
-    started_s, sent = time.monotonic(), 0
-    while not is_over.is_set():
-        producer.poll(max(0.0, started_s + sent / rate - time.monotonic()))
-        if time.monotonic() < started_s + sent / rate:
-            continue
-        partition, number = sent % partitions, sent // partitions
-
-        def delivered(error: KafkaError | None, message: Message, number: int = number) -> None:
-            if error is None:
-                tell(message.partition(), number)
-            else:
-                print(error, file=sys.stderr)
-
-        try:
-            producer.produce(topic, str(number), name, partition, on_delivery=delivered)
-            sent += 1
-        except BufferError:
-            producer.poll(0.1)
-    producer.flush()
+def tell(what: str, partition: int | None, number: int) -> None:
+    print(what, partition, number, int(time.time() * 1000), flush=True)
 
 
-def consume(servers: str, topic: str, name: str, debug: dict[str, Any]) -> None:
+class PrintedAcknowledgements(Acknowledgements):
+    """Prints each acknowledgement, and keeps none."""
+
+    def note(self, partition: int, number: int) -> None:
+        tell("acked", partition, number)
+
+
+def produce(servers: str, topic: str, name: str, partitions: int, pause_s: float, debug: dict[str, str]) -> None:
+    """Sends records until the end of its input, and ends when all are acknowledged."""
+    acknowledged = PrintedAcknowledgements(partitions)
+    stream = Stream(name, 0, pause_s)
+    producer = LibrdkafkaSteadyProducer(servers, topic, partitions, stream, acknowledged, debug)
+    sys.stdin.read()
+    producer.stop()
+    for line in acknowledged.failed:
+        print(line, file=sys.stderr)
+
+
+def consume(servers: str, topic: str, name: str, debug: dict[str, str]) -> None:
     settings = {"bootstrap.servers": servers, "group.id": name, "auto.offset.reset": "earliest"}
     consumer = Consumer({**settings, **debug})
     consumer.subscribe([topic])
     while True:
         message = consumer.poll(1)
         if message is not None and message.error() is None:
-            value = message.value()
-            assert value is not None
-            tell(message.partition(), int(value))
+            tell("read", message.partition(), number_of(message))
 
 
 def main() -> None:
-    what, servers, topic, name, partitions, rate, *debug = sys.argv[1:]
+    what, servers, topic, name, partitions, pause_ms, *debug = sys.argv[1:]
     of_debug = {"debug": debug[0]} if debug else {}
     if what == "produce":
-        produce(servers, topic, name, int(partitions), int(rate), of_debug)
+        produce(servers, topic, name, int(partitions), int(pause_ms) / 1000, of_debug)
     else:
         consume(servers, topic, name, of_debug)
 

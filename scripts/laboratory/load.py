@@ -11,7 +11,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 from support.clients.librdkafka_reader import messages_to_end
-from support.load.steady_producers import FoundRecords
+from support.load.steady_producers import JAVA_PROGRAM, FoundRecords, number_of
 from support.processes.java import java_command
 
 from laboratory.cluster import PARTITIONS, TOPIC
@@ -19,8 +19,8 @@ from laboratory.cluster import PARTITIONS, TOPIC
 __all__ = ["CLIENTS", "Load", "Outcome", "outcome_of"]
 
 _HERE = Path(__file__).parent
-_RATE = 180
-"""Records a second of each producer: twenty for each partition."""
+_PAUSE_MS = 50
+"""Between two records of a producer to one partition."""
 CLIENTS = ("librdkafka", "Java")
 _CONSUMERS = 2
 
@@ -109,16 +109,20 @@ class Load:
         for partition in range(PARTITIONS):
             consumer.assign([TopicPartition(TOPIC, partition, 0)])
             messages = [message for _, message in messages_to_end(consumer)]
-            stored[partition] = [int(each.value() or b"") for each in messages if each.key() == client.encode()]
+            stored[partition] = [number_of(each) for each in messages if each.key() == client.encode()]
         consumer.close()
         return stored
 
     def _begin(self, client: str, what: str, number: int, debug: str) -> "subprocess.Popen[bytes]":
-        arguments = [what, self._servers, TOPIC, client, str(PARTITIONS), str(_RATE)]
-        if client == "Java":
-            command = java_command(str(_HERE / "LoadMember.java"), *arguments, heap="128m")
+        place = [self._servers, TOPIC, client]
+        if client == "librdkafka":
+            arguments = [what, *place, str(PARTITIONS), str(_PAUSE_MS), *([debug] if debug else [])]
+            command = [sys.executable, str(_HERE / "librdkafka_member.py"), *arguments]
+        elif what == "produce":
+            arguments = [*place, str(PARTITIONS), "0", str(_PAUSE_MS)]
+            command = java_command(str(JAVA_PROGRAM), *arguments, heap="128m")
         else:
-            command = [sys.executable, str(_HERE / "librdkafka_member.py"), *arguments, *([debug] if debug else [])]
+            command = java_command(str(_HERE / "LoadConsumer.java"), *place, heap="128m")
         out = self._file(client, what, number)
         with out.open("wb") as stdout, out.with_suffix(".log").open("wb") as stderr:
             return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout, stderr=stderr)
@@ -131,9 +135,9 @@ class Load:
         found = []
         for number in range(_CONSUMERS if what == "consume" else 1):
             for line in self._file(client, what, number).read_text().splitlines():
-                words = line.split()
-                if len(words) == 3:  # the last line may be half written
-                    found.append((int(words[0]), int(words[1]), int(words[2])))
+                match line.split():  # the last line may be half written
+                    case ["acked" | "read", partition, number_in_partition, time_ms]:
+                        found.append((int(partition), int(number_in_partition), int(time_ms)))
         return found
 
     def _times(self, client: str, what: str) -> dict[int, list[int]]:

@@ -6,7 +6,8 @@ Each partition gets 0, 1, 2, …: a log may have every number once, in order, an
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
@@ -16,11 +17,31 @@ from support.clients.librdkafka_reader import messages_to_end
 from support.clients.member_processes import java_program
 from support.time.patience import await_that, await_thread
 
-__all__ = ["FoundRecords", "JavaSteadyProducer", "LibrdkafkaSteadyProducer", "SteadyProducer", "found_records"]
+__all__ = [
+    "JAVA_PROGRAM",
+    "Acknowledgements",
+    "FoundRecords",
+    "JavaSteadyProducer",
+    "LibrdkafkaSteadyProducer",
+    "SteadyProducer",
+    "Stream",
+    "found_records",
+    "number_of",
+]
 
-_PAUSE_S = 0.005
-_RECORD_BYTES = 200
-_STEADY = Path(__file__).resolve().parents[2] / "interop" / "clients" / "steady" / "SteadyProducer.java"
+JAVA_PROGRAM = Path(__file__).resolve().parents[2] / "interop" / "clients" / "steady" / "SteadyProducer.java"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The records of a producer: their key, the bytes behind the number, and the pause between rounds of partitions."""
+
+    key: str = ""
+    filling_bytes: int = 200
+    pause_s: float = 0.01
+
+
+_MANY_SMALL_RECORDS = Stream()
 
 
 class Acknowledgements:
@@ -56,10 +77,19 @@ class SteadyProducer(Protocol):
 class LibrdkafkaSteadyProducer:
     """librdkafka in a thread: acks=all, five requests in flight, many small batches."""
 
-    def __init__(self, servers: str, topic: str, partitions: int) -> None:
-        self.acknowledged = Acknowledgements(partitions)
+    def __init__(
+        self,
+        servers: str,
+        topic: str,
+        partitions: int,
+        stream: Stream = _MANY_SMALL_RECORDS,
+        acknowledged: Acknowledgements | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.acknowledged = acknowledged or Acknowledgements(partitions)
         self.fatal: list[str] = []
         self._topic = topic
+        self._stream = stream
         self._ends = threading.Event()
         self._producer = Producer(
             {
@@ -68,6 +98,7 @@ class LibrdkafkaSteadyProducer:
                 "linger.ms": 2,
                 "delivery.timeout.ms": 600_000,
                 "error_cb": self._erred,
+                **(settings or {}),
             }
         )
         self._thread = threading.Thread(target=self._run, args=(partitions,))
@@ -79,21 +110,27 @@ class LibrdkafkaSteadyProducer:
 
     def _run(self, partitions: int) -> None:
         number = 0
-        filling = "x" * _RECORD_BYTES
+        filling = "x" * self._stream.filling_bytes
         while not self._ends.is_set():
             for partition in range(partitions):
                 self._produce(partition, number, f"{number} {filling}")
             number += 1
-            self._producer.poll(_PAUSE_S)
-            time.sleep(_PAUSE_S)
+            self._pause()
+
+    def _pause(self) -> None:
+        next_round_s = time.monotonic() + self._stream.pause_s
+        while (left_s := next_round_s - time.monotonic()) > 0:
+            self._producer.poll(left_s)
 
     def _produce(self, partition: int, number: int, value: str) -> None:
         """Waits while librdkafka's queue is full, until `stop`."""
         while not self._ends.is_set():
             try:
-                self._producer.produce(self._topic, value, partition=partition, on_delivery=self._delivered(number))
+                self._producer.produce(
+                    self._topic, value, self._stream.key, partition, on_delivery=self._delivered(number)
+                )
             except BufferError:
-                self._producer.poll(_PAUSE_S)
+                self._producer.poll(self._stream.pause_s)
             else:
                 return
 
@@ -120,8 +157,10 @@ class JavaSteadyProducer:
 
     def __init__(self, servers: str, topic: str, partitions: int) -> None:
         self.acknowledged = Acknowledgements(partitions)
+        stream = _MANY_SMALL_RECORDS
+        arguments = [stream.key, str(partitions), str(stream.filling_bytes), f"{stream.pause_s * 1000:.0f}"]
         self._process = subprocess.Popen(
-            [*java_program(_STEADY), servers, topic, str(partitions), str(_RECORD_BYTES), "10"],
+            [*java_program(JAVA_PROGRAM), servers, topic, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -146,6 +185,11 @@ class JavaSteadyProducer:
         assert self._process.stdout is not None
         self._process.stdout.close()
         assert self._process.wait() == 0
+
+
+def number_of(message: Message) -> int:
+    """Returns the number of a steady producer's record: the first word of its value."""
+    return int((message.value() or b"").split()[0])
 
 
 class FoundRecords:
@@ -173,7 +217,7 @@ def found_records(servers: str, topic: str, acknowledged: Acknowledgements) -> l
     found = []
     for partition, numbers in enumerate(acknowledged.numbers):
         consumer.assign([TopicPartition(topic, partition, 0)])
-        values = [int((message.value() or b"").split()[0]) for _, message in messages_to_end(consumer)]
-        found.append(FoundRecords(values, numbers))
+        stored = [number_of(message) for _, message in messages_to_end(consumer)]
+        found.append(FoundRecords(stored, numbers))
     consumer.close()
     return found

@@ -26,22 +26,23 @@ public class SteadyProducer {
             ends.set(true);
         });
         input.start();
-        int partitions = Integer.parseInt(arguments[2]);
-        String filling = "x".repeat(Integer.parseInt(arguments[3]));
+        int partitions = Integer.parseInt(arguments[3]);
+        String filling = "x".repeat(Integer.parseInt(arguments[4]));
         try (var producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
             for (int number = 0; !ends.get(); number++) {
                 for (int partition = 0; partition < partitions; partition++) {
                     String name = partition + " " + number;
-                    var record = new ProducerRecord<>(arguments[1], partition, "", number + " " + filling);
+                    var record = new ProducerRecord<>(arguments[1], partition, arguments[2], number + " " + filling);
                     producer.send(record, (metadata, failure) -> report(name, failure));
                 }
-                Thread.sleep(Integer.parseInt(arguments[4]));
+                Thread.sleep(Integer.parseInt(arguments[5]));
             }
         }
     }
 
     private static synchronized void report(String name, Exception failure) {
-        System.out.println(failure == null ? "acked " + name : "failed " + name + " " + failure);
+        String line = failure == null ? "acked " + name + " " + System.currentTimeMillis() : "failed " + name + " " + failure;
+        System.out.println(line);
         System.out.flush();
     }
 }
