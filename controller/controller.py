@@ -359,7 +359,7 @@ class Controller:
         self._can_write = event in (SessionEvent.CONNECTED, SessionEvent.RENEWED)
         if event is SessionEvent.EXPIRED:
             self._has_session = False
-            self.is_active = False  # at once: /controller belongs, or will belong, to another broker
+            self.is_active = False  # at once, because /controller belongs, or will belong, to another broker
             self._post("session expired", self._resign)
 
     def stand_for_election(self) -> None:
@@ -409,7 +409,8 @@ class Controller:
         if self._retry is not None:
             self._retry.cancel()
         self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._post, "election", self._elect)
-        if was_active and self._can_write:  # else it would wait; the node is withdrawn later, or ends with the session
+        # Without the session the call would wait; the node is withdrawn later, or ends with the session.
+        if was_active and self._can_write:
             try:
                 await self._tree.resign(version)
             except MetadataStoreError as error:

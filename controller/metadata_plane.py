@@ -193,7 +193,7 @@ class MetadataPlane:
         await self.controller.stop()
         if self.broker_epoch >= 0:
             self.broker_epoch = -1
-            if self._can_write:  # else it would wait; the node ends with the session
+            if self._can_write:  # otherwise the call would wait; the node ends with the session
                 await self.registration.unregister(self.identity.broker_id)
 
     def kill(self) -> None:

@@ -1,4 +1,4 @@
-"""Removes brokers from ISRs that were restarted while there was no controller.
+"""Removes from the ISRs the brokers that were restarted while there was no controller.
 
 Why: a restarted broker may have lost records that it had not synced. A controller that notices the restart moves
 leadership and shrinks ISRs, but a new controller finds the broker alive, perhaps still as a leader.

@@ -60,7 +60,7 @@ class GuardSupervisor:
     def _on_end(self) -> None:
         guard = self.release()
         assert guard is not None
-        guard.kill()  # it closed its stdout, and nearly always it has ended
+        guard.kill()  # the guard closed its stdout, so it has nearly always ended
         if self._loop.time() - self._started_s >= LASTING_S:
             self._restarts_in_a_row = 0
             self._was_longest = False

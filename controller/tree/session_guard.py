@@ -96,6 +96,6 @@ class SessionGuard:
 
     def _tell(self, line: bytes) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # it has ended; its exit descriptor is readable
+        with suppress(OSError):  # the process has ended, as its exit descriptor shows
             self._process.stdin.write(line)
             self._process.stdin.flush()

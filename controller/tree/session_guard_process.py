@@ -74,7 +74,7 @@ def _process_fd(process_id: int) -> int:
     if not hasattr(os, "pidfd_open"):
         raise OSError("this system has no pidfd_open, so the guard cannot watch the broker")
     descriptor = os.pidfd_open(process_id)
-    if os.getppid() != process_id:  # it had ended before, and another process may have its id
+    if os.getppid() != process_id:  # the broker had ended before, and another process may have its id
         os.close(descriptor)
         raise ProcessLookupError
     return descriptor

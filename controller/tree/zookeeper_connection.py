@@ -23,7 +23,7 @@ from .zookeeper_settings import ZooKeeperSettings
 __all__ = ["KazooHandler", "first_session", "new_client"]
 
 _kazoo_logger = logging.getLogger(__name__)
-_kazoo_logger.setLevel(logging.ERROR)  # it warns about each attempt to connect; the store logs the result
+_kazoo_logger.setLevel(logging.ERROR)  # kazoo warns about each attempt to connect; the store logs the result
 
 
 class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
@@ -81,7 +81,7 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]
             self._is_severed = True
             current = self._socket
         if current is not None:
-            with suppress(OSError):  # it was no longer connected
+            with suppress(OSError):  # the client was no longer connected
                 # Not the method of SSLSocket, which would remove TLS while the other thread reads.
                 socket.socket.shutdown(current, socket.SHUT_RDWR)
 

@@ -331,7 +331,7 @@ class ZooKeeperStore(MetadataStore):
 
     def _answered(self, request: ZooKeeperRequest, outcome: Any) -> None:
         if request.outcome is not PENDING:
-            return  # it already failed with its connection
+            return  # the request already failed with its connection
         if isinstance(outcome, kazoo_errors.ConnectionLoss | kazoo_errors.ConnectionClosedError):
             self._is_connected = False  # kazoo's event follows, and settles all pending requests
             return
@@ -411,7 +411,7 @@ class ZooKeeperStore(MetadataStore):
             return
         client_id = self._client.client_id
         if client_id is None:
-            return  # it is lost again; that event follows
+            return  # the connection is lost again; that event follows
         self._is_connected = True
         if not self._session_id:
             self.credentials = client_id
