@@ -1,4 +1,4 @@
-"""Names that are no settings of Kafka, but that variables of other Kafka images turn into, each with a hint."""
+"""Hints for names that variables of other Kafka images turn into, and that are no settings of Kafka."""
 
 _CLUSTER_ID = "a new cluster gets its id by itself (Kafka's image reads CLUSTER_ID, which has no effect here)"
 _TOPICS = "create topics by kafka-topics, or let clients create them (auto.create.topics.enable)"
