@@ -384,7 +384,7 @@ class PartitionSet:
     ) -> None:
         """The controller has written ``isr``; see `Partition.isr_change_accepted`."""
         hosted = self._hosted.get(partition.topic_partition)
-        if hosted is None or hosted.partition is not partition:  # it went offline, or was deleted and created again
+        if hosted is None or hosted.partition is not partition:  # offline, or deleted and created again
             return
         if partition.isr_change_accepted(change, tuple(isr), leader_epoch, partition_epoch, self.monotonic_ms()):
             self.wakeups.high_watermark_moved(hosted)

@@ -90,7 +90,7 @@ class Fetcher:
         self._wanted: dict[TopicPartition, WantedPartition] = {}
         self._next_look_ms = 0
         self._changed = asyncio.Event()
-        self._events: list[str] = []  # of this step, to be logged
+        self._events: list[str] = []  # events of this step that are logged at its end
         self._unsettled = 0
         self._settled = asyncio.Event()
         self._is_reached = True

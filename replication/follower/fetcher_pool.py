@@ -130,7 +130,7 @@ class ReplicaFetchers:
             self._follow_soon(each)
 
     def _follow_soon(self, followed: _Followed) -> None:
-        """Follow once the log has appended what is queued: the other fetcher then starts at its end."""
+        """Follow once the log has written the queued appends, so that the other fetcher starts at the log's end."""
         self._followed[followed.hosted.topic_partition] = followed
         followed.hosted.strand.submit(_nothing, partial(self._follow_again, followed))
 

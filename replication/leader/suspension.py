@@ -50,7 +50,7 @@ class LeadershipSuspension:
         return self._suspended
 
     def suspend_silent(self, silence_ms: int) -> None:
-        """Suspend the leaderships of which a follower in the ISR has not fetched for ``silence_ms``. Clients'
+        """Suspend each leadership with a follower in the ISR that has not fetched for ``silence_ms``. Clients'
         waiting requests get NOT_LEADER_OR_FOLLOWER, also for records that are in the log: the producer sends them again
         to the new leader, which knows what it has of them."""
         now_ms = self._monotonic_ms()

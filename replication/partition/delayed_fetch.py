@@ -136,4 +136,4 @@ class FetchWatchers:
 
 
 IsEnough = Callable[[DelayedFetch, PartitionFetch], bool]
-"""Whether the fetch has enough, given what this partition has for it by now."""
+"""Whether the fetch has enough, counting the bytes that this partition has for it by now."""

@@ -188,7 +188,7 @@ class FetchPurgatory:
             self._loop.call_soon(self._look)
 
     def _pause(self, counted: list[FetchWatchers]) -> None:
-        """Start a pause for each partition of which many consumers were answered in this iteration of the loop."""
+        """Start a pause for each partition that answered many consumers in this iteration of the loop."""
         for watchers in counted:
             paused_s = pause_s(watchers.answered, self._gather_max_ms)
             if paused_s:

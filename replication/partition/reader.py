@@ -1,4 +1,4 @@
-"""Reads one partition for one fetch: checks who may read, and up to which offset."""
+"""Reads one partition for one fetch: checks whether the reader may read, and up to which offset."""
 
 import logging
 
@@ -143,5 +143,5 @@ def available_bytes(hosted: HostedPartition, fetch: PartitionFetch, params: Fetc
         return None
     try:
         return min(hosted.log.bytes_between(offset, end), fetch.max_bytes)
-    except KafkaError:  # its log directory has failed
+    except KafkaError:  # the log's directory has failed
         return None

@@ -54,7 +54,7 @@ class RemoteReplica:
         return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= max_lag_ms
 
     def is_silent(self, now_ms: int, silence_ms: int) -> bool:
-        """Whether the follower has not fetched for ``silence_ms``, nor become a member of the ISR by an election. A
+        """Whether the follower has neither fetched for ``silence_ms`` nor entered the ISR by an election meanwhile. A
         fetch that a suspended leader refused counts too."""
         return now_ms - max(self.last_fetch_ms, self.last_refused_fetch_ms, self.last_caught_up_ms) >= silence_ms
 
