@@ -129,7 +129,7 @@ class File:
             os.close(fd)
 
     def release(self) -> int:
-        """Hand the descriptor to the caller, who closes it."""
+        """Hand the descriptor to the caller, which must close it."""
         fd, self._fd = self._fd, -1
         return fd
 

@@ -52,7 +52,7 @@ def plan_flush(
         return None
     first = max(view.slot_of(recovery_point), 0)
     if first and view.base_offsets[first] == recovery_point:
-        first -= 1  # its records are synced, but not the index entries that the roll wrote
+        first -= 1  # the segment's records are synced, but not the index entries that the roll wrote
     segments = view.segments[first:] if with_active else view.segments[first:-1][:_MAX_CLOSED]
     is_partial = not with_active and first + len(segments) < len(view.segments) - 1
     if is_partial:

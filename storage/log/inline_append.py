@@ -50,7 +50,7 @@ def is_quick_append(append: LeaderAppend | FollowerAppend, config: LogConfig) ->
 def is_long(append: LeaderAppend | FollowerAppend, config: LogConfig) -> bool:
     """Whether the append may occupy a worker for long, because its records are unpacked, converted or recompressed.
 
-    Never so for a follower's append, nor for the broker's own writes, on which whole consumer groups wait.
+    False for a follower's append, and for the broker's own writes, because whole consumer groups wait for those.
     """
     return (
         append.origin is AppendOrigin.CLIENT

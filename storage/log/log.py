@@ -567,7 +567,7 @@ class Log:
         if files.is_offline or files.is_closed:
             self.close_files()
             return
-        if not files.are_epochs_written:  # they were read from the batches, which the next start does not do
+        if not files.are_epochs_written:  # the epochs were read from the batches, which the next start does not do
             files.write_epochs(self.leader_epochs.entries)
         files.take_snapshot(self.producer_state, sync=True)
         files.close_segments(self.view.segments)

@@ -53,7 +53,7 @@ def rescan(segment: Segment, state: ProducerState, epochs: LeaderEpochs) -> Segm
         for position, batch in read_batches(segment.log_ref.file(), 0, segment.size_bytes):
             check_batch(batch)
             last_offset = batch.last_offset
-            if batch.base_offset < next_offset:  # which the checksum does not cover
+            if batch.base_offset < next_offset:  # the checksum does not cover the base offset
                 raise CorruptRecordError(f"offset {batch.base_offset} does not belong behind {next_offset - 1}")
             if last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
                 _check_rises(segment, position)

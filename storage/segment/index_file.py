@@ -35,7 +35,7 @@ class IndexFile:
         self._full_at = max_bytes // self.entry_bytes - self.kept_free
         self._keys: array[int] | None = None
         self._values: array[int] | None = None
-        self._count = -1  # of a closed index; -1 when not known yet
+        self._count = -1  # entries of a closed index; -1 when not known yet
         self._last_key = -1  # the same
         self._written = 0
         self._is_only_in_memory = False

@@ -31,7 +31,7 @@ Progress = Callable[[Any], None]
 
 
 class ChildEndedError(Exception):
-    """The child process could not be started, ended in the middle of a task, or sent what is no message."""
+    """The child process could not be started, ended in the middle of a task, or sent bytes that are no message."""
 
 
 class _Progress(NamedTuple):

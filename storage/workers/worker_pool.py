@@ -1,4 +1,4 @@
-"""Worker threads for blocking steps, and the way of their results back to the event loop.
+"""Worker threads for blocking steps, and how their results come back to the event loop.
 
 How: long work (steps that may occupy a thread for long, or come by the thousand) gets at most a quarter of the threads.
 Other queued steps run between two long ones, and the sources of long work share its time evenly
