@@ -20,7 +20,7 @@ __all__ = ["open_connection", "opening_requests"]
 
 
 def opening_requests(connection: ClientConnection, login: SaslLogin | None = None) -> Generator[Message, Any, None]:
-    """Yields each request that is to be sent and must be sent its response; the connection is usable when it ends.
+    """Yields each request; the caller sends the response into the generator. When it ends, the connection is usable.
 
     Sets ``connection.served``. Raises VersionsRefusedError, SaslError, and KafkaError with the broker's own error code
     when the broker refuses the mechanism or the credentials.
