@@ -1,6 +1,6 @@
 """One connection: when it is read, and how it ends.
 
-The way of a request: bytes → `FrameReader` → frames → `RequestPipeline` → `ResponseWriter`.
+The path of a request: bytes → `FrameReader` → frames → `RequestPipeline` → `ResponseWriter`.
 Back-pressure is not reading. `ReadPause` lists the reasons; frames already received wait in ``_frames`` and in the
 reader (one read's worth at most) and start first when the last reason ends. A pause for MEMORY alone keeps no complete
 frame waiting, because handling frames is what frees memory. All requests of one read are started in one pass, and

@@ -71,7 +71,7 @@ class Listeners:
         self._limits = ConnectionLimits(settings.limits)
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: dict[Connection, None] = {}
-        self._waiting: deque[Connection] = deque()  # of these, the ones over max.connections
+        self._waiting: deque[Connection] = deque()  # the connections in this list that are over max.connections
         self._closing = False
         self._rate_timer: asyncio.TimerHandle | None = None
         self._all_gone: asyncio.Future[None] | None = None

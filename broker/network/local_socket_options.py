@@ -70,7 +70,7 @@ class LocalSocketOptions:
             return
         accepted = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):  # the connection is closed, or keeps its option: both are harmless
-            if _congestion_control(accepted) == _UNPACED:  # else a route asks for something else
+            if _congestion_control(accepted) == _UNPACED:  # otherwise a route asks for another algorithm
                 accepted.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, self._paced_by)
 
     def will_be_sent_records(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:

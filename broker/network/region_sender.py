@@ -70,7 +70,7 @@ def _read_now(region: Region) -> bytes | bytearray | None:
 
 def _truncated(region: Region, position: int) -> TruncatedRegionError:
     missing = region.position + region.size_bytes - position
-    return TruncatedRegionError(f"the file ends at {position}, {missing} bytes before the end of what was to be sent")
+    return TruncatedRegionError(f"the file ends at {position}, {missing} bytes before the end of the region")
 
 
 class _Sender:
@@ -229,7 +229,7 @@ class SendfileSender(_Sender):
         super()._finish(error)
 
     def _continue_in_next_iteration(self) -> None:
-        if not self._watching:  # else the loop comes back by itself as soon as there is space
+        if not self._watching:  # otherwise the loop calls again as soon as there is space
             self._loop.call_soon(self._continue)
 
     def _watch(self) -> None:

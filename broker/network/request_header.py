@@ -64,13 +64,13 @@ class RequestHeaderParser:
             return api_key, api_version, correlation_id, None, _FIXED_SIZE
         client_id = None
         end = _HEADER.size
-        if client_id_size >= 0:  # any other is null, as to Kafka
+        if client_id_size >= 0:  # any negative length means null, as in Kafka
             end += client_id_size
             if end > size:
                 raise BadRequestHeaderError("the client id reaches past the end of the frame")
             client_id = frame[_HEADER.size : end]
         if header_version >= 2:
-            if end < size and frame[end] == 0:  # no tagged fields: what everybody sends
+            if end < size and frame[end] == 0:  # no tagged fields, as in nearly all requests
                 end += 1
             else:
                 end = _skip_tagged_fields(frame, end)

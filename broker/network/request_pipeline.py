@@ -97,7 +97,7 @@ class RequestPipeline:
         """Wall clock of the last read, for the requests that it brought."""
         self.started_count = 0
 
-    # --- what is under way
+    # --- requests under way
 
     @property
     def is_empty(self) -> bool:

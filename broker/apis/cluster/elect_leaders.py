@@ -53,7 +53,7 @@ class ElectLeaders:
         self._for_all = asyncio.Lock()
 
     async def __call__(self, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
-        """A request for all partitions gets results for those alone that needed an election."""
+        """A request for all partitions gets results only for the partitions that needed an election."""
         strategy = _STRATEGIES.get(request.election_type)
         if strategy is None:
             raise UnknownServerError()
@@ -84,7 +84,7 @@ class ElectLeaders:
     async def _await_leaders(
         self, elected: Mapping[TopicPartition, int | KafkaError], timeout_ms: int
     ) -> dict[TopicPartition, KafkaError | None]:
-        """None for a partition whose new leader is in this broker's metadata in time, else its error."""
+        """None for a partition whose new leader is in this broker's metadata in time, otherwise its error."""
         leaders = {partition: leader for partition, leader in elected.items() if isinstance(leader, int)}
         await self._waiters.wait_for_all(leaders.items(), lambda each: self._is_led_by(*each), timeout_ms)
         results: dict[TopicPartition, KafkaError | None] = {}

@@ -275,7 +275,7 @@ class _PendingFetch:
         self._are_all_known = are_all_known
         self._operation: DelayedFetch | None = None
         self._is_hurried = False
-        self.future: asyncio.Future[Any] | None = None  # of a response, or of an awaitable of one
+        self.future: asyncio.Future[Any] | None = None  # its result: a response, or an awaitable of one
 
     def parked(self, operation: DelayedFetch) -> None:
         """The fetch waits for records from now on; before, it may have waited for the disk."""

@@ -140,7 +140,7 @@ async def _await_found(
 
 
 def _accept(answer: ListOffsetsPartitionResponse, found: FoundOffset | None, version: int) -> None:
-    if found is not None:  # else there is no record at or above that time: -1, and no error
+    if found is not None:  # otherwise no record has that time or a later one: -1, and no error
         answer.timestamp = found.timestamp
         answer.offset = found.offset
         if version >= 4:

@@ -42,7 +42,7 @@ def metadata_command(arguments: Sequence[str]) -> int:
     parser = CommandParser("pybroker metadata copy", _DESCRIPTION, epilog=_EPILOG)
     place = "a data directory, the file of an embedded store in it, or HOST:PORT[,HOST:PORT]...[/PATH]"
     parser.add_argument("--from", dest="source", metavar="PLACE", required=True, help=place)
-    parser.add_argument("--to", dest="target", metavar="PLACE", required=True, help="such a place; it must be empty")
+    parser.add_argument("--to", dest="target", metavar="PLACE", required=True, help="as for --from; must be empty")
     parser.add_argument("--dry-run", action="store_true", help="print what would be copied, and change nothing")
     parser.add_argument("--config", metavar="FILE", type=Path, help="a broker's settings: TLS, digest, ACLs, timeouts")
     options = parser.parse_args(arguments[1:] if arguments[0] == "copy" else ["--help"])

@@ -230,10 +230,10 @@ class FairQueue:
             self._release(self._expensive_steps, left_s)
 
     def _release(self, steps: list[_Step], left_s: float) -> float:
-        """Let the first steps run for ``left_s``. Returns what is left of it."""
+        """Let the first steps run for ``left_s``. Returns the seconds that are left."""
         while steps and left_s > 0:
             _, _, permit = heappop(steps)
-            if not permit.done():  # else its task was cancelled
+            if not permit.done():  # otherwise the task was cancelled
                 permit.set_result(None)
                 left_s -= max(self._step_s, QUANTUM_S / 32)  # it runs in the next iteration: only an estimate
         return left_s

@@ -127,7 +127,8 @@ class FrameMemory(Account):
         self._now_s = now_s
         self._connections = connections
         self._waiting: OrderedDict[ManagedConnection, None] = OrderedDict()
-        self._progress: dict[ManagedConnection, tuple[float, int]] = {}  # of partial frames: last progress, bytes then
+        self._progress: dict[ManagedConnection, tuple[float, int]] = {}
+        """For each partial frame: the time of its last progress, and its bytes at that time."""
         self._is_waking = False
         self._is_watching = False
         self._exemption_began_s = 0.0
@@ -227,7 +228,7 @@ class FrameMemory(Account):
             and not exempt.waits_for_memory_only
             and self._now_s() - self._exemption_began_s >= EXEMPTION_S
         ):
-            self.end_exemption(exempt)  # its frame is complete and waits for another reason
+            self.end_exemption(exempt)  # the connection's frame is complete and waits for another reason
 
     def _find_stalled(self) -> list[ManagedConnection]:
         """The longest stalled first."""
