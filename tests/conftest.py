@@ -1,6 +1,6 @@
 """Adds the time that each folder of tests took, and the figures that tests record, to pytest's summary.
 
-Fixes what must not depend on chance.
+Also makes hypothesis try the same examples in every run.
 """
 
 import os

@@ -26,7 +26,7 @@ WRITTEN = TopicPartition("events", 0)
 
 @pytest.fixture(autouse=True, scope="module")
 def short_collections() -> Iterator[None]:
-    """Each look at what is there collects garbage, a thousand times in all, so exclude what earlier tests left."""
+    """Exclude the objects of earlier tests from garbage collection: a thousand checks collect all garbage each."""
     gc.collect()
     gc.freeze()
     yield
@@ -84,7 +84,7 @@ def what_is_there() -> tuple[set[threading.Thread], list[str], int, int]:
 
 
 def kept(broker: Broker) -> tuple[int, int]:
-    """Log end offset and high watermark of what was written."""
+    """Log end offset and high watermark of the written log."""
     assert broker._server is not None
     hosted = broker._server._partitions.get(WRITTEN)
     assert hosted is not None

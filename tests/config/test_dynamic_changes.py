@@ -280,4 +280,4 @@ def test_unknown_dynamic_names_are_recognized() -> None:
     config = layered({"huh": "1", "leader.replication.throttled.rate": "5", "listener.name.x.max.connections": "4"})
     named = ("huh", "leader.replication.throttled.rate", "listener.name.x.max.connections", "num.partitions", "other")
     assert [name for name in named if config.is_unknown_dynamic(name)] == ["huh"]
-    assert not load_config("huh=1").is_unknown_dynamic("huh")  # of the file, whose owner is told what may be meant
+    assert not load_config("huh=1").is_unknown_dynamic("huh")  # a name in the file is reported with a hint instead

@@ -54,8 +54,8 @@ REFUSED = [
         "Replica assignment has brokers that are not alive. Replica list: [7], live broker list: [1, 2]",
     ),
 ]
-"""Targets, and what Kafka's controller says to them, but for how it writes lists. It looks for them in this order, and
-at all of this before it asks whether there is such a partition."""
+"""Targets with the errors of Kafka's controller (it writes lists in another form). It checks them in this order, and
+all of them before it checks whether the partition exists."""
 
 
 @pytest.mark.parametrize(("target", "message"), REFUSED)

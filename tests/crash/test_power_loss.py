@@ -121,7 +121,7 @@ def test_synced_records_survive_a_power_cut_and_torn_records_are_cut_off(
                 lost += len(before[name]) - len(found)
             # Commits are records too: the one that remains must be one that was made.
             assert committed(broker.bootstrap_servers) in {OFFSET_INVALID, *range(1, number + 2)}
-        print(f"seed {seed}: {lost} records were lost with what was not synced")
+        print(f"seed {seed}: {lost} unsynced records were lost")
         assert lost > 0
         assert broker.stop() == 0
     assert "Traceback" not in broker.output

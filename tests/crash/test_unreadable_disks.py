@@ -87,13 +87,13 @@ LOOKS: tuple[Callable[[Log], object], ...] = (
 
 
 def work(busy: BusyStore) -> list[object]:
-    """Read and change the logs; return what was read."""
+    """Read and change the logs; return the results of the reads."""
     seen = []
     for tp in (ONE, OTHER):
         for look in LOOKS:
             try:
                 seen.append(look(busy.log(tp)))
-            except (KafkaStorageError, OSError):  # the latter: where what was found is sent
+            except (KafkaStorageError, OSError):  # an OSError comes from sending the records that were found
                 seen.append(None)
         busy.append(tp, 2)
         busy.truncate(tp, 6)  # where a batch begins

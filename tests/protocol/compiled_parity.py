@@ -45,7 +45,7 @@ def test_compiled_and_uncompiled_modules_are_what_their_names_say() -> None:
     assert UNCOMPILED["walk"].read_unsigned is UNCOMPILED["varint"].read_unsigned
 
 
-# --- what comes of a call: what it returns or raises, and what it left in its arguments --------------------------
+# --- the outcome of a call: its result or error, and its arguments afterwards --------------------------
 
 
 def outcome_of(call: Callable[..., object], *arguments: object) -> object:

@@ -394,9 +394,9 @@ def test_wait_grows_until_a_left_out_partition_returns() -> None:
     assert len(patience) == 31
     assert all(sooner <= later <= 1.25 * sooner + 1 for sooner, later in pairwise(patience))
     assert patience[-1] > 1000
-    assert (consumer.fetch(named="b") or 0) > patience[-1]  # it is not one of those that are waited for
+    assert (consumer.fetch(named="b") or 0) > patience[-1]  # the session does not wait for b
     assert consumer.fetch(named="a") is None
-    assert consumer.fetch(forgotten="a", results={}) is None  # of which all was sent now
+    assert consumer.fetch(forgotten="a", results={}) is None  # all records of a were sent now
 
 
 def test_wait_for_left_out_partitions_is_bounded() -> None:

@@ -355,7 +355,7 @@ def test_a_burst_of_any_size_shrinks_no_isr_as_long_as_the_follower_catches_up_i
     log.log_end_offset = burst
     had_everything_ms, fetched = 0, 0
     for now_ms, size in sorted(fetches):
-        assert partition.maybe_shrink_isr(now_ms) is None  # no more than the lag it may have has gone by
+        assert partition.maybe_shrink_isr(now_ms) is None  # the follower has never lagged for longer than it may
         fetched = min(fetched + size, burst)
         follower_fetches(partition, 2, fetched, now_ms)
         if fetched == burst:

@@ -205,7 +205,7 @@ def test_leader_cut_off_together_with_a_follower_refuses_records_after_the_sessi
         assert new_leader == scene.client.controller_id
         assert await scene.produce(new_leader) is ErrorCode.NONE
         begun_s = scene.now_s
-        while scene.now_s - begun_s < LONG_S:  # its follower still tries to fetch
+        while scene.now_s - begun_s < LONG_S:  # the follower that was cut off with it still tries to fetch
             assert [await scene.produce(acks=acks) for acks in (1, -1)] == [REFUSED, REFUSED]
             assert await fetched(scene) is REFUSED
             assert await scene.leader_shown_by_old() == -1

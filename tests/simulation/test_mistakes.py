@@ -36,7 +36,7 @@ CAUGHT_BY = {
     "a new leader keeps the epoch of its predecessor": (3, "leads under epoch"),
     "a follower that has caught up stays outside of the ISR": (1, "not healed"),
     "a record is acknowledged before it is written": (16, "its leader was never another"),
-    "a controller writes without checking the controller epoch": (1, "who may not be controller any more"),
+    "a controller writes without checking the controller epoch": (1, "without a check of the controller epoch"),
     "an offset commit does not wait for replicas": (17, "was committed,"),
     "logs of deleted topics are kept": (5, "was deleted, and brokers"),
     "more records are deleted than a client asked for": (5, "asked for was"),

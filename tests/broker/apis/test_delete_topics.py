@@ -132,7 +132,7 @@ async def test_topic_that_is_named_very_often_is_marked_for_deletion_once(
 async def test_delete_topics_does_not_wait_for_a_replica_with_a_storage_error(apis: TopicApis) -> None:
     apis.broker.errors[TopicPartition("t", 0)] = ErrorCode.KAFKA_STORAGE_ERROR
     response = await handler(apis)(context(6), by_name(6, "t"))
-    assert codes(response) == [("t", ErrorCode.NONE)]  # as in Kafka: it is gone for clients
+    assert codes(response) == [("t", ErrorCode.NONE)]  # as in Kafka: for clients the topic is gone
     assert await apis.plane.tree.topics_to_delete() == ["t"]
 
 

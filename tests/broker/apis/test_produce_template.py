@@ -112,7 +112,7 @@ def test_match_in_arbitrary_bytes_equals_their_decoding(case: tuple[int, bytearr
     try:
         decoded, end = decode_prefix(ProduceRequest, frame, version)
     except DecodeError:
-        raise AssertionError("nothing is to be found in what is no request") from None
+        raise AssertionError("a template was found in bytes that are no request") from None
     assert end == len(frame)
     template = found.template
     like_it = request_for(template.topic, found.partition, bytes(found.records), template.acks, template.timeout_ms)

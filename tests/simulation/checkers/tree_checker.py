@@ -397,4 +397,4 @@ class TreeChecker:
 def _check_condition(operations: Sequence[Operation], path: str) -> None:
     """The controller's nodes are written only by the current controller."""
     if not any(isinstance(each, Check) and each.path == _CONTROLLER_EPOCH and each.version >= 0 for each in operations):
-        raise ViolationError(f"{path} is written by somebody who may not be controller any more")
+        raise ViolationError(f"{path} is written without a check of the controller epoch")

@@ -1,4 +1,4 @@
-"""Log directories that are full: who is told, and when there is space again."""
+"""Full log directories: the reports of them, and their end when there is space again."""
 
 import errno
 from pathlib import Path

@@ -73,7 +73,7 @@ class PlainProducing(CrashLoad):
         gone.
         """
         super().give_up()
-        self._producer._sender.force_close()  # else close waits for requests in flight and then closes nothing
+        self._producer._sender.force_close()  # otherwise close waits for requests in flight and then closes nothing
         self._producer.close(timeout=HANGS_AFTER_S)
 
     def value(self, number: int) -> bytes:

@@ -80,7 +80,7 @@ class CrashLoad:
                 self.step()
         except BaseException as error:
             traceback.print_exc()
-            self.fail(repr(error))  # else the stop would wait for it in vain
+            self.fail(repr(error))  # otherwise the stop would wait for this thread forever
 
     def step(self) -> None:
         raise NotImplementedError

@@ -81,8 +81,9 @@ class Promise:
     """The records that one log must hold, and those that it may hold: `records` are the values by offset, of that
     `generation`.
 
-    Records in [start, synced_end) must be there; nothing before `least_start` may be (but for a log that is being
-    deleted: its checkpoints go before its name). `may_be_missing`: the log is being made or deleted.
+    Records in [start, synced_end) must be there; nothing before `least_start` may be there, except in a log
+    that is being deleted, because its checkpoints go before its name. `may_be_missing`: the log is being made or
+    deleted.
     """
 
     generation: int = 0

@@ -33,7 +33,7 @@ class Queue:
         return future
 
     def run(self) -> FetchResponse:
-        """The one that waits."""
+        """The response of the only conversion that waits."""
         ((convert, _, _),) = self.waiting
         return convert()
 
@@ -49,7 +49,7 @@ async def test_no_records_are_converted_for_a_closed_connection(
     answer = asyncio.ensure_future(consumer.send(0, version=3, max_wait_ms=60_000))  # type: ignore[call-overload]
     abandon = consumer.context.abandon
     if waits_for_records:
-        consumer.context.abandon = None  # it is the connection's now
+        consumer.context.abandon = None  # the connection has taken it over
         consumer.produce(b"a")
         await next_turn()
     assert not answer.done()

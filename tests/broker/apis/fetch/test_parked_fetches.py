@@ -54,7 +54,7 @@ async def test_cancelled_fetch_is_no_longer_parked(consumer: Consumer) -> None:
 
 
 async def test_fetch_of_a_closed_connection_is_no_longer_parked(consumer: Consumer) -> None:
-    for version in (3, 12):  # the first one is awaited, for its response is converted
+    for version in (3, 12):  # version 3 is awaited, because its response is converted
         waiting = consumer.send(0, max_wait_ms=2**31 - 1, version=version)
         assert isinstance(waiting, Awaitable)
         task = asyncio.ensure_future(waiting)

@@ -21,7 +21,7 @@ async def test_consumers_read_up_to_the_high_watermark_and_followers_up_to_the_l
     assert values_in(consumer.partition(0).records) == []
     assert consumer.partition(1).error_code == ErrorCode.NONE  # beyond the HW, but in the log
     assert values_in(consumer.partition(0, replica_id=2).records) == [b"a"]
-    data = consumer.partition(1, replica_id=2)  # by asking for 1 it says that it has 0
+    data = consumer.partition(1, replica_id=2)  # a fetch from 1 says that the follower has offset 0
     assert data.high_watermark == 0  # as it was before
     assert values_in(consumer.partition(0).records) == [b"a"]
 
@@ -66,7 +66,7 @@ async def test_from_v11_on_consumers_may_read_from_followers(
         (5, ErrorCode.NONE),
         (6, ErrorCode.UNKNOWN_LEADER_EPOCH),
         (-1, ErrorCode.NONE),
-        (-2, ErrorCode.NONE),  # any negative one means that the client knows none
+        (-2, ErrorCode.NONE),  # a negative epoch means that the client knows none
     ],
 )
 async def test_fetch_with_another_leader_epoch_is_fenced(
