@@ -292,6 +292,20 @@ def test_leader_without_zookeeper_serves_on_while_its_followers_fetch(scene: Sce
     scene.run(work)
 
 
+def test_leader_without_zookeeper_serves_on_when_a_follower_dies_later(scene: Scene) -> None:
+    async def work() -> None:
+        scene.cluster.zookeeper.stop()
+        begun_s = scene.now_s
+        assert not await scene.cluster.until(lambda: not scene.old_partition().is_leader, 3 * SESSION_S)
+        scene.cluster.crash(scene.cluster.brokers[scene.client.controller_id], Loss.NOTHING, without_power=False)
+        while scene.now_s - begun_s < 3 * LONG_S:
+            assert await scene.produce(acks=1) is ErrorCode.NONE
+            assert await fetched(scene) is ErrorCode.NONE
+            await scene.client.back_off()
+
+    scene.run(work)
+
+
 def test_leader_without_followers_serves_on_while_zookeeper_answers(scene: Scene) -> None:
     async def work() -> None:
         scene.cut_from_brokers()

@@ -33,11 +33,11 @@ class Suspension:
 
     def __init__(self) -> None:
         self.suspended: list[str] = []
-        self.silences_ms: set[int] = set()
+        self.silences_ms: list[int] = []
 
     def suspend_silent(self, silence_ms: int) -> None:
         self.suspended = ["t-0"]
-        self.silences_ms.add(silence_ms)
+        self.silences_ms.append(silence_ms)
 
     def resume(self, partitions: list[str]) -> None:
         self.suspended = [each for each in self.suspended if each not in partitions]
@@ -94,7 +94,20 @@ def test_followers_count_as_silent_after_the_shorter_of_the_lag_time_and_the_ses
     scene = Scene(lag_max_ms)
     scene.store.is_session_lost = True
     scene.loop.advance(1_000)
-    assert scene.suspension.silences_ms == {silence_ms}
+    assert set(scene.suspension.silences_ms) == {silence_ms}
+
+
+def test_follower_that_falls_silent_a_session_timeout_after_the_loss_does_not_count_as_elected() -> None:
+    scene = Scene()
+    scene.store.is_session_lost = True
+    scene.loop.advance(60_000)
+    lost_for_ms = 60_000 - 500
+    assert scene.suspension.silences_ms[-1] == lost_for_ms - SESSION_MS
+    scene.store.is_session_lost = False
+    scene.loop.advance(500)
+    scene.store.is_session_lost = True
+    scene.loop.advance(500)
+    assert scene.suspension.silences_ms[-1] == SESSION_MS
 
 
 def test_ended_watch_suspends_nothing() -> None:
