@@ -18,6 +18,8 @@ from ...base.topic_partition import TopicPartition
 
 __all__ = ["FetchState", "FetchStates", "Phase"]
 
+_FIRST_RETRY_MS = 10
+
 
 class Phase(Enum):
     TRUNCATING = auto()
@@ -27,7 +29,8 @@ class Phase(Enum):
 @dataclass(frozen=True, slots=True)
 class FetchState:
     """``last_fetched_epoch`` is -1 when the log has no epochs. ``lag``: records behind the leader, None until a
-    response has told it; 0 or less means in sync. ``delayed_until_ms`` is on the loop's clock; 0 means no delay."""
+    response has told it; 0 or less means in sync. ``delayed_until_ms`` is on the loop's clock; 0 means no delay.
+    ``retry_ms``: the last delay of `FetchStates.retry_soon`, 0 after a response without an error."""
 
     topic_id: UUID | None
     fetch_offset: int
@@ -36,6 +39,7 @@ class FetchState:
     last_fetched_epoch: int = -1
     lag: int | None = None
     delayed_until_ms: int = 0
+    retry_ms: int = 0
 
     @property
     def is_in_sync(self) -> bool:
@@ -154,6 +158,13 @@ class FetchStates:
             state = self._states.get(topic_partition)
             if state is not None and not state.is_delayed(now_ms):
                 self._put(topic_partition, state.delayed(now_ms + delay_ms))
+
+    def retry_soon(self, topic_partition: TopicPartition, now_ms: int, most_ms: int) -> None:
+        """Delay a partition for some milliseconds, after each further refusal twice as long, at most ``most_ms``."""
+        state = self._states.get(topic_partition)
+        if state is not None and not state.is_delayed(now_ms):
+            retry_ms = min(max(2 * state.retry_ms, _FIRST_RETRY_MS), most_ms)
+            self._put(topic_partition, replace(state.delayed(now_ms + retry_ms), retry_ms=retry_ms))
 
     def fail(self, topic_partition: TopicPartition) -> None:
         if self._take_out(topic_partition) is not None:

@@ -50,7 +50,8 @@ _TRANSIENT = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
-"""Errors of a leader that has not heard of a change that we have heard of, or the other way round."""
+"""Errors of a leader that has not heard of a change that we have heard of, or the other way round. Both hear of an
+election within milliseconds, and records with acks=all wait for the first fetch under the new leader epoch."""
 
 _LOOK_MS = 5000
 """How often all partitions are looked at, also those without a change."""
@@ -388,9 +389,13 @@ class Fetcher:
         if error is ErrorCode.FENCED_LEADER_EPOCH:
             self._fenced(topic_partition, state)
             return
-        level = logging.DEBUG if error in _TRANSIENT else logging.ERROR
+        is_transient = error in _TRANSIENT
+        level = logging.DEBUG if is_transient else logging.ERROR
         logger.log(level, "%s: the leader refuses offset %d: %s", topic_partition, state.fetch_offset, error.name)
-        self._delay(topic_partition)
+        if is_transient:
+            self.states.retry_soon(topic_partition, self._partitions.monotonic_ms(), self._backoff_ms)
+        else:
+            self._delay(topic_partition)
 
     def _fenced(self, topic_partition: TopicPartition, state: FetchState) -> None:
         """There is a later leader epoch than ours: wait for the LeaderAndIsr that tells of it."""
