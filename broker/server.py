@@ -11,12 +11,10 @@ Each part registers how it is closed and killed where it is made; parts made lat
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from ..base.slow_waits import told_if_slow
 from ..config.config import Config
 from ..config.topic_config import TopicConfig
 from ..controller.broker_channel import BrokerChannel, LocalChannel
@@ -34,7 +32,7 @@ from ..replication.run_in_pool import RunInPool
 from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import StateChanges
 from ..storage.log.log import Log
-from ..storage.store.log_directories import LogDirectoriesError, peek_meta_properties
+from ..storage.store.log_directories import LogDirectoriesError
 from ..storage.store.log_mover import threads_of
 from ..storage.store.log_store import LogStore
 from ..storage.store.store_schedule import StoreSchedule
@@ -54,7 +52,7 @@ from .inter_broker.directory_reports import DirectoryReports
 from .inter_broker.missed_deletions import forget_missed_deletions
 from .lifecycle import Lifecycle
 from .metadata.advertised_address import AdvertisedAddresses, listeners_named_as_reached
-from .metadata.lost_store import earlier_use, missing_store, refuse_lost_store
+from .metadata.lost_store import find_earlier_use, missing_store
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 from .metadata.registered_endpoints import registered_endpoints
 from .metadata.topic_waiters import TopicWaiters
@@ -65,6 +63,7 @@ from .requests.dispatch import Dispatcher
 from .settings.live_settings import LiveSettings
 from .settings.topic_overrides import TopicOverrides
 from .start_refusals import START_ERRORS, start_refusal
+from .start_steps import StartSteps
 
 if TYPE_CHECKING:
     from .inter_broker.cluster_links import ClusterLinks
@@ -110,6 +109,7 @@ class BrokerServer:
         self._overrides = TopicOverrides()
         self._parts = OpenParts()
         self._lifecycle = Lifecycle(self._parts)
+        self._steps = StartSteps(self._loop)
         self._listeners: Listeners | None = None
         self._links: ClusterLinks | None = None
         self._tasks = BackgroundTasks(self._loop, self._fail)
@@ -171,29 +171,27 @@ class BrokerServer:
             await asyncio.sleep(0)
 
     async def _start(self) -> None:
-        self._take_resources()
-        self._logs.lock_directories()  # first, because the locks also protect the metadata store
-        await self._open_metadata()
-        with self._told_if_slow("the opening of its logs"):
+        with self._steps as steps:
+            self._take_resources()
+            await self._open_metadata()
             await self._load_logs()
-        self._build_replication()
-        self._build_schedules()
-        await self._changes.load_high_watermarks()
-        self._build_coordinator()
-        with self._told_if_slow("the addresses of its listeners"):
+            self._build_replication()
+            self._build_schedules()
+            steps.begin("the checkpoints of the high watermarks")
+            await self._changes.load_high_watermarks()
+            self._build_coordinator()
+            steps.begin("the addresses of its listeners")
             listeners = await self._bind_listeners()
-        with self._told_if_slow("its registration in the cluster, and a controller"):
+            steps.begin(f"the registration of broker id {self.broker_id}")  # then `_registered` begins the next step
             await self._metadata.start(registered_endpoints(self._settings.dynamic.config, self.endpoints))
-        self._store_schedule.start()
-        self._replication_schedule.start()
-        self._groups.start()
-        self._tasks.spawn(self._settings.run())
-        await self._settings.changes.caught_up()
-        self._store.start_is_over()
-        await listeners.serve()
-
-    def _told_if_slow(self, what: str) -> AbstractContextManager[None]:
-        return told_if_slow(self._loop, logger, lambda: f"the start waits for {what}")
+            self._store_schedule.start()
+            self._replication_schedule.start()
+            self._groups.start()
+            self._tasks.spawn(self._settings.run())
+            steps.begin("the latest changes of settings")
+            await self._settings.changes.caught_up()
+            self._store.start_is_over()
+            await listeners.serve()
 
     # -- the parts, in the order they are made; each registers how it is closed
 
@@ -223,21 +221,16 @@ class BrokerServer:
 
     async def _open_metadata(self) -> None:
         environment, config = self._environment, self.config
-        stored = peek_meta_properties(environment.files, config)
-        earlier = earlier_use(environment.files, config, stored) if config.uses_embedded_store else None
-        if config.uses_embedded_store:
-            refuse_lost_store(config, earlier)
-        begin_session = partial(environment.open_store, config, environment.clock_ms)
-        if config.uses_embedded_store:
-            self._store = await begin_session()
-        else:
-            self._store = await RenewingStore.open(begin_session, broken=self._fail)
+        self._steps.begin(f"the log directories {', '.join(config.log_dirs)}")
+        # First, because the locks also protect the metadata store.
+        await self._run_in_pool(self._logs.lock_directories)
+        use = await self._run_in_pool(partial(find_earlier_use, environment.files, config))
+        self._store = await self._open_store()
         self._parts.add(self._store.close, self._store.kill)
-        has_id = stored is not None and stored.cluster_id is not None
-        if earlier is not None and not await holds_cluster(ClusterTree(self._store), has_id):
-            raise missing_store(config, "empty", earlier)
-        stored_id = stored.broker_id if stored is not None else None
-        identity = await resolve_identity(self._store, config, stored_id, environment.random)
+        self._steps.begin(f"the metadata in {config.metadata_place}")
+        if use.owner is not None and not await holds_cluster(ClusterTree(self._store), use.has_cluster_id):
+            raise missing_store(config, "empty", use.owner)
+        identity = await resolve_identity(self._store, config, use.broker_id, environment.random)
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
         self._pool.resize(config.int("num.io.threads"))
@@ -260,10 +253,19 @@ class BrokerServer:
         )
         await self._overrides.load(self._metadata.tree)
 
+    async def _open_store(self) -> MetadataStore:
+        begin_session = partial(self._environment.open_store, self.config, self._environment.clock_ms)
+        if self.config.uses_embedded_store:
+            self._steps.begin(f"the metadata store {self.config.metadata_place}")
+            return await begin_session()
+        self._steps.begin_spoken_for()
+        return await RenewingStore.open(begin_session, broken=self._fail)
+
     async def _load_logs(self) -> None:
         identity = self._metadata.identity
-        self._logs.claim(identity.broker_id, identity.cluster_id)
-        await self._run_in_pool(self._logs.load)  # recovery may take long, and signals must be handled meanwhile
+        self._steps.begin(f"the log directories {', '.join(self.config.log_dirs)}")
+        await self._run_in_pool(partial(self._logs.claim, identity.broker_id, identity.cluster_id))
+        await self._run_in_pool(partial(self._logs.load, partial(self._pool.post, self._steps.begin)))
         # The logs are recovered, so closing them writes the clean-shutdown marker even if the start fails later.
         self._parts.add(lambda: self._run_in_pool(self._logs.close))
 
@@ -448,6 +450,7 @@ class BrokerServer:
 
     def _registered(self, broker_epoch: int) -> None:
         """Note the new broker epoch; requests of the controller for an earlier registration are refused."""
+        self._steps.begin("a controller, and its first orders to this broker")
         is_again = self._orders.has_been_registered
         self._orders.broker_epoch = broker_epoch
         if is_again:

@@ -161,4 +161,4 @@ def _other_zookeeper(error: MetadataStoreError, config: Config, files: Files) ->
 
 
 def _store(config: Config) -> str:
-    return str(config.metadata_store_path) if config.uses_embedded_store else config.named("zookeeper.connect")
+    return config.metadata_place if config.uses_embedded_store else config.named("zookeeper.connect")

@@ -195,6 +195,13 @@ class Config(TypedValues):
         return Path(path) if path is not None else Path(self.log_dirs[0]) / METADATA_STORE_FILE
 
     @property
+    def metadata_place(self) -> str:
+        """Where the metadata is, in words: the file of the embedded store, or ZooKeeper with its addresses."""
+        if self.uses_embedded_store:
+            return str(self.metadata_store_path)
+        return f"ZooKeeper at {self.optional_string('zookeeper.connect')}"
+
+    @property
     def retention_ms(self) -> int:
         """``log.retention.ms``, or else minutes, or else hours; -1: keep for ever."""
         minutes = self.optional_int("log.retention.minutes")

@@ -9,21 +9,44 @@ import glob
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ...config.config import METADATA_STORE_FILE, Config
 from ...storage.files.files import Files
 from ...storage.files.meta_properties import MetaProperties
+from ...storage.store.log_directories import peek_meta_properties
 from ...storage.store.log_directory import has_partitions
 from ..start_error import StartError
 
-__all__ = ["earlier_use", "missing_store", "refuse_lost_store"]
+__all__ = ["EarlierUse", "find_earlier_use", "missing_store"]
 
 
-def earlier_use(files: Files, config: Config, stored: MetaProperties | None) -> str | None:
-    """The cluster or the partitions in the log directories, in words for `missing_store`; None when there are none.
+class EarlierUse(NamedTuple):
+    """The use of the log directories by a broker before this start, as far as they show it.
 
-    `stored`: their `meta.properties`. Kafka before 2.4 wrote no cluster id into it.
+    `owner`: with the embedded store, whose metadata it must hold, in words for `missing_store`; None for a new broker.
     """
+
+    broker_id: int | None
+    has_cluster_id: bool
+    owner: str | None
+
+
+def find_earlier_use(files: Files, config: Config) -> EarlierUse:
+    """Look into the log directories. Raises MetaPropertiesError, StartError when the embedded store is missing."""
+    stored = peek_meta_properties(files, config)
+    owner = None
+    if config.uses_embedded_store:
+        owner = _owner(files, config, stored)
+        if _is_missing(config.metadata_store_path) and (owner is not None or _stores_elsewhere(config)):
+            raise missing_store(config, "missing", owner)
+    if stored is None:
+        return EarlierUse(None, False, owner)
+    return EarlierUse(stored.broker_id, stored.cluster_id is not None, owner)
+
+
+def _owner(files: Files, config: Config, stored: MetaProperties | None) -> str | None:
+    """Kafka before 2.4 wrote no cluster id into `meta.properties`."""
     if stored is not None and stored.cluster_id is not None:
         return f"cluster {stored.cluster_id}"
     if stored is not None and stored.broker_id is not None:
@@ -35,20 +58,10 @@ def earlier_use(files: Files, config: Config, stored: MetaProperties | None) -> 
     return None
 
 
-def refuse_lost_store(config: Config, earlier: str | None) -> None:
-    """Refuse the start if the embedded store is missing, though the log directories show that one must exist.
-
-    `earlier`: what `earlier_use` returns. Raises StartError.
-    """
-    path = config.metadata_store_path
-    if _is_missing(path) and (earlier is not None or _stores_elsewhere(config)):
-        raise missing_store(config, "missing", earlier)
-
-
-def missing_store(config: Config, what: str, earlier: str | None) -> StartError:
+def missing_store(config: Config, what: str, owner: str | None) -> StartError:
     """The error for the embedded store, which is `what` ("missing" or "empty"). It names the way out."""
     path = config.metadata_store_path
-    subject = f"{path} is {what}, but should hold the metadata of {earlier or 'a cluster'}"
+    subject = f"{path} is {what}, but should hold the metadata of {owner or 'a cluster'}"
     elsewhere = _stores_elsewhere(config)
     if elsewhere and config.is_given("metadata.store.path"):
         setting = config.named("metadata.store.path")

@@ -21,6 +21,7 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooState
 from kazoo.protocol.states import KeeperState, WatchedEvent, ZnodeStat
 
+from ...base.slow_waits import told_if_slow
 from .guard_supervisor import GuardSupervisor
 from .loop_calls import LoopCalls
 from .metadata_store import (
@@ -115,8 +116,10 @@ class ZooKeeperStore(MetadataStore):
         if not self._kazoo.root:
             return
         root, self._kazoo.root = self._kazoo.root, ""
-        if await self.exists(root) is None:
-            await ensure(self, root)
+        line = f"waiting for ZooKeeper at {self._settings.servers} to say whether there is {root}"
+        with told_if_slow(self._loop, logger, lambda: line):
+            if await self.exists(root) is None:
+                await ensure(self, root)
         self._kazoo.root = root
 
     @property

@@ -205,6 +205,7 @@ class DirectoryLockedError(Exception):
 # POSIX record locks do not exclude the same process, and closing any descriptor of the file frees them. So one set for
 # the whole process lists the locked paths.
 _locked_paths: set[str] = set()
+_locking = threading.Lock()
 
 
 class Files:
@@ -428,17 +429,18 @@ class Files:
         """Take `<path>/.lock` as Kafka does (a POSIX record lock); raises DirectoryLockedError."""
         lock_path = os.path.join(os.path.realpath(path), ".lock")
         message = f"log directory {path} is in use by another broker (it holds {lock_path})"
-        if lock_path in _locked_paths:
-            raise DirectoryLockedError(message)
-        file = self.open(lock_path, create=True)
-        try:
-            fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.close()
-            if error.errno in (errno.EACCES, errno.EAGAIN):
-                raise DirectoryLockedError(message) from error
-            raise
-        _locked_paths.add(lock_path)
+        with _locking:
+            if lock_path in _locked_paths:
+                raise DirectoryLockedError(message)
+            file = self.open(lock_path, create=True)
+            try:
+                fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                file.close()
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    raise DirectoryLockedError(message) from error
+                raise
+            _locked_paths.add(lock_path)
         return DirectoryLock(lock_path, file, _locked_paths)
 
 

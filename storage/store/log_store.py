@@ -141,18 +141,25 @@ class LogStore:
         metadata_store = str(self.config.metadata_store_path) if self.config.uses_embedded_store else None
         self.directories.claim(broker_id, cluster_id, metadata_store)
 
-    def load(self) -> None:
-        """The last step of `open`: recover and load every log. Blocks."""
+    def load(self, begin_step: Callable[[str], None] = lambda step: None) -> None:
+        """The last step of `open`: recover and load every log. Blocks.
+
+        `begin_step` is called with each part of the work, as a noun.
+        """
         started = self._clock()
         found = [logs for directory in self.directories.online() if (logs := self._find_logs(directory)) is not None]
         settle_unfinished_moves(self.files, found, self.directories, self.deletion)
         unflushed = [self._find_unflushed(logs) for logs in found]
         sizes = [log.size_bytes for logs in unflushed for log in logs]
+        if sizes:
+            begin_step(f"the recovery of the logs in {', '.join(logs.directory.path for logs in found)}")
         progress = RecoveryProgress(len(sizes), sum(sizes), self._clock, self._loading_is_given_up.is_set)
         threads = self.config.int("num.recovery.threads.per.data.dir")
         recovered = recover_ahead(self.files, unflushed, threads, self.log_config, self._clock(), progress)
         found = [logs for logs in found if logs.directory.is_online]
         for logs in found:
+            work = "opening" if logs.clean_stop else "recovery"
+            begin_step(f"the {work} of the logs in {logs.directory.path}")
             try:
                 self._load_found(logs, recovered, progress)
             except OSError as error:

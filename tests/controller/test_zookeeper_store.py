@@ -362,18 +362,6 @@ async def test_start_without_zookeeper_ends_with_one_line() -> None:
     assert not caught.value.was_reached
 
 
-async def test_start_with_a_server_that_never_answers_says_so() -> None:
-    """The system still accepts connections for a process that is stopped."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"127.0.0.1:{silent.getsockname()[1]}"
-        settings = ZooKeeperSettings(address, "", session_timeout_ms=5_000, connection_timeout_ms=300)
-        with pytest.raises(
-            StoreUnreachableError, match=f"{address} accepted the connection, but has not ans"
-        ) as caught:
-            await ZooKeeperStore.open(settings)
-    assert caught.value.was_reached
-
-
 async def test_start_with_a_server_that_grants_no_session_fails_with_a_reason() -> None:
     """The server has lost its ensemble, or speaks TLS on a plain port."""
 
