@@ -5,6 +5,15 @@ The key is the transactional id; a null value deletes. TransactionLogValue: v1 i
 
 from ..codec import wire
 
+# Tagged fields of TransactionLogValue since Kafka 4.0. They are no fields of the message, because Kafka 3.9, whose
+# frames the codec is compared with, does not declare them. So they are among `unknown_tags`.
+PREVIOUS_PRODUCER_ID_TAG = 0
+"""int64, default -1."""
+NEXT_PRODUCER_ID_TAG = 1
+"""int64, default -1."""
+CLIENT_TRANSACTION_VERSION_TAG = 2
+"""int16, default 0."""
+
 
 @wire.message(versions="0", flexible="none")
 class TransactionLogKey(wire.Message):

@@ -14,7 +14,7 @@ from ....protocol.codec.json_form import to_json
 from ....protocol.messages import consumer_offsets, consumer_protocol
 from ....protocol.messages.transaction_state import TransactionLogKey, TransactionLogValue
 from ....protocol.records.record import Record
-from ...coordinator.transaction_states import TRANSACTION_STATES
+from ...coordinator.transaction.records import decode_state
 
 __all__ = ["DecodedRecord", "RecordDecoder", "decode_offsets_record", "decode_transaction_record"]
 
@@ -108,9 +108,7 @@ def decode_transaction_record(record: Record) -> DecodedRecord:
 
 
 def _transaction_text(transaction: TransactionLogValue) -> str:
-    status = transaction.transaction_status
-    if not 0 <= status < len(TRANSACTION_STATES):
-        raise DecodeError(f"transaction status {status} is unknown")
+    state = decode_state(transaction.transaction_status)
     partitions = [
         str(TopicPartition(entry.topic, partition))
         for entry in transaction.transaction_partitions or ()
@@ -118,7 +116,7 @@ def _transaction_text(transaction: TransactionLogValue) -> str:
     ]
     return (
         f"producerId:{transaction.producer_id},producerEpoch:{transaction.producer_epoch},"
-        f"state={TRANSACTION_STATES[status]},partitions=[{','.join(partitions)}],"
+        f"state={state.title},partitions=[{','.join(partitions)}],"
         f"txnLastUpdateTimestamp={transaction.transaction_last_update_timestamp_ms},"
         f"txnTimeoutMs={transaction.transaction_timeout_ms}"
     )

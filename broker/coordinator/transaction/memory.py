@@ -1,0 +1,35 @@
+"""Memory used by transactional ids (limit: ``pybroker.transactions.max.bytes``; Kafka has none).
+
+The constants are estimates of the size of Python objects. Names that clients send count at their size.
+"""
+
+from ....protocol.text_size import text_bytes
+from .picture import TransactionPicture
+
+__all__ = ["TransactionMemory", "transaction_bytes"]
+
+_TRANSACTION_BYTES = 1_200
+_PARTITION_BYTES = 200
+
+
+class TransactionMemory:
+    """The memory used by all transactional ids of a coordinator."""
+
+    __slots__ = ("max_bytes", "used_bytes")
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.used_bytes = 0
+
+    def has_space_for(self, size_bytes: int) -> bool:
+        return self.used_bytes + size_bytes <= self.max_bytes
+
+
+def transaction_bytes(transactional_id: str, *pictures: TransactionPicture) -> int:
+    """A transactional id with its pictures. The id is stored several times."""
+    partitions = {id(picture.partitions): picture.partitions for picture in pictures}
+    return (
+        _TRANSACTION_BYTES
+        + 2 * text_bytes(transactional_id)
+        + sum(_PARTITION_BYTES + text_bytes(each.topic) for shared in partitions.values() for each in shared)
+    )

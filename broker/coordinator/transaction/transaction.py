@@ -1,0 +1,102 @@
+"""One transactional id: its committed picture, and the next one while its record is being written (Kafka's
+TransactionMetadata).
+
+How: a rule computes the next picture; `prepare` announces it; the record is written; then `complete` adopts it or
+`reset` drops it. A record that was written but is not known to be committed may take effect later: its picture stays
+pending until the partition is loaded again, so that nothing is decided on an outdated state.
+Limits: at most one picture is pending, so that the records of an id are in the order of its decisions.
+"""
+
+from ....base.invariant import invariant
+from ....protocol.records.batch import NO_PRODUCER_EPOCH
+from .memory import TransactionMemory, transaction_bytes
+from .picture import TransactionPicture
+from .states import ENDING_STATES, TransactionState
+from .transition_checks import check_transition
+
+__all__ = ["Transaction"]
+
+
+class Transaction:
+    """The entity.
+
+    Attributes:
+        current: as of the last committed record, except for a fence's epoch (`has_unwritten_epoch`).
+        pending: the picture whose record is being written.
+        has_unwritten_epoch: a fence raised the epoch in memory, and its record is not committed. The next fence does
+            not raise it again, because no producer was told that epoch.
+        memory: the memory of all transactional ids; None: not counted.
+    """
+
+    __slots__ = ("current", "has_unwritten_epoch", "memory", "pending", "size_bytes", "transactional_id")
+
+    def __init__(self, transactional_id: str, current: TransactionPicture) -> None:
+        self.transactional_id = transactional_id
+        self.current = current
+        self.pending: TransactionPicture | None = None
+        self.has_unwritten_epoch = False
+        self.memory: TransactionMemory | None = None
+        self.size_bytes = transaction_bytes(transactional_id, current)
+
+    @property
+    def state(self) -> TransactionState:
+        return self.current.state
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a record is being written."""
+        return self.pending is not None
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the transaction's end is decided and its markers are being written."""
+        return self.current.state in ENDING_STATES
+
+    def prepare(self, picture: TransactionPicture) -> None:
+        """Announce the next picture. Raises InvariantError when it is not legal or another one is pending."""
+        invariant(self.pending is None, f"{self.transactional_id}: two changes at the same time")
+        if self._is_fenced_by(picture):
+            self._raise_epoch(picture.producer.epoch)
+        check_transition(self.current, picture)
+        self.pending = picture
+        self._count_memory()
+
+    def complete(self) -> None:
+        """The record of the pending picture is committed: adopt the picture."""
+        picture = self.pending
+        if picture is None:
+            invariant(False, f"{self.transactional_id}: no change to complete")
+            return
+        check_transition(self.current, picture)
+        self.current = picture
+        self.pending = None
+        self.has_unwritten_epoch = False
+        self._count_memory()
+
+    def reset(self) -> None:
+        """The record of the pending picture was certainly not written: drop the picture."""
+        invariant(self.pending is not None, f"{self.transactional_id}: no change to drop")
+        self.pending = None
+        self._count_memory()
+
+    def _is_fenced_by(self, picture: TransactionPicture) -> bool:
+        """Whether the epoch rises without the producer's help.
+
+        With transaction version 2 every end raises the epoch, once, when its record is committed.
+        """
+        is_abort = self.state is TransactionState.ONGOING and picture.state is TransactionState.PREPARE_ABORT
+        is_raised = picture.producer.epoch != self.current.producer.epoch
+        return is_abort and is_raised and not picture.bumps_epochs
+
+    def _raise_epoch(self, epoch: int) -> None:
+        """As in Kafka, the fenced producer is refused from now on, even if the record cannot be written."""
+        producer = self.current.producer._replace(epoch=epoch, last_epoch=NO_PRODUCER_EPOCH)
+        self.current = self.current._replace(producer=producer)
+        self.has_unwritten_epoch = True
+
+    def _count_memory(self) -> None:
+        pictures = (self.current,) if self.pending is None else (self.current, self.pending)
+        size_bytes = transaction_bytes(self.transactional_id, *pictures)
+        if self.memory is not None:
+            self.memory.used_bytes += size_bytes - self.size_bytes
+        self.size_bytes = size_bytes
