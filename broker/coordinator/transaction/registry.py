@@ -1,0 +1,127 @@
+"""The transactional ids in memory, of the partitions of ``__transaction_state`` that this broker coordinates."""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from ....base.kafka_names import TRANSACTION_STATE_TOPIC
+from ....base.quiet_lines import QUIET
+from ....protocol.errors import ErrorCode
+from ..ownership import PartitionOwnership
+from ..partitioning import partition_for_key
+from .memory import TransactionMemory, new_transaction_bytes
+from .transaction import Transaction
+
+__all__ = ["DEFAULT_MAX_BYTES", "TransactionRegistry"]
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_MAX_BYTES = 256 * 1024 * 1024
+"""Default of ``pybroker.transactions.max.bytes``."""
+
+
+class TransactionRegistry:
+    """Transactions by partition and id.
+
+    ``partition_count``: of the topic. The count of the first load stays valid as long as a partition is owned, because
+    ids would move to other partitions otherwise, without their state.
+    """
+
+    def __init__(self, partition_count: Callable[[], int], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self._partition_count = partition_count
+        self._kept_count: int | None = None
+        self.ownership = PartitionOwnership()
+        self.memory = TransactionMemory(max_bytes)
+        self._transactions: dict[int, dict[str, Transaction]] = {}
+        """By owned partition."""
+
+    def partition_for(self, transactional_id: str) -> int:
+        """The partition of ``__transaction_state`` that stores the id."""
+        return partition_for_key(transactional_id, self._kept_count or self._partition_count())
+
+    def check(self, transactional_id: str) -> ErrorCode:
+        """NONE when this broker coordinates the id, else the error for the client."""
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST
+        return self.ownership.check(self.partition_for(transactional_id))
+
+    # -- transactions
+
+    def get(self, transactional_id: str) -> Transaction | None:
+        """The transaction of the id, if it is in memory."""
+        return self._transactions.get(self.partition_for(transactional_id), {}).get(transactional_id)
+
+    def check_space(self, transactional_id: str) -> ErrorCode:
+        """NONE when a new id fits into the limit of memory.
+
+        Ids in memory are not removed to make room, because they fence earlier instances of their producers.
+        """
+        if self.memory.has_space_for(new_transaction_bytes(transactional_id)):
+            return ErrorCode.NONE
+        logger.warning(
+            "transactional id %r refused: %d bytes are used by transactional ids; raise "
+            "pybroker.transactions.max.bytes=%d or lower transactional.id.expiration.ms",
+            transactional_id,
+            self.memory.used_bytes,
+            self.memory.max_bytes,
+            extra=QUIET,
+        )
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    def add(self, transaction: Transaction) -> None:
+        """Add a transaction of an owned partition. Call `check` and `check_space` first."""
+        self._add(transaction, self.partition_for(transaction.transactional_id))
+
+    def remove(self, transaction: Transaction) -> None:
+        """Forget an id. Does nothing when it was forgotten with its partition."""
+        kept = self._transactions.get(self.partition_for(transaction.transactional_id), {})
+        if kept.get(transaction.transactional_id) is transaction:
+            del kept[transaction.transactional_id]
+            self._release_memory(transaction)
+
+    def partitions(self) -> Iterable[int]:
+        """A snapshot of the owned partitions."""
+        return list(self._transactions)
+
+    def transactions_in(self, partition: int) -> Iterable[Transaction]:
+        """A snapshot of the transactions of one partition."""
+        return list(self._transactions.get(partition, {}).values())
+
+    def _add(self, transaction: Transaction, partition: int) -> None:
+        self._transactions[partition][transaction.transactional_id] = transaction
+        transaction.memory = self.memory
+        self.memory.used_bytes += transaction.size_bytes
+
+    def _release_memory(self, transaction: Transaction) -> None:
+        transaction.memory = None
+        self.memory.used_bytes -= transaction.size_bytes
+
+    # -- partitions
+
+    def finish_loading(self, partition: int, transactions: Iterable[Transaction]) -> None:
+        """The partition is owned now, with these transactions, even if they take more memory than the limit."""
+        self._keep_partition_count()
+        self._transactions[partition] = {}
+        for transaction in transactions:
+            self._add(transaction, partition)
+        self.ownership.finish_loading(partition)
+
+    def remove_partition(self, partition: int) -> list[Transaction]:
+        """Forget the transactions of a partition that this broker does not coordinate any more, and return them."""
+        transactions = list(self._transactions.pop(partition, {}).values())
+        for transaction in transactions:
+            self._release_memory(transaction)
+        if not self._transactions:
+            self._kept_count = None
+        return transactions
+
+    def _keep_partition_count(self) -> None:
+        count = self._partition_count()
+        if self._kept_count not in (None, count):
+            logger.error(
+                "%s has %d partitions now, but %d when its first partition was loaded: its number of partitions must "
+                "not change; transactional ids of the new partitions get no coordinator",
+                TRANSACTION_STATE_TOPIC,
+                count,
+                self._kept_count,
+            )
+        self._kept_count = self._kept_count or count

@@ -1,0 +1,188 @@
+"""Writes the records of transactional ids to ``__transaction_state`` and settles their pending pictures.
+
+Why an outcome is not just an error: a record that was written but not committed in time may be committed later. If the
+coordinator went on from the old picture then, it and the log would disagree about whether a transaction is decided.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum, auto
+
+from ....base.kafka_names import TRANSACTION_STATE_TOPIC
+from ....base.quiet_lines import QUIET
+from ....protocol.errors import ErrorCode, KafkaError
+from ....protocol.records.builder import build_batch
+from ....protocol.records.compression import Codec
+from ....protocol.records.walk import Record
+from ..internal_log import AppendOutcome, InternalAppend, RecordSink
+from .ending import dead
+from .picture import TransactionPicture
+from .records import FLEXIBLE_VERSION, encode_key, encode_value
+from .states import ENDED_STATES
+from .transaction import Transaction
+
+__all__ = ["AppendResult", "TransactionLog", "append_error", "append_result"]
+
+logger = logging.getLogger(__name__)
+
+Written = Callable[[ErrorCode], None]
+
+_TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE})
+_REFUSED = _TOO_LARGE | {ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+_UNAVAILABLE = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+_MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
+_BATCH_OVERHEAD_BYTES = 61
+_TOMBSTONE_OVERHEAD_BYTES = 30
+"""At most, without the key: lengths, attributes, deltas."""
+
+
+class AppendResult(Enum):
+    """What is known about a record after its append."""
+
+    COMMITTED = auto()
+    NOT_WRITTEN = auto()
+    """It was refused before it was written, so it will never take effect."""
+    IN_DOUBT = auto()
+    """It may be in the log and be committed later."""
+
+
+def append_result(outcome: AppendOutcome) -> AppendResult:
+    if not isinstance(outcome, KafkaError):
+        return AppendResult.COMMITTED
+    return AppendResult.NOT_WRITTEN if outcome.code in _REFUSED else AppendResult.IN_DOUBT
+
+
+def append_error(code: ErrorCode) -> ErrorCode:
+    """The error code for a client whose change was not committed."""
+    if code in _UNAVAILABLE:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if code in _MOVED:
+        return ErrorCode.NOT_COORDINATOR
+    return ErrorCode.UNKNOWN_SERVER_ERROR if code in _TOO_LARGE else code
+
+
+class TransactionLog:
+    """``flexible_values``: whether every broker of the cluster reads values with tagged fields
+    (``transaction.version`` 1)."""
+
+    def __init__(
+        self,
+        sink: RecordSink,
+        partition_for: Callable[[str], int],
+        now_ms: Callable[[], int],
+        flexible_values: Callable[[], bool],
+    ) -> None:
+        self._sink = sink
+        self._partition_for = partition_for
+        self._now_ms = now_ms
+        self._flexible_values = flexible_values
+
+    def write(self, transaction: Transaction, done: Written) -> None:
+        """Write the pending picture. ``done`` is called after it was adopted, dropped or left pending.
+
+        The completion of an end stays pending after an error, because its markers are written: write it again, unless
+        the code is NOT_COORDINATOR.
+        """
+        picture = transaction.pending
+        assert picture is not None
+
+        def finish(outcome: AppendOutcome) -> None:
+            _settle(transaction, picture, append_result(outcome))
+            done(_told(transaction, picture, outcome))
+
+        transactional_id = transaction.transactional_id
+        record = (encode_key(transactional_id), encode_value(picture, self._value_version(picture)))
+        self._append(self._partition_for(transactional_id), [record], finish)
+
+    def write_tombstones(
+        self,
+        partition: int,
+        transactions: Iterable[Transaction],
+        max_batch_bytes: int,
+        forgotten: Callable[[Transaction], None],
+    ) -> None:
+        """Delete expired ids of one partition. ``forgotten`` is called for each whose tombstone is committed.
+
+        ``max_batch_bytes``: max.message.bytes of the topic.
+        """
+        for batch in _tombstone_batches(transactions, max_batch_bytes):
+            for transaction in batch:
+                transaction.prepare(dead(transaction.current))
+            self._write_tombstones(partition, batch, forgotten)
+
+    def _write_tombstones(
+        self, partition: int, batch: Sequence[Transaction], forgotten: Callable[[Transaction], None]
+    ) -> None:
+        def finish(outcome: AppendOutcome) -> None:
+            result = append_result(outcome)
+            if isinstance(outcome, KafkaError):
+                logger.warning(
+                    "%s-%d: tombstones of %d expired transactional ids not written: %s",
+                    TRANSACTION_STATE_TOPIC,
+                    partition,
+                    len(batch),
+                    outcome.code.name,
+                )
+            for transaction in batch:
+                if result is AppendResult.COMMITTED:
+                    transaction.complete()
+                    forgotten(transaction)
+                elif result is AppendResult.NOT_WRITTEN:
+                    transaction.reset()
+
+        self._append(partition, [(encode_key(each.transactional_id), None) for each in batch], finish)
+
+    def _append(
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], done: Callable[[AppendOutcome], None]
+    ) -> None:
+        now_ms = self._now_ms()
+        stamped = [Record(offset, now_ms, key, value) for offset, (key, value) in enumerate(records)]
+        batch = build_batch(stamped, base_offset=0, codec=Codec.NONE)
+        self._sink.append(InternalAppend(partition, batch), done)
+
+    def _value_version(self, picture: TransactionPicture) -> int:
+        return FLEXIBLE_VERSION if picture.bumps_epochs or self._flexible_values() else 0
+
+
+def _settle(transaction: Transaction, picture: TransactionPicture, result: AppendResult) -> None:
+    if result is AppendResult.COMMITTED:
+        transaction.complete()
+    elif result is AppendResult.NOT_WRITTEN and picture.state not in ENDED_STATES:
+        transaction.reset()
+
+
+def _told(transaction: Transaction, picture: TransactionPicture, outcome: AppendOutcome) -> ErrorCode:
+    if not isinstance(outcome, KafkaError):
+        return ErrorCode.NONE
+    error = append_error(outcome.code)
+    level = logging.INFO if error is ErrorCode.NOT_COORDINATOR else logging.WARNING
+    logger.log(
+        level,
+        "transactional id %s: %s not stored: %s",
+        transaction.transactional_id,
+        picture.state.title,
+        outcome.code.name,
+        extra=QUIET,
+    )
+    return error
+
+
+def _tombstone_batches(transactions: Iterable[Transaction], max_batch_bytes: int) -> Iterator[list[Transaction]]:
+    batch: list[Transaction] = []
+    size_bytes = _BATCH_OVERHEAD_BYTES
+    for transaction in transactions:
+        record_bytes = _TOMBSTONE_OVERHEAD_BYTES + len(encode_key(transaction.transactional_id))
+        if batch and size_bytes + record_bytes > max_batch_bytes:
+            yield batch
+            batch, size_bytes = [], _BATCH_OVERHEAD_BYTES
+        batch.append(transaction)
+        size_bytes += record_bytes
+    if batch:
+        yield batch
