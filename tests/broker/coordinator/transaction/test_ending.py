@@ -1,0 +1,314 @@
+"""EndTxn in both protocols, the coordinator's own aborts, and the completion of an end."""
+
+from itertools import product
+from typing import NamedTuple
+
+import pytest
+from pybroker.base.invariant import InvariantError
+from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.transaction.ending import completed, end, end_and_bump, fence
+from pybroker.broker.coordinator.transaction.outcomes import Answer, Change, Outcome, WantsProducerId
+from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
+from pybroker.broker.coordinator.transaction.requesting_producer import RequestingProducer
+from pybroker.broker.coordinator.transaction.states import TransactionState
+from pybroker.broker.coordinator.transaction.transaction import Transaction
+from pybroker.protocol.errors import ErrorCode
+
+EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, *_ = TransactionState
+STATES = (EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT)
+PID, OLD_PID, FRESH_PID, NOW, START = 70, 60, 80, 50_000, 10
+NONE, FENCED, CONCURRENT = ErrorCode.NONE, ErrorCode.PRODUCER_FENCED, ErrorCode.CONCURRENT_TRANSACTIONS
+INVALID_STATE, MAPPING = ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_PRODUCER_ID_MAPPING
+P0 = TopicPartition("t", 0)
+
+
+def transaction(state: TransactionState, producer: ProducerIdentity, version: int) -> Transaction:
+    partitions = frozenset({P0}) if state in (ONGOING, PREPARE_COMMIT, PREPARE_ABORT) else frozenset[TopicPartition]()
+    start_ms = -1 if state is EMPTY else START
+    return Transaction("id", TransactionPicture(state, producer, 30_000, partitions, start_ms, 20, version))
+
+
+def ended(stored: Transaction, pid: int, epoch: int, is_commit: bool) -> Outcome:
+    return end(stored, RequestingProducer(pid, epoch), NOW, is_commit=is_commit)
+
+
+def bumped(stored: Transaction, pid: int, epoch: int, is_commit: bool, fresh: int | None = None) -> Outcome:
+    return end_and_bump(stored, RequestingProducer(pid, epoch), NOW, fresh, is_commit=is_commit)
+
+
+# -- transaction versions 0 and 1
+
+
+WRITTEN = "written"
+VERSION_1 = {
+    EMPTY: (INVALID_STATE, INVALID_STATE),
+    ONGOING: (WRITTEN, WRITTEN),
+    PREPARE_COMMIT: (CONCURRENT, INVALID_STATE),
+    PREPARE_ABORT: (INVALID_STATE, CONCURRENT),
+    COMPLETE_COMMIT: (NONE, INVALID_STATE),
+    COMPLETE_ABORT: (INVALID_STATE, NONE),
+}
+"""State → results of a commit and of an abort."""
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+@pytest.mark.parametrize("state", STATES)
+def test_an_end_without_a_bump_is_answered_by_the_state(state: TransactionState, is_commit: bool) -> None:
+    stored = transaction(state, ProducerIdentity(PID, 5, 4), 0)
+
+    outcome = ended(stored, PID, 5, is_commit)
+
+    expected = VERSION_1[state][not is_commit]
+    if expected == WRITTEN:
+        target = PREPARE_COMMIT if is_commit else PREPARE_ABORT
+        assert outcome == Change(stored.current._replace(state=target, last_update_ms=NOW), Answer(NONE))
+        stored.prepare(outcome.picture)
+        stored.complete()
+    else:
+        assert outcome == Answer(ErrorCode(expected))
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+@pytest.mark.parametrize("epoch", [-1, 4, 6])
+@pytest.mark.parametrize("state", STATES)
+def test_an_end_without_a_bump_needs_exactly_the_stored_epoch(
+    state: TransactionState, epoch: int, is_commit: bool
+) -> None:
+    assert ended(transaction(state, ProducerIdentity(PID, 5), 0), PID, epoch, is_commit) == Answer(FENCED)
+
+
+@pytest.mark.parametrize("epoch", [-1, 32_767])
+def test_epochs_that_no_producer_has_are_fenced_even_if_they_are_stored(epoch: int) -> None:
+    for state in STATES:
+        assert ended(transaction(state, ProducerIdentity(PID, epoch), 0), PID, epoch, True) == Answer(FENCED)
+        assert bumped(transaction(state, ProducerIdentity(PID, epoch), 2), PID, epoch, True) == Answer(FENCED)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_an_end_by_a_foreign_producer_id_is_refused(state: TransactionState) -> None:
+    for epoch, is_commit in product((4, 5), (True, False)):
+        stored = transaction(state, ProducerIdentity(PID, 5), 0)
+        assert ended(stored, OLD_PID, epoch, is_commit) == Answer(MAPPING)
+        assert bumped(stored, OLD_PID, epoch, is_commit) == Answer(MAPPING)
+
+
+def test_an_end_of_an_unknown_transactional_id_is_refused() -> None:
+    producer = RequestingProducer(PID, 5)
+    assert end(None, producer, NOW, is_commit=True) == Answer(MAPPING)
+    assert end_and_bump(None, producer, NOW, None, is_commit=True) == Answer(MAPPING)
+
+
+def test_an_end_without_a_bump_is_checked_for_its_producer_before_the_pending_record() -> None:
+    stored = transaction(ONGOING, ProducerIdentity(PID, 5), 0)
+    stored.prepare(stored.current._replace(state=PREPARE_COMMIT))
+
+    assert ended(stored, OLD_PID, 5, True) == Answer(MAPPING)
+    assert ended(stored, PID, 4, True) == Answer(FENCED)
+    assert ended(stored, PID, 5, True) == ended(stored, PID, 5, False) == Answer(CONCURRENT)
+
+
+def test_a_producer_is_fenced_as_soon_as_its_fence_is_being_written() -> None:
+    stored = transaction(ONGOING, ProducerIdentity(PID, 5), 0)
+    picture = fence(stored, NOW, None)
+    assert isinstance(picture, TransactionPicture)
+    stored.prepare(picture)
+
+    assert ended(stored, PID, 5, True) == Answer(FENCED)
+
+
+# -- transaction version 2
+
+
+class Row(NamedTuple):
+    """Results of a commit and of an abort, by the epoch of the request."""
+
+    state: TransactionState
+    asked: str
+    commit: object
+    abort: object
+
+
+EPOCHS = {"equal": 5, "retry": 4, "older": 3, "newer": 6}
+VERSION_2 = [
+    Row(EMPTY, "equal", INVALID_STATE, WRITTEN),
+    Row(EMPTY, "retry", FENCED, FENCED),
+    Row(ONGOING, "equal", WRITTEN, WRITTEN),
+    Row(ONGOING, "retry", FENCED, FENCED),
+    Row(PREPARE_COMMIT, "equal", FENCED, FENCED),
+    Row(PREPARE_COMMIT, "retry", CONCURRENT, INVALID_STATE),
+    Row(PREPARE_ABORT, "equal", FENCED, FENCED),
+    Row(PREPARE_ABORT, "retry", INVALID_STATE, CONCURRENT),
+    Row(COMPLETE_COMMIT, "equal", INVALID_STATE, WRITTEN),
+    Row(COMPLETE_COMMIT, "retry", NONE, INVALID_STATE),
+    Row(COMPLETE_ABORT, "equal", INVALID_STATE, WRITTEN),
+    Row(COMPLETE_ABORT, "retry", INVALID_STATE, NONE),
+    *(Row(state, asked, FENCED, FENCED) for state in STATES for asked in ("older", "newer")),
+]
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+@pytest.mark.parametrize("row", VERSION_2, ids=lambda row: f"{row.state.title}-{row.asked}")
+def test_an_end_with_a_bump_is_answered_by_the_state_and_epoch(row: Row, is_commit: bool) -> None:
+    stored = transaction(row.state, ProducerIdentity(PID, 5, 4), 2)
+
+    outcome = bumped(stored, PID, EPOCHS[row.asked], is_commit)
+
+    expected = row.commit if is_commit else row.abort
+    if expected == WRITTEN:
+        assert isinstance(outcome, Change)
+        assert outcome.picture == stored.current._replace(
+            state=PREPARE_COMMIT if is_commit else PREPARE_ABORT,
+            producer=ProducerIdentity(PID, 6, 5),
+            start_ms=START if row.state is ONGOING else NOW,
+            last_update_ms=NOW,
+        )
+        assert outcome.answer == Answer(NONE, PID, 6)
+        stored.prepare(outcome.picture)
+        stored.complete()
+    elif expected is NONE:
+        assert outcome == Answer(NONE, PID, 5)
+    else:
+        assert outcome == Answer(ErrorCode(expected))  # type: ignore[arg-type]
+
+
+AFTER_OVERFLOW = [
+    Row(EMPTY, "retry", FENCED, FENCED),
+    Row(ONGOING, "retry", FENCED, FENCED),
+    Row(COMPLETE_COMMIT, "retry", NONE, INVALID_STATE),
+    Row(COMPLETE_ABORT, "retry", INVALID_STATE, NONE),
+]
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+@pytest.mark.parametrize("row", AFTER_OVERFLOW, ids=lambda row: row.state.title)
+def test_a_retry_under_the_exhausted_producer_id_is_recognised(row: Row, is_commit: bool) -> None:
+    stored = transaction(row.state, ProducerIdentity(PID, 0, 32_766, OLD_PID), 2)
+
+    outcome = bumped(stored, OLD_PID, 32_766, is_commit)
+
+    expected = row.commit if is_commit else row.abort
+    assert outcome == (Answer(NONE, PID, 0) if expected is NONE else Answer(ErrorCode(expected)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("pid", "epoch"), [(OLD_PID, 32_765), (OLD_PID, 0), (FRESH_PID, 32_766)])
+def test_only_the_last_epoch_of_the_previous_producer_id_is_such_a_retry(pid: int, epoch: int) -> None:
+    stored = transaction(COMPLETE_COMMIT, ProducerIdentity(PID, 0, 32_766, OLD_PID), 2)
+    assert bumped(stored, pid, epoch, True) == Answer(MAPPING)
+
+
+def test_a_previous_producer_id_counts_only_right_after_the_change() -> None:
+    stored = transaction(COMPLETE_COMMIT, ProducerIdentity(PID, 1, 0, OLD_PID), 2)
+    assert bumped(stored, OLD_PID, 32_766, True) == Answer(MAPPING)
+
+
+@pytest.mark.parametrize("state", [EMPTY, ONGOING, COMPLETE_COMMIT, COMPLETE_ABORT])
+def test_an_end_with_the_last_epoch_changes_the_producer_id(state: TransactionState) -> None:
+    stored = transaction(state, ProducerIdentity(PID, 32_766, 32_765), 2)
+    assert isinstance(bumped(stored, PID, 32_766, False), WantsProducerId)
+
+    outcome = bumped(stored, PID, 32_766, False, FRESH_PID)
+
+    assert isinstance(outcome, Change)
+    assert outcome.answer == Answer(NONE, FRESH_PID, 0)
+    assert outcome.picture.producer == ProducerIdentity(PID, 32_767, 32_766, -1, FRESH_PID)
+    stored.prepare(outcome.picture)
+    stored.complete()
+    assert bumped(stored, PID, 32_766, False) == Answer(CONCURRENT)
+    stored.prepare(completed(stored.current, NOW))
+    stored.complete()
+    assert stored.current.producer == ProducerIdentity(FRESH_PID, 0, 32_766, PID)
+    assert bumped(stored, PID, 32_766, False) == Answer(NONE, FRESH_PID, 0)
+
+
+@pytest.mark.parametrize(("pid", "epoch"), [(PID, 5), (PID, 3), (OLD_PID, 5)])
+def test_an_end_with_a_bump_must_be_repeated_while_a_record_is_written(pid: int, epoch: int) -> None:
+    stored = transaction(ONGOING, ProducerIdentity(PID, 5, 4), 2)
+    stored.prepare(stored.current._replace(partitions=frozenset({P0, TopicPartition("t", 1)})))
+
+    assert bumped(stored, pid, epoch, True) == bumped(stored, pid, epoch, False) == Answer(CONCURRENT)
+
+
+def test_a_delayed_end_cannot_end_the_next_transaction_of_a_producer_that_bumps() -> None:
+    """KAFKA-17754, which the protocol of versions 0 and 1 allows."""
+    stored = transaction(ONGOING, ProducerIdentity(PID, 5, 4), 2)
+    first = bumped(stored, PID, 5, True)
+    assert isinstance(first, Change)
+    next_one = transaction(ONGOING, first.picture.producer, 2)
+    assert bumped(next_one, PID, 5, True) == bumped(next_one, PID, 5, False) == Answer(FENCED)
+
+    kept = transaction(ONGOING, ProducerIdentity(PID, 5, 4), 0)
+    assert isinstance(ended(kept, PID, 5, True), Change)
+
+
+# -- the coordinator's own aborts
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_fence_without_bumps_aborts_with_the_next_epoch_and_forgets_the_last_one(version: int) -> None:
+    stored = transaction(ONGOING, ProducerIdentity(PID, 5, 4, OLD_PID), version)
+
+    picture = fence(stored, NOW, None)
+
+    assert picture == stored.current._replace(
+        state=PREPARE_ABORT, producer=ProducerIdentity(PID, 6, -1, OLD_PID), last_update_ms=NOW
+    )
+
+
+def test_a_fence_of_a_producer_that_bumps_raises_the_epoch_once() -> None:
+    stored = transaction(ONGOING, ProducerIdentity(PID, 5, 4), 2)
+
+    picture = fence(stored, NOW, None)
+
+    assert isinstance(picture, TransactionPicture)
+    assert picture.producer == ProducerIdentity(PID, 6, 5)
+    stored.prepare(picture)
+    assert stored.current.producer.epoch == 5
+    stored.complete()
+    assert stored.current.producer.epoch == 6
+
+
+@pytest.mark.parametrize(("version", "epoch"), [(0, 32_766), (0, 32_767), (2, 32_766), (2, 32_767)])
+def test_a_fence_is_possible_at_the_last_epochs(version: int, epoch: int) -> None:
+    stored = transaction(ONGOING, ProducerIdentity(PID, epoch), version)
+
+    picture = fence(stored, NOW, FRESH_PID)
+
+    assert isinstance(picture, TransactionPicture)
+    assert (picture.producer.producer_id, picture.producer.epoch) == (PID, 32_767)
+    assert picture.producer.next_producer_id == (FRESH_PID if version == 2 else -1)
+    stored.prepare(picture)
+    stored.complete()
+    stored.prepare(completed(stored.current, NOW))
+    stored.complete()
+    assert stored.current.producer.producer_id == (FRESH_PID if version == 2 else PID)
+
+
+def test_a_fence_takes_a_fresh_producer_id_only_if_it_needs_one() -> None:
+    picture = fence(transaction(ONGOING, ProducerIdentity(PID, 5), 2), NOW, FRESH_PID)
+    assert isinstance(picture, TransactionPicture)
+    assert picture.producer.next_producer_id == -1
+    assert isinstance(fence(transaction(ONGOING, ProducerIdentity(PID, 32_766), 2), NOW, None), WantsProducerId)
+
+
+@pytest.mark.parametrize("state", [state for state in STATES if state is not ONGOING])
+def test_only_an_ongoing_transaction_can_be_fenced(state: TransactionState) -> None:
+    with pytest.raises(InvariantError, match="no transaction to fence"):
+        fence(transaction(state, ProducerIdentity(PID, 5), 0), NOW, None)
+
+
+# -- completion
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize(("state", "expected"), [(PREPARE_COMMIT, COMPLETE_COMMIT), (PREPARE_ABORT, COMPLETE_ABORT)])
+def test_a_completion_empties_the_partitions_and_keeps_start_and_producer(
+    state: TransactionState, expected: TransactionState, version: int
+) -> None:
+    current = transaction(state, ProducerIdentity(PID, 5, 4, OLD_PID), version).current
+
+    assert completed(current, NOW) == current._replace(state=expected, partitions=frozenset(), last_update_ms=NOW)
+
+
+def test_a_completion_of_version_2_makes_the_producer_id_the_previous_one() -> None:
+    current = transaction(PREPARE_COMMIT, ProducerIdentity(PID, 6, 5, OLD_PID), 2).current
+    assert completed(current, NOW).producer == ProducerIdentity(PID, 6, 5, PID)
