@@ -1,0 +1,422 @@
+"""The queue of end markers: each partition gets its marker, one request at a time goes to a broker."""
+
+import logging
+from collections import Counter
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.transaction.marker_queue import EndMarker, MarkerQueue, MarkersToWrite, end_marker
+from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
+from pybroker.broker.coordinator.transaction.retry_delays import RetryDelays
+from pybroker.broker.coordinator.transaction.states import TransactionState
+from pybroker.broker.coordinator.transaction.transaction import Transaction
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.sentinels import NO_LEADER
+
+P0, P1, P2 = (TopicPartition("t", number) for number in range(3))
+NONE = ErrorCode.NONE
+DONE = [NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION]
+FENCED = [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED]
+RETRIED = [
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+]
+UNEXPECTED = [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE, ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+
+
+def marker(name: str = "id", *, state_partition: int = 0, producer_id: int = 70, epoch: int = 3) -> EndMarker:
+    return EndMarker(name, state_partition, epoch, producer_id, 5, True)
+
+
+class World:
+    """A queue with the leaders of its partitions: P0 and P1 on broker 1, P2 on broker 2."""
+
+    def __init__(self) -> None:
+        self.leaders: dict[TopicPartition, int] = {P0: 1, P1: 1, P2: 2}
+        self.epochs = {0: 3, 1: 3}
+        self.queue = MarkerQueue(
+            self.leaders.get,
+            lambda partition, epoch: self.epochs.get(partition) == epoch,
+            RetryDelays(100, 1_000, lambda: 0.0),
+        )
+
+    def answer(self, broker_id: int, code: ErrorCode, *partitions: TopicPartition, now_ms: int = 0) -> list[EndMarker]:
+        return self.queue.answered(broker_id, {70: dict.fromkeys(partitions, code)}, now_ms)
+
+
+def test_a_marker_is_sent_to_the_leader_of_each_partition() -> None:
+    world = World()
+    assert world.queue.want(marker(), [P2, P1, P0], 0) == []
+
+    assert world.queue.brokers_to_send_to() == [1, 2]
+    assert world.queue.drain(1) == [MarkersToWrite(marker(), (P0, P1))]
+    assert world.queue.drain(2) == [MarkersToWrite(marker(), (P2,))]
+    assert world.queue.drain(3) == []
+
+
+def test_a_marker_is_complete_when_its_last_partition_has_it() -> None:
+    world = World()
+    world.queue.want(marker(), [P0, P1, P2], 0)
+    world.queue.drain(1)
+    world.queue.drain(2)
+
+    assert world.answer(2, NONE, P2) == []
+    assert world.queue.partitions_without_marker("id") == {P0, P1}
+    assert world.answer(1, NONE, P0, P1) == [marker()]
+    assert world.queue.partitions_without_marker("id") == frozenset()
+
+
+def test_a_transaction_without_partitions_is_complete_at_once() -> None:
+    assert World().queue.want(marker(), [], 0) == [marker()]
+
+
+def test_a_deleted_partition_needs_no_marker() -> None:
+    world = World()
+    del world.leaders[P0]
+    assert world.queue.want(marker(), [P0, P2], 0) == []
+    assert world.queue.partitions_without_marker("id") == {P2}
+    assert world.queue.want(marker("other"), [P0], 0) == [marker("other")]
+
+
+def test_at_most_one_request_is_under_way_to_a_broker() -> None:
+    world = World()
+    world.queue.want(marker(), [P0], 0)
+    world.queue.drain(1)
+    world.queue.want(marker("other", producer_id=71), [P1], 0)
+
+    assert world.queue.drain(1) == []
+    assert world.queue.brokers_to_send_to() == []
+    world.answer(1, NONE, P0)
+    assert world.queue.brokers_to_send_to() == [1]
+    assert world.queue.drain(1) == [MarkersToWrite(marker("other", producer_id=71), (P1,))]
+
+
+@pytest.mark.parametrize("code", DONE, ids=lambda code: code.name)
+def test_a_partition_is_done_after_these_codes(code: ErrorCode) -> None:
+    world = World()
+    world.queue.want(marker(), [P0], 0)
+    world.queue.drain(1)
+    assert world.answer(1, code, P0) == [marker()]
+
+
+@pytest.mark.parametrize("code", [*RETRIED, *UNEXPECTED], ids=lambda code: code.name)
+def test_a_partition_is_retried_at_its_present_leader_after_these_codes(
+    code: ErrorCode, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World()
+    world.queue.want(marker(), [P0, P1], 0)
+    world.queue.drain(1)
+
+    answers = {70: {P0: code, P1: NONE}}
+    assert world.queue.answered(1, answers, 1_000) == []
+    world.leaders[P0] = 2
+
+    assert world.queue.next_due_ms == 1_050
+    assert world.queue.tick(1_049) == []
+    assert world.queue.brokers_to_send_to() == []
+    assert world.queue.tick(1_050) == []
+    assert world.queue.drain(2) == [MarkersToWrite(marker(), (P0,))]
+    assert bool([line for line in caplog.records if line.levelno == logging.ERROR]) == (code in UNEXPECTED)
+
+
+def test_a_partition_that_is_missing_in_the_response_is_retried() -> None:
+    world = World()
+    world.queue.want(marker(), [P0], 0)
+    world.queue.drain(1)
+    assert world.queue.answered(1, {}, 0) == []
+    world.queue.tick(50)
+    assert world.queue.drain(1) == [MarkersToWrite(marker(), (P0,))]
+
+
+def test_each_failure_of_a_partition_makes_its_next_delay_longer() -> None:
+    world = World()
+    world.queue.want(marker(), [P0], 0)
+    now_ms, delays = 0, []
+    for _ in range(6):
+        world.queue.drain(1)
+        world.answer(1, ErrorCode.NOT_ENOUGH_REPLICAS, P0, now_ms=now_ms)
+        due_ms = world.queue.next_due_ms
+        assert due_ms is not None
+        delays.append(due_ms - now_ms)
+        now_ms = due_ms
+        world.queue.tick(now_ms)
+    assert delays == [50, 100, 200, 400, 500, 500]
+
+
+def test_markers_of_a_lost_request_are_sent_again() -> None:
+    world = World()
+    world.queue.want(marker(), [P0, P1], 0)
+    world.queue.drain(1)
+
+    world.queue.lost(1, 0)
+    world.queue.tick(50)
+
+    assert world.queue.drain(1) == [MarkersToWrite(marker(), (P0, P1))]
+
+
+@pytest.mark.parametrize("code", FENCED, ids=lambda code: code.name)
+def test_a_fenced_marker_ends_its_transaction_here_only_if_another_broker_coordinates_it(
+    code: ErrorCode, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World()
+    world.queue.want(marker(), [P0, P1, P2], 0)
+    world.queue.drain(1)
+    world.epochs[0] = 4
+
+    assert world.answer(1, code, P0, P1) == []
+
+    assert world.queue.brokers_to_send_to() == []
+    assert world.queue.partitions_without_marker("id") == frozenset()
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("code", FENCED, ids=lambda code: code.name)
+def test_a_fenced_marker_of_the_present_coordinator_is_done_and_the_others_go_on(
+    code: ErrorCode, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World()
+    world.queue.want(marker(), [P0, P2], 0)
+    world.queue.drain(1)
+    assert world.answer(1, code, P0) == []
+    assert f"t-0: end marker of transactional id id refused, and not sent again: {code.name}" in caplog.text
+    world.queue.drain(2)
+    assert world.answer(2, NONE, P2) == [marker()]
+
+
+# -- leaders
+
+
+def test_a_partition_without_a_leader_waits_until_it_has_one() -> None:
+    world = World()
+    world.leaders[P0] = NO_LEADER
+    world.queue.want(marker(), [P0], 0)
+    assert world.queue.brokers_to_send_to() == []
+    assert world.queue.leaders_changed(1) == []
+    assert world.queue.brokers_to_send_to() == []
+
+    world.leaders[P0] = 2
+    assert world.queue.leaders_changed(2) == []
+
+    assert world.queue.drain(2) == [MarkersToWrite(marker(), (P0,))]
+    assert world.queue.next_due_ms is None
+
+
+def test_a_partition_that_is_deleted_while_it_waits_for_a_leader_is_done() -> None:
+    world = World()
+    world.leaders[P0] = world.leaders[P1] = NO_LEADER
+    world.queue.want(marker(), [P0], 0)
+    world.queue.want(marker("other"), [P1], 0)
+    del world.leaders[P0], world.leaders[P1]
+    assert world.queue.leaders_changed(0) == [marker(), marker("other")]
+
+
+def test_a_change_of_leaders_does_not_hurry_failed_partitions() -> None:
+    world = World()
+    world.queue.want(marker(), [P0], 0)
+    world.queue.drain(1)
+    world.answer(1, ErrorCode.NOT_ENOUGH_REPLICAS, P0)
+    world.queue.leaders_changed(0)
+    assert world.queue.brokers_to_send_to() == []
+    assert world.queue.next_due_ms == 50
+
+
+# -- completion
+
+
+def test_a_completion_that_failed_is_due_again_until_it_is_committed() -> None:
+    world = World()
+    world.queue.want(marker(), [], 0)
+
+    world.queue.completion_failed(marker(), 0)
+    assert world.queue.tick(49) == []
+    assert world.queue.tick(50) == [marker()]
+    assert world.queue.tick(10_000) == []
+    world.queue.completion_failed(marker(), 10_000)
+    world.queue.completed(marker())
+
+    assert world.queue.tick(99_999) == []
+
+
+def test_completions_of_a_forgotten_marker_change_nothing() -> None:
+    world = World()
+    world.queue.want(marker(), [], 0)
+    world.queue.want(marker(epoch=4), [P0], 0)
+
+    world.queue.completion_failed(marker(), 0)
+    world.queue.completed(marker())
+
+    assert world.queue.next_due_ms is None
+    assert world.queue.partitions_without_marker("id") == {P0}
+
+
+# -- unloading
+
+
+def test_markers_of_an_unloaded_partition_are_dropped_wherever_they_wait() -> None:
+    world = World()
+    world.queue.want(marker(), [P0, P2], 0)
+    world.queue.drain(1)
+    world.queue.want(marker("other", state_partition=1, producer_id=71), [P1], 0)
+    world.queue.want(marker("failed"), [], 0)
+    world.queue.completion_failed(marker("failed"), 0)
+
+    world.queue.drop(0)
+
+    assert world.queue.brokers_to_send_to() == []
+    assert world.answer(1, NONE, P0) == []
+    assert world.queue.drain(1) == [MarkersToWrite(marker("other", state_partition=1, producer_id=71), (P1,))]
+    assert world.queue.tick(99_999) == []
+
+
+def test_a_dropped_request_that_is_lost_is_not_sent_again() -> None:
+    world = World()
+    world.queue.want(marker(), [P0], 0)
+    world.queue.drain(1)
+    world.queue.drop(0)
+    world.queue.lost(1, 0)
+    assert world.queue.next_due_ms is None
+
+
+def test_a_late_response_to_a_dropped_marker_does_not_count_for_the_next_one() -> None:
+    """The partition moved away and came back, so that the same transaction is ended under a higher epoch."""
+    world = World()
+    world.queue.want(marker(), [P0], 0)
+    world.queue.drain(1)
+    world.queue.drop(0)
+    world.queue.want(marker(epoch=4), [P0], 0)
+
+    assert world.answer(1, NONE, P0) == []
+
+    assert world.queue.partitions_without_marker("id") == {P0}
+    assert world.queue.drain(1) == [MarkersToWrite(marker(epoch=4), (P0,))]
+
+
+@pytest.mark.parametrize(("state", "is_commit"), [("PREPARE_COMMIT", True), ("PREPARE_ABORT", False)])
+def test_the_marker_has_the_producer_and_the_decision_of_the_transaction(state: str, is_commit: bool) -> None:
+    picture = TransactionPicture(TransactionState[state], ProducerIdentity(70, 6, 5), 30, frozenset({P0}), 1, 2)
+    assert end_marker(Transaction("id", picture), 9, 3) == EndMarker("id", 9, 3, 70, 6, is_commit)
+
+
+# -- anything in any order
+
+NAMES = ("a", "b", "c")
+PARTITIONS = tuple(TopicPartition("t", number) for number in range(5))
+LEADERS = (1, 2, NO_LEADER)
+
+
+class MarkerMachine(RuleBasedStateMachine):
+    """A model that knows for each wanted marker which partitions lack it, whatever became of earlier requests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ms = 0
+        self.leaders: dict[TopicPartition, int] = dict.fromkeys(PARTITIONS, 1)
+        self.epoch = 0
+        self.queue = MarkerQueue(self.leaders.get, lambda *_: True, RetryDelays(10, 40, lambda: 0.5))
+        self.wanted: dict[str, EndMarker] = {}
+        self.missing: dict[str, set[TopicPartition]] = {}
+        self.under_way: dict[int, list[MarkersToWrite]] = {}
+        self.due_completions: set[EndMarker] = set()
+
+    @rule(name=st.sampled_from(NAMES), partitions=st.sets(st.sampled_from(PARTITIONS)))
+    def want(self, name: str, partitions: set[TopicPartition]) -> None:
+        self.epoch += 1
+        number = NAMES.index(name)
+        wanted = EndMarker(name, number % 2, self.epoch, number, 0, True)
+        self.due_completions.discard(self.wanted.get(name, wanted))
+        self.wanted[name], self.missing[name] = wanted, set(partitions)
+        self.check_complete(self.queue.want(wanted, partitions, self.now_ms))
+
+    @rule(broker_id=st.sampled_from([1, 2]))
+    def drain(self, broker_id: int) -> None:
+        sent = self.queue.drain(broker_id)
+        if broker_id in self.under_way:
+            assert sent == []
+        elif sent:
+            self.under_way[broker_id] = sent
+            pairs = Counter((each.marker.producer_id, each_one) for each in sent for each_one in each.partitions)
+            assert max(pairs.values()) == 1, "twice in one request"
+            for each in sent:
+                assert self.wanted.get(each.marker.transactional_id) == each.marker, "dropped, but sent"
+                assert set(each.partitions) <= self.missing[each.marker.transactional_id]
+
+    @rule(broker_id=st.sampled_from([1, 2]), code=st.sampled_from([NONE, *RETRIED[:2], FENCED[0]]), rest=st.booleans())
+    def answer(self, broker_id: int, code: ErrorCode, rest: bool) -> None:
+        sent = self.under_way.pop(broker_id, [])
+        codes: dict[int, dict[TopicPartition, ErrorCode]] = {}
+        for each in sent:
+            for number, partition in enumerate(each.partitions):
+                told = NONE if rest and number else code
+                codes.setdefault(each.marker.producer_id, {})[partition] = told
+                if told not in RETRIED and self.wanted.get(each.marker.transactional_id) == each.marker:
+                    self.missing[each.marker.transactional_id].discard(partition)
+        self.check_complete(self.queue.answered(broker_id, codes, self.now_ms))
+
+    @rule(broker_id=st.sampled_from([1, 2]))
+    def lose(self, broker_id: int) -> None:
+        self.under_way.pop(broker_id, None)
+        self.queue.lost(broker_id, self.now_ms)
+
+    @rule(partition=st.sampled_from(PARTITIONS), leader=st.sampled_from(LEADERS))
+    def move(self, partition: TopicPartition, leader: int) -> None:
+        self.leaders[partition] = leader
+        self.check_complete(self.queue.leaders_changed(self.now_ms))
+
+    @rule(ms=st.sampled_from([1, 20, 100]))
+    def wait(self, ms: int) -> None:
+        self.now_ms += ms
+        self.check_complete(self.queue.tick(self.now_ms))
+
+    @rule(state_partition=st.sampled_from([0, 1]))
+    def drop(self, state_partition: int) -> None:
+        self.queue.drop(state_partition)
+        for name, wanted in list(self.wanted.items()):
+            if wanted.state_partition == state_partition:
+                del self.wanted[name], self.missing[name]
+                self.due_completions.discard(wanted)
+
+    @rule(is_committed=st.booleans())
+    def complete(self, is_committed: bool) -> None:
+        for each in sorted(self.due_completions):
+            self.due_completions.discard(each)
+            if is_committed:
+                self.queue.completed(each)
+                del self.wanted[each.transactional_id], self.missing[each.transactional_id]
+            else:
+                self.queue.completion_failed(each, self.now_ms)
+
+    def check_complete(self, complete: list[EndMarker]) -> None:
+        assert len(set(complete)) == len(complete)
+        for each in complete:
+            assert self.wanted.get(each.transactional_id) == each, "a dropped marker became complete"
+            assert self.missing[each.transactional_id] == set(), "complete without all partitions"
+            assert each not in self.due_completions, "complete twice"
+            self.due_completions.add(each)
+
+    @invariant()
+    def partitions_without_marker_are_known(self) -> None:
+        for name in NAMES:
+            assert self.queue.partitions_without_marker(name) == self.missing.get(name, set())
+
+    def teardown(self) -> None:
+        """Nothing was lost: with leaders and responses every wanted marker becomes complete."""
+        self.leaders.update(dict.fromkeys(PARTITIONS, 2))
+        for _ in range(4):
+            self.wait(100)
+            for broker_id in (1, 2):
+                self.drain(broker_id)
+                self.answer(broker_id, NONE, False)
+            self.complete(True)
+        assert self.wanted == {}
+        assert self.queue.brokers_to_send_to() == []
+
+
+MarkerMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+test_no_marker_is_lost_sent_twice_in_a_request_or_sent_after_it_was_dropped = MarkerMachine.TestCase
