@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
-from .outcomes import Answer, Change, Outcome
+from .outcomes import Change, Outcome, Response
 from .picture import TransactionPicture
 from .requesting_producer import RequestingProducer, check_producer
 from .states import EPOCH_BUMP_VERSION, IDLE_STATES, TransactionState
@@ -26,11 +26,11 @@ def add_partitions(
     """
     code = _check(transaction, producer, transaction_version)
     if transaction is None or code is not ErrorCode.NONE:
-        return Answer(code)
+        return Response(code)
     current = transaction.current
     if current.state is TransactionState.ONGOING and current.partitions.issuperset(partitions):
-        return Answer(ErrorCode.NONE)
-    return Change(_with_partitions(current, partitions, now_ms, transaction_version), Answer(ErrorCode.NONE))
+        return Response(ErrorCode.NONE)
+    return Change(_with_partitions(current, partitions, now_ms, transaction_version), Response(ErrorCode.NONE))
 
 
 def add_offsets(
@@ -45,7 +45,7 @@ def add_offsets(
     Only producers of transaction versions 0 and 1 ask for it.
     """
     if not group_id:
-        return Answer(ErrorCode.INVALID_GROUP_ID)
+        return Response(ErrorCode.INVALID_GROUP_ID)
     return add_partitions(transaction, producer, (offsets_partition,), now_ms, 0)
 
 

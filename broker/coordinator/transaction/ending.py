@@ -7,7 +7,7 @@ end gives it a new one (KIP-890), so that a late request cannot end the next tra
 from ....base.invariant import invariant
 from ....protocol.errors import ErrorCode
 from ....protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from .outcomes import Answer, Change, Outcome, WantsProducerId
+from .outcomes import Change, Outcome, Response, WantsProducerId
 from .picture import FENCE_EPOCH, MAX_PRODUCER_EPOCH, NO_PARTITIONS, ProducerIdentity, TransactionPicture
 from .requesting_producer import RequestingProducer, check_producer, has_epoch
 from .states import ENDED_STATES, ENDING_STATES, EPOCH_BUMP_VERSION, TransactionState
@@ -31,14 +31,14 @@ def end(transaction: Transaction | None, producer: RequestingProducer, now_ms: i
     """EndTxn of a producer that keeps its epoch (transaction versions 0 and 1)."""
     code = check_producer(transaction, producer)
     if transaction is None or code is not ErrorCode.NONE:
-        return Answer(code)
+        return Response(code)
     if transaction.is_pending:
-        return Answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return Response(ErrorCode.CONCURRENT_TRANSACTIONS)
     current, target = transaction.current, _target(is_commit)
     if current.state is not TransactionState.ONGOING:
-        return Answer(_repeated(current, target))
+        return Response(_repeated(current, target))
     picture = current._replace(state=target, last_update_ms=now_ms, transaction_version=0)
-    return Change(picture, Answer(ErrorCode.NONE))
+    return Change(picture, Response(ErrorCode.NONE))
 
 
 def end_and_bump(
@@ -54,19 +54,19 @@ def end_and_bump(
     ``fresh_producer_id``: None until it is wanted.
     """
     if transaction is None:
-        return Answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return Response(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if transaction.is_pending:
-        return Answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return Response(ErrorCode.CONCURRENT_TRANSACTIONS)
     current, target = transaction.current, _target(is_commit)
     is_overflow_retry = _is_retry_after_overflow(current.producer, producer)
     if current.producer.producer_id != producer.producer_id and not is_overflow_retry:
-        return Answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return Response(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if is_overflow_retry or _is_retry_after_bump(current.producer, producer):
-        return _answer_to_retry(current, target)
+        return _response_to_retry(current, target)
     if current.state in ENDING_STATES or not has_epoch(current.producer, producer):
-        return Answer(ErrorCode.PRODUCER_FENCED)
+        return Response(ErrorCode.PRODUCER_FENCED)
     if is_commit and current.state is not TransactionState.ONGOING:
-        return Answer(ErrorCode.INVALID_TXN_STATE)
+        return Response(ErrorCode.INVALID_TXN_STATE)
     return _end_and_bump(current, target, now_ms, fresh_producer_id)
 
 
@@ -121,14 +121,14 @@ def _is_retry_after_overflow(current: ProducerIdentity, producer: RequestingProd
     return is_last_epoch and current.previous_producer_id == producer.producer_id
 
 
-def _answer_to_retry(current: TransactionPicture, target: TransactionState) -> Answer:
+def _response_to_retry(current: TransactionPicture, target: TransactionState) -> Response:
     """A retry can only follow an end. When the end is complete, the producer is told the current identity again."""
     if current.state not in ENDING_STATES | ENDED_STATES:
-        return Answer(ErrorCode.PRODUCER_FENCED)
+        return Response(ErrorCode.PRODUCER_FENCED)
     code = _repeated(current, target)
     if code is not ErrorCode.NONE:
-        return Answer(code)
-    return Answer(code, current.producer.producer_id, current.producer.epoch)
+        return Response(code)
+    return Response(code, current.producer.producer_id, current.producer.epoch)
 
 
 def _end_and_bump(
@@ -152,7 +152,7 @@ def _end_and_bump(
         transaction_version=EPOCH_BUMP_VERSION,
     )
     told = _completed_producer(picture)
-    return Change(picture, Answer(ErrorCode.NONE, told.producer_id, told.epoch))
+    return Change(picture, Response(ErrorCode.NONE, told.producer_id, told.epoch))
 
 
 def _completed_producer(current: TransactionPicture) -> ProducerIdentity:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ....protocol.errors import ErrorCode
 from ....protocol.records.batch import NO_PRODUCER_EPOCH
 from .ending import fence
-from .outcomes import Answer, Change, Outcome, WantsProducerId
+from .outcomes import Change, Outcome, Response, WantsProducerId
 from .picture import MAX_PRODUCER_EPOCH, NO_PARTITIONS, NOT_STARTED, ProducerIdentity, TransactionPicture
 from .requesting_producer import NO_PRODUCER, RequestingProducer
 from .states import TransactionState
@@ -49,17 +49,17 @@ def initialize(transaction: Transaction, request: InitRequest, now_ms: int, fres
     ``fresh_producer_id``: None until it is wanted.
     """
     if transaction.is_pending:
-        return Answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return Response(ErrorCode.CONCURRENT_TRANSACTIONS)
     current = transaction.current
     if request.producer.is_given and not _may_go_on(current.producer, request.producer):
-        return Answer(ErrorCode.PRODUCER_FENCED)
+        return Response(ErrorCode.PRODUCER_FENCED)
     if transaction.is_ending:
-        return Answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return Response(ErrorCode.CONCURRENT_TRANSACTIONS)
     if current.state is TransactionState.ONGOING:
         picture = fence(transaction, now_ms, fresh_producer_id)
         if isinstance(picture, WantsProducerId):
             return picture
-        return Change(picture, Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
+        return Change(picture, Response(ErrorCode.CONCURRENT_TRANSACTIONS))
     return _initialize(current, request, now_ms, fresh_producer_id)
 
 
@@ -86,7 +86,7 @@ def _initialize(
     else:
         epochs = _next_epochs(current.producer, producer)
         if epochs is None:
-            return Answer(ErrorCode.PRODUCER_FENCED)
+            return Response(ErrorCode.PRODUCER_FENCED)
         identity = ProducerIdentity(current.producer.producer_id, *epochs, current.producer.producer_id)
     picture = current._replace(
         state=TransactionState.EMPTY,
@@ -96,7 +96,7 @@ def _initialize(
         start_ms=NOT_STARTED,
         last_update_ms=now_ms,
     )
-    return Change(picture, Answer(ErrorCode.NONE, identity.producer_id, identity.epoch))
+    return Change(picture, Response(ErrorCode.NONE, identity.producer_id, identity.epoch))
 
 
 def _next_epochs(current: ProducerIdentity, producer: RequestingProducer) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""What the coordinator does about a request: answers at once, or writes a record and answers when it is committed."""
+"""The outcome of a request: a response at once, or a record to write and the response once it is committed."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from ....protocol.errors import ErrorCode
 from ....protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from .picture import TransactionPicture
 
-__all__ = ["Answer", "Change", "Outcome", "WantsProducerId", "code_in_version"]
+__all__ = ["Change", "Outcome", "Response", "WantsProducerId", "code_in_version"]
 
 _FIRST_WITH_PRODUCER_FENCED = {
     ApiKey.INIT_PRODUCER_ID: 4,
@@ -17,7 +17,7 @@ _FIRST_WITH_PRODUCER_FENCED = {
 }
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """The response. ``producer_id``, ``producer_epoch``: what the producer goes on with, if it is told."""
 
     code: ErrorCode
@@ -29,14 +29,14 @@ class Change(NamedTuple):
     """A picture to write, and the response when its record is committed."""
 
     picture: TransactionPicture
-    answer: Answer
+    response: Response
 
 
 class WantsProducerId(NamedTuple):
     """The rule needs a fresh producer id: take one and call the rule again, because the state may have changed."""
 
 
-Outcome = Answer | Change | WantsProducerId
+Outcome = Response | Change | WantsProducerId
 
 
 def code_in_version(api: ApiKey, version: int, code: ErrorCode) -> ErrorCode:

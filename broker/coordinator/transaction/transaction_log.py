@@ -44,7 +44,7 @@ _TOMBSTONE_OVERHEAD_BYTES = 30
 
 
 class AppendResult(Enum):
-    """What is known about a record after its append."""
+    """The knowledge about a record after its append."""
 
     COMMITTED = auto()
     NOT_WRITTEN = auto()

@@ -1,4 +1,4 @@
-"""What must hold between two pictures of a transactional id that follow each other, as in Kafka's TransactionMetadata.
+"""Checks of two pictures of a transactional id that follow each other, as in Kafka's TransactionMetadata.
 
 A violation is a bug of the coordinator. It is found before the record is written and again when it is committed.
 """

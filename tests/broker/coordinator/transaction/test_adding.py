@@ -3,7 +3,7 @@
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.transaction.adding import add_offsets, add_partitions, verify_partitions
-from pybroker.broker.coordinator.transaction.outcomes import Answer, Change
+from pybroker.broker.coordinator.transaction.outcomes import Change, Response
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.requesting_producer import RequestingProducer
 from pybroker.broker.coordinator.transaction.states import TransactionState
@@ -49,20 +49,20 @@ def pending(state: TransactionState) -> Transaction:
 def test_partitions_are_added_only_for_the_current_producer(
     producer: RequestingProducer, code: ErrorCode, state: TransactionState, version: int
 ) -> None:
-    assert add_partitions(transaction(state), producer, [P1], NOW, version) == Answer(code)
+    assert add_partitions(transaction(state), producer, [P1], NOW, version) == Response(code)
     assert verify_partitions(transaction(state), producer, [P0, P1]) == {P0: code, P1: code}
 
 
 @pytest.mark.parametrize("epoch", [-1, 32_767])
 def test_an_epoch_that_no_producer_has_is_fenced_even_if_it_is_stored(epoch: int) -> None:
     stored = transaction(EMPTY, epoch)
-    assert add_partitions(stored, RequestingProducer(PID, epoch), [P0], NOW, 0) == Answer(FENCED)
+    assert add_partitions(stored, RequestingProducer(PID, epoch), [P0], NOW, 0) == Response(FENCED)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_unknown_transactional_id_belongs_to_no_producer(version: int) -> None:
-    assert add_partitions(None, OWN, [P0], NOW, version) == Answer(MAPPING)
-    assert add_offsets(None, OWN, "group", OFFSETS, NOW) == Answer(MAPPING)
+    assert add_partitions(None, OWN, [P0], NOW, version) == Response(MAPPING)
+    assert add_offsets(None, OWN, "group", OFFSETS, NOW) == Response(MAPPING)
     assert verify_partitions(None, OWN, [P0]) == {P0: MAPPING}
 
 
@@ -75,7 +75,7 @@ def test_a_transaction_begins_with_its_first_partitions(state: TransactionState,
 
     producer = stored.current.producer
     picture = TransactionPicture(ONGOING, producer, 30, frozenset({P0, P1}), NOW, NOW, version)
-    assert outcome == Change(picture, Answer(NONE))
+    assert outcome == Change(picture, Response(NONE))
     stored.prepare(picture)
     stored.complete()
 
@@ -88,30 +88,30 @@ def test_an_ongoing_transaction_gets_more_partitions_and_keeps_its_start(version
 
     producer = stored.current.producer
     picture = TransactionPicture(ONGOING, producer, 30, frozenset({P0, P1}), START, NOW, version)
-    assert outcome == Change(picture, Answer(NONE))
+    assert outcome == Change(picture, Response(NONE))
 
 
 def test_partitions_that_are_in_the_transaction_are_added_without_a_record() -> None:
-    assert add_partitions(transaction(ONGOING), OWN, [P0], NOW, 0) == Answer(NONE)
+    assert add_partitions(transaction(ONGOING), OWN, [P0], NOW, 0) == Response(NONE)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("state", ENDING)
 def test_nothing_is_added_while_markers_are_written(state: TransactionState, version: int) -> None:
-    assert add_partitions(transaction(state), OWN, [P0], NOW, version) == Answer(CONCURRENT)
+    assert add_partitions(transaction(state), OWN, [P0], NOW, version) == Response(CONCURRENT)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("state", [*IDLE, ONGOING])
 def test_nothing_is_added_while_a_record_is_written(state: TransactionState, version: int) -> None:
-    assert add_partitions(pending(state), OWN, [P0], NOW, version) == Answer(CONCURRENT)
+    assert add_partitions(pending(state), OWN, [P0], NOW, version) == Response(CONCURRENT)
 
 
 @pytest.mark.parametrize(("producer", "code"), REFUSED.values(), ids=REFUSED)
 def test_a_pending_record_hides_the_producer_only_in_version_2(producer: RequestingProducer, code: ErrorCode) -> None:
     """Because the pending change of version 2 may be the one to the producer id of the request."""
-    assert add_partitions(pending(ONGOING), producer, [P1], NOW, 0) == Answer(code)
-    assert add_partitions(pending(ONGOING), producer, [P1], NOW, 2) == Answer(CONCURRENT)
+    assert add_partitions(pending(ONGOING), producer, [P1], NOW, 0) == Response(code)
+    assert add_partitions(pending(ONGOING), producer, [P1], NOW, 2) == Response(CONCURRENT)
 
 
 def test_offsets_are_added_as_their_partition() -> None:
@@ -123,7 +123,7 @@ def test_offsets_are_added_as_their_partition() -> None:
 
 
 def test_offsets_of_a_group_without_a_name_are_refused_before_anything_else() -> None:
-    assert add_offsets(None, OWN, "", OFFSETS, NOW) == Answer(ErrorCode.INVALID_GROUP_ID)
+    assert add_offsets(None, OWN, "", OFFSETS, NOW) == Response(ErrorCode.INVALID_GROUP_ID)
 
 
 def test_verification_tells_each_partition_apart() -> None:

@@ -1,13 +1,12 @@
 """EndTxn in both protocols, the coordinator's own aborts, and the completion of an end."""
 
 from itertools import product
-from typing import NamedTuple
 
 import pytest
 from pybroker.base.invariant import InvariantError
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.transaction.ending import completed, end, end_and_bump, fence
-from pybroker.broker.coordinator.transaction.outcomes import Answer, Change, Outcome, WantsProducerId
+from pybroker.broker.coordinator.transaction.outcomes import Change, Outcome, Response, WantsProducerId
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.requesting_producer import RequestingProducer
 from pybroker.broker.coordinator.transaction.states import TransactionState
@@ -39,7 +38,8 @@ def bumped(stored: Transaction, pid: int, epoch: int, is_commit: bool, fresh: in
 # -- transaction versions 0 and 1
 
 
-WRITTEN = "written"
+WRITTEN = None
+"""A record is written."""
 VERSION_1 = {
     EMPTY: (INVALID_STATE, INVALID_STATE),
     ONGOING: (WRITTEN, WRITTEN),
@@ -59,13 +59,13 @@ def test_an_end_without_a_bump_is_answered_by_the_state(state: TransactionState,
     outcome = ended(stored, PID, 5, is_commit)
 
     expected = VERSION_1[state][not is_commit]
-    if expected == WRITTEN:
+    if expected is None:
         target = PREPARE_COMMIT if is_commit else PREPARE_ABORT
-        assert outcome == Change(stored.current._replace(state=target, last_update_ms=NOW), Answer(NONE))
+        assert outcome == Change(stored.current._replace(state=target, last_update_ms=NOW), Response(NONE))
         stored.prepare(outcome.picture)
         stored.complete()
     else:
-        assert outcome == Answer(ErrorCode(expected))
+        assert outcome == Response(expected)
 
 
 @pytest.mark.parametrize("is_commit", [True, False])
@@ -74,37 +74,37 @@ def test_an_end_without_a_bump_is_answered_by_the_state(state: TransactionState,
 def test_an_end_without_a_bump_needs_exactly_the_stored_epoch(
     state: TransactionState, epoch: int, is_commit: bool
 ) -> None:
-    assert ended(transaction(state, ProducerIdentity(PID, 5), 0), PID, epoch, is_commit) == Answer(FENCED)
+    assert ended(transaction(state, ProducerIdentity(PID, 5), 0), PID, epoch, is_commit) == Response(FENCED)
 
 
 @pytest.mark.parametrize("epoch", [-1, 32_767])
 def test_epochs_that_no_producer_has_are_fenced_even_if_they_are_stored(epoch: int) -> None:
     for state in STATES:
-        assert ended(transaction(state, ProducerIdentity(PID, epoch), 0), PID, epoch, True) == Answer(FENCED)
-        assert bumped(transaction(state, ProducerIdentity(PID, epoch), 2), PID, epoch, True) == Answer(FENCED)
+        assert ended(transaction(state, ProducerIdentity(PID, epoch), 0), PID, epoch, True) == Response(FENCED)
+        assert bumped(transaction(state, ProducerIdentity(PID, epoch), 2), PID, epoch, True) == Response(FENCED)
 
 
 @pytest.mark.parametrize("state", STATES)
 def test_an_end_by_a_foreign_producer_id_is_refused(state: TransactionState) -> None:
     for epoch, is_commit in product((4, 5), (True, False)):
         stored = transaction(state, ProducerIdentity(PID, 5), 0)
-        assert ended(stored, OLD_PID, epoch, is_commit) == Answer(MAPPING)
-        assert bumped(stored, OLD_PID, epoch, is_commit) == Answer(MAPPING)
+        assert ended(stored, OLD_PID, epoch, is_commit) == Response(MAPPING)
+        assert bumped(stored, OLD_PID, epoch, is_commit) == Response(MAPPING)
 
 
 def test_an_end_of_an_unknown_transactional_id_is_refused() -> None:
     producer = RequestingProducer(PID, 5)
-    assert end(None, producer, NOW, is_commit=True) == Answer(MAPPING)
-    assert end_and_bump(None, producer, NOW, None, is_commit=True) == Answer(MAPPING)
+    assert end(None, producer, NOW, is_commit=True) == Response(MAPPING)
+    assert end_and_bump(None, producer, NOW, None, is_commit=True) == Response(MAPPING)
 
 
 def test_an_end_without_a_bump_is_checked_for_its_producer_before_the_pending_record() -> None:
     stored = transaction(ONGOING, ProducerIdentity(PID, 5), 0)
     stored.prepare(stored.current._replace(state=PREPARE_COMMIT))
 
-    assert ended(stored, OLD_PID, 5, True) == Answer(MAPPING)
-    assert ended(stored, PID, 4, True) == Answer(FENCED)
-    assert ended(stored, PID, 5, True) == ended(stored, PID, 5, False) == Answer(CONCURRENT)
+    assert ended(stored, OLD_PID, 5, True) == Response(MAPPING)
+    assert ended(stored, PID, 4, True) == Response(FENCED)
+    assert ended(stored, PID, 5, True) == ended(stored, PID, 5, False) == Response(CONCURRENT)
 
 
 def test_a_producer_is_fenced_as_soon_as_its_fence_is_being_written() -> None:
@@ -113,131 +113,7 @@ def test_a_producer_is_fenced_as_soon_as_its_fence_is_being_written() -> None:
     assert isinstance(picture, TransactionPicture)
     stored.prepare(picture)
 
-    assert ended(stored, PID, 5, True) == Answer(FENCED)
-
-
-# -- transaction version 2
-
-
-class Row(NamedTuple):
-    """Results of a commit and of an abort, by the epoch of the request."""
-
-    state: TransactionState
-    asked: str
-    commit: object
-    abort: object
-
-
-EPOCHS = {"equal": 5, "retry": 4, "older": 3, "newer": 6}
-VERSION_2 = [
-    Row(EMPTY, "equal", INVALID_STATE, WRITTEN),
-    Row(EMPTY, "retry", FENCED, FENCED),
-    Row(ONGOING, "equal", WRITTEN, WRITTEN),
-    Row(ONGOING, "retry", FENCED, FENCED),
-    Row(PREPARE_COMMIT, "equal", FENCED, FENCED),
-    Row(PREPARE_COMMIT, "retry", CONCURRENT, INVALID_STATE),
-    Row(PREPARE_ABORT, "equal", FENCED, FENCED),
-    Row(PREPARE_ABORT, "retry", INVALID_STATE, CONCURRENT),
-    Row(COMPLETE_COMMIT, "equal", INVALID_STATE, WRITTEN),
-    Row(COMPLETE_COMMIT, "retry", NONE, INVALID_STATE),
-    Row(COMPLETE_ABORT, "equal", INVALID_STATE, WRITTEN),
-    Row(COMPLETE_ABORT, "retry", INVALID_STATE, NONE),
-    *(Row(state, asked, FENCED, FENCED) for state in STATES for asked in ("older", "newer")),
-]
-
-
-@pytest.mark.parametrize("is_commit", [True, False])
-@pytest.mark.parametrize("row", VERSION_2, ids=lambda row: f"{row.state.title}-{row.asked}")
-def test_an_end_with_a_bump_is_answered_by_the_state_and_epoch(row: Row, is_commit: bool) -> None:
-    stored = transaction(row.state, ProducerIdentity(PID, 5, 4), 2)
-
-    outcome = bumped(stored, PID, EPOCHS[row.asked], is_commit)
-
-    expected = row.commit if is_commit else row.abort
-    if expected == WRITTEN:
-        assert isinstance(outcome, Change)
-        assert outcome.picture == stored.current._replace(
-            state=PREPARE_COMMIT if is_commit else PREPARE_ABORT,
-            producer=ProducerIdentity(PID, 6, 5),
-            start_ms=START if row.state is ONGOING else NOW,
-            last_update_ms=NOW,
-        )
-        assert outcome.answer == Answer(NONE, PID, 6)
-        stored.prepare(outcome.picture)
-        stored.complete()
-    elif expected is NONE:
-        assert outcome == Answer(NONE, PID, 5)
-    else:
-        assert outcome == Answer(ErrorCode(expected))  # type: ignore[arg-type]
-
-
-AFTER_OVERFLOW = [
-    Row(EMPTY, "retry", FENCED, FENCED),
-    Row(ONGOING, "retry", FENCED, FENCED),
-    Row(COMPLETE_COMMIT, "retry", NONE, INVALID_STATE),
-    Row(COMPLETE_ABORT, "retry", INVALID_STATE, NONE),
-]
-
-
-@pytest.mark.parametrize("is_commit", [True, False])
-@pytest.mark.parametrize("row", AFTER_OVERFLOW, ids=lambda row: row.state.title)
-def test_a_retry_under_the_exhausted_producer_id_is_recognised(row: Row, is_commit: bool) -> None:
-    stored = transaction(row.state, ProducerIdentity(PID, 0, 32_766, OLD_PID), 2)
-
-    outcome = bumped(stored, OLD_PID, 32_766, is_commit)
-
-    expected = row.commit if is_commit else row.abort
-    assert outcome == (Answer(NONE, PID, 0) if expected is NONE else Answer(ErrorCode(expected)))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("pid", "epoch"), [(OLD_PID, 32_765), (OLD_PID, 0), (FRESH_PID, 32_766)])
-def test_only_the_last_epoch_of_the_previous_producer_id_is_such_a_retry(pid: int, epoch: int) -> None:
-    stored = transaction(COMPLETE_COMMIT, ProducerIdentity(PID, 0, 32_766, OLD_PID), 2)
-    assert bumped(stored, pid, epoch, True) == Answer(MAPPING)
-
-
-def test_a_previous_producer_id_counts_only_right_after_the_change() -> None:
-    stored = transaction(COMPLETE_COMMIT, ProducerIdentity(PID, 1, 0, OLD_PID), 2)
-    assert bumped(stored, OLD_PID, 32_766, True) == Answer(MAPPING)
-
-
-@pytest.mark.parametrize("state", [EMPTY, ONGOING, COMPLETE_COMMIT, COMPLETE_ABORT])
-def test_an_end_with_the_last_epoch_changes_the_producer_id(state: TransactionState) -> None:
-    stored = transaction(state, ProducerIdentity(PID, 32_766, 32_765), 2)
-    assert isinstance(bumped(stored, PID, 32_766, False), WantsProducerId)
-
-    outcome = bumped(stored, PID, 32_766, False, FRESH_PID)
-
-    assert isinstance(outcome, Change)
-    assert outcome.answer == Answer(NONE, FRESH_PID, 0)
-    assert outcome.picture.producer == ProducerIdentity(PID, 32_767, 32_766, -1, FRESH_PID)
-    stored.prepare(outcome.picture)
-    stored.complete()
-    assert bumped(stored, PID, 32_766, False) == Answer(CONCURRENT)
-    stored.prepare(completed(stored.current, NOW))
-    stored.complete()
-    assert stored.current.producer == ProducerIdentity(FRESH_PID, 0, 32_766, PID)
-    assert bumped(stored, PID, 32_766, False) == Answer(NONE, FRESH_PID, 0)
-
-
-@pytest.mark.parametrize(("pid", "epoch"), [(PID, 5), (PID, 3), (OLD_PID, 5)])
-def test_an_end_with_a_bump_must_be_repeated_while_a_record_is_written(pid: int, epoch: int) -> None:
-    stored = transaction(ONGOING, ProducerIdentity(PID, 5, 4), 2)
-    stored.prepare(stored.current._replace(partitions=frozenset({P0, TopicPartition("t", 1)})))
-
-    assert bumped(stored, pid, epoch, True) == bumped(stored, pid, epoch, False) == Answer(CONCURRENT)
-
-
-def test_a_delayed_end_cannot_end_the_next_transaction_of_a_producer_that_bumps() -> None:
-    """KAFKA-17754, which the protocol of versions 0 and 1 allows."""
-    stored = transaction(ONGOING, ProducerIdentity(PID, 5, 4), 2)
-    first = bumped(stored, PID, 5, True)
-    assert isinstance(first, Change)
-    next_one = transaction(ONGOING, first.picture.producer, 2)
-    assert bumped(next_one, PID, 5, True) == bumped(next_one, PID, 5, False) == Answer(FENCED)
-
-    kept = transaction(ONGOING, ProducerIdentity(PID, 5, 4), 0)
-    assert isinstance(ended(kept, PID, 5, True), Change)
+    assert ended(stored, PID, 5, True) == Response(FENCED)
 
 
 # -- the coordinator's own aborts

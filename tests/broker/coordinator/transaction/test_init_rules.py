@@ -10,7 +10,7 @@ from pybroker.broker.coordinator.transaction.init_rules import (
     initialize,
     new_transaction,
 )
-from pybroker.broker.coordinator.transaction.outcomes import Answer, Change, WantsProducerId, code_in_version
+from pybroker.broker.coordinator.transaction.outcomes import Change, Response, WantsProducerId, code_in_version
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.requesting_producer import NO_PRODUCER, RequestingProducer
 from pybroker.broker.coordinator.transaction.states import TransactionState
@@ -72,11 +72,11 @@ def test_a_producer_is_initialized_when_no_transaction_is_open(row: Row, state: 
     outcome = initialized(stored, row.pid, row.asked)
 
     if isinstance(row.expected, ErrorCode):
-        assert outcome == Answer(row.expected)
+        assert outcome == Response(row.expected)
         return
     epoch, last = row.expected
     picture = TransactionPicture(EMPTY, ProducerIdentity(PID, epoch, last, PID), TIMEOUT, frozenset(), -1, NOW)
-    assert outcome == Change(picture, Answer(NONE, PID, epoch))
+    assert outcome == Change(picture, Response(NONE, PID, epoch))
     stored.prepare(picture)
     stored.complete()
 
@@ -93,7 +93,7 @@ def test_an_exhausted_producer_id_is_replaced(epoch: int, is_given: bool, state:
 
     assert isinstance(outcome, Change)
     assert outcome.picture.producer == ProducerIdentity(FRESH_PID, 0, epoch if is_given else -1, PID)
-    assert outcome.answer == Answer(NONE, FRESH_PID, 0)
+    assert outcome.response == Response(NONE, FRESH_PID, 0)
     stored.prepare(outcome.picture)
     stored.complete()
 
@@ -104,12 +104,12 @@ def test_a_retry_after_the_change_of_producer_id_gets_the_new_one_again() -> Non
     outcome = initialized(stored, OLD_PID, 32_766)
 
     assert isinstance(outcome, Change)
-    assert outcome.answer == Answer(NONE, PID, 0)
+    assert outcome.response == Response(NONE, PID, 0)
 
 
 @pytest.mark.parametrize("epoch", [32_765, 0])
 def test_the_previous_producer_id_is_fenced_unless_its_epochs_were_exhausted(epoch: int) -> None:
-    assert initialized(transaction(EMPTY, 0, last=32_766, old_pid=OLD_PID), OLD_PID, epoch) == Answer(FENCED)
+    assert initialized(transaction(EMPTY, 0, last=32_766, old_pid=OLD_PID), OLD_PID, epoch) == Response(FENCED)
 
 
 @pytest.mark.parametrize("pid", [-1, PID, FOREIGN_PID])
@@ -119,18 +119,18 @@ def test_while_a_record_is_written_every_request_must_be_repeated(state: Transac
     pending = stored.current._replace(state=ONGOING, partitions=frozenset({P0}), start_ms=10)
     stored.prepare(pending)
 
-    assert initialized(stored, pid, -1 if pid < 0 else 5) == Answer(CONCURRENT)
+    assert initialized(stored, pid, -1 if pid < 0 else 5) == Response(CONCURRENT)
 
 
 @pytest.mark.parametrize("state", ENDING)
 def test_while_markers_are_written_a_request_must_be_repeated(state: TransactionState) -> None:
-    assert initialized(transaction(state, 5)) == Answer(CONCURRENT)
-    assert initialized(transaction(state, 5), PID, 5) == Answer(CONCURRENT)
+    assert initialized(transaction(state, 5)) == Response(CONCURRENT)
+    assert initialized(transaction(state, 5), PID, 5) == Response(CONCURRENT)
 
 
 @pytest.mark.parametrize("state", [*ENDING, ONGOING])
 def test_a_foreign_producer_is_fenced_before_the_state_matters(state: TransactionState) -> None:
-    assert initialized(transaction(state, 5), FOREIGN_PID, 5) == Answer(FENCED)
+    assert initialized(transaction(state, 5), FOREIGN_PID, 5) == Response(FENCED)
 
 
 @pytest.mark.parametrize("asked", [(-1, -1), (PID, 5), (PID, 3)])
@@ -140,7 +140,7 @@ def test_an_open_transaction_is_aborted_with_a_higher_epoch_and_the_request_repe
     outcome = initialized(stored, *asked)
 
     assert isinstance(outcome, Change)
-    assert outcome.answer == Answer(CONCURRENT)
+    assert outcome.response == Response(CONCURRENT)
     assert outcome.picture == stored.current._replace(
         state=PREPARE_ABORT, producer=ProducerIdentity(PID, 6, -1), last_update_ms=NOW
     )
@@ -182,7 +182,7 @@ def test_a_new_transactional_id_starts_with_epoch_0_and_the_timeout_of_its_reque
     outcome = initialized(stored)
 
     assert isinstance(outcome, Change)
-    assert outcome.answer == Answer(NONE, FRESH_PID, 0)
+    assert outcome.response == Response(NONE, FRESH_PID, 0)
     assert outcome.picture.timeout_ms == TIMEOUT
 
 

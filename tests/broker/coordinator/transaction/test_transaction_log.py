@@ -38,7 +38,7 @@ OUTCOMES = {
 
 
 class World:
-    """A log with one transaction of the id "id", and what was told about its writes."""
+    """A log with one transaction of the id "id", and the codes that its writes gave."""
 
     def __init__(self, state: TransactionState, *, version: int = 0, flexible: bool = False) -> None:
         self.topic = OffsetsTopic(4)
