@@ -248,7 +248,7 @@ class MarkerQueue:
         elif code in _FENCED and not self._is_coordinator(marker.state_partition, marker.coordinator_epoch):
             self._forget(ending)
         elif code in _FENCED:
-            # The partition has seen a later epoch, so this transaction is not open there.
+            # The partition has seen a later epoch of the producer or the coordinator, so no retry can help.
             logger.warning(
                 "%s: end marker of transactional id %s refused, and not sent again: %s",
                 partition,

@@ -55,9 +55,11 @@ class Transaction:
     def prepare(self, picture: TransactionPicture) -> None:
         """Announce the next picture. Raises InvariantError when it is not legal or another one is pending."""
         invariant(self.pending is None, f"{self.transactional_id}: two changes at the same time")
-        if self._is_fenced_by(picture):
-            self._raise_epoch(picture.producer.epoch)
-        check_transition(self.current, picture)
+        is_fence = self._is_fenced_by(picture)
+        current = self._with_epoch(picture.producer.epoch) if is_fence else self.current
+        check_transition(current, picture)
+        self.current = current
+        self.has_unwritten_epoch = is_fence or self.has_unwritten_epoch
         self.pending = picture
         self._count_memory()
 
@@ -88,11 +90,10 @@ class Transaction:
         is_raised = picture.producer.epoch != self.current.producer.epoch
         return is_abort and is_raised and not picture.bumps_epochs
 
-    def _raise_epoch(self, epoch: int) -> None:
+    def _with_epoch(self, epoch: int) -> TransactionPicture:
         """As in Kafka, the fenced producer is refused from now on, even if the record cannot be written."""
         producer = self.current.producer._replace(epoch=epoch, last_epoch=NO_PRODUCER_EPOCH)
-        self.current = self.current._replace(producer=producer)
-        self.has_unwritten_epoch = True
+        return self.current._replace(producer=producer)
 
     def _count_memory(self) -> None:
         pictures = (self.current,) if self.pending is None else (self.current, self.pending)

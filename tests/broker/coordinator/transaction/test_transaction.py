@@ -206,6 +206,13 @@ def test_the_epoch_of_a_fence_that_was_not_written_is_used_by_the_next_fence() -
     assert fenced(transaction).producer.epoch == 7
 
 
+def test_a_fence_that_is_not_legal_changes_nothing() -> None:
+    transaction = Transaction("id", picture(ONGOING))
+    with pytest.raises(InvariantError):
+        transaction.prepare(picture(PREPARE_ABORT, producer=PRODUCER._replace(epoch=6), timeout_ms=1))
+    assert (transaction.current, transaction.has_unwritten_epoch) == (picture(ONGOING), False)
+
+
 # -- memory
 
 
