@@ -8,7 +8,7 @@ from .picture import TransactionPicture
 
 __all__ = ["TransactionMemory", "new_transaction_bytes", "transaction_bytes"]
 
-_TRANSACTION_BYTES = 1_200
+_TRANSACTION_BYTES = 700
 _PARTITION_BYTES = 200
 
 

@@ -59,6 +59,13 @@ def test_an_epoch_that_no_producer_has_is_fenced_even_if_it_is_stored(epoch: int
     assert add_partitions(stored, RequestingProducer(PID, epoch), [P0], NOW, 0) == Response(FENCED)
 
 
+@pytest.mark.parametrize("epoch", [0, 32_766])
+def test_the_first_and_the_last_epoch_of_a_producer_id_are_accepted(epoch: int) -> None:
+    stored, producer = transaction(ONGOING, epoch), RequestingProducer(PID, epoch)
+    assert add_partitions(stored, producer, [P0], NOW, 0) == Response(NONE)
+    assert verify_partitions(stored, producer, [P0]) == {P0: NONE}
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_unknown_transactional_id_belongs_to_no_producer(version: int) -> None:
     assert add_partitions(None, OWN, [P0], NOW, version) == Response(MAPPING)

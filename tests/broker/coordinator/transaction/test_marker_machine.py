@@ -6,7 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.transaction.marker_queue import EndMarker, MarkerQueue, MarkersToWrite
+from pybroker.broker.coordinator.transaction.end_markers import EndMarker, MarkersToWrite
+from pybroker.broker.coordinator.transaction.marker_queue import MarkerQueue
 from pybroker.broker.coordinator.transaction.retry_delays import RetryDelays
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.sentinels import NO_LEADER

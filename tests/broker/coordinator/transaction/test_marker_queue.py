@@ -4,11 +4,9 @@ import logging
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.coordinator.transaction.marker_queue import EndMarker, MarkerQueue, MarkersToWrite, end_marker
-from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
+from pybroker.broker.coordinator.transaction.end_markers import EndMarker, MarkersToWrite
+from pybroker.broker.coordinator.transaction.marker_queue import MarkerQueue
 from pybroker.broker.coordinator.transaction.retry_delays import RetryDelays
-from pybroker.broker.coordinator.transaction.states import TransactionState
-from pybroker.broker.coordinator.transaction.transaction import Transaction
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.sentinels import NO_LEADER
 
@@ -181,7 +179,7 @@ def test_a_fenced_marker_of_the_present_coordinator_is_done_and_the_others_go_on
     world.queue.want(marker(), [P0, P2], 0)
     world.queue.drain(1)
     assert world.answer(1, code, P0) == []
-    assert f"t-0: end marker of transactional id id refused, and not sent again: {code.name}" in caplog.text
+    assert f"t-0: end marker of 'id' refused, will not be sent again: {code.name}" in caplog.text
     world.queue.drain(2)
     assert world.answer(2, NONE, P2) == [marker()]
 
@@ -218,7 +216,9 @@ def test_a_change_of_leaders_does_not_hurry_failed_partitions() -> None:
     world.queue.want(marker(), [P0], 0)
     world.queue.drain(1)
     world.answer(1, ErrorCode.NOT_ENOUGH_REPLICAS, P0)
-    world.queue.leaders_changed(0)
+    world.queue.want(marker("failed"), [], 0)
+    world.queue.completion_failed(marker("failed"), 0)
+    assert world.queue.leaders_changed(0) == []
     assert world.queue.brokers_to_send_to() == []
     assert world.queue.next_due_ms == 50
 
@@ -292,9 +292,3 @@ def test_a_late_response_to_a_dropped_marker_does_not_count_for_the_next_one() -
 
     assert world.queue.partitions_without_marker("id") == {P0}
     assert world.queue.drain(1) == [MarkersToWrite(marker(epoch=4), (P0,))]
-
-
-@pytest.mark.parametrize(("state", "is_commit"), [("PREPARE_COMMIT", True), ("PREPARE_ABORT", False)])
-def test_the_marker_has_the_producer_and_the_decision_of_the_transaction(state: str, is_commit: bool) -> None:
-    picture = TransactionPicture(TransactionState[state], ProducerIdentity(70, 6, 5), 30, frozenset({P0}), 1, 2)
-    assert end_marker(Transaction("id", picture), 9, 3) == EndMarker("id", 9, 3, 70, 6, is_commit)
