@@ -72,6 +72,11 @@ def test_a_list_has_the_ids_that_pass_its_filters(wanted: ListFilter, expected: 
     assert names(wanted) == expected
 
 
+def test_a_duration_of_zero_leaves_out_transactions_that_begin_now() -> None:
+    result = list_transactions(world(), ListFilter(duration_ms=0), 9_000)
+    assert {each.transactional_id for each in result.listings} == {"empty", "ending"}
+
+
 def test_a_listing_has_the_producer_id_and_the_state() -> None:
     result = list_transactions(world(), ListFilter(frozenset({"PrepareCommit"})), NOW)
     assert result.listings == [Listing("ending", 3, "PrepareCommit")]

@@ -195,6 +195,15 @@ def test_a_key_that_cannot_be_read_is_refused(key: bytes) -> None:
         decode_key(key)
 
 
+@given(st.binary(max_size=60), st.sampled_from([b"", b"\x00\x00", b"\x00\x01"]))
+def test_bytes_are_a_value_or_a_decode_error(data: bytes, version: bytes) -> None:
+    try:
+        picture = decode_value(version + data)
+    except DecodeError:
+        return
+    assert decode_value(encode_value(picture, 1)) == picture
+
+
 def test_the_states_of_the_log_tool_are_those_of_kafka() -> None:
     assert [decode_state(state) for state in range(8)] == list(TransactionState)
 
