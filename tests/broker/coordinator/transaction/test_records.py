@@ -189,10 +189,15 @@ def test_a_value_that_cannot_be_read_is_refused(value: bytes, reason: str) -> No
         decode_value(value)
 
 
-@pytest.mark.parametrize("key", [b"", b"\x00\x01" + encode_key("id")[2:], encode_key("id")[:-1]])
+@pytest.mark.parametrize("key", [b"", encode_key("id")[:-1]])
 def test_a_key_that_cannot_be_read_is_refused(key: bytes) -> None:
     with pytest.raises(DecodeError):
         decode_key(key)
+
+
+def test_a_key_of_an_unknown_version_is_refused() -> None:
+    with pytest.raises(DecodeError, match="version 1 of the key is unknown"):
+        decode_key(b"\x00\x01" + encode_key("id")[2:])
 
 
 @given(st.binary(max_size=60), st.sampled_from([b"", b"\x00\x00", b"\x00\x01"]))

@@ -1,6 +1,7 @@
 """Transactional ids by partition: ownership, loading and unloading, and the limit of their memory."""
 
 import pytest
+from pybroker.base.quiet_lines import QUIET_S
 from pybroker.broker.coordinator.partitioning import partition_for_key
 from pybroker.broker.coordinator.transaction.init_rules import new_transaction
 from pybroker.broker.coordinator.transaction.memory import new_transaction_bytes
@@ -119,7 +120,9 @@ def test_a_new_id_is_refused_when_memory_is_full(caplog: pytest.LogCaptureFixtur
     registry.add(new_transaction(name, 1, 1, 1))
     assert registry.check_space(other) is ErrorCode.NONE
     assert registry.check_space(other + "x") is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert "raise pybroker.transactions.max.bytes" in caplog.text
+    (line,) = caplog.records
+    assert "raise pybroker.transactions.max.bytes" in line.getMessage()
+    assert hasattr(line, QUIET_S), "clients can cause it"
 
     registry.add(new_transaction(other, 1, 1, 1))
     assert registry.check_space("") is ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+from pybroker.base.quiet_lines import QUIET_S
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.transaction.ending import completed
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
@@ -95,6 +96,7 @@ def test_the_code_for_the_client_and_the_pending_picture_follow_the_error(
     assert world.transaction.pending == (picture if result is AppendResult.IN_DOUBT else None)
     (line,) = caplog.records
     assert line.getMessage() == f"transactional id id: PrepareCommit not stored: {code.name}"
+    assert hasattr(line, QUIET_S), "clients can cause it"
     assert line.levelno == (logging.INFO if told is MOVED else logging.WARNING)
 
 
