@@ -154,3 +154,10 @@ def test_a_delayed_end_cannot_end_the_next_transaction_of_a_producer_that_bumps(
 
     kept = transaction(ONGOING, ProducerIdentity(PID, 5, 4), 0)
     assert isinstance(end(kept, RequestingProducer(PID, 5), NOW, is_commit=True), Change)
+
+
+def test_only_an_epoch_that_a_producer_had_can_be_retried() -> None:
+    first = transaction(COMPLETE_COMMIT, ProducerIdentity(PID, 0), 2)
+    second = transaction(COMPLETE_COMMIT, ProducerIdentity(PID, 1, 0), 2)
+    assert bumped(first, PID, -1, True) == Response(FENCED)
+    assert bumped(second, PID, 0, True) == Response(NONE, PID, 1)
