@@ -40,12 +40,8 @@ from ..storage.workers.worker_pool import ClosablePool
 from .apis.broker_parts import BrokerParts
 from .apis.handler_table import handlers
 from .background_tasks import BackgroundTasks
-from .coordinator.coordinator_directory import CoordinatorDirectory
 from .coordinator.coordinator_topic import CoordinatorTopic
-from .coordinator.group.coordinator import GroupCoordinator
-from .coordinator.group.settings import GroupSettings
-from .coordinator.internal_topic import InternalTopic, consumer_offsets_settings
-from .coordinator.leadership_moves import CoordinatorMoves
+from .coordinators import CoordinatorParts, Coordinators, OtherBrokers
 from .environment import Environment
 from .inter_broker.controller_orders import ControllerOrders
 from .inter_broker.directory_reports import DirectoryReports
@@ -97,8 +93,7 @@ class BrokerServer:
     _partitions: PartitionSet
     _changes: StateChanges
     _orders: ControllerOrders
-    _groups: GroupCoordinator
-    _coordinator_moves: CoordinatorMoves
+    _coordinators: Coordinators
     _addresses: AdvertisedAddresses
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
@@ -179,14 +174,14 @@ class BrokerServer:
             self._build_schedules()
             steps.begin("the checkpoints of the high watermarks")
             await self._changes.load_high_watermarks()
-            self._build_coordinator()
+            self._build_coordinators()
             steps.begin("the addresses of its listeners")
             listeners = await self._bind_listeners()
             steps.begin(f"the registration of broker id {self.broker_id}")  # then `_registered` begins the next step
             await self._metadata.start(registered_endpoints(self._settings.dynamic.config, self.endpoints))
             self._store_schedule.start()
             self._replication_schedule.start()
-            self._groups.start()
+            self._coordinators.start()
             self._tasks.spawn(self._settings.run())
             steps.begin("the latest changes of settings")
             await self._settings.changes.caught_up()
@@ -337,14 +332,20 @@ class BrokerServer:
         if self._links is not None:
             self._links.propose_isr(partition, change)
 
-    def _build_coordinator(self) -> None:
-        config, environment = self.config, self._environment
-        offsets = InternalTopic(consumer_offsets_settings(config), self._partitions, self._cache, environment.clock_ms)
-        settings = GroupSettings.from_config(config)
-        self._groups = GroupCoordinator(settings, offsets, self._loop, environment.clock_ms, environment.new_uuid)
-        self._parts.add(self._groups.close, self._groups.kill)
-        self._coordinator_moves = CoordinatorMoves([self._groups.partitions], self._tasks.spawn)
-        self._changes.on_leadership(self._coordinator_moves.leadership_changed)
+    def _build_coordinators(self) -> None:
+        links = self._links
+        parts = CoordinatorParts(
+            self._metadata.identity.broker_id,
+            self._partitions,
+            self._cache,
+            lambda: self._metadata.producer_ids.next(),
+            self._tasks.spawn,
+            None if links is None else OtherBrokers(links.ask_about_transaction, links.markers.send),
+        )
+        self._coordinators = coordinators = Coordinators(self._loop, self.config, self._environment, parts)
+        self._parts.add(coordinators.close, coordinators.kill)
+        self._settings.dynamic.when_changed(coordinators.dynamic_settings, coordinators.update_config)
+        coordinators.follow(self._changes)
         self._cache.on_update(self._forget_deleted)
 
     async def _bind_listeners(self) -> Listeners:
@@ -380,10 +381,9 @@ class BrokerServer:
             partitions=self._partitions,
             cache=self._cache,
             metadata=self._metadata,
-            groups=self._groups,
+            coordinators=self._coordinators,
             group_topic=self._coordinator_topic(CONSUMER_OFFSETS_TOPIC),
-            transactions=self._transactions_elsewhere(),
-            transaction_checks=None if self._links is None else self._links.transactions,
+            transaction_topic=self._coordinator_topic(TRANSACTION_STATE_TOPIC),
             addresses=self._addresses,
             waiters=self._waiters,
             run_in_pool=RunInPool(self._pool, is_long=True),
@@ -395,20 +395,6 @@ class BrokerServer:
     def _coordinator_topic(self, topic: str) -> CoordinatorTopic:
         creation = self._metadata.auto_creation
         return CoordinatorTopic(topic, self._cache, self._addresses, creation, self._waiters)
-
-    def _transactions_elsewhere(self) -> CoordinatorDirectory | None:
-        if self._links is None:
-            return None
-        from .inter_broker.remote_transaction_coordinators import (
-            coordinators_elsewhere,  # not needed without a cluster
-        )
-
-        return coordinators_elsewhere(
-            self._metadata.identity.broker_id,
-            self._coordinator_topic(TRANSACTION_STATE_TOPIC),
-            self.config.int("transaction.state.log.num.partitions"),
-            self._links.meets_kafka,
-        )
 
     def _build_schedules(self) -> None:
         """Build the schedules; register the parts that end after the coordinator and before the partitions."""
@@ -473,9 +459,6 @@ class BrokerServer:
             self._partitions.brokers_gone()
 
     def _forget_deleted(self, update: MetadataUpdate) -> None:
-        self._coordinator_moves.partitions_deleted(update.deleted)
-        if update.deleted:
-            self._groups.administration.forget_partitions(update.deleted)
         for topic in dict.fromkeys(partition.topic for partition in update.deleted):
             if not self._cache.has_topic(topic):
                 self._overrides.forget(topic)

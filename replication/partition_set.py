@@ -57,6 +57,7 @@ _ERRORS_WITHOUT_LOG_START = (
     RecordBatchTooLargeError,
 )
 """Errors of an append that do not tell the log start offset, as in Kafka."""
+_FOREVER_MS = 2**31 - 1
 
 
 class PartitionSet:
@@ -326,6 +327,21 @@ class PartitionSet:
                 break  # the rest was compacted away
             yield whole
 
+    async def all_committed(self, topic_partition: TopicPartition) -> None:
+        """Wait until the high watermark reaches what is now the log end offset. Raises KafkaError when this broker does
+        not lead the partition, or stops leading it."""
+        hosted = self.require(topic_partition)
+        end_offset = hosted.log.log_end_offset
+        verdict = hosted.partition.check_acks(end_offset)
+        if verdict is None:
+            future: asyncio.Future[ErrorCode] = self._loop.create_future()
+            self.wakeups.appends.park(
+                hosted.waiting_appends, end_offset, _FOREVER_MS, partial(_set_unless_done, future)
+            )
+            verdict = await future
+        if verdict not in (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND):
+            raise error_for(verdict)
+
     # -- offsets ------------------------------------------------------------------------------------------------------
 
     def list_offset(
@@ -428,6 +444,11 @@ def _read_whole_batches(log: Log, offset: int, max_bytes: int) -> tuple[memoryvi
     for batch in iter_batches(data):
         end, offset = batch.end, batch.next_offset
     return (data[:end] if end else None), offset
+
+
+def _set_unless_done(future: "asyncio.Future[ErrorCode]", code: ErrorCode) -> None:
+    if not future.done():  # a load that is not wanted any more is cancelled
+        future.set_result(code)
 
 
 def _acknowledge(result: AppendResult, done: Callable[[AppendResult], None], error: ErrorCode) -> None:

@@ -77,7 +77,7 @@ FLOORS = {
         "security",
         "handler_table.py",
     ),
-    "broker/coordinator": (LOOSE, "group"),
+    "broker/coordinator": (LOOSE, "transaction", "group"),
     "pipeline": (
         "options",
         "charts",

@@ -7,11 +7,9 @@ from ...config.config import Config
 from ...controller.metadata_plane import MetadataPlane
 from ...replication.partition_set import PartitionSet
 from ...replication.run_in_pool import RunInPool
-from ...replication.transaction_checks import TransactionChecks
 from ...storage.store.log_store import LogStore
-from ..coordinator.coordinator_directory import CoordinatorDirectory
 from ..coordinator.coordinator_topic import CoordinatorTopic
-from ..coordinator.group.coordinator import GroupCoordinator
+from ..coordinators import Coordinators
 from ..inter_broker.controller_orders import ControllerOrders
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.metadata_cache import MetadataCache
@@ -31,12 +29,9 @@ class BrokerParts:
     partitions: PartitionSet
     cache: MetadataCache
     metadata: MetadataPlane
-    groups: GroupCoordinator
+    coordinators: Coordinators
     group_topic: CoordinatorTopic
-    transactions: CoordinatorDirectory | None
-    """Transaction coordinators on other brokers; None when no broker of the cluster can be one."""
-    transaction_checks: TransactionChecks | None
-    """Verifies transactions with their coordinators on other brokers; None on a broker without a cluster."""
+    transaction_topic: CoordinatorTopic
     addresses: AdvertisedAddresses
     waiters: TopicWaiters
     run_in_pool: RunInPool

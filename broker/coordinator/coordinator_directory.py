@@ -17,11 +17,9 @@ class CoordinatorDirectory:
         partition_for: the partition of the internal topic that a group id or transactional id belongs to.
         node_of: the leader of that partition, at an address for the client's connection; None: no leader known.
         ensure_topic: begins to create the internal topic if it is missing, and waits for a moment until its leaders
-            are known here. False: no broker of the cluster would serve it, so the topic is not created.
-        serves: whether the broker with this id serves this kind of coordinator, as far as is known here.
+            are known here.
     """
 
     partition_for: Callable[[str], int]
     node_of: Callable[[int, ConnectionInfo], BrokerEndpoint | None]
-    ensure_topic: Callable[[], Awaitable[bool]]
-    serves: Callable[[int], bool] = lambda _node_id: True
+    ensure_topic: Callable[[], Awaitable[None]]

@@ -46,11 +46,10 @@ class CoordinatorTopic:
             return None
         return self._addresses.endpoint_of(leader[0], address)
 
-    async def ensure_topic(self) -> bool:
+    async def ensure_topic(self) -> None:
         """Begin to create the topic if it is missing, and wait for a moment until all its leaders are known here.
 
-        Does not wait when the topic exists, when its creation failed, or when its creation takes longer. Always returns
-        True.
+        Does not wait when the topic exists, when its creation failed, or when its creation takes longer.
         """
         if not self.exists:
             deadline = self._creation.deadline
@@ -58,7 +57,6 @@ class CoordinatorTopic:
             if results[self._topic].is_expected:
                 left_s = deadline - asyncio.get_running_loop().time()
                 await self._waiters.wait(self._has_leaders, int(left_s * 1000))
-        return True
 
     def _has_leaders(self) -> bool:
         partitions = self._cache.partitions(self._topic)

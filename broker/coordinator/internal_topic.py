@@ -3,27 +3,32 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 
-from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
+from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...replication.partition_set import PartitionSet
 from ..metadata.metadata_cache import MetadataCache
 from .internal_log import InternalAppend
 
-__all__ = ["InternalTopic", "InternalTopicSettings", "consumer_offsets_settings"]
+__all__ = ["InternalTopic", "InternalTopicSettings", "consumer_offsets_settings", "transaction_state_settings"]
 
 _ALL_IN_SYNC = -1
 _LEADER_ALONE = 1
+_WITHOUT_TIMEOUT_MS = 2**31 - 1
 
 
 class InternalTopicSettings(NamedTuple):
-    """``partition_count``: before the topic is created. ``required_acks``: 0, 1 or -1. ``load_bytes``: of one read."""
+    """``partition_count``: before the topic is created. ``required_acks``: 0, 1 or -1. ``load_bytes``: of one read.
+
+    ``loads_committed``: a load ends when all that it has read is committed.
+    """
 
     topic: str
     partition_count: int
     required_acks: int
     timeout_ms: int
     load_bytes: int
+    loads_committed: bool = False
 
 
 def consumer_offsets_settings(config: Config) -> InternalTopicSettings:
@@ -34,6 +39,22 @@ def consumer_offsets_settings(config: Config) -> InternalTopicSettings:
         required_acks=acks if acks in (0, _LEADER_ALONE) else _ALL_IN_SYNC,
         timeout_ms=config.int("offsets.commit.timeout.ms"),
         load_bytes=config.int("offsets.load.buffer.size"),
+    )
+
+
+def transaction_state_settings(config: Config) -> InternalTopicSettings:
+    """Without a timeout, an append is only answered once it is known whether the record takes effect.
+
+    A coordinator that acted on uncommitted records could write the markers of a decision that the next leader does not
+    have.
+    """
+    return InternalTopicSettings(
+        TRANSACTION_STATE_TOPIC,
+        partition_count=config.int("transaction.state.log.num.partitions"),
+        required_acks=_ALL_IN_SYNC,
+        timeout_ms=_WITHOUT_TIMEOUT_MS,
+        load_bytes=config.int("transaction.state.log.load.buffer.size"),
+        loads_committed=True,
     )
 
 
@@ -71,8 +92,12 @@ class InternalTopic:
             append.guard,
         )
 
-    def read(self, partition: int) -> AsyncIterator[memoryview]:
-        return self._partitions.read_all(TopicPartition(self.topic, partition), self._settings.load_bytes)
+    async def read(self, partition: int) -> AsyncIterator[memoryview]:
+        topic_partition = TopicPartition(self.topic, partition)
+        async for chunk in self._partitions.read_all(topic_partition, self._settings.load_bytes):
+            yield chunk
+        if self._settings.loads_committed:
+            await self._partitions.all_committed(topic_partition)
 
     def is_leader(self, partition: int) -> bool:
         return self._partitions.is_leader(TopicPartition(self.topic, partition))

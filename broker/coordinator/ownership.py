@@ -34,6 +34,10 @@ class PartitionOwnership:
         """Whether this broker coordinates the partition, which is loaded."""
         return partition in self._owned
 
+    def epoch_of(self, partition: int) -> int:
+        """The coordinator epoch under which this broker coordinates or loads the partition."""
+        return self._epochs[partition]
+
     def is_loading(self, partition: int, epoch: int) -> bool:
         """Whether the load that began under ``epoch`` is still valid."""
         return partition in self._loading and self._epochs.get(partition) == epoch

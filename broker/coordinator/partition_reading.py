@@ -59,6 +59,8 @@ class PartitionReading:
                         return None
                 if not is_wanted():
                     return None
+            if not is_wanted():  # the end of the log may wait until the records are committed
+                return None
             entries: list[Entry] = []
             return entries if await steps.take(map(entries.append, replay.entries())) else None
 

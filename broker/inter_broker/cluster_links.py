@@ -9,17 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...base.kafka_names import TRANSACTION_STATE_TOPIC
-from ...base.shared_work import PATIENCE_MS, SharedWork
 from ...base.topic_partition import TopicPartition
 from ...config.config import Config
 from ...controller.producer_ids import ProducerIds
 from ...controller.topics.auto_creation import AutoTopicCreation
 from ...controller.topics.topic_admin import TopicAdmin
 from ...controller.tree.metadata_store import MetadataStore
-from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode
-from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from ...protocol.sentinels import NO_LEADER
 from ...replication.follower.fetcher import Fetcher
@@ -29,7 +26,7 @@ from ...replication.partition.hosted_partition import HostedPartition
 from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
-from ...replication.transaction_checks import TransactionChecks, TransactionPart
+from ...replication.transaction_checks import TransactionPart
 from ..coordinator.partitioning import partition_for_key
 from ..metadata.metadata_cache import MetadataCache
 from ..network.request import ConnectionInfo
@@ -40,6 +37,7 @@ from .contact_watch import ContactWatch
 from .controller_client import ProducerIdClient, TopicCreationClient
 from .controller_link import ControllerLink, LocalController, LocalHandler
 from .leaving import Successors, hand_over_leaderships
+from .marker_sender import MarkerSender
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
 
@@ -50,7 +48,6 @@ __all__ = ["ClusterLinks"]
 
 logger = logging.getLogger(__name__)
 
-_VERIFICATION = "transaction.partition.verification.enable"
 _LOOKS = 1_000
 _BETWEEN_LOOKS_S = 0.005
 _LOOKS_AT_THE_LAST_REQUESTS = 20
@@ -64,7 +61,6 @@ class ClusterLinks:
         "num.replica.fetchers",
         "leader.replication.throttled.rate",
         "follower.replication.throttled.rate",
-        _VERIFICATION,
     )
     """The settings that `update_config` applies."""
 
@@ -108,12 +104,15 @@ class ClusterLinks:
         self._alter_partition = AlterPartitionSender(
             loop, self.controller, partitions, broker_id, broker_epoch, self._versions.alter_partition, broken
         )
-        self._kafka_search = SharedWork("kafka-search", self._find_kafka, PATIENCE_MS)
         self._contact: ContactWatch | None = None
         partitions.suspension.on_change(self._suspension_changed)
         self._transaction_verification: TransactionVerification | None = None
-        self.transactions = TransactionChecks(
-            partitions, self._ask_about_transaction, clock_ms, is_enabled=config.boolean(_VERIFICATION)
+        self.markers = MarkerSender(
+            loop,
+            link_to=lambda other_id: self._link_to(lambda: self._address_of(other_id)),
+            version=self._versions.write_txn_markers,
+            timeout_ms=2 * config.int("request.timeout.ms"),
+            broken=broken,
         )
 
     def topic_creation(self, admin: TopicAdmin) -> AutoTopicCreation:
@@ -128,35 +127,6 @@ class ClusterLinks:
         blocks = ProducerIdClient(self.controller, version, self._broker_id, self._broker_epoch)
         return ProducerIds(blocks.next_block)
 
-    async def meets_kafka(self) -> bool | None:
-        """Whether another live broker is Apache Kafka, which never serves DescribeTopicPartitions with ZooKeeper.
-
-        None: some brokers have not answered yet, or the live brokers are not known yet.
-        """
-        return await self._kafka_search.result()
-
-    async def _find_kafka(self) -> bool | None:
-        """`meets_kafka`, after each broker has answered or its time is over."""
-        others = [broker_id for broker_id in self._cache.broker_ids if broker_id != self._broker_id]
-        api = ApiKey.DESCRIBE_TOPIC_PARTITIONS
-        lacks = await asyncio.gather(*(self._lacks(api, broker_id) for broker_id in others))
-        if True in lacks:
-            return True
-        return False if self._cache.broker_ids and None not in lacks else None
-
-    async def _lacks(self, api: ApiKey, broker_id: int) -> bool | None:
-        """Whether the broker's ApiVersions lack the API; None when it does not answer."""
-        link = self._link_to(lambda: self._address_of(broker_id))
-        try:
-            answer: ApiVersionsResponse = await link.ask(
-                ApiVersionsRequest(), 0, self._config.int("controller.socket.timeout.ms")
-            )
-        except (ConnectionError, TimeoutError):
-            return None
-        finally:
-            link.kill()
-        return api not in (each.api_key for each in answer.api_keys)
-
     def propose_isr(self, partition: Partition, change: PendingIsr) -> None:
         """See `AlterPartitionSender.propose`."""
         self._alter_partition.propose(partition, change)
@@ -164,7 +134,6 @@ class ClusterLinks:
     def update_config(self, config: Config) -> None:
         """Apply changed dynamic settings."""
         self._config = config
-        self.transactions.is_enabled = config.boolean(_VERIFICATION)
         self.fetchers.resize(config.int("num.replica.fetchers"))
         self._limit_replication(config)
         self.fetchers.wake()
@@ -216,18 +185,18 @@ class ClusterLinks:
         self._stop_watching_contact()
         self.fetchers.kill()
         self._alter_partition.kill()
-        self._kafka_search.kill()
         if self._transaction_verification is not None:
             self._transaction_verification.kill()
+        self.markers.kill()
         self.controller.kill()
 
     async def stop_asking(self) -> None:
         """Fail requests to other brokers on which clients wait, so that clients retry elsewhere. Before connections
         are closed."""
         await self._alter_partition.close()
-        await self._kafka_search.stop()
         if self._transaction_verification is not None:
             await self._transaction_verification.close()
+        await self.markers.close()
         await self.controller.close()
 
     async def close(self) -> None:
@@ -254,7 +223,8 @@ class ClusterLinks:
 
     # -- links
 
-    def _ask_about_transaction(self, part: TransactionPart, answered: Callable[[ErrorCode], None]) -> None:
+    def ask_about_transaction(self, part: TransactionPart, answered: Callable[[ErrorCode], None]) -> None:
+        """Ask the coordinator of a transaction, which is another broker."""
         if self._transaction_verification is None:
             from .transaction_verification import TransactionVerification  # most clusters see no transaction
 
@@ -268,7 +238,7 @@ class ClusterLinks:
         self._transaction_verification.ask(part, answered)
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
-        """The live broker that coordinates the transactional id. This broker coordinates no transactions."""
+        """The other live broker that coordinates the transactional id."""
         count = self._cache.partition_count(TRANSACTION_STATE_TOPIC)
         if not count:
             return None

@@ -256,6 +256,16 @@ SETTINGS = (
         "Size of the settings of all topics together, names and values.",
     ),
     Setting(
+        "pybroker.transactions.max.bytes",
+        LONG,
+        "268435456",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Memory of all transactional ids together, with the partitions of their transactions.",
+    ),
+    Setting(
         "pybroker.unsent.max.bytes",
         LONG,
         "268435456",

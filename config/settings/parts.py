@@ -17,7 +17,6 @@ CONNECTION_TUNING = not_yet("tuning of connections between brokers")
 SELECTOR = partly("only org.apache.kafka.common.replica.RackAwareReplicaSelector; other classes need a JVM")
 TIERED_STORAGE = not_yet("tiered storage")
 TOKENS = not_yet("delegation tokens")
-TRANSACTIONS = not_yet("transactions")
 UNSTABLE_APIS = not_yet("unstable versions of APIs")
 
 # Built differently from Kafka, so that there is nothing to set.

@@ -13,7 +13,6 @@ from .controlled_shutdown import ControlledShutdown
 from .leader_and_isr import LeaderAndIsr
 from .stop_replica import StopReplica
 from .update_metadata import UpdateMetadata
-from .write_txn_markers import WriteTxnMarkers
 
 __all__ = ["between_brokers_apis", "controller_apis"]
 
@@ -21,7 +20,6 @@ __all__ = ["between_brokers_apis", "controller_apis"]
 def between_brokers_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     """Each handler refuses requests that come by a listener for clients."""
     config, controller, orders = parts.config, parts.metadata.controller, parts.orders
-    timeout_ms = config.int("request.timeout.ms")
     table: Mapping[ApiKey, Handler] = {
         # from the controller
         ApiKey.LEADER_AND_ISR: LeaderAndIsr(orders),
@@ -29,8 +27,6 @@ def between_brokers_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.UPDATE_METADATA: UpdateMetadata(orders),
         # to the controller
         **controller_apis(controller),
-        # from transaction coordinators
-        ApiKey.WRITE_TXN_MARKERS: WriteTxnMarkers(parts.partitions, parts.groups.commits, timeout_ms),
     }
     listeners = listeners_between_brokers(config)
     return {key: BetweenBrokers(handler, listeners) for key, handler in table.items()}

@@ -1,10 +1,11 @@
 """The APIs of consumer groups and their offsets, with their handlers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
 from ...coordinator.coordinator_directory import CoordinatorDirectory
+from ...coordinator.coordinator_topic import CoordinatorTopic
 from ...coordinator.group.tree_offsets import TreeOffsets
 from ...requests.context import Handler
 from ..broker_parts import BrokerParts
@@ -25,11 +26,14 @@ __all__ = ["group_apis"]
 
 
 def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
-    groups, topic, topic_exists = parts.groups, parts.group_topic, parts.cache.has_partition
+    coordinators, topic_exists = parts.coordinators, parts.cache.has_partition
+    groups, transactions = coordinators.groups, coordinators.transactions
     tree_offsets = TreeOffsets(parts.metadata.tree, parts.config.int("pybroker.legacy.offsets.max.bytes"))
-    directory = CoordinatorDirectory(groups.partition_for, topic.node_of, topic.ensure_topic)
     return {
-        ApiKey.FIND_COORDINATOR: FindCoordinator(directory, parts.transactions),
+        ApiKey.FIND_COORDINATOR: FindCoordinator(
+            _directory(groups.partition_for, parts.group_topic),
+            _directory(transactions.partition_for, parts.transaction_topic),
+        ),
         ApiKey.JOIN_GROUP: JoinGroup(groups.membership),
         ApiKey.SYNC_GROUP: SyncGroup(groups.membership),
         ApiKey.HEARTBEAT: Heartbeat(groups.membership),
@@ -44,3 +48,7 @@ def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.CONSUMER_GROUP_HEARTBEAT: refuse(ErrorCode.UNSUPPORTED_VERSION),
         ApiKey.CONSUMER_GROUP_DESCRIBE: refuse(ErrorCode.UNSUPPORTED_VERSION),
     }
+
+
+def _directory(partition_for: Callable[[str], int], topic: CoordinatorTopic) -> CoordinatorDirectory:
+    return CoordinatorDirectory(partition_for, topic.node_of, topic.ensure_topic)

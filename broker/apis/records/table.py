@@ -21,7 +21,7 @@ __all__ = ["record_apis"]
 def record_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     partitions = parts.partitions
     return {
-        ApiKey.PRODUCE: Produce(partitions, parts.cache, parts.transaction_checks),
+        ApiKey.PRODUCE: Produce(partitions, parts.cache, parts.coordinators.transaction_checks),
         ApiKey.FETCH: _fetch(parts),
         ApiKey.LIST_OFFSETS: ListOffsets(partitions),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: OffsetForLeaderEpoch(partitions),

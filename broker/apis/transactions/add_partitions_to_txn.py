@@ -1,13 +1,14 @@
-"""AddPartitionsToTxn (KIP-98): add partitions to a transaction. Refused, because transactions are not served.
+"""AddPartitionsToTxn (KIP-98): add partitions to a transaction, or verify that they are in it (KIP-890).
 
-Up to v3 a client sends it, for one transaction. The error is fatal: on a retriable error the producer would retry until
-its own timeout. From v4 on a broker sends it, for several transactions (KIP-890). In a cluster with brokers of Kafka
-this broker may lead a partition of ``__transaction_state`` that a broker of Kafka led before. NOT_COORDINATOR makes the
-producers of that partition wait until a broker of Kafka leads it again.
+Up to v3 a client sends it, for one transaction. From v4 on a broker sends it, for several transactions; each is added
+to, or only verified. v2 may answer PRODUCER_FENCED (KIP-588) · v3 flexible · v5 may answer TRANSACTION_ABORTABLE.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
+from ....base.topic_partition import TopicPartition
+from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -16,47 +17,120 @@ from ....protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
 )
+from ...coordinator.pending_response import PendingResponse
+from ...coordinator.transaction.outcomes import Response, code_in_version
+from ...coordinator.transaction.producer_requests import ProducerRequests
+from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...requests.context import RequestContext
+from ...requests.partitions_by_topic import partitions_by_topic
 
 __all__ = ["AddPartitionsToTxn"]
 
 _FIRST_BATCHED_VERSION = 4
 
+Codes = Mapping[TopicPartition, ErrorCode]
+
 
 class AddPartitionsToTxn:
-    """Handles AddPartitionsToTxn requests."""
+    """Handler. ``is_known``: whether the cluster has a partition."""
 
-    def __init__(self, *, is_in_cluster: bool) -> None:
-        self._is_in_cluster = is_in_cluster
+    def __init__(self, transactions: ProducerRequests, is_known: Callable[[str, int], bool]) -> None:
+        self._transactions = transactions
+        self._is_known = is_known
 
-    def __call__(self, context: RequestContext, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
-        is_from_broker = self._is_in_cluster and context.api_version >= _FIRST_BATCHED_VERSION
-        code = ErrorCode.NOT_COORDINATOR if is_from_broker else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        return _refusal(context.api_version, request, code)
+    def __call__(
+        self, context: RequestContext, request: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
+        if context.api_version >= _FIRST_BATCHED_VERSION:
+            return self._batch(context, request)
+        pending = PendingResponse[Codes, AddPartitionsToTxnResponse](
+            lambda codes: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(codes))
+        )
+        producer = RequestingProducer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
+        partitions = _partitions(request.v3_and_below_topics)
+        self._add(context.api_version, request.v3_and_below_transactional_id, producer, partitions, pending)
+        context.abandon = pending.abandon
+        return pending.take()
+
+    def _batch(
+        self, context: RequestContext, request: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
+        """Answered when the result of every transaction is known."""
+        pending = PendingResponse[Mapping[str, Codes], AddPartitionsToTxnResponse](_batch_response)
+        transactions = {each.transactional_id: each for each in request.transactions}
+        results: dict[str, Codes] = {}
+
+        def done(transactional_id: str, codes: Codes) -> None:
+            results.setdefault(transactional_id, codes)
+            if len(results) == len(transactions):
+                pending(results)
+
+        for each in transactions.values():
+            self._decide(context.api_version, each, partial(done, each.transactional_id))
+        if not transactions:
+            pending(results)
+        context.abandon = pending.abandon
+        return pending.take()
+
+    def _decide(self, version: int, transaction: AddPartitionsToTxnTransaction, reply: Callable[[Codes], None]) -> None:
+        producer = RequestingProducer(transaction.producer_id, transaction.producer_epoch)
+        partitions = _partitions(transaction.topics)
+        if not transaction.verify_only:
+            self._add(version, transaction.transactional_id, producer, partitions, reply)
+            return
+        if self._refuse_unknown(partitions, reply):
+            return
+        reply(self._transactions.verify(transaction.transactional_id, producer, partitions))
+
+    def _add(
+        self,
+        version: int,
+        transactional_id: str,
+        producer: RequestingProducer,
+        partitions: Sequence[TopicPartition],
+        reply: Callable[[Codes], None],
+    ) -> None:
+        if self._refuse_unknown(partitions, reply):
+            return
+
+        def added(response: Response) -> None:
+            reply(dict.fromkeys(partitions, code_in_version(ApiKey.ADD_PARTITIONS_TO_TXN, version, response.code)))
+
+        self._transactions.add_partitions(transactional_id, producer, partitions, added)
+
+    def _refuse_unknown(self, partitions: Sequence[TopicPartition], reply: Callable[[Codes], None]) -> bool:
+        """Whether a partition is unknown. Then nothing is added, and the reply says for which partition."""
+        unknown = {each for each in partitions if not self._is_known(*each)}
+        if unknown:
+            failed, skipped = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
+            reply({each: failed if each in unknown else skipped for each in partitions})
+        return bool(unknown)
 
 
-def _refusal(version: int, request: AddPartitionsToTxnRequest, code: ErrorCode) -> AddPartitionsToTxnResponse:
-    if version < _FIRST_BATCHED_VERSION:
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_refusals(request.v3_and_below_topics, code))
+def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
+    """Each partition once."""
+    return list(dict.fromkeys(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions))
+
+
+def _batch_response(results: Mapping[str, Codes]) -> AddPartitionsToTxnResponse:
     return AddPartitionsToTxnResponse(
         results_by_transaction=[
-            AddPartitionsToTxnResult(
-                transactional_id=transaction.transactional_id, topic_results=_refusals(transaction.topics, code)
-            )
-            for transaction in request.transactions
+            AddPartitionsToTxnResult(transactional_id=transactional_id, topic_results=_results(codes))
+            for transactional_id, codes in results.items()
         ]
     )
 
 
-def _refusals(topics: Iterable[AddPartitionsToTxnTopic], code: ErrorCode) -> list[AddPartitionsToTxnTopicResult]:
+def _results(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
     return [
         AddPartitionsToTxnTopicResult(
-            name=topic.name,
+            name=topic,
             results_by_partition=[
                 AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
-                for index in topic.partitions
+                for index, code in partitions
             ],
         )
-        for topic in topics
+        for topic, partitions in partitions_by_topic(codes).items()
     ]

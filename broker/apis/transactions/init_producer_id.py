@@ -1,23 +1,23 @@
-"""InitProducerId: a producer id for an idempotent producer.
+"""InitProducerId: a producer id and epoch for an idempotent or a transactional producer.
 
-Behaviour: transactions are not served. A request with a transactional id gets a fatal error. On a retriable error (no
-coordinator) the producer would retry for a minute and report a timeout instead of the reason.
-
-v2 flexible · v3 a producer keeps its id and bumps the epoch (KIP-360) · v4 may answer PRODUCER_FENCED (KIP-588) ·
-v5 the client knows TRANSACTION_ABORTABLE (KIP-890).
+Behaviour: a producer with a transactional id fences earlier producers with that id, and their open transaction is
+aborted first. v2 flexible · v3 a producer keeps its id and bumps the epoch (KIP-360) · v4 may answer PRODUCER_FENCED
+(KIP-588) · v5 the client knows TRANSACTION_ABORTABLE (KIP-890).
 """
 
-import logging
 from collections.abc import Awaitable, Callable
 
-from ....base.quiet_lines import QUIET
+from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ...coordinator.pending_response import PendingResponse
+from ...coordinator.transaction.init_rules import InitRequest
+from ...coordinator.transaction.outcomes import Response, code_in_version
+from ...coordinator.transaction.producer_requests import ProducerRequests
+from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...requests.context import RequestContext
 
 __all__ = ["InitProducerId"]
-
-logger = logging.getLogger(__name__)
 
 _NO_PRODUCER_ID = -1
 _NO_PRODUCER_EPOCH = -1
@@ -29,28 +29,36 @@ class InitProducerId:
     It raises KafkaError while no id is available.
     """
 
-    def __init__(self, next_producer_id: Callable[[], Awaitable[int]]) -> None:
+    def __init__(self, next_producer_id: Callable[[], Awaitable[int]], transactions: ProducerRequests) -> None:
         self._next_producer_id = next_producer_id
+        self._transactions = transactions
 
-    async def __call__(self, context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
+    def __call__(
+        self, context: RequestContext, request: InitProducerIdRequest
+    ) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
         if (request.producer_id == _NO_PRODUCER_ID) != (request.producer_epoch == _NO_PRODUCER_EPOCH):
-            return _refusal(ErrorCode.INVALID_REQUEST)
+            return _failure(ErrorCode.INVALID_REQUEST)
         if request.transactional_id is None:
-            # A producer with an id gets a new one too: without transactions nothing depends on the old id.
-            return InitProducerIdResponse(producer_id=await self._next_producer_id(), producer_epoch=0)
-        if not request.transactional_id:
-            return _refusal(ErrorCode.INVALID_REQUEST)
-        # The response has no error message, so the log explains the error.
-        logger.warning(
-            "client %s at %s needs transactions (transactional.id %r), which this broker does not serve; "
-            "remove transactional.id (an idempotent producer needs none)",
-            context.client_id,
-            context.address,
-            request.transactional_id,
-            extra=QUIET,
+            return self._idempotent()
+        version = context.api_version
+
+        def to_response(response: Response) -> InitProducerIdResponse:
+            if response.code is not ErrorCode.NONE:
+                return _failure(code_in_version(ApiKey.INIT_PRODUCER_ID, version, response.code))
+            return InitProducerIdResponse(producer_id=response.producer_id, producer_epoch=response.producer_epoch)
+
+        pending = PendingResponse[Response, InitProducerIdResponse](to_response)
+        producer = RequestingProducer(request.producer_id, request.producer_epoch)
+        self._transactions.init_producer_id(
+            request.transactional_id, InitRequest(request.transaction_timeout_ms, producer), pending
         )
-        return _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        context.abandon = pending.abandon
+        return pending.take()
+
+    async def _idempotent(self) -> InitProducerIdResponse:
+        """A producer with an id gets a new one too: without transactions nothing depends on the old id."""
+        return InitProducerIdResponse(producer_id=await self._next_producer_id(), producer_epoch=0)
 
 
-def _refusal(error: ErrorCode) -> InitProducerIdResponse:
+def _failure(error: ErrorCode) -> InitProducerIdResponse:
     return InitProducerIdResponse(error_code=error, producer_id=_NO_PRODUCER_ID, producer_epoch=_NO_PRODUCER_EPOCH)

@@ -1,15 +1,40 @@
-"""ListTransactions (KIP-664): always empty, because transactions are not served.
+"""ListTransactions (KIP-664): the transactional ids that this broker coordinates, by state or producer id.
 
 v1 a filter for long transactions (KIP-994).
 """
 
-from ....protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from ...coordinator.transaction.states import STATES_BY_TITLE
+from ....protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+from ...coordinator.transaction.coordinator import TransactionCoordinator
+from ...coordinator.transaction.listing import ListFilter
 from ...requests.context import RequestContext
 
-__all__ = ["list_transactions"]
+__all__ = ["ListTransactions"]
 
 
-def list_transactions(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    unknown = [state for state in dict.fromkeys(request.state_filters) if state not in STATES_BY_TITLE]
-    return ListTransactionsResponse(unknown_state_filters=unknown)
+class ListTransactions:
+    """Handler."""
+
+    def __init__(self, transactions: TransactionCoordinator) -> None:
+        self._transactions = transactions
+
+    def __call__(self, context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+        wanted = ListFilter(
+            frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter
+        )
+        found = self._transactions.listing(wanted)
+        return ListTransactionsResponse(
+            error_code=found.code,
+            unknown_state_filters=found.unknown_states,
+            transaction_states=[
+                TransactionState(
+                    transactional_id=each.transactional_id,
+                    producer_id=each.producer_id,
+                    transaction_state=each.state,
+                )
+                for each in found.listings
+            ],
+        )

@@ -2,7 +2,8 @@
 TransactionMarkerChannelManager).
 
 How: `want` queues a marker for each partition of an ended transaction at the partition's leader. The caller sends one
-request at a time to a broker: `drain` returns everything that waits for it, `answered` or `lost` gives the result.
+request at a time to a broker: `drain` returns everything that waits for it, `answered` or `lost` gives the result. For
+the caller's own broker, `take` returns the markers and `wrote` gives each result.
 Partitions that failed, and partitions without a leader, are queued again after a growing delay (`tick`). Methods return
 the markers that became complete: the caller writes their completion, and reports it.
 Limits: the queue does not know the high watermark. Markers may only be wanted once the decision is committed.
@@ -90,11 +91,22 @@ class MarkerQueue:
         """The markers of the next request to a broker; none while a request is under way."""
         if broker_id in self._under_way:
             return []
-        queue = self._queues.pop(broker_id, {})
-        request = {ending: partitions for endings in queue.values() for ending, partitions in endings.items()}
+        request = self._waiting_for(broker_id)
         if request:
             self._under_way[broker_id] = request
-        return [MarkersToWrite(ending.marker, tuple(partitions)) for ending, partitions in request.items()]
+        return _markers_of(request)
+
+    def take(self, broker_id: int) -> list[MarkersToWrite]:
+        """The markers that wait for a broker, and whose results are given one by one (`wrote`)."""
+        return _markers_of(self._waiting_for(broker_id))
+
+    def wrote(self, marker: EndMarker, partition: TopicPartition, code: ErrorCode, now_ms: int) -> list[EndMarker]:
+        """The result of one partition of a marker that was taken."""
+        ending = self._endings.get(marker.transactional_id)
+        if ending is None or ending.marker != marker:
+            return []
+        self._apply(ending, partition, code, now_ms)
+        return _complete([ending])
 
     def answered(
         self, broker_id: int, codes: Mapping[int, Mapping[TopicPartition, ErrorCode]], now_ms: int
@@ -138,6 +150,11 @@ class MarkerQueue:
         return _complete(each.ending for each in retries)
 
     # -- partitions
+
+    def _waiting_for(self, broker_id: int) -> _Partitions:
+        """Remove what waits for the broker."""
+        queue = self._queues.pop(broker_id, {})
+        return {ending: partitions for endings in queue.values() for ending, partitions in endings.items()}
 
     def _route(self, ending: Ending, partition: TopicPartition, now_ms: int) -> None:
         """Queue the partition at its leader."""
@@ -188,6 +205,10 @@ class MarkerQueue:
                 queue.pop(state_partition, None)
             if not queue:
                 del self._queues[broker_id]
+
+
+def _markers_of(request: _Partitions) -> list[MarkersToWrite]:
+    return [MarkersToWrite(ending.marker, tuple(partitions)) for ending, partitions in request.items()]
 
 
 def _complete(endings: Iterable[Ending]) -> list[EndMarker]:

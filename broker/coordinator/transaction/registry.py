@@ -50,6 +50,10 @@ class TransactionRegistry:
         """The transaction of the id, if it is in memory."""
         return self._transactions.get(self.partition_for(transactional_id), {}).get(transactional_id)
 
+    def has(self, transaction: Transaction) -> bool:
+        """Whether the transaction was not forgotten, for example with its partition."""
+        return self.get(transaction.transactional_id) is transaction
+
     def check_space(self, transactional_id: str) -> ErrorCode:
         """NONE when a new id fits into the limit of memory.
 
@@ -73,9 +77,8 @@ class TransactionRegistry:
 
     def remove(self, transaction: Transaction) -> None:
         """Forget an id. Does nothing when it was forgotten with its partition."""
-        kept = self._transactions.get(self.partition_for(transaction.transactional_id), {})
-        if kept.get(transaction.transactional_id) is transaction:
-            del kept[transaction.transactional_id]
+        if self.has(transaction):
+            del self._transactions[self.partition_for(transaction.transactional_id)][transaction.transactional_id]
             self._release_memory(transaction)
 
     def partitions(self) -> Iterable[int]:

@@ -28,7 +28,11 @@ logger = logging.getLogger(__name__)
 Written = Callable[[ErrorCode], None]
 
 _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE})
-_REFUSED = _TOO_LARGE | {ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+_REFUSED = _TOO_LARGE | {
+    ErrorCode.KAFKA_STORAGE_ERROR,  # a full disk; after other errors of a disk this broker does not lead any more
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+}
 _UNAVAILABLE = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -47,6 +51,7 @@ class AppendResult(Enum):
     """The knowledge about a record after its append."""
 
     COMMITTED = auto()
+    """Also when the ISR has shrunk below the minimum since: the high watermark covers the record."""
     NOT_WRITTEN = auto()
     """It was refused before it was written, so it will never take effect."""
     IN_DOUBT = auto()
@@ -54,7 +59,7 @@ class AppendResult(Enum):
 
 
 def append_result(outcome: AppendOutcome) -> AppendResult:
-    if not isinstance(outcome, KafkaError):
+    if not isinstance(outcome, KafkaError) or outcome.code is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
         return AppendResult.COMMITTED
     return AppendResult.NOT_WRITTEN if outcome.code in _REFUSED else AppendResult.IN_DOUBT
 

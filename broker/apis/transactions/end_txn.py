@@ -1,0 +1,33 @@
+"""EndTxn (KIP-98): commit or abort a transaction. The response comes when the decision is stored.
+
+v2 may answer PRODUCER_FENCED (KIP-588) · v3 flexible · v4 the client knows TRANSACTION_ABORTABLE (KIP-890).
+"""
+
+from collections.abc import Awaitable
+
+from ....protocol.apis import ApiKey
+from ....protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from ...coordinator.pending_response import PendingResponse
+from ...coordinator.transaction.outcomes import Response, code_in_version
+from ...coordinator.transaction.producer_requests import ProducerRequests
+from ...coordinator.transaction.requesting_producer import RequestingProducer
+from ...requests.context import RequestContext
+
+__all__ = ["EndTxn"]
+
+
+class EndTxn:
+    """Handler."""
+
+    def __init__(self, transactions: ProducerRequests) -> None:
+        self._transactions = transactions
+
+    def __call__(self, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Awaitable[EndTxnResponse]:
+        version = context.api_version
+        pending = PendingResponse[Response, EndTxnResponse](
+            lambda response: EndTxnResponse(error_code=code_in_version(ApiKey.END_TXN, version, response.code))
+        )
+        producer = RequestingProducer(request.producer_id, request.producer_epoch)
+        self._transactions.end(request.transactional_id, producer, pending, is_commit=request.committed)
+        context.abandon = pending.abandon
+        return pending.take()

@@ -1,0 +1,68 @@
+"""WriteTxnMarkers (KIP-98): have end markers of transactions written to partitions that this broker leads.
+
+The transaction coordinators of the cluster send it, and ``kafka-transactions.sh abort`` (KIP-664). v1 flexible.
+"""
+
+import asyncio
+from functools import partial
+
+from ....base.topic_partition import TopicPartition
+from ....protocol.errors import ErrorCode
+from ....protocol.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from ...coordinator.marker_writer import MarkerWriter, ProducerMarker
+from ...requests.context import RequestContext
+from ...requests.partitions_by_topic import partitions_by_topic
+
+__all__ = ["WriteTxnMarkers"]
+
+
+class WriteTxnMarkers:
+    """Handler."""
+
+    def __init__(self, writer: MarkerWriter) -> None:
+        self._writer = writer
+
+    async def __call__(self, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+        loop = asyncio.get_running_loop()
+        written: list[tuple[int, TopicPartition, asyncio.Future[ErrorCode]]] = []
+        for each in request.markers:
+            marker = ProducerMarker(
+                each.producer_id, each.producer_epoch, each.coordinator_epoch, each.transaction_result
+            )
+            for topic in each.topics:
+                for index in dict.fromkeys(topic.partition_indexes):
+                    topic_partition = TopicPartition(topic.name, index)
+                    future: asyncio.Future[ErrorCode] = loop.create_future()
+                    written.append((each.producer_id, topic_partition, future))
+                    self._writer.write(marker, topic_partition, context.now_ms, partial(_set, future))
+        codes: dict[int, dict[TopicPartition, ErrorCode]] = {each.producer_id: {} for each in request.markers}
+        for producer_id, topic_partition, future in written:
+            codes[producer_id][topic_partition] = await future
+        return WriteTxnMarkersResponse(markers=[_result(producer_id, each) for producer_id, each in codes.items()])
+
+
+def _set(future: "asyncio.Future[ErrorCode]", code: ErrorCode) -> None:
+    if not future.done():  # a closed connection cancels it
+        future.set_result(code)
+
+
+def _result(producer_id: int, codes: dict[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:
+    return WritableTxnMarkerResult(
+        producer_id=producer_id,
+        topics=[
+            WritableTxnMarkerTopicResult(
+                name=topic,
+                partitions=[
+                    WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
+                    for index, code in partitions
+                ],
+            )
+            for topic, partitions in partitions_by_topic(codes).items()
+        ],
+    )

@@ -1,0 +1,84 @@
+"""Writes end markers of transactions to partitions that this broker leads."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import ErrorCode
+from ...protocol.records.control import EndTransactionMarker, build_marker_batch
+from ...replication.partition.append_request import AppendRequest
+from ...replication.partition.append_result import AppendResult
+from ...replication.partition_set import PartitionSet
+from ...storage.producers.producer_state import AppendOrigin
+
+__all__ = ["MarkerWriter", "ProducerMarker"]
+
+_ALL = -1
+
+
+class ProducerMarker(NamedTuple):
+    """The end of a producer's transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    is_commit: bool
+
+
+class OffsetsInTransactions(Protocol):
+    """The group coordinator's `Commits`."""
+
+    def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None: ...
+
+
+class MarkerWriter:
+    """Each marker is its own append with acks=-1. Offsets that the transaction committed take effect when the marker is
+    in their partition of ``__consumer_offsets``.
+
+    ``timeout_ms``: how long a marker waits for the in-sync replicas (request.timeout.ms).
+    """
+
+    def __init__(self, partitions: PartitionSet, offsets: OffsetsInTransactions, timeout_ms: int) -> None:
+        self._partitions = partitions
+        self._offsets = offsets
+        self._timeout_ms = timeout_ms
+
+    def write(
+        self, marker: ProducerMarker, topic_partition: TopicPartition, now_ms: int, done: Callable[[ErrorCode], None]
+    ) -> None:
+        """Write the marker. ``done`` is called once with the code, maybe before this returns."""
+        if self._partitions.get(topic_partition) is None and not self._partitions.is_offline(topic_partition):
+            # The code that Kafka returns, on which the coordinator looks for the leader as on NOT_LEADER_OR_FOLLOWER.
+            done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return
+        end = EndTransactionMarker(marker.is_commit, marker.coordinator_epoch)
+        batch = build_marker_batch(
+            end, producer_id=marker.producer_id, producer_epoch=marker.producer_epoch, timestamp_ms=now_ms
+        )
+        self._partitions.append(
+            AppendRequest(
+                topic_partition,
+                bytearray(batch),
+                _ALL,
+                self._timeout_ms,
+                now_ms,
+                allow_internal=True,
+                origin=AppendOrigin.COORDINATOR,
+            ),
+            partial(self._settle, marker, topic_partition, done),
+        )
+
+    def _settle(
+        self,
+        marker: ProducerMarker,
+        topic_partition: TopicPartition,
+        done: Callable[[ErrorCode], None],
+        result: AppendResult,
+    ) -> None:
+        if topic_partition.topic == CONSUMER_OFFSETS_TOPIC and result.error is ErrorCode.NONE:
+            self._offsets.complete_transaction(
+                marker.producer_id, [topic_partition.partition], is_commit=marker.is_commit
+            )
+        done(result.error)

@@ -1,0 +1,184 @@
+"""The transaction coordinator of one broker.
+
+Everything runs on the event loop. The rules of transactions are in other files, without I/O; this file has what happens
+when a partition comes or goes, the timers and the shutdown. Handlers use ``requests``, ``describe`` and ``listing``.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import NamedTuple
+
+from ....base.quiet_lines import QUIET
+from ....base.timers import Scheduler, TimerHandle
+from ....protocol.errors import ErrorCode, KafkaError
+from ..append_bridge import AppendBridge
+from ..coordinator_partitions import CoordinatorPartitions
+from ..internal_log import InternalLog
+from .changes import Changes
+from .ending import fence
+from .listing import Description, ListFilter, ListResult, describe, list_transactions
+from .marker_delivery import MarkerPorts
+from .outcomes import WantsProducerId
+from .producer_requests import ProducerRequests, TakeProducerId
+from .registry import TransactionRegistry
+from .replay import Replay
+from .retry_delays import RetryDelays
+from .settings import TransactionSettings
+from .states import TransactionState
+from .time_outs import expired, timed_out
+from .transaction import Transaction
+from .transaction_log import TransactionLog
+
+__all__ = ["CoordinatorPorts", "TransactionCoordinator"]
+
+logger = logging.getLogger(__name__)
+
+_FIRST_RETRY_MS = 20
+_LONGEST_RETRY_MS = 2_000
+
+
+class CoordinatorPorts(NamedTuple):
+    """What the coordinator needs of the broker.
+
+    Attributes:
+        now_ms: the wall clock, for stored timestamps.
+        offsets_partition: the partition of ``__consumer_offsets`` that stores a group.
+    """
+
+    scheduler: Scheduler
+    now_ms: Callable[[], int]
+    random: Random
+    markers: MarkerPorts
+    take_producer_id: TakeProducerId
+    offsets_partition: Callable[[str], int]
+
+
+class TransactionCoordinator:
+    """Kafka's TransactionCoordinator with its TransactionStateManager."""
+
+    def __init__(self, settings: TransactionSettings, log: InternalLog, ports: CoordinatorPorts) -> None:
+        self._settings = settings
+        self._scheduler = ports.scheduler
+        self._now_ms = ports.now_ms
+        self._take_producer_id = ports.take_producer_id
+        self._timers: dict[Callable[[], None], TimerHandle] = {}
+        self._appends = AppendBridge(log)
+        self.registry = TransactionRegistry(lambda: log.partition_count, settings.max_bytes)
+        self._log = TransactionLog(self._appends, self.registry.partition_for, ports.now_ms, lambda: False)
+        delays = RetryDelays(_FIRST_RETRY_MS, _LONGEST_RETRY_MS, ports.random.random)
+        self._changes = Changes(self.registry, self._log, ports.markers, delays, ports.scheduler, ports.now_ms)
+        self.partitions = CoordinatorPartitions(log, self.registry.ownership, self, self._appends, ports.now_ms)
+        self.requests = ProducerRequests(
+            settings,
+            self.registry,
+            self._changes,
+            ports.take_producer_id,
+            ports.offsets_partition,
+            ports.scheduler,
+            ports.now_ms,
+        )
+
+    def partition_for(self, transactional_id: str) -> int:
+        """The partition of ``__transaction_state`` whose leader coordinates the transactional id."""
+        return self.registry.partition_for(transactional_id)
+
+    def describe(self, transactional_id: str) -> Description:
+        """DescribeTransactions."""
+        return describe(self.registry, transactional_id, self._changes.delivery.partitions_without_marker)
+
+    def listing(self, wanted: ListFilter) -> ListResult:
+        """ListTransactions."""
+        return list_transactions(self.registry, wanted, self._now_ms())
+
+    def leaders_changed(self) -> None:
+        """The metadata changed: markers that wait for a leader are sent."""
+        self._changes.delivery.leaders_changed()
+
+    # -- the transactions of partitions (`KeptEntries`)
+
+    @property
+    def kind(self) -> str:
+        return "transactional ids"
+
+    def new_replay(self, partition: int) -> Replay:
+        return Replay(partition, self.registry.partition_for)
+
+    def loaded(self, partition: int, entries: list[Transaction]) -> None:
+        """Go on with the ends that are decided."""
+        self.registry.finish_loading(partition, entries)
+        for transaction in entries:
+            if transaction.is_ending:
+                self._changes.end(transaction)
+
+    def unloaded(self, partition: int) -> int:
+        transactions = self.registry.remove_partition(partition)
+        self._changes.delivery.drop(partition)
+        for transaction in transactions:
+            self._changes.waiting.wake(transaction)
+        return len(transactions)
+
+    # -- time-outs and expiry
+
+    def _abort_timed_out(self) -> None:
+        for partition in self.registry.partitions():
+            for transaction in timed_out(self.registry.transactions_in(partition), self._now_ms()):
+                self._abort(transaction, None)
+
+    def _abort(self, transaction: Transaction, fresh_producer_id: int | KafkaError | None) -> None:
+        """Abort a transaction that lasts too long. After an error the next scan tries again."""
+        is_current = self.registry.has(transaction) and not transaction.is_pending
+        if isinstance(fresh_producer_id, KafkaError) or not is_current:
+            return
+        if transaction.state is not TransactionState.ONGOING:  # it ended while a producer id was fetched
+            return
+        picture = fence(transaction, self._now_ms(), fresh_producer_id)
+        if isinstance(picture, WantsProducerId):
+            self._take_producer_id(partial(self._abort, transaction))
+            return
+        self._changes.apply(transaction, picture, partial(_log_time_out, transaction))
+
+    def _expire(self) -> None:
+        for partition in self.registry.partitions():
+            transactions = self.registry.transactions_in(partition)
+            due = expired(transactions, self._now_ms(), self._settings.expiration_ms)
+            self._log.write_tombstones(partition, due, self._settings.max_message_bytes, self.registry.remove)
+
+    # -- start and stop
+
+    def start(self) -> None:
+        """Start to abort and expire periodically."""
+        self._repeat(self._abort_timed_out, self._settings.abort_interval_ms)
+        self._repeat(self._expire, self._settings.expiry_interval_ms)
+
+    async def close(self) -> None:
+        """Stop answering, cancel all timers, and wait for running appends."""
+        self.kill()
+        await self._appends.drain()
+
+    def kill(self) -> None:
+        """Stop answering and cancel all timers."""
+        self.registry.ownership.is_active = False
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._changes.delivery.close()
+        self._changes.waiting.close()
+
+    def _repeat(self, action: Callable[[], None], interval_ms: int) -> None:
+        def fire() -> None:
+            self._repeat(action, interval_ms)
+            action()
+
+        self._timers[action] = self._scheduler.call_later(interval_ms / 1000, fire)
+
+
+def _log_time_out(transaction: Transaction, code: ErrorCode) -> None:
+    if code is ErrorCode.NONE:
+        logger.info(
+            "transactional id %r: aborted, because it lasted longer than the producer's transaction.timeout.ms=%d",
+            transaction.transactional_id,
+            transaction.current.timeout_ms,
+            extra=QUIET,
+        )

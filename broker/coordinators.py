@@ -1,0 +1,175 @@
+"""The coordinators of a broker, of groups and of transactions, with the parts of the broker that they use."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, NamedTuple
+
+from ..base.kafka_names import TRANSACTION_STATE_TOPIC
+from ..base.topic_partition import TopicPartition
+from ..config.config import Config
+from ..controller.producer_ids import ProducerIdsExhaustedError
+from ..controller.tree.metadata_store import MetadataStoreError
+from ..protocol.errors import CoordinatorNotAvailableError, ErrorCode, KafkaError
+from ..protocol.sentinels import NO_LEADER
+from ..replication.partition_set import PartitionSet
+from ..replication.state_changes import StateChanges
+from ..replication.transaction_checks import TransactionChecks, TransactionPart
+from .coordinator.group.coordinator import GroupCoordinator
+from .coordinator.group.settings import GroupSettings
+from .coordinator.internal_topic import InternalTopic, consumer_offsets_settings, transaction_state_settings
+from .coordinator.leadership_moves import CoordinatorMoves
+from .coordinator.marker_writer import MarkerWriter, ProducerMarker
+from .coordinator.transaction.coordinator import CoordinatorPorts, TransactionCoordinator
+from .coordinator.transaction.end_markers import EndMarker, MarkersToWrite
+from .coordinator.transaction.marker_delivery import MarkerCodes, MarkerPorts
+from .coordinator.transaction.requesting_producer import RequestingProducer
+from .coordinator.transaction.settings import TransactionSettings
+from .environment import Environment
+from .metadata.metadata_cache import MetadataCache, MetadataUpdate
+
+__all__ = ["CoordinatorParts", "Coordinators", "OtherBrokers"]
+
+logger = logging.getLogger(__name__)
+
+Answered = Callable[[ErrorCode], None]
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
+
+
+class OtherBrokers(NamedTuple):
+    """How to reach the coordinators and leaders on other brokers.
+
+    Attributes:
+        ask_about_transaction: as `TransactionChecks` needs it.
+        send_markers: as `MarkerPorts.send`.
+    """
+
+    ask_about_transaction: Callable[[TransactionPart, Answered], None]
+    send_markers: Callable[[int, Sequence[MarkersToWrite], Callable[[MarkerCodes | None], None]], None]
+
+
+class CoordinatorParts(NamedTuple):
+    """The parts of the broker that its coordinators use.
+
+    ``others``: None on a broker without a cluster.
+    """
+
+    broker_id: int
+    partitions: PartitionSet
+    cache: MetadataCache
+    next_producer_id: Callable[[], Awaitable[int]]
+    spawn: Spawn
+    others: OtherBrokers | None
+
+
+class Coordinators:
+    """Used on ``loop``."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, config: Config, environment: Environment, parts: CoordinatorParts
+    ) -> None:
+        self._parts = parts
+        self._now_ms = now_ms = environment.clock_ms
+        offsets = InternalTopic(consumer_offsets_settings(config), parts.partitions, parts.cache, now_ms)
+        state = InternalTopic(transaction_state_settings(config), parts.partitions, parts.cache, now_ms)
+        self.groups = GroupCoordinator(GroupSettings.from_config(config), offsets, loop, now_ms, environment.new_uuid)
+        self.marker_writer = MarkerWriter(parts.partitions, self.groups.commits, config.int("request.timeout.ms"))
+        self.transactions = TransactionCoordinator(
+            TransactionSettings.from_config(config),
+            state,
+            CoordinatorPorts(
+                loop,
+                now_ms,
+                environment.random,
+                MarkerPorts(parts.broker_id, self._leader_of, self._write_marker, self._send_markers),
+                self._take_producer_id,
+                self.groups.partition_for,
+            ),
+        )
+        self.transaction_checks = TransactionChecks(
+            parts.partitions,
+            self._ask_about_transaction,
+            now_ms,
+            is_enabled=config.boolean("transaction.partition.verification.enable"),
+        )
+        self._moves = CoordinatorMoves([self.groups.partitions, self.transactions.partitions], parts.spawn)
+
+    dynamic_settings = ("transaction.partition.verification.enable",)
+    """The settings that `update_config` applies."""
+
+    def update_config(self, config: Config) -> None:
+        """Apply changed dynamic settings."""
+        self.transaction_checks.is_enabled = config.boolean("transaction.partition.verification.enable")
+
+    def follow(self, changes: StateChanges) -> None:
+        """Load and unload with the leaderships of this broker, from now on."""
+        changes.on_leadership(self._moves.leadership_changed)
+        self._parts.cache.on_update(self._metadata_updated)
+
+    def start(self) -> None:
+        """Start the periodic work of the coordinators."""
+        self.groups.start()
+        self.transactions.start()
+
+    async def close(self) -> None:
+        """Stop answering, and wait for running appends."""
+        await self.transactions.close()
+        await self.groups.close()
+
+    def kill(self) -> None:
+        """Stop answering."""
+        self.transactions.kill()
+        self.groups.kill()
+
+    def _metadata_updated(self, update: MetadataUpdate) -> None:
+        self._moves.partitions_deleted(update.deleted)
+        if update.deleted:
+            self.groups.administration.forget_partitions(update.deleted)
+        self.transactions.leaders_changed()
+
+    # -- what the transaction coordinator needs
+
+    def _leader_of(self, topic_partition: TopicPartition) -> int | None:
+        """See `MarkerPorts`. The first metadata that the controller sends has all partitions of the cluster."""
+        cache = self._parts.cache
+        leader = cache.leader_of(*topic_partition)
+        if leader is None:
+            return None if cache.has_topic(TRANSACTION_STATE_TOPIC) else NO_LEADER
+        return leader[0] if cache.is_alive(leader[0]) else NO_LEADER
+
+    def _write_marker(self, marker: EndMarker, topic_partition: TopicPartition, done: Answered) -> None:
+        end = ProducerMarker(marker.producer_id, marker.producer_epoch, marker.coordinator_epoch, marker.is_commit)
+        self.marker_writer.write(end, topic_partition, self._now_ms(), done)
+
+    def _send_markers(
+        self, broker_id: int, markers: Sequence[MarkersToWrite], answered: Callable[[MarkerCodes | None], None]
+    ) -> None:
+        others = self._parts.others
+        assert others is not None
+        others.send_markers(broker_id, markers, answered)
+
+    def _take_producer_id(self, done: Callable[[int | KafkaError], None]) -> None:
+        self._parts.spawn(self._take_from(done))
+
+    async def _take_from(self, done: Callable[[int | KafkaError], None]) -> None:
+        producer_id: int | KafkaError
+        try:
+            producer_id = await self._parts.next_producer_id()
+        except KafkaError as error:
+            producer_id = error
+        except (MetadataStoreError, ProducerIdsExhaustedError) as error:
+            logger.warning("no producer id for a transactional producer: %s", error)
+            producer_id = CoordinatorNotAvailableError()
+        done(producer_id)
+
+    def _ask_about_transaction(self, part: TransactionPart, answered: Answered) -> None:
+        """Ask the coordinator of the transaction, which may be this broker."""
+        others = self._parts.others
+        producer = RequestingProducer(part.producer_id, part.producer_epoch)
+        codes = self.transactions.requests.verify(part.transactional_id, producer, [part.topic_partition])
+        code = codes[part.topic_partition]
+        if code is ErrorCode.NOT_COORDINATOR and others is not None:
+            others.ask_about_transaction(part, answered)
+        else:
+            # On PRODUCER_FENCED a producer would stop instead of starting a new transaction.
+            answered(ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code)
