@@ -129,6 +129,10 @@ TESTS = {
         "tests/hostile/test_identities.py",
         "test_new_version_0_offsets_over_pybroker_legacy_offsets_max_bytes_are_refused",
     ),
+    "pybroker.transactions.max.bytes": (
+        "tests/broker/coordinator/transaction/test_coordinator.py",
+        "test_new_ids_are_refused_when_pybroker_transactions_max_bytes_is_reached",
+    ),
     "pybroker.partitions.max": (
         "tests/hostile/test_identities.py",
         "test_topics_and_partitions_over_pybroker_partitions_max_are_refused",

@@ -76,7 +76,7 @@ async def committed(cluster: BrokerCluster, broker_id: int) -> tuple[ErrorCode, 
 
 def is_coordinator(server: BrokerServer) -> bool:
     """Returns whether the broker is coordinator and its groups are loaded."""
-    return server._groups.registry.ownership.owns(OFFSETS.partition)
+    return server._coordinators.groups.registry.ownership.owns(OFFSETS.partition)
 
 
 def knows_leader(server: BrokerServer, leader: int) -> bool:
@@ -190,7 +190,7 @@ async def test_waiting_requests_get_not_coordinator_when_the_coordinator_moves(c
     clients = [await AsyncWireClient.connect(f"127.0.0.1:{cluster[first].endpoints[0].port}") for _ in range(3)]
     assert (await clients[0].ask(join("test"), 3)).error_code == ErrorCode.NONE
     waiting_join = asyncio.create_task(clients[1].ask(join("test"), 3))
-    describe = cluster[first]._groups.administration.describe
+    describe = cluster[first]._coordinators.groups.administration.describe
     await until(lambda: describe("h").state == "PreparingRebalance", "the join waits for the first member")
     links = cluster[second]._links
     assert links is not None

@@ -87,7 +87,8 @@ async def test_requests_waiting_for_another_broker_get_a_retriable_error_at_stop
     request = ProduceRequest(transactional_id="t", acks=-1, timeout_ms=30_000, topic_data=data)
     client = await AsyncWireClient.connect(f"127.0.0.1:{cluster[1].endpoints[0].port}")
     answer = asyncio.ensure_future(client.ask(request, 9))
-    await until(lambda: links.transactions._waiting, "the coordinator is asked")
+    checks = cluster[1]._coordinators.transaction_checks
+    await until(lambda: checks._waiting, "the coordinator is asked")
     await cluster.stop(1)
     assert (await answer).responses[0].partition_responses[0].error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     client.close()

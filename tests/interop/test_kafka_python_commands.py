@@ -293,8 +293,6 @@ def test_producer_and_transaction_commands_without_transactions(admin: Admin, fi
 
 
 def test_transaction_commands_list_describe_and_abort(admin: Admin, filled: str, servers: str, node: int) -> None:
-    if not admin.serves("WriteTxnMarkers"):
-        pytest.skip("this broker does not serve transactions yet")
     transactional_id = f"transaction-of-{filled}"
     producer = KafkaProducer(bootstrap_servers=servers, transactional_id=transactional_id)
     producer.init_transactions()

@@ -4,6 +4,7 @@ The transaction coordinators of the cluster send it, and ``kafka-transactions.sh
 """
 
 import asyncio
+from collections.abc import Iterator
 from functools import partial
 
 from ....base.topic_partition import TopicPartition
@@ -18,6 +19,7 @@ from ....protocol.messages.write_txn_markers import (
 from ...coordinator.marker_writer import MarkerWriter, ProducerMarker
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
+from ...requests.yielding import with_yields
 
 __all__ = ["WriteTxnMarkers"]
 
@@ -31,20 +33,22 @@ class WriteTxnMarkers:
     async def __call__(self, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
         loop = asyncio.get_running_loop()
         written: list[tuple[int, TopicPartition, asyncio.Future[ErrorCode]]] = []
-        for each in request.markers:
-            marker = ProducerMarker(
-                each.producer_id, each.producer_epoch, each.coordinator_epoch, each.transaction_result
-            )
-            for topic in each.topics:
-                for index in dict.fromkeys(topic.partition_indexes):
-                    topic_partition = TopicPartition(topic.name, index)
-                    future: asyncio.Future[ErrorCode] = loop.create_future()
-                    written.append((each.producer_id, topic_partition, future))
-                    self._writer.write(marker, topic_partition, context.now_ms, partial(_set, future))
+        async for marker, topic_partition in with_yields(_markers(request)):
+            future: asyncio.Future[ErrorCode] = loop.create_future()
+            written.append((marker.producer_id, topic_partition, future))
+            self._writer.write(marker, topic_partition, context.now_ms, partial(_set, future))
         codes: dict[int, dict[TopicPartition, ErrorCode]] = {each.producer_id: {} for each in request.markers}
         for producer_id, topic_partition, future in written:
             codes[producer_id][topic_partition] = await future
         return WriteTxnMarkersResponse(markers=[_result(producer_id, each) for producer_id, each in codes.items()])
+
+
+def _markers(request: WriteTxnMarkersRequest) -> Iterator[tuple[ProducerMarker, TopicPartition]]:
+    for each in request.markers:
+        marker = ProducerMarker(each.producer_id, each.producer_epoch, each.coordinator_epoch, each.transaction_result)
+        for topic in each.topics:
+            for index in dict.fromkeys(topic.partition_indexes):
+                yield marker, TopicPartition(topic.name, index)
 
 
 def _set(future: "asyncio.Future[ErrorCode]", code: ErrorCode) -> None:

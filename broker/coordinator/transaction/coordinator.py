@@ -40,7 +40,7 @@ _LONGEST_RETRY_MS = 2_000
 
 
 class CoordinatorPorts(NamedTuple):
-    """What the coordinator needs of the broker.
+    """The parts of the broker that the coordinator uses.
 
     Attributes:
         now_ms: the wall clock, for stored timestamps.

@@ -26,7 +26,7 @@ MarkerCodes = Mapping[int, Mapping[TopicPartition, ErrorCode]]
 
 
 class MarkerPorts(NamedTuple):
-    """What a delivery needs of the broker.
+    """The parts of the broker that a delivery uses.
 
     Attributes:
         broker_id: of this broker.
@@ -100,7 +100,7 @@ class MarkerDelivery:
         return int(self._scheduler.time() * 1000)
 
     def _go_on(self, complete: Iterable[EndMarker]) -> None:
-        """Report complete markers, and write and send what waits."""
+        """Report complete markers; write and send the waiting ones."""
         for marker in complete:
             self._all_written(marker)
         if self._is_closed:

@@ -1,11 +1,10 @@
 """The end markers that partitions still need, by the broker that must write them (Kafka's
 TransactionMarkerChannelManager).
 
-How: `want` queues a marker for each partition of an ended transaction at the partition's leader. The caller sends one
-request at a time to a broker: `drain` returns everything that waits for it, `answered` or `lost` gives the result. For
-the caller's own broker, `take` returns the markers and `wrote` gives each result.
-Partitions that failed, and partitions without a leader, are queued again after a growing delay (`tick`). Methods return
-the markers that became complete: the caller writes their completion, and reports it.
+How: `want` queues a marker for each partition of an ended transaction at the partition's leader. `drain` returns all
+markers for one broker, `answered` or `lost` ends the request; this broker's own are returned by `take` and ended one by
+one by `wrote`. Failed partitions are queued again after a growing delay (`tick`). Methods return the markers that
+became complete: the caller writes their completion, and reports it.
 Limits: the queue does not know the high watermark. Markers may only be wanted once the decision is committed.
 """
 
@@ -152,7 +151,7 @@ class MarkerQueue:
     # -- partitions
 
     def _waiting_for(self, broker_id: int) -> _Partitions:
-        """Remove what waits for the broker."""
+        """Remove and return the markers that wait for the broker."""
         queue = self._queues.pop(broker_id, {})
         return {ending: partitions for endings in queue.values() for ending, partitions in endings.items()}
 

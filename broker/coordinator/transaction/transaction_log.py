@@ -127,7 +127,7 @@ class TransactionLog:
     ) -> None:
         def finish(outcome: AppendOutcome) -> None:
             result = append_result(outcome)
-            if isinstance(outcome, KafkaError):
+            if isinstance(outcome, KafkaError) and result is not AppendResult.COMMITTED:
                 logger.warning(
                     "%s-%d: tombstones of %d expired transactional ids not written: %s",
                     TRANSACTION_STATE_TOPIC,

@@ -8,8 +8,6 @@ from pybroker.broker.apis.configs.alter_client_quotas import alter_client_quotas
 from pybroker.broker.apis.configs.describe_client_quotas import describe_client_quotas
 from pybroker.broker.apis.security.alter_user_scram_credentials import alter_user_scram_credentials
 from pybroker.broker.apis.security.describe_user_scram_credentials import describe_user_scram_credentials
-from pybroker.broker.apis.transactions.describe_transactions import describe_transactions
-from pybroker.broker.apis.transactions.list_transactions import list_transactions
 from pybroker.broker.requests.failures import failure_response
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import decode, encode
@@ -33,16 +31,13 @@ from pybroker.protocol.messages.alter_user_scram_credentials import (
 )
 from pybroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from pybroker.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from pybroker.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
-from pybroker.protocol.messages.list_transactions import ListTransactionsRequest
 from support.in_process.group_handlers import call, versions
 from support.in_process.served_apis import error_codes, handler_table, with_one_of_each
 
-NO_TRANSACTIONS = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 NO_QUOTAS = ErrorCode.UNSUPPORTED_VERSION
 NO_TOKENS = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
@@ -60,13 +55,7 @@ REFUSED: dict[ApiKey, ErrorCode] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: NO_TOKENS,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ErrorCode.UNSUPPORTED_VERSION,
     ApiKey.CONSUMER_GROUP_DESCRIBE: ErrorCode.UNSUPPORTED_VERSION,
-    ApiKey.ADD_PARTITIONS_TO_TXN: NO_TRANSACTIONS,
-    ApiKey.ADD_OFFSETS_TO_TXN: NO_TRANSACTIONS,
-    ApiKey.END_TXN: NO_TRANSACTIONS,
-    ApiKey.TXN_OFFSET_COMMIT: NO_TRANSACTIONS,
 }
-# Versions whose code at the top only says that the request was understood.
-WITHOUT_A_CODE_AT_THE_TOP = {(ApiKey.ADD_PARTITIONS_TO_TXN, version) for version in (4, 5)}
 
 
 async def answer(key: ApiKey, version: int, request: Any = None) -> Any:
@@ -85,8 +74,6 @@ async def answer(key: ApiKey, version: int, request: Any = None) -> Any:
 async def test_every_version_of_a_refused_api_returns_its_error_code(key: ApiKey, version: int) -> None:
     response = await answer(key, version)
     codes = list(error_codes(response, version))
-    if (key, version) in WITHOUT_A_CODE_AT_THE_TOP:
-        assert codes.pop(0) == ErrorCode.NONE
     assert codes
     assert set(codes) == {REFUSED[key]}
 
@@ -112,7 +99,7 @@ async def test_a_refused_delegation_token_names_another_owner_when_requested() -
     assert (response.principal_name, response.token_requester_principal_name) == ("ann", "ANONYMOUS")
 
 
-# -- quotas, credentials and transactions
+# -- quotas and credentials
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_CLIENT_QUOTAS))
@@ -258,22 +245,6 @@ async def test_a_missing_scram_credential_to_delete_counts_before_a_refused_new_
         "ann": ErrorCode.RESOURCE_NOT_FOUND,
         "bob": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
     }
-
-
-async def test_describe_transactions_finds_no_transaction() -> None:
-    response = await call(describe_transactions, 0, DescribeTransactionsRequest(transactional_ids=["a", ""]))
-    assert [(state.transactional_id, state.error_code) for state in response.transaction_states] == [
-        ("a", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND),
-        ("", ErrorCode.INVALID_REQUEST),
-    ]
-
-
-@pytest.mark.parametrize("version", versions(ApiKey.LIST_TRANSACTIONS))
-async def test_list_transactions_returns_no_transactions_and_the_unknown_state_filters(version: int) -> None:
-    request = ListTransactionsRequest(state_filters=["Ongoing", "Lost", "CompleteCommit", "Lost"])
-    response = await call(list_transactions, version, request)
-    assert (response.error_code, response.transaction_states) == (ErrorCode.NONE, [])
-    assert response.unknown_state_filters == ["Lost"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.broker.apis.between_brokers.write_txn_markers import WriteTxnMarkers
+from pybroker.broker.apis.transactions.write_txn_markers import WriteTxnMarkers
+from pybroker.broker.coordinator.marker_writer import MarkerWriter
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -68,7 +69,7 @@ class Offsets:
 async def write(
     replicas: Replicas, *markers: WritableTxnMarker, offsets: Offsets | None = None
 ) -> dict[tuple[int, str, int], ErrorCode]:
-    handler = WriteTxnMarkers(replicas.partitions, offsets or Offsets(), LONG_MS)
+    handler = WriteTxnMarkers(MarkerWriter(replicas.partitions, offsets or Offsets(), LONG_MS))
     response = await handler(request_context(1), WriteTxnMarkersRequest(markers=list(markers)))
     return codes_in(response)
 

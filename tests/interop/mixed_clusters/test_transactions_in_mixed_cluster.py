@@ -1,4 +1,4 @@
-"""Tests of transactional clients in a cluster of a pybroker and an Apache Kafka: Kafka coordinates, both store."""
+"""Tests of transactional clients in a cluster of a pybroker and an Apache Kafka."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -48,15 +48,12 @@ def find(cluster: ClusterProcesses, transactional_id: str) -> Coordinator:
     return await_answer(ask, lambda found: found.error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE, "an answer")
 
 
-def test_pybroker_sends_transactional_clients_to_the_kafka_that_coordinates(cluster: ClusterProcesses) -> None:
-    """Also if they are the first to ask, which creates the topic; each broker leads one of its two partitions."""
+def test_pybroker_names_the_leader_of_the_partition_as_coordinator(cluster: ClusterProcesses) -> None:
+    """Also if a client is the first to ask, which creates the topic; each broker leads one of its two partitions."""
     for transactional_id in "a", "b":  # one in each partition
         found = find(cluster, transactional_id)
         leader = cluster.leader(TRANSACTIONS, ord(transactional_id) % 2)
-        if leader == KAFKA:
-            assert (found.error_code, found.node_id) == (ErrorCode.NONE, KAFKA)
-        else:
-            assert (found.error_code, found.node_id) == (ErrorCode.UNSUPPORTED_VERSION, -1)
+        assert (found.error_code, found.node_id) == (ErrorCode.NONE, leader)
     assert {cluster.leader(TRANSACTIONS, partition) for partition in (0, 1)} == {OURS, KAFKA}
 
 

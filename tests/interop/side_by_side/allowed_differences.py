@@ -46,7 +46,6 @@ class Allowed(NamedTuple):
 
 
 BETWEEN_BROKERS = "one broker alone takes no orders from others"
-NO_TRANSACTIONS = "transactions are not served"
 NO_QUOTAS = "quotas are not built"
 EXTRA = "an extra: Kafka offers it with KRaft only"
 BY_HEADER = "pybroker.record.validation=header: records are not walked where they can be stored as they came"
@@ -62,7 +61,6 @@ OWN_SETTING = "a setting of pybroker's own"
 
 NO_TOPIC_ID = "A" * 22
 FAILED, TEXT = "UNKNOWN_SERVER_ERROR", "some text"
-REFUSED = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 
 
 def clearer(pattern: str, code: str, kafka: str = FAILED) -> list[Allowed]:
@@ -93,15 +91,6 @@ def read_all_the_same(steps: str, old: str) -> list[Allowed]:
     ] + ([Allowed(f"{old}: *.records", ASK_FOR_MORE, "none", "some")] if old else [])
 
 
-def no_coordinator(steps: str, code: str) -> list[Allowed]:
-    return [
-        Allowed(f"{steps}: *rrorCode", NO_TRANSACTIONS, "NONE", code),
-        Allowed(f"{steps}: *odeId", NO_TRANSACTIONS, 0, -1),
-        Allowed(f"{steps}: *ost", NO_TRANSACTIONS, "<broker>", ""),
-        Allowed(f"{steps}: *ort", NO_TRANSACTIONS, "<port>", -1),
-    ]
-
-
 ALLOWED: dict[str, list[Allowed]] = {
     "api_versions": [
         *(
@@ -116,7 +105,6 @@ ALLOWED: dict[str, list[Allowed]] = {
                 ("ALLOCATE_PRODUCER_IDS", 0),
             )
         ),
-        Allowed("* apiKeys.WRITE_TXN_MARKERS", NO_TRANSACTIONS, [0, 1], ABSENT),
         Allowed("* apiKeys.DESCRIBE_TOPIC_PARTITIONS", EXTRA, ABSENT, [0, 0]),
     ],
     "broken_bodies": [
@@ -215,23 +203,6 @@ ALLOWED: dict[str, list[Allowed]] = {
             "UNSUPPORTED_VERSION",
         ),
         Allowed("* (type 2): *.errorMessage", SAYS_WHY, "", TEXT),
-    ],
-    "find_the_coordinator_of_a_transaction": [
-        *no_coordinator("* FindCoordinator v[12]", REFUSED),
-        *no_coordinator("* FindCoordinator v[3456]", "UNSUPPORTED_VERSION"),
-        Allowed("* FindCoordinator v[456]: *.errorMessage", SAYS_WHY, "", TEXT),
-    ],
-    "begin_as_a_transactional_producer": [
-        Allowed("* InitProducerId v?: errorCode", NO_TRANSACTIONS, "NONE", REFUSED),
-        Allowed("* InitProducerId v?: producerId", NO_TRANSACTIONS, "<producer 1>", -1),
-        *(Allowed(f"* InitProducerId v{version}: producerEpoch", NO_TRANSACTIONS, version, -1) for version in range(6)),
-    ],
-    "transactions_that_nobody_began": [
-        Allowed("* *rrorCode", NO_TRANSACTIONS, "INVALID_PRODUCER_ID_MAPPING", REFUSED),
-    ],
-    "commit_offsets_in_a_transaction_that_nobody_began": [
-        Allowed("* (*.topic): *.errorCode", NO_TRANSACTIONS, "INVALID_PRODUCER_ID_MAPPING", REFUSED),
-        Allowed("* (*.unknown): *.errorCode", NO_TRANSACTIONS, "UNKNOWN_TOPIC_OR_PARTITION", REFUSED),
     ],
     "describe_configs_of_a_topic_in_every_version": [
         Allowed("1 DescribeConfigs v0: *.isDefault", "Kafka says of no setting that it is the default", False, True)

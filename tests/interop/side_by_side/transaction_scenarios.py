@@ -1,4 +1,4 @@
-"""Scenarios of transactions, which are not served: refusals and empty lists."""
+"""Scenarios of transactions that no producer has begun."""
 
 from interop.side_by_side.conversation import Conversation
 from interop.side_by_side.plain_form import Json
@@ -19,7 +19,7 @@ NOT_YET = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PR
 
 
 def a_transactional_id(talk: Conversation) -> str:
-    """Returns a transactional id with a coordinator, if transactions are served."""
+    """Returns a transactional id with a coordinator."""
     name = talk.name("transaction")
     while talk.unrecorded(FindCoordinatorRequest(key=name, key_type=TRANSACTION), 3).error_code in NOT_YET:
         pass
