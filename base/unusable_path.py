@@ -19,7 +19,7 @@ def why_unusable(error: OSError, path: str) -> str:
     target = named if isinstance(named, str) else path
     match error.errno:
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return _forbidden(error.errno, _nearest(target), path)
+            return _forbidden(error.errno, _nearest(os.path.realpath(target)), path)
         case errno.ENOENT:
             return _missing(target, path)
         case errno.ENOTDIR:

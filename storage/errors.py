@@ -60,7 +60,7 @@ class NoSpaceError(KafkaStorageError):
 
 
 class NameTakenError(KafkaStorageError):
-    """The partition's directory, or a file in it, cannot be created, because something else has its name."""
+    """The partition's directory, or a file in it, cannot be used: something else has its name, or it is forbidden."""
 
 
 class NoDescriptorsError(NoSpaceError):

@@ -21,9 +21,10 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...base.buffer import Buffer
+from .directory_listing import Entry, list_entries
 from .open_path import open_path
 from .page_cache import read_if_cached
 from .path_kind import PathKind, kind_of
@@ -38,14 +39,6 @@ _FEW_FILES = 4096
 _told_limits: set[int] = set()
 _synchronize_data = getattr(os, "fdatasync", os.fsync)
 _write_vector = getattr(os, "pwritev", None)
-
-
-class Entry(NamedTuple):
-    """One name in a directory; `size_bytes` is 0 for a directory."""
-
-    name: str
-    is_directory: bool
-    size_bytes: int
 
 
 class DiskSpace(NamedTuple):
@@ -349,16 +342,21 @@ class Files:
 
     def list_directory(self, path: str) -> list[Entry]:
         """The entries of a directory, sorted by name, without links that have no target."""
-        with os.scandir(path) as entries:
-            found = []
-            for entry in entries:
-                try:
-                    is_directory = entry.is_dir()
-                    found.append(Entry(entry.name, is_directory, 0 if is_directory else entry.stat().st_size))
-                except OSError as error:
-                    if error.errno not in (errno.ENOENT, errno.ELOOP):  # deleted meanwhile; a loop of links
-                        raise
-        return sorted(found)
+        return list_entries(path)
+
+    def list_log_directory(self, path: str) -> list[Entry]:
+        """`list_directory`, with the partitions whose link leads to a place that this user may not use."""
+        try:
+            return self.list_directory(path)
+        except PermissionError:
+            return list_entries(path, forbidden_is_directory=True)
+
+    def may_use(self, path: str) -> bool:
+        """Whether this user may read and write a file, or a directory with the names in it; True if it is missing."""
+        if not os.path.lexists(path):
+            return True
+        wanted = os.R_OK | os.W_OK | (os.X_OK if os.path.isdir(path) else 0)
+        return os.access(path, wanted)
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents durably, if missing."""
@@ -407,8 +405,13 @@ class Files:
         return True
 
     def delete_tree(self, path: str) -> None:
+        def fail(_function: object, name: str, information: Any) -> None:
+            error = information[1]
+            error.filename = name  # of an entry it is only the last part
+            raise error
+
         with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(path)
+            shutil.rmtree(path, onerror=fail)
 
     def sync_directory(self, path: str) -> None:
         fd = self._descriptor(path, os.O_RDONLY)

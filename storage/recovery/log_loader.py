@@ -17,7 +17,8 @@ from ...base.topic_partition import TopicPartition
 from ...protocol.errors import CorruptRecordError
 from ..errors import NoSpaceError
 from ..files import partition_metadata
-from ..files.files import Entry, Files
+from ..files.directory_listing import Entry
+from ..files.files import Files
 from ..leader_epochs import LeaderEpochs
 from ..log.log import Log, LogContents
 from ..log.log_files import LogFiles, mark_segments_deleted

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...base.topic_partition import DELETE_SUFFIX, DirectoryName, TopicPartition, parse_directory_name
-from ..files.files import Entry, Files
+from ..files.directory_listing import Entry
+from ..files.files import Files
 from ..files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from .segment import INDEX_SUFFIXES, LOG_SUFFIX, SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX
 from .segment_reader import base_offset_of

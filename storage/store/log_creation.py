@@ -68,12 +68,12 @@ class LogCreation:
             return log
 
     def _open_waiting(self, tp: TopicPartition, waiting: WaitingLog) -> Log:
-        """Open a log that the start could not open on a full disk. Raises as `get_or_create` does."""
+        """Open a log that the start could not open. Raises as `get_or_create` does."""
         directory = waiting.directory
-        log = self._open_in(directory, tp, waiting.start) if directory.is_online else None
+        log = self._open_in(directory, tp, waiting.start, "opened") if directory.is_online else None
         if log is None:
             raise KafkaStorageError(f"{tp}: its log directory {directory.path} is offline")
-        logger.info("%s: opened its log in %s, there is disk space again", tp, directory.path)
+        logger.info("%s: opened its log in %s, which the start could not open", tp, directory.path)
         return log
 
     def _create(self, tp: TopicPartition, is_new: bool) -> Log:
@@ -155,8 +155,10 @@ class LogCreation:
                 self._remove_half_made(directory, path)
             raise
 
-    def _open_in(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint) -> Log | None:
-        """Open or create a log; None when the directory went offline.
+    def _open_in(
+        self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint, verb: str = "created"
+    ) -> Log | None:
+        """Open or create a log; None when the directory went offline. `verb`: what is done to it, for errors.
 
         Raises NoDescriptorsError, NoSpaceError, NameTakenError.
         """
@@ -164,12 +166,12 @@ class LogCreation:
             log = self._opening.open(directory, str(tp), tp, start)
         except OSError as error:
             if is_out_of_descriptors(error):
-                raise NoDescriptorsError(f"{tp}: its log cannot be created: {error}") from error
+                raise NoDescriptorsError(f"{tp}: its log cannot be {verb}: {error}") from error
             if is_out_of_space(error):
                 self._directories.full(directory)
-                raise NoSpaceError(f"{tp}: its log cannot be created: {error}") from error
+                raise NoSpaceError(f"{tp}: its log cannot be {verb}: {error}") from error
             if (obstacle := obstacle_at(self._files, directory.path_of(str(tp)), error)) is not None:
-                raise NameTakenError(f"{tp}: its log cannot be created: {obstacle}") from error
+                raise NameTakenError(f"{tp}: its log cannot be {verb}: {obstacle}") from error
             self._directories.failed(directory, f"cannot create the log of {tp}", error)
             return None
         return log if self._opening.add(directory, log) else None

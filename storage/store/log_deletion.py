@@ -21,6 +21,7 @@ from .log_directories import LogDirectories
 from .log_directory import LogDirectory
 from .log_move import LogMove
 from .log_table import LogTable, WaitingLog
+from .obstacle import obstacle_at
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +116,7 @@ class LogDeletion:
         strand.submit(rename, renamed, is_long=True)
 
     def _delete_waiting(self, tp: TopicPartition, waiting: WaitingLog, renamed: Callable[[Any], None] | None) -> None:
-        """Delete a log that waits for disk space and is not open."""
+        """Delete a log that the start could not open."""
         directory = waiting.directory
         path = directory.path_of(deleted_directory_name(tp, self.new_uuid()))
 
@@ -238,6 +239,9 @@ class LogDeletion:
             self._files.delete_tree(path)
             logger.info("deleted %s", path)
         except OSError as error:
+            if (obstacle := obstacle_at(self._files, path, error)) is not None:
+                logger.error("%s cannot be deleted, the next start tries again: %s", path, obstacle)
+                return
             self._directories.failed(directory, f"cannot delete {path}", error)
 
     def _delete_in_place(self, directory: LogDirectory, path: str) -> None:

@@ -14,7 +14,8 @@ from ...base.topic_partition import TopicPartition, parse_directory_name
 from ...protocol.sentinels import NO_BROKER_EPOCH
 from ..files import checkpoint_file
 from ..files.checkpoint_file import CorruptCheckpointError
-from ..files.files import DirectoryLock, Entry, Files, is_out_of_space
+from ..files.directory_listing import Entry
+from ..files.files import DirectoryLock, Files, is_out_of_space
 from ..files.meta_properties import FILE_NAME as META_PROPERTIES_FILE
 from ..log.inline_append import InlineBudget
 
@@ -69,7 +70,7 @@ class LogDirectory:
 
     def is_new(self) -> bool:
         """Whether no broker has used the directory. Raises OSError."""
-        entries = self._files.list_directory(self.path)
+        entries = self._files.list_log_directory(self.path)
         written_by_brokers = (META_PROPERTIES_FILE, CLEAN_SHUTDOWN_FILE)
         return not any(entry.name in written_by_brokers or _is_of_partition(entry) for entry in entries)
 
@@ -171,7 +172,7 @@ class LogDirectory:
 
 def has_partitions(files: Files, path: str) -> bool:
     """Whether the log directory at `path` contains a directory of a partition. Raises OSError."""
-    return any(map(_is_of_partition, files.list_directory(path)))
+    return any(map(_is_of_partition, files.list_log_directory(path)))
 
 
 def _is_of_partition(entry: Entry) -> bool:

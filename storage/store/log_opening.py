@@ -76,10 +76,10 @@ class LogOpening:
         log.close_files()
         return False
 
-    def wait_for_space(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint) -> None:
-        """Note that a log is to be opened on request, once there is disk space.
+    def wait(self, directory: LogDirectory, tp: TopicPartition, start: StartingPoint) -> None:
+        """Note that a log is to be opened on request, once there is disk space or no obstacle at its path.
 
-        A full disk takes no directory offline.
+        Neither takes a directory offline.
         """
         with self._table.lock:
             self._check_is_only_one(tp, directory)

@@ -33,6 +33,7 @@ from ..recovery.recovery_progress import RecoveryProgress
 from ..workers.worker_pool import Pool
 from .checkpoints import Checkpoints
 from .directory_host import DirectoryHost
+from .load_report import LoadReport
 from .log_cleaner import LogCleaner
 from .log_creation import LogCreation
 from .log_deletion import LogDeletion
@@ -43,6 +44,7 @@ from .log_mover import LogMover
 from .log_opening import LogOpening
 from .log_table import LogTable
 from .log_upkeep import LogUpkeep
+from .obstacle import obstacle_at
 from .recovery_plan import FoundCopy, FoundLogs, Unflushed, find_unflushed, recover_ahead
 from .store_parts import StoreParts
 from .unfinished_move import settle_unfinished_moves
@@ -83,9 +85,7 @@ class LogStore:
             files, self._table, self.directories, self.checkpoints, self.deletion, self._opening
         )
         self._loading_is_given_up = threading.Event()
-        self._reindexed: list[str] = []
-        self._unopened: dict[str, list[OSError]] = {}
-        """By log directory: why logs could not be opened, because the disk was full."""
+        self._report = LoadReport()
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
         self.moves = LogMover(
@@ -146,7 +146,7 @@ class LogStore:
 
         `begin_step` is called with each part of the work, as a noun.
         """
-        started = self._clock()
+        started, self._report = self._clock(), LoadReport()
         found = [logs for directory in self.directories.online() if (logs := self._find_logs(directory)) is not None]
         settle_unfinished_moves(self.files, found, self.directories, self.deletion)
         unflushed = [self._find_unflushed(logs) for logs in found]
@@ -168,28 +168,8 @@ class LogStore:
         self.directories.require_one_online()
         self._load_copies(found, recovered, progress)
         progress.finish()
-        self._tell_of_reindexing()
-        self._tell_of_unopened()
+        self._report.write()
         logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
-
-    def _tell_of_reindexing(self) -> None:
-        """Log one line: with files of an old Kafka every segment needs this once."""
-        if len(self._reindexed) > 1:
-            logger.warning(
-                "rebuilt the indexes of %d segments, as Kafka before 0.10.1 wrote them or damaged; the first: %s",
-                len(self._reindexed),
-                self._reindexed[0],
-            )
-        elif self._reindexed:
-            logger.warning("%s", self._reindexed[0])
-        self._reindexed.clear()
-
-    def _tell_of_unopened(self) -> None:
-        """Log one line for each log directory."""
-        for path, errors in self._unopened.items():
-            text = "log directory %s: %d logs cannot be opened until there is disk space; the first: %s"
-            logger.error(text, path, len(errors), errors[0])
-        self._unopened.clear()
 
     def give_up_loading(self) -> None:
         """Make a `load` that runs in another thread end after the logs it is loading now. Does not wait."""
@@ -198,7 +178,7 @@ class LogStore:
     def _find_logs(self, directory: LogDirectory) -> FoundLogs | None:
         """Return the logs in a directory; None when it cannot be read and is offline now."""
         try:
-            names = [entry.name for entry in self.files.list_directory(directory.path) if entry.is_directory]
+            names = [entry.name for entry in self.files.list_log_directory(directory.path) if entry.is_directory]
             clean = directory.take_clean_stop_marker()
             points = directory.read_recovery_points()
             log_starts = directory.read_checkpoint(LOG_START_FILE)
@@ -244,14 +224,18 @@ class LogStore:
     def _open_found(
         self, directory: LogDirectory, name: str, tp: TopicPartition, start: StartingPoint, progress: RecoveryProgress
     ) -> Log | None:
-        """Open a log; None when the disk is too full now. Raises OSError."""
+        """Open a log; None when the disk is too full now, or an obstacle is at its path. Raises OSError."""
         try:
-            log = self._opening.open(directory, name, tp, start, progress.read, self._reindexed.append)
+            log = self._opening.open(directory, name, tp, start, progress.read, self._report.reindexed.append)
         except OSError as error:
-            if not is_transient(error):
+            obstacle = obstacle_at(self.files, directory.path_of(name), error)
+            if obstacle is None and not is_transient(error):
                 raise
-            self._opening.wait_for_space(directory, tp, start)
-            self._unopened.setdefault(directory.path, []).append(error)
+            self._opening.wait(directory, tp, start)
+            if obstacle is not None:
+                self._report.is_obstructed(directory.path, obstacle)
+                return None
+            self._report.lacks_space(directory.path, error)
             if is_out_of_space(error):
                 self.directories.full(directory)
             return None
@@ -297,10 +281,10 @@ class LogStore:
                 try:
                     self._load_copy(logs, copy, recovered, progress)
                 except OSError as error:
-                    if is_transient(error):
-                        logger.error(
-                            "%s: not opened now, the next start tries again: %s", directory.path_of(copy.name), error
-                        )
+                    path = directory.path_of(copy.name)
+                    obstacle = obstacle_at(self.files, path, error)
+                    if obstacle is not None or is_transient(error):
+                        logger.error("%s: not opened now, the next start tries again: %s", path, obstacle or error)
                         continue
                     self.directories.failed_at_start(directory, "cannot be read", error)
                     self._forget_logs_in(directory)

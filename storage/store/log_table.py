@@ -14,7 +14,10 @@ from .log_move import LogMove
 
 
 class WaitingLog(NamedTuple):
-    """A log that the start found in `directory` but could not open on a full disk. `start`: how to open it later."""
+    """A log that the start found in `directory` but could not open: the disk was full, or there was an obstacle.
+
+    `start`: how to open it later.
+    """
 
     directory: LogDirectory
     start: StartingPoint
@@ -84,10 +87,10 @@ class LogTable:
         with self.lock:
             return [self._logs[tp] for tp, other in self._directory_of.items() if other is directory]
 
-    # --- logs that wait for disk space --------------------------------------------------------------------------------
+    # --- logs that are opened later -----------------------------------------------------------------------------------
 
     def wait(self, tp: TopicPartition, waiting: WaitingLog) -> None:
-        """Note a log that is opened on request, once there is disk space."""
+        """Note a log that is opened on request, once there is disk space or no obstacle."""
         with self.lock:
             self._waiting[tp] = waiting
 

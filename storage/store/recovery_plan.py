@@ -14,6 +14,7 @@ from ..recovery.log_recovery import StartingPoint, first_unflushed
 from ..recovery.recovery_progress import RecoveryProgress
 from ..segment.segment import LOG_SUFFIX
 from .log_directory import LogDirectory
+from .obstacle import obstacle_at
 
 logger = logging.getLogger(__name__)
 
@@ -70,9 +71,15 @@ def find_unflushed(files: Files, found: FoundLogs) -> list[Unflushed]:
     unflushed = []
     for name, tp, start in places:
         path = found.directory.path_of(name)
+        try:
+            entries = files.list_directory(path)
+        except OSError as error:
+            if obstacle_at(files, path, error) is None:
+                raise
+            continue  # the opening of the log will say so
         segments = [
             (int(entry.name[: -len(LOG_SUFFIX)]), entry.size_bytes)
-            for entry in files.list_directory(path)
+            for entry in entries
             if entry.name.endswith(LOG_SUFFIX) and entry.name[: -len(LOG_SUFFIX)].isdigit()
         ]
         first = first_unflushed([base_offset for base_offset, _ in segments], start.recovery_point)

@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Sequence
 
 from pybroker.base.buffer import Buffer
-from pybroker.storage.files.files import DirectoryLock, DirectoryLockedError, DiskSpace, Entry, File, Files
+from pybroker.storage.files.directory_listing import Entry
+from pybroker.storage.files.files import DirectoryLock, DirectoryLockedError, DiskSpace, File, Files
 from pybroker.storage.files.path_kind import PathKind
 from simulation.machines.disk import Disk, Node
 

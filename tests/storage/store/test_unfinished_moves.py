@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from pybroker.protocol.errors import KafkaStorageError
-from pybroker.storage.files.files import Entry, Files
+from pybroker.storage.files.directory_listing import Entry
+from pybroker.storage.files.files import Files
 from pybroker.storage.log.log_files import MARK_FILE
 from support.logs.moving_disks import ALL_AT_A, ALL_AT_B, TP, Disks
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, records_from

@@ -165,14 +165,24 @@ def test_start_ignores_a_link_without_a_target(make: Callable[[Path], None], tmp
 
 
 @pytest.mark.parametrize("make", [make for make, _ in OBSTACLES if make.__name__.startswith("folder_")])
-def test_start_that_cannot_open_a_log_names_its_path(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_start_refuses_only_the_log_with_an_obstacle_and_names_its_path(
+    make: Callable[[Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     make(tmp_path / "topic-0")
-    with pytest.raises(LogDirectoriesError) as raised:
-        open_store(tmp_path)
+    store = open_store(tmp_path)
     name = make.__name__.removeprefix("folder_")
-    assert str(raised.value) == (
-        f"no log directory can be used: {tmp_path} ({tmp_path}/topic-0/{name} is a directory, not a file; move it away)"
-    )
+    text = f"the others are served; the first: {tmp_path}/topic-0/{name} is a directory; remove it, and start again"
+    assert f"log directory {tmp_path}: 1 logs cannot be opened, {text}" in caplog.text
+    assert store.directories.offline_paths() == []
+    assert store.get(TP) is None
+    assert store.get_or_create(TopicPartition("topic", 1), is_new=True).log_end_offset == 0
+    with pytest.raises(
+        KafkaStorageError, match=rf"topic-0: its log cannot be opened: .*/{name} is a directory; remove"
+    ):
+        store.get_or_create(TP, is_new=False)
+    shutil.rmtree(tmp_path / "topic-0" / name)
+    assert store.get_or_create(TP, is_new=False).directory == str(tmp_path / "topic-0")
+    store.close()
 
 
 def test_log_goes_to_another_directory_when_a_file_has_its_name(tmp_path: Path) -> None:

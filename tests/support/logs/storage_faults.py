@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from pybroker.base.buffer import Buffer
-from pybroker.storage.files.files import Entry, File, Files
+from pybroker.storage.files.directory_listing import Entry
+from pybroker.storage.files.files import File, Files
 
 
 class FaultyFiles(Files):
