@@ -1,5 +1,6 @@
 """Appends to and reads from the partitions of an internal topic on this broker, for a coordinator."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 
@@ -20,7 +21,8 @@ _WITHOUT_TIMEOUT_MS = 2**31 - 1
 class InternalTopicSettings(NamedTuple):
     """``partition_count``: before the topic is created. ``required_acks``: 0, 1 or -1. ``load_bytes``: of one read.
 
-    ``loads_committed``: a load ends when all that it has read is committed.
+    ``loads_committed``: a load begins when the topic's number of partitions is known, and ends when all that it has
+    read is committed.
     """
 
     topic: str
@@ -72,6 +74,10 @@ class InternalTopic:
         self._partitions = partitions
         self._cache = cache
         self._now_ms = now_ms
+        self._loads: list[asyncio.Future[None]] = []
+        """Loads that wait for the topic's metadata."""
+        if settings.loads_committed:
+            cache.on_update(lambda _update: self._metadata_updated())
 
     @property
     def topic(self) -> str:
@@ -94,10 +100,22 @@ class InternalTopic:
 
     async def read(self, partition: int) -> AsyncIterator[memoryview]:
         topic_partition = TopicPartition(self.topic, partition)
+        if self._settings.loads_committed and not self._cache.has_topic(self.topic):
+            # The order to lead may come before the metadata, and the entries are checked by the number of partitions.
+            metadata = asyncio.get_running_loop().create_future()
+            self._loads.append(metadata)
+            await metadata
         async for chunk in self._partitions.read_all(topic_partition, self._settings.load_bytes):
             yield chunk
         if self._settings.loads_committed:
             await self._partitions.all_committed(topic_partition)
+
+    def _metadata_updated(self) -> None:
+        if self._loads and self._cache.has_topic(self.topic):
+            waiting, self._loads = self._loads, []
+            for metadata in waiting:
+                if not metadata.done():  # cancelled by a stop
+                    metadata.set_result(None)
 
     def is_leader(self, partition: int) -> bool:
         return self._partitions.is_leader(TopicPartition(self.topic, partition))

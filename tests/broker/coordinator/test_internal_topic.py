@@ -7,10 +7,20 @@ from typing import Any
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.internal_log import InternalAppend
-from pybroker.broker.coordinator.internal_topic import InternalTopic, consumer_offsets_settings
+from pybroker.broker.coordinator.internal_topic import (
+    InternalTopic,
+    consumer_offsets_settings,
+    transaction_state_settings,
+)
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.config.load import unchecked_config
+from pybroker.protocol.messages.update_metadata import (
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
 from pybroker.storage.producers.verification_guards import VerificationGuards
+from support.time.loop_turns import let_the_loop_turn
 
 NOW_MS = 5
 
@@ -63,3 +73,62 @@ async def test_offsets_are_loaded_in_reads_of_offsets_load_buffer_size() -> None
 
 async def test_unknown_offsets_topic_has_offsets_topic_num_partitions_partitions() -> None:
     assert topic_with(Partitions(), offsets_topic_num_partitions="7").partition_count == 7
+
+
+# -- the topic of transactions
+
+
+class CommittedPartitions(Partitions):
+    """Partitions whose records are committed when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def all_committed(self, _partition: TopicPartition) -> None:
+        await self.committed
+
+
+def transaction_topic(partitions: Partitions, cache: MetadataCache) -> InternalTopic:
+    config = unchecked_config("", {"transaction.state.log.load.buffer.size": "1234"})
+    return InternalTopic(transaction_state_settings(config), partitions, cache, lambda: NOW_MS)  # type: ignore[arg-type]
+
+
+def tell(cache: MetadataCache, topic: str) -> None:
+    """The controller tells that the topic exists."""
+    state = UpdateMetadataPartitionState(partition_index=0, leader=1)
+    states = [UpdateMetadataTopicState(topic_name=topic, partition_states=[state])]
+    cache.update(UpdateMetadataRequest(topic_states=states))
+
+
+async def read_whole(topic: InternalTopic) -> list[bytes]:
+    return [bytes(chunk) async for chunk in topic.read(3)]
+
+
+async def test_load_of_transactions_ends_when_all_records_are_committed() -> None:
+    partitions, cache = CommittedPartitions(), MetadataCache()
+    tell(cache, "__transaction_state")
+    reading = asyncio.ensure_future(read_whole(transaction_topic(partitions, cache)))
+    await let_the_loop_turn()
+    assert (partitions.reads, reading.done()) == ([(TopicPartition("__transaction_state", 3), 1234)], False)
+    partitions.committed.set_result(None)
+    assert await reading == [b""]
+
+
+async def test_load_of_transactions_waits_until_the_number_of_partitions_is_known() -> None:
+    """An order to lead may come before the metadata, also before that of other topics."""
+    partitions, cache = CommittedPartitions(), MetadataCache()
+    partitions.committed.set_result(None)
+    reading = asyncio.ensure_future(read_whole(transaction_topic(partitions, cache)))
+    tell(cache, "orders")
+    await let_the_loop_turn()
+    assert partitions.reads == []
+    tell(cache, "__transaction_state")
+    assert await reading == [b""]
+
+
+async def test_records_of_transactions_are_appended_without_a_timeout() -> None:
+    partitions = Partitions()
+    transaction_topic(partitions, MetadataCache()).append(InternalAppend(3, b"state"))
+    place = TopicPartition("__transaction_state", 3)
+    assert partitions.appends == [(place, b"state", NOW_MS, 2**31 - 1, -1, None)]
