@@ -159,6 +159,32 @@ async def test_an_internal_append_is_awaited_until_it_is_committed(replicas: Rep
         await replicas.partitions.append_internal(INTERNAL, batch_of(b"a"), NOW_MS)
 
 
+async def test_all_committed_waits_until_the_high_watermark_reaches_the_log_end_of_the_call(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path)
+    await replicas.order(isr=(1, 2), replicas=(1, 2))
+    await replicas.partitions.all_committed(TP)  # nothing is in the log
+    replicas.append(batch_of(b"a"))
+    waiting = asyncio.create_task(replicas.partitions.all_committed(TP))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    replicas.append(batch_of(b"later"))
+    replicas.fetch(fetch_from(1), params=follower(2, max_wait_ms=0))
+    await waiting
+    replicas.close()
+
+
+async def test_all_committed_fails_when_another_broker_leads(tmp_path: Path) -> None:
+    replicas = Replicas(tmp_path)
+    await replicas.order(isr=(1, 2), replicas=(1, 2))
+    replicas.append(batch_of(b"a"))
+    waiting = asyncio.create_task(replicas.partitions.all_committed(TP))
+    await asyncio.sleep(0)
+    await replicas.order(leader=2, leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+    with pytest.raises(NotLeaderOrFollowerError):
+        await waiting
+    replicas.close()
+
+
 async def test_internal_append_does_not_change_the_callers_bytes(replicas: Replicas) -> None:
     replicas.append()
     records = batch_of(b"a")

@@ -93,7 +93,8 @@ class ProducerRequests:
         """AddPartitionsToTxn. The partitions exist."""
 
         def rule(transaction: Transaction | None, _: int | None) -> Outcome:
-            return add_partitions(transaction, producer, partitions, self._now_ms(), _VERSION_OF_CLIENTS)
+            outcome = add_partitions(transaction, producer, partitions, self._now_ms(), _VERSION_OF_CLIENTS)
+            return self._if_it_fits(transaction, outcome)
 
         self._ask(transactional_id, rule, reply)
 
@@ -133,6 +134,13 @@ class ProducerRequests:
         transaction = new_transaction(transactional_id, fresh_producer_id, request.timeout_ms, now_ms)
         self._registry.add(transaction)
         return initialize(transaction, request, now_ms, None)
+
+    def _if_it_fits(self, transaction: Transaction | None, outcome: Outcome) -> Outcome:
+        """The outcome, or an error when the new partitions exceed the limit of memory."""
+        if transaction is None or not isinstance(outcome, Change):
+            return outcome
+        code = self._registry.check_growth(transaction, outcome.picture)
+        return outcome if code is ErrorCode.NONE else Response(code)
 
     # -- from the outcome to the reply
 

@@ -8,7 +8,8 @@ from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
 from ..ownership import PartitionOwnership
 from ..partitioning import partition_for_key
-from .memory import TransactionMemory, new_transaction_bytes
+from .memory import TransactionMemory, new_transaction_bytes, transaction_bytes
+from .picture import TransactionPicture
 from .transaction import Transaction
 
 __all__ = ["DEFAULT_MAX_BYTES", "TransactionRegistry"]
@@ -59,7 +60,15 @@ class TransactionRegistry:
 
         Ids in memory are not removed to make room, because they fence earlier instances of their producers.
         """
-        if self.memory.has_space_for(new_transaction_bytes(transactional_id)):
+        return self._check_space(transactional_id, new_transaction_bytes(transactional_id))
+
+    def check_growth(self, transaction: Transaction, picture: TransactionPicture) -> ErrorCode:
+        """NONE when the partitions that a picture adds fit into the limit of memory."""
+        size_bytes = transaction_bytes(transaction.transactional_id, transaction.current, picture)
+        return self._check_space(transaction.transactional_id, size_bytes - transaction.size_bytes)
+
+    def _check_space(self, transactional_id: str, size_bytes: int) -> ErrorCode:
+        if self.memory.has_space_for(size_bytes):
             return ErrorCode.NONE
         logger.warning(
             "transactional id %r refused: %d bytes are used by transactional ids; raise "

@@ -337,6 +337,16 @@ async def test_new_ids_are_refused_when_pybroker_transactions_max_bytes_is_reach
     assert (await world.init("a")).code is ErrorCode.NONE
 
 
+async def test_partitions_over_pybroker_transactions_max_bytes_are_refused_but_the_transaction_ends() -> None:
+    world = await TransactionWorld(TransactionSettings(max_bytes=new_transaction_bytes("a") + 5_000)).load()
+    producer = await begun(world)
+    many = [TopicPartition("t", index) for index in range(100)]
+    assert await world.add("a", producer, *many) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.coordinator.describe("a").partitions == {FIRST}
+    assert await world.end("a", producer) is ErrorCode.NONE
+    assert world.state("a") == "CompleteCommit"
+
+
 async def test_a_stopped_coordinator_answers_coordinator_not_available_and_has_no_timers() -> None:
     world = await TransactionWorld().load()
     world.coordinator.start()
