@@ -21,11 +21,11 @@ class ListTransactions:
     def __init__(self, transactions: TransactionCoordinator) -> None:
         self._transactions = transactions
 
-    def __call__(self, context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+    async def __call__(self, context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
         wanted = ListFilter(
             frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter
         )
-        found = self._transactions.listing(wanted)
+        found = await self._transactions.listing(wanted)
         return ListTransactionsResponse(
             error_code=found.code,
             unknown_state_filters=found.unknown_states,

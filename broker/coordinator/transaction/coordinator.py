@@ -4,8 +4,9 @@ Everything runs on the event loop. The rules of transactions are in other files,
 when a partition comes or goes, the timers and the shutdown. Handlers use ``requests``, ``describe`` and ``listing``.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 from typing import NamedTuple
@@ -63,7 +64,7 @@ class TransactionCoordinator:
         self._scheduler = ports.scheduler
         self._now_ms = ports.now_ms
         self._take_producer_id = ports.take_producer_id
-        self._timers: dict[Callable[[], None], TimerHandle] = {}
+        self._timers: dict[Callable[[int], None], TimerHandle] = {}
         self._appends = AppendBridge(log)
         self.registry = TransactionRegistry(lambda: log.partition_count, settings.max_bytes)
         self._log = TransactionLog(self._appends, self.registry.partition_for, ports.now_ms, lambda: False)
@@ -88,9 +89,17 @@ class TransactionCoordinator:
         """DescribeTransactions."""
         return describe(self.registry, transactional_id, self._changes.delivery.partitions_without_marker)
 
-    def listing(self, wanted: ListFilter) -> ListResult:
-        """ListTransactions."""
-        return list_transactions(self.registry, wanted, self._now_ms())
+    async def listing(self, wanted: ListFilter) -> ListResult:
+        """ListTransactions. Yields to the event loop after each partition, because there may be many ids."""
+        now_ms = self._now_ms()
+        result = list_transactions(self.registry, wanted, now_ms, ())
+        for partition in self.registry.partitions():
+            await asyncio.sleep(0)
+            found = list_transactions(self.registry, wanted, now_ms, [partition])
+            if found.code is not ErrorCode.NONE:
+                return found
+            result.listings.extend(found.listings)
+        return result
 
     def leaders_changed(self) -> None:
         """The metadata changed: markers that wait for a leader are sent."""
@@ -121,10 +130,9 @@ class TransactionCoordinator:
 
     # -- time-outs and expiry
 
-    def _abort_timed_out(self) -> None:
-        for partition in self.registry.partitions():
-            for transaction in timed_out(self.registry.transactions_in(partition), self._now_ms()):
-                self._abort(transaction, None)
+    def _abort_timed_out(self, partition: int) -> None:
+        for transaction in timed_out(self.registry.transactions_in(partition), self._now_ms()):
+            self._abort(transaction, None)
 
     def _abort(self, transaction: Transaction, fresh_producer_id: int | KafkaError | None) -> None:
         """Abort a transaction that lasts too long. After an error the next scan tries again."""
@@ -139,11 +147,10 @@ class TransactionCoordinator:
             return
         self._changes.apply(transaction, picture, partial(_log_time_out, transaction))
 
-    def _expire(self) -> None:
-        for partition in self.registry.partitions():
-            transactions = self.registry.transactions_in(partition)
-            due = expired(transactions, self._now_ms(), self._settings.expiration_ms)
-            self._log.write_tombstones(partition, due, self._settings.max_message_bytes, self.registry.remove)
+    def _expire(self, partition: int) -> None:
+        transactions = self.registry.transactions_in(partition)
+        due = expired(transactions, self._now_ms(), self._settings.expiration_ms)
+        self._log.write_tombstones(partition, due, self._settings.max_message_bytes, self.registry.remove)
 
     # -- start and stop
 
@@ -166,12 +173,20 @@ class TransactionCoordinator:
         self._changes.delivery.close()
         self._changes.waiting.close()
 
-    def _repeat(self, action: Callable[[], None], interval_ms: int) -> None:
-        def fire() -> None:
-            self._repeat(action, interval_ms)
-            action()
+    def _repeat(self, scan: Callable[[int], None], interval_ms: int) -> None:
+        """Scan all partitions again and again, each in its own iteration of the event loop."""
 
-        self._timers[action] = self._scheduler.call_later(interval_ms / 1000, fire)
+        def begin() -> None:
+            self._repeat(scan, interval_ms)
+            go_on(iter(self.registry.partitions()))
+
+        def go_on(partitions: Iterator[int]) -> None:
+            partition = next(partitions, None)
+            if partition is not None and self.registry.ownership.is_active:
+                scan(partition)
+                self._scheduler.call_soon(go_on, partitions)
+
+        self._timers[scan] = self._scheduler.call_later(interval_ms / 1000, begin)
 
 
 def _log_time_out(transaction: Transaction, code: ErrorCode) -> None:

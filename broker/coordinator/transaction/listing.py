@@ -1,6 +1,6 @@
 """DescribeTransactions and ListTransactions (KIP-664)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ....base.topic_partition import TopicPartition
@@ -79,8 +79,11 @@ def describe(
     )
 
 
-def list_transactions(registry: TransactionRegistry, wanted: ListFilter, now_ms: int) -> ListResult:
-    """The transactional ids of this broker. While a partition is loaded the list would be incomplete: an error."""
+def list_transactions(
+    registry: TransactionRegistry, wanted: ListFilter, now_ms: int, partitions: Iterable[int] | None = None
+) -> ListResult:
+    """The transactional ids of this broker, or of some of its partitions. While a partition is loaded the list would be
+    incomplete: an error."""
     if not registry.ownership.is_active:
         return ListResult(ErrorCode.COORDINATOR_NOT_AVAILABLE, [], [])
     if registry.ownership.is_loading_any:
@@ -88,7 +91,7 @@ def list_transactions(registry: TransactionRegistry, wanted: ListFilter, now_ms:
     unknown = sorted(wanted.states - STATES_BY_TITLE.keys())
     listings = [
         Listing(each.transactional_id, each.current.producer.producer_id, each.state.title)
-        for partition in registry.partitions()
+        for partition in (registry.partitions() if partitions is None else partitions)
         for each in registry.transactions_in(partition)
         if _is_wanted(each, wanted, now_ms)
     ]

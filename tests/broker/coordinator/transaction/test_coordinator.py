@@ -1,5 +1,7 @@
 """The transaction coordinator: from a request to its record, its markers and its completion."""
 
+import asyncio
+
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.transaction.listing import ListFilter
@@ -329,6 +331,17 @@ async def test_ids_expire_after_transactional_id_expiration_ms_with_a_tombstone(
     world.coordinator.kill()
 
 
+async def test_ids_of_all_partitions_are_listed_with_a_turn_of_the_loop_for_each() -> None:
+    world = await TransactionWorld().load()
+    names = [f"id-{number}" for number in range(20)]
+    for name in names:
+        await world.producer(name)
+    listing = asyncio.ensure_future(world.coordinator.listing(ListFilter()))
+    await asyncio.sleep(0)
+    assert not listing.done()
+    assert sorted(each.transactional_id for each in (await listing).listings) == sorted(names)
+
+
 async def test_new_ids_are_refused_when_pybroker_transactions_max_bytes_is_reached() -> None:
     world = await TransactionWorld(TransactionSettings(max_bytes=2 * new_transaction_bytes("a"))).load()
     await world.producer("a")
@@ -355,4 +368,4 @@ async def test_a_stopped_coordinator_answers_coordinator_not_available_and_has_n
     await world.coordinator.close()
     assert world.time.armed_count == 0
     assert (await world.init("a")).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert world.coordinator.listing(ListFilter()).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert (await world.coordinator.listing(ListFilter())).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
