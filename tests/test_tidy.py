@@ -254,7 +254,6 @@ LONG_FILES = {
     "storage/log/log.py": (608, "the log: all that one strand may do to it"),
     "storage/segment/segment.py": (544, "one segment: its file and its three indexes together"),
     "scripts/benchmarks/hostile.py": (501, "a list of attacks, one function each"),
-    "tests/broker/apis/test_produce.py": (506, "one API: refusals, transactions and acks share a Producer"),
     "tests/broker/commands/log/test_log_verify_damage.py": (589, "a list of damages, one function each"),
     "tests/broker/network/test_connection.py": (571, "requests and responses of one connection, over real sockets"),
     "tests/controller/test_controller.py": (651, "elections, brokers and topics on one control plane"),

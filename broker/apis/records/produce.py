@@ -21,7 +21,6 @@ from ....protocol.errors import (
     InvalidPidMappingError,
     InvalidRecordError,
     InvalidRequiredAcksError,
-    InvalidTxnStateError,
     KafkaError,
     TransactionalIdAuthorizationError,
     UnknownTopicOrPartitionError,
@@ -73,11 +72,9 @@ _TRANSACTIONAL = 0x10
 
 class Produce:
     """The handler. ``partitions`` takes the appends, ``hints`` gives the leaders of other partitions. ``transactions``
-    verifies transactions whose coordinator may be another broker; None: transactions are not served."""
+    verifies transactions with their coordinators."""
 
-    def __init__(
-        self, partitions: PartitionSet, hints: LeaderHints, transactions: TransactionChecks | None = None
-    ) -> None:
+    def __init__(self, partitions: PartitionSet, hints: LeaderHints, transactions: TransactionChecks) -> None:
         self._transactions = transactions
         self._partitions = partitions
         self._hints = hints
@@ -87,7 +84,7 @@ class Produce:
             return self._append_all(context, request)
         template, partition, records = request
         try:
-            check_records(records, context.api_version, None, self._transactions is not None)
+            check_records(records, context.api_version, None)
         except KafkaError:
             return self._append_all(context, request)  # which answers with the error
         single = _SingleAppend(self, context, request)
@@ -114,10 +111,9 @@ class Produce:
         version = context.api_version
         response = _Response(self, context, acks)
         append: Append = self._partitions.append
-        if request.transactional_id is not None and self._transactions is not None:
+        if request.transactional_id is not None:
             _require_one_producer(request)
             append = partial(self._transactions.append, request.transactional_id, version)
-        has_transactions = self._transactions is not None
         allow_internal = context.client_id == ADMIN_CLIENT_ID
         for topic in request.topic_data:
             name = topic.name
@@ -129,7 +125,7 @@ class Produce:
                 slots.append(slot)
                 topic_partition = TopicPartition(name, data.index)
                 try:
-                    records = check_records(data.records, version, request.transactional_id, has_transactions)
+                    records = check_records(data.records, version, request.transactional_id)
                     if acks not in _VALID_ACKS:
                         raise InvalidRequiredAcksError()
                 except KafkaError as error:
@@ -289,13 +285,11 @@ def _require_one_producer(request: ProduceRequest | SingleBatchRequest) -> None:
         raise InvalidPidMappingError("Transactional records contained more than one producer ID")
 
 
-def check_records(
-    records: Records | None, version: int, transactional_id: str | None, has_transactions: bool
-) -> memoryview:
+def check_records(records: Records | None, version: int, transactional_id: str | None) -> memoryview:
     """The record set to append, if this version of the request may carry it.
 
     Raises CorruptRecordError when it is no batch, InvalidRecordError, UnsupportedCompressionTypeError; and for
-    transactional records InvalidTxnStateError when transactions are not served.
+    transactional records without a transactional id TransactionalIdAuthorizationError.
     """
     view = records if isinstance(records, memoryview) else _view(records)
     size = len(view)
@@ -312,11 +306,8 @@ def check_records(
         raise UnsupportedCompressionTypeError(
             f"Produce requests with version {version} are not allowed to use ZStandard compression"
         )
-    if attributes & _TRANSACTIONAL:
-        if transactional_id is None:
-            raise TransactionalIdAuthorizationError()
-        if not has_transactions:
-            raise InvalidTxnStateError("transactions are not served by this broker, so none can be under way")
+    if attributes & _TRANSACTIONAL and transactional_id is None:
+        raise TransactionalIdAuthorizationError()
     return view
 
 

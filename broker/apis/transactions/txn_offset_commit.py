@@ -1,8 +1,7 @@
 """TxnOffsetCommit (KIP-98): offsets of a group that take effect when the producer's transaction commits.
 
-Behaviour: only in a cluster, where a broker of Kafka may coordinate a transaction whose offsets this broker stores. The
-handler first asks the transaction's coordinator whether it knows the offsets partition (KIP-890). The coordinator ends
-the transaction with WriteTxnMarkers.
+Behaviour: the handler first asks the transaction's coordinator whether it knows the offsets partition (KIP-890). The
+coordinator ends the transaction with a marker in that partition.
 
 v2 leader epochs (KIP-320) · v3 flexible; fencing by member and generation (KIP-447) · v4 may answer
 TRANSACTION_ABORTABLE (KIP-890).
@@ -41,11 +40,9 @@ Codes = Mapping[TopicPartition, ErrorCode]
 
 
 class TxnOffsetCommit:
-    """Handler. ``checks`` asks the transaction's coordinator; None: commit without asking."""
+    """Handler. ``checks`` asks the transaction's coordinator."""
 
-    def __init__(
-        self, groups: GroupCoordinator, topic_exists: TopicExists, checks: TransactionChecks | None = None
-    ) -> None:
+    def __init__(self, groups: GroupCoordinator, topic_exists: TopicExists, checks: TransactionChecks) -> None:
         self._groups = groups
         self._topic_exists = topic_exists
         self._checks = checks
@@ -97,9 +94,6 @@ class TxnOffsetCommit:
             else:
                 reply(dict.fromkeys(commit.offsets, commit_error(error)))
 
-        if self._checks is None:
-            checked(ErrorCode.NONE, None)
-            return
         partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
         batch = ProducerBatch(producer_id, epoch, NO_SEQUENCE)
         self._checks.check(partition, request.transactional_id, batch, checked)

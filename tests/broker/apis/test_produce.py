@@ -48,12 +48,9 @@ class Producer:
     def __init__(self, replicas: Replicas) -> None:
         self.replicas = replicas
         self.hints = FixedHints()
-        self.handler = Produce(replicas.partitions, self.hints)
         self.coordinator = TransactionCoordinator()
-
-    def serve_transactions(self) -> None:
-        checks = TransactionChecks(self.replicas.partitions, self.coordinator.ask, lambda: NOW_MS, is_enabled=True)
-        self.handler = Produce(self.replicas.partitions, self.hints, checks)
+        checks = TransactionChecks(replicas.partitions, self.coordinator.ask, lambda: NOW_MS, is_enabled=True)
+        self.handler = Produce(replicas.partitions, self.hints, checks)
 
     def send(
         self,
@@ -328,7 +325,6 @@ async def test_only_admin_clients_may_produce_to_internal_topics(producer: Produ
 
 
 async def test_transactional_records_are_stored_after_the_coordinator_verified_them(producer: Producer) -> None:
-    producer.serve_transactions()
     batch = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     answer = producer.send(batch, transactional_id="t")
     assert isinstance(answer, asyncio.Future)
@@ -341,7 +337,6 @@ async def test_transactional_records_are_stored_after_the_coordinator_verified_t
 async def test_unverified_transactional_records_get_the_error_code_of_the_version(
     producer: Producer,
 ) -> None:
-    producer.serve_transactions()
     producer.coordinator.answer_at_once(ErrorCode.TRANSACTION_ABORTABLE)
     batch = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     assert {each: producer.produce(batch, version=each, transactional_id="t").error_code for each in (3, 10, 11)} == {
@@ -352,7 +347,6 @@ async def test_unverified_transactional_records_get_the_error_code_of_the_versio
 
 
 async def test_produce_request_with_two_transactional_producers_is_refused(producer: Producer) -> None:
-    producer.serve_transactions()
     batches = [
         batch_of(b"a", producer_id=who, producer_epoch=0, base_sequence=0, is_transactional=True) for who in (8, 9)
     ]
@@ -363,13 +357,6 @@ async def test_produce_request_with_two_transactional_producers_is_refused(produ
     with pytest.raises(InvalidPidMappingError):
         producer.handler(request_context(11), request)
     assert producer.coordinator.asked == []
-
-
-async def test_transactional_records_are_refused_as_no_transaction_can_be_open(producer: Producer) -> None:
-    batch = batch_of(b"a", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
-    assert producer.produce(batch).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert producer.produce(batch, transactional_id="t").error_code == ErrorCode.INVALID_TXN_STATE
-    assert producer.stored() == []
 
 
 async def test_error_of_one_partition_does_not_affect_others(producer: Producer) -> None:

@@ -27,6 +27,7 @@ from pybroker.protocol.messages.produce import (
     TopicProduceData,
 )
 from pybroker.replication.state_changes import ReplicaStop
+from pybroker.replication.transaction_checks import TransactionChecks
 from support.in_process.replicas import (
     ADDRESS,
     NOW_MS,
@@ -39,6 +40,7 @@ from support.in_process.replicas import (
     follower,
     values_in,
 )
+from support.in_process.transaction_coordinator import TransactionCoordinator
 
 VERSIONS = range(FIRST_VERSION, max(ProduceRequest.MESSAGE.versions) + 1)
 CORRELATION_ID = 77
@@ -60,7 +62,9 @@ class Broker:
         directory.mkdir()
         self.replicas = Replicas(directory)
         self.hints = FixedHints()
-        self.handler = Counting(self.replicas.partitions, self.hints)
+        asked = TransactionCoordinator()
+        checks = TransactionChecks(self.replicas.partitions, asked.ask, lambda: NOW_MS, is_enabled=True)
+        self.handler = Counting(self.replicas.partitions, self.hints, checks)
         handler = self.handler if has_codec else self._decode_all
         self.dispatcher = Dispatcher({ApiKey.PRODUCE: handler})
 

@@ -36,13 +36,24 @@ def commits(*partitions: int, **fields: object) -> TxnOffsetCommitRequest:
     )
 
 
+class NoPartitions:
+    """A broker that leads no partition: the append itself refuses records."""
+
+    def get(self, _partition: TopicPartition) -> None:
+        return None
+
+
+def unasked_checks() -> TransactionChecks:
+    return TransactionChecks(NoPartitions(), TransactionCoordinator().ask, lambda: NOW_MS, is_enabled=True)  # type: ignore[arg-type]
+
+
 async def ask(
     coordinator: GroupCoordinator,
     version: int,
     request: TxnOffsetCommitRequest,
     checks: TransactionChecks | None = None,
 ) -> dict[int, ErrorCode]:
-    response = await call(TxnOffsetCommit(coordinator, topic_exists, checks), version, request)
+    response = await call(TxnOffsetCommit(coordinator, topic_exists, checks or unasked_checks()), version, request)
     return {each.partition_index: ErrorCode(each.error_code) for each in response.topics[0].partitions}
 
 
