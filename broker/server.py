@@ -355,7 +355,7 @@ class BrokerServer:
         )
         self._settings.dynamic.when_changed(["advertised.listeners"], self._advertise)
         self._listeners = listeners = Listeners(
-            self._settings.network_settings(),
+            await self._run_in_pool(self._settings.network_settings),  # looks up names of hosts
             self._build_dispatcher(),
             clock_ms=environment.clock_ms,
             stopwatch_s=environment.stopwatch_s,

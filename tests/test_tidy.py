@@ -266,7 +266,7 @@ LONG_FILES = {
     "tests/replication/test_state_changes.py": (527, "LeaderAndIsr and StopReplica on one broker"),
     "tests/simulation/test_checkers.py": (620, "for each checker a history with one error, which it must find"),
     "tests/storage/store/test_log_moves.py": (659, "moves of a log while it is read and written"),
-    "tests/storage/store/test_log_store.py": (503, "the store's interface, from start to stop"),
+    "tests/storage/store/test_log_store.py": (505, "the store's interface, from start to stop"),
 }
 
 

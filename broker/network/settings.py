@@ -104,7 +104,8 @@ def limit_settings(config: Config, resolve: Resolve = addresses_of) -> LimitSett
         try:
             addresses = resolve(host)
         except OSError as error:
-            raise ConfigError(f"max.connections.per.ip.overrides: the host {host} is unknown ({error})") from error
+            shown = config.shown("max.connections.per.ip.overrides")
+            raise ConfigError(f"{shown}: the host {host} is unknown ({error}); correct or remove it") from error
         overrides.update(dict.fromkeys(addresses, most))
     return LimitSettings(
         max_connections=config.int("max.connections"),

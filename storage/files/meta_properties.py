@@ -65,9 +65,11 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
         )
     try:
         broker_id = int(properties["broker.id"]) if "broker.id" in properties else None
+        if broker_id is not None and not 0 <= broker_id < 1 << 31:
+            raise ValueError(broker_id)
     except ValueError:
         raise MetaPropertiesError(f"{path} is corrupt: broker.id={properties['broker.id']}; {_REWRITTEN}") from None
-    return MetaProperties(broker_id, properties.get("cluster.id"), properties.get("directory.id"))
+    return MetaProperties(broker_id, properties.get("cluster.id") or None, properties.get("directory.id"))
 
 
 def agree(found: Mapping[str, MetaProperties | None]) -> MetaProperties | None:

@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import load_config
 from pybroker.controller.tree.metadata_store import NotAuthorizedError, StoreUnreachableError
@@ -83,13 +84,47 @@ def by_name(settings: ZooKeeperSettings) -> ZooKeeperSettings:
 
 
 def test_keystores_that_are_not_pem_are_refused_with_a_solution(secured: SecuredZooKeeper) -> None:
-    with pytest.raises(ConfigError, match=r"keystore.location=/k.jks: only stores in PEM.*keystore.type=PEM"):
+    with pytest.raises(
+        ConfigError, match=r"keystore.location=/k.jks \(override\): only stores in PEM.*keystore.type=PEM"
+    ):
         settings_of(secured, "", keystore_location="/k.jks")
-    with pytest.raises(ConfigError, match=r"truststore.location=/t.pem: only stores in PEM"):
+    with pytest.raises(ConfigError, match=r"truststore.location=/t.pem \(override\): only stores in PEM"):
         settings_of(secured, "", truststore_location="/t.pem", truststore_type="JKS")
 
 
 async def test_files_that_cannot_be_read_are_named_by_their_setting(secured: SecuredZooKeeper, tmp_path: Path) -> None:
     settings = settings_of(secured, "", keystore_location=str(tmp_path / "missing.pem"))
-    with pytest.raises(ConfigError, match=r"zookeeper.ssl.keystore.location: .*No such file"):
+    text = (
+        r"zookeeper.ssl.keystore.location=.*/missing.pem \(override\): .*No such file.*; name a PEM file with a private"
+    )
+    with pytest.raises(ConfigError, match=text):
         await ZooKeeperStore.open(settings)
+
+
+def open_tls(config: Config) -> None:
+    made = ZooKeeperSettings.from_config(config)
+    assert made.tls is not None
+    made.tls.context()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("enabled.protocols", "TLSv1.2,SSLv3", "must be of TLSv1, "),
+        ("protocol", "TLSv9", "must be of TLSv1, "),
+        ("cipher.suites", "none-of-these", "name one of OpenSSL's"),
+        ("truststore.location", "no.pem", "name a PEM file with certificates of authorities"),
+        ("keystore.location", "no.pem", "name a PEM file with a private key and its certificates"),
+    ],
+)
+def test_bad_tls_setting_is_named_with_its_value_and_place(
+    tmp_path: Path, name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("no.pem").write_text("no certificate")
+    settings = {"zookeeper.connect": "zk", "zookeeper.ssl.client.enable": "true", f"zookeeper.ssl.{name}": value}
+    config = load_config("", settings, place="KAFKA_ZOOKEEPER_SSL")
+    with pytest.raises(ConfigError) as caught:
+        open_tls(config)
+    assert str(caught.value).startswith(f"zookeeper.ssl.{name}={value} (KAFKA_ZOOKEEPER_SSL): ")
+    assert words in str(caught.value)

@@ -121,6 +121,8 @@ class TestStart:
             ("broker.id=1\nversion=0\ncluster.id=other\n", "cluster other"),
             ("broker.id=1\ncluster.id=cluster\n", "corrupt"),
             ("broker.id=x\nversion=0\n", "corrupt"),
+            ("broker.id=2147483648\nversion=0\n", "corrupt: broker.id=2147483648"),
+            ("broker.id=-1\nversion=0\n", "corrupt: broker.id=-1"),
             ("node.id=1\nversion=1\ncluster.id=cluster\n", "KRaft"),
         ],
     )
