@@ -36,6 +36,13 @@ def why_unusable(error: OSError, path: str) -> str:
 
 def why_not_writable(path: str) -> str | None:
     """The reason why ``path`` cannot be read and written as a file, or created; None when nothing forbids it."""
+    try:
+        return _why_not_writable(path)
+    except OSError as error:
+        return why_unusable(error, path)
+
+
+def _why_not_writable(path: str) -> str | None:
     real = os.path.realpath(path)
     directory = os.path.dirname(real)
     try:
@@ -49,8 +56,6 @@ def why_not_writable(path: str) -> str | None:
             return f"{link}there is no directory {directory}; create it"
         may_create = os.access(directory, os.W_OK | os.X_OK)
         return None if may_create else _forbidden(_number_of(directory, os.W_OK | os.X_OK), directory, path)
-    except OSError as error:
-        return why_unusable(error, path)
     if stat.S_ISDIR(mode):
         return "it is a directory, not a file; move it away"
     if not stat.S_ISREG(mode):

@@ -6,7 +6,7 @@ pybroker's own.
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .config import Config
 from .config_error import ConfigError
@@ -75,8 +75,21 @@ def _check_log_dirs(config: Config) -> None:
     name = "log.dirs" if config.is_given("log.dirs") else "log.dir"
     if not config.log_dirs:
         raise _bad(config, name, "must name at least one directory")
+    _check_working_directory(config, name, config.log_dirs)
+    _check_working_directory(config, "metadata.store.path", [str(config.metadata_store_path)])
     if len({os.path.realpath(directory) for directory in config.log_dirs}) < len(config.log_dirs):
         raise _bad(config, name, "must not name a directory twice")
+
+
+def _check_working_directory(config: Config, name: str, paths: Iterable[str]) -> None:
+    """Relative paths need a working directory."""
+    if all(map(os.path.isabs, paths)):
+        return
+    try:
+        os.getcwd()
+    except OSError:
+        way_out = "start the broker in another one, or name absolute paths"
+        raise _bad(config, name, f"the working directory was deleted; {way_out}") from None
 
 
 def _check_memory(config: Config) -> None:

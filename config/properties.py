@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..base.unusable_path import why_unusable
 from .config_error import ConfigError
 
 _BLANKS = " \t\f"
@@ -39,8 +40,10 @@ def read_properties(path: Path) -> dict[str, Property]:
     """
     try:
         text = path.read_bytes().decode("latin-1")
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}; correct the path") from error
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"{path}: cannot be read: {why_unusable(error, str(path))}") from error
     return parse_properties(text, source=str(path))
 
 

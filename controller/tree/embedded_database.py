@@ -344,10 +344,10 @@ def _obstacle(path: Path) -> str | None:
     """The reason why this process cannot use the files, which SQLite does not give; None when there is none."""
     if (why := why_not_writable(str(path))) is not None:
         return why
-    for log in (f"{path}-wal", f"{path}-shm", f"{path}-journal"):  # not all of them exist, but each may be created
-        if (why := why_not_writable(log)) is not None:
-            return f"its log {log} cannot be used: {why}" if os.path.lexists(log) else why
-    return None
+    for log in (f"{path}-wal", f"{path}-shm", f"{path}-journal"):
+        if os.path.lexists(log) and (why := why_not_writable(log)) is not None:
+            return f"its log {log} cannot be used: {why}"
+    return why_not_writable(f"{path}-wal")  # which SQLite makes, with the others, beside a file that exists
 
 
 def _has_no_room(path: Path) -> bool:

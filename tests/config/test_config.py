@@ -342,3 +342,23 @@ def test_zookeeper_acls_need_credentials() -> None:
     with pytest.raises(ConfigError, match=r"pybroker.zookeeper.digest=\[hidden\] .*: must be user:password"):
         load_config("zookeeper.connect=zk:2181\npybroker.zookeeper.digest=secret")
     load_config("zookeeper.connect=zk:2181\nzookeeper.set.acl=true\npybroker.zookeeper.digest=kafka:secret")
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"log.dirs": "a,/b"}, "log.dirs=a,/b (override)"),
+        ({"log.dirs": "/b", "metadata.store.path": "store"}, "metadata.store.path=store (override)"),
+        ({}, "log.dir="),
+    ],
+)
+def test_relative_path_in_a_deleted_working_directory_is_refused_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], named: str
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ConfigError, match=r"the working directory was deleted; start .* or name absolute") as raised:
+        load_config("", settings)
+    assert str(raised.value).startswith(named)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ....base.unusable_path import why_unusable
 from ....config.config import Config
 from ....config.load import load_config
 from ...process.run_broker import LOG_LEVELS, import_broker, run_broker
@@ -98,4 +99,5 @@ def _prepare(file: Path, properties: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(properties.encode("latin-1"))
     except OSError as error:
-        raise CommandError(f"{file}: cannot be written: {error.strerror or error}") from error
+        why = why_unusable(error, str(file))
+        raise CommandError(f"{file}: cannot be written: {why}, or name another file with --config") from error

@@ -7,6 +7,7 @@ apply only when both are empty. pybroker adds a data directory that outlives the
 from collections.abc import Mapping
 from pathlib import Path
 
+from ....base.unusable_path import why_unusable
 from ....config.config_error import ConfigError
 from ....config.properties import parse_properties
 from .environment_rule import server_properties, variables_by_setting, with_derived_listeners
@@ -32,8 +33,13 @@ def read_mounted(file: Path) -> str | None:
         return file.read_bytes().decode("latin-1")  # the encoding of properties files
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except IsADirectoryError as error:
+        raise ConfigError(
+            f"{file}: cannot be read: it is a directory, which Docker makes when the file to mount is missing on the "
+            "host; correct the path of the file there"
+        ) from error
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"{file}: cannot be read: {why_unusable(error, str(file))}") from error
 
 
 def final_properties(mounted: str | None, environment: Mapping[str, str], data_directory: str) -> str:

@@ -85,8 +85,8 @@ def test_the_last_of_two_overrides_wins() -> None:
     [
         (["--bogus"], "--bogus"),
         (["--config"], "expected one argument"),
-        (["--config", "/no/such/file"], "/no/such/file: cannot be read: No such file"),
-        (["--config", "/"], "/: cannot be read"),
+        (["--config", "/no/such/file"], "/no/such/file: cannot be read: No such file or directory; correct the path"),
+        (["--config", "/"], "/: cannot be read: it is a directory, not a file; move it away"),
         (["server.properties"], "--config server.properties"),
         (
             ["start"],

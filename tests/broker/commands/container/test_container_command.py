@@ -87,6 +87,36 @@ def test_container_reports_what_is_wrong_in_one_line(
     assert words in line
 
 
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"KAFKA_LOG_DIRS": "/dev/null/a"}, "or set log.dirs (KAFKA_LOG_DIRS) to directories"),
+        ({"KAFKA_LOG_DIR": "/dev/null/a"}, "or set log.dir (KAFKA_LOG_DIR) to directories"),
+        ({"KAFKA_METADATA_STORE_PATH": "/nowhere/x"}, "create it, or change metadata.store.path (KAFKA_METADATA_STOR"),
+        ({"KAFKA_LISTENERS": "PLAINTEXT://192.0.2.1:1"}, "an address of this machine in listeners (KAFKA_LISTENERS),"),
+    ],
+)
+def test_failing_start_names_the_variable_to_change(tmp_path: Path, environment: dict[str, str], words: str) -> None:
+    broker = container(tmp_path, environment)
+    broker.begin()
+    assert broker.wait() == 1
+    line = broker.output.splitlines()[-1]
+    assert line.startswith("pybroker: ")
+    assert words in line
+
+
+def test_settings_that_cannot_be_written_are_reported_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "server.properties").mkdir()
+    broker = container(tmp_path, {})
+    broker.begin()
+    assert broker.wait() == 1
+    (line,) = broker.output.splitlines()
+    assert line == (
+        f"pybroker: {tmp_path}/server.properties: cannot be written: it is a directory, not a file; move it away, "
+        "or name another file with --config"
+    )
+
+
 def processes_in(namespace: ContainerProcess) -> list[psutil.Process]:
     """The first process of the container, then the broker."""
     return psutil.Process(namespace.pid).children(recursive=True)

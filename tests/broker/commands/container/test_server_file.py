@@ -70,7 +70,7 @@ def test_values_of_variables_are_parsed_like_a_settings_file() -> None:
 
 def test_a_mounted_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     assert read_mounted(tmp_path / "none") is None
-    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match="cannot be read: it is a directory, which Docker makes when the file to mou"):
         read_mounted(tmp_path)
 
 
