@@ -1,13 +1,14 @@
 """Moves of leaderships reach the coordinator of their topic, and no other."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.append_bridge import AppendBridge
 from pybroker.broker.coordinator.coordinator_partitions import CoordinatorPartitions
 from pybroker.broker.coordinator.leadership_moves import CoordinatorMoves
 from pybroker.broker.coordinator.ownership import PartitionOwnership
+from pybroker.broker.coordinator.partition_reading import PartitionReading
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.replication.state_changes import Leadership
 from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
@@ -69,3 +70,26 @@ async def test_each_coordinator_hears_of_the_partitions_of_its_own_topic() -> No
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class LogWithAnEnd(AwaitedOffsetsTopic):
+    """A read ends when the test says so, behind the last batch."""
+
+    def __init__(self) -> None:
+        super().__init__(OffsetsTopic())
+        self.end = asyncio.Event()
+
+    async def read(self, partition: int) -> AsyncIterator[memoryview]:
+        async for chunk in super().read(partition):
+            yield chunk
+        await self.end.wait()
+
+
+async def test_nothing_is_loaded_when_the_leadership_ends_while_the_records_are_being_committed() -> None:
+    log = LogWithAnEnd()
+    is_wanted = True
+    loading = asyncio.ensure_future(PartitionReading(log).entries_of(0, NothingToReplay(), lambda: is_wanted))
+    await asyncio.sleep(0)
+    is_wanted = False
+    log.end.set()
+    assert await loading is None

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.transaction.init_rules import InitRequest
 from pybroker.broker.coordinator.transaction.listing import ListFilter
 from pybroker.broker.coordinator.transaction.memory import new_transaction_bytes
 from pybroker.broker.coordinator.transaction.requesting_producer import RequestingProducer
@@ -16,6 +17,7 @@ from pybroker.protocol.errors import (
     KafkaStorageError,
     NotEnoughReplicasError,
     RecordTooLargeError,
+    RequestTimedOutError,
 )
 from pybroker.protocol.sentinels import NO_LEADER
 from support.in_process.transaction_world import OTHER_BROKER, TransactionWorld
@@ -146,6 +148,17 @@ async def test_a_new_id_whose_first_record_is_refused_is_forgotten(error: KafkaE
     assert (await world.init("a")).code is ErrorCode.NONE
 
 
+async def test_a_new_id_whose_first_record_may_be_committed_later_stays_busy() -> None:
+    world = await TransactionWorld().load()
+    world.log.append_error = RequestTimedOutError()
+    assert (await world.init("a")).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.log.append_error = None
+    replies: list[object] = []
+    world.coordinator.requests.init_producer_id("a", InitRequest(60_000), replies.append)
+    world.time.advance(WAIT_MS)
+    assert (await world.first(replies)).code is ErrorCode.CONCURRENT_TRANSACTIONS  # type: ignore[arg-type]
+
+
 async def test_a_refused_record_leaves_the_transaction_open() -> None:
     world = await TransactionWorld().load()
     producer = await begun(world)
@@ -170,6 +183,21 @@ async def test_a_completion_that_is_not_written_is_tried_again() -> None:
     await let_the_loop_turn()
     assert world.state("a") == "CompleteCommit"
     assert len(world.markers) == 1, "markers are not written again"
+
+
+async def test_a_completion_that_is_being_written_is_not_written_again() -> None:
+    world = await TransactionWorld().load()
+    world.holds_markers = True
+    await world.end("a", await begun(world))
+    count = len(world.log.store.records())
+    world.log.replicas.clear()
+    for _ in range(2):  # a marker that was written again after a lost response is reported twice
+        world.held[0](ErrorCode.NONE)
+    await let_the_loop_turn()
+    world.log.replicas.set()
+    await let_the_loop_turn()
+    assert world.state("a") == "CompleteCommit"
+    assert len(world.log.store.records()) == count + 1
 
 
 async def test_an_id_gets_no_producer_id_while_there_is_none() -> None:
@@ -296,6 +324,18 @@ async def test_requests_get_not_coordinator_after_another_broker_was_elected() -
     await let_the_loop_turn()
     assert world.log.store.records()[-1].value[2 + 8 + 2 + 4] == 2, "PrepareCommit"  # type: ignore[index]
     assert world.coordinator.registry.memory.used_bytes == 0
+
+
+async def test_no_marker_is_written_after_another_broker_was_elected() -> None:
+    world = await TransactionWorld().load()
+    world.leaders = {FIRST: NO_LEADER}
+    await world.end("a", await begun(world))
+    for partition in range(4):
+        world.coordinator.partitions.unload(partition, 1)
+    world.leaders = {}
+    world.coordinator.leaders_changed()
+    world.time.advance(10_000)
+    assert world.markers == []
 
 
 # -- time-outs, expiry, memory, stop

@@ -294,3 +294,28 @@ def test_a_late_response_to_a_dropped_marker_does_not_count_for_the_next_one() -
 
     assert world.queue.partitions_without_marker("id") == {P0}
     assert world.queue.drain(1) == [MarkersToWrite(marker(epoch=4), (P0,))]
+
+
+def test_results_of_taken_markers_come_one_by_one() -> None:
+    world = World()
+    world.queue.want(marker(), [P0, P1], 0)
+    assert world.queue.take(1) == [MarkersToWrite(marker(), (P0, P1))]
+    assert world.queue.brokers_to_send_to() == []
+    world.queue.want(marker("other", producer_id=71), [P0], 0)
+    assert world.queue.take(1) == [MarkersToWrite(marker("other", producer_id=71), (P0,))]
+
+    assert world.queue.wrote(marker(), P0, NONE, 0) == []
+    assert world.queue.wrote(marker(), P1, ErrorCode.NOT_ENOUGH_REPLICAS, 0) == []
+    assert world.queue.tick(1_000) == []
+    assert world.queue.take(1) == [MarkersToWrite(marker(), (P1,))]
+    assert world.queue.wrote(marker(), P1, NONE, 0) == [marker()]
+
+
+def test_a_late_result_of_a_marker_does_not_count_for_the_next_coordinator_epoch() -> None:
+    world = World()
+    world.queue.want(marker(), [P0], 0)
+    world.queue.take(1)
+    world.epochs[0] = 4
+    world.queue.want(marker(epoch=4), [P0], 0)
+    assert world.queue.wrote(marker(), P0, NONE, 0) == []
+    assert world.queue.partitions_without_marker("id") == {P0}
