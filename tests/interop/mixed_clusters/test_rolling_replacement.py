@@ -1,7 +1,7 @@
 """Tests of replacing three Apache Kafka brokers by pybrokers one by one on the same directories, and back.
 
-Clients work all the time; transactions run while a Kafka can coordinate them. In the end all replicas have the same
-bytes, and every acknowledged record is there exactly once.
+Clients work all the time, also in transactions, whose coordinators are replaced too. In the end all replicas have the
+same bytes, and every acknowledged record is there exactly once.
 """
 
 import subprocess
@@ -11,23 +11,18 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from support.clients.kept_records import read_all
 from support.clients.replica_verification import await_equal_replicas
 from support.clients.traffic import ConfluentTraffic, KafkaPythonTraffic, Traffic
 from support.clients.transactional_traffic import TransactionalTraffic, await_offset, read_committed
-from support.clients.wire_client import WireClient
 from support.processes.mixed_cluster import Kind, MixedCluster
-from support.time.patience import await_that
 
-FIRST, SECOND, LAST = BROKERS = (1, 2, 3)
+BROKERS = _, SECOND, _ = (1, 2, 3)
 """In the order of their replacement."""
 PARTITIONS = 3
 CLIENT_OF: Mapping[str, type[Traffic]] = {"orders": ConfluentTraffic, "sales": KafkaPythonTraffic}
 """The client of each topic."""
 OF_TRANSACTIONS = "payments"
-COORDINATORS = [FIRST, LAST]
-"""Brokers that lead `__transaction_state`, so that a Kafka can coordinate for as long as possible."""
 SETTINGS = {
     "offsets.topic.replication.factor": "3",
     "min.insync.replicas": "2",
@@ -50,8 +45,8 @@ def test_rolling_replacement_of_kafka_by_pybroker_and_back_loses_nothing(cluster
     cluster.start(*BROKERS)
     for topic in (*CLIENT_OF, OF_TRANSACTIONS):
         cluster.create_topic(topic, [1, 2, 3], [2, 3, 1], [3, 1, 2])
-    alone = {"cleanup.policy": "compact", "min.insync.replicas": "1"}
-    cluster.create_topic("__transaction_state", *[COORDINATORS] * 2, config=alone)
+    compacted = {"cleanup.policy": "compact", "min.insync.replicas": "1"}
+    cluster.create_topic("__transaction_state", [1, 2, 3], [2, 3, 1], config=compacted)
     with ExitStack() as stack:
         clients = [
             stack.enter_context(client(cluster.servers, topic, f"readers of {topic}"))
@@ -59,28 +54,21 @@ def test_rolling_replacement_of_kafka_by_pybroker_and_back_loses_nothing(cluster
         ]
         wait_for_more(clients)
 
-        def replace(broker_id: int, kind: Kind, transactions: TransactionalTraffic | None = None) -> None:
+        def replace(broker_id: int, kind: Kind) -> None:
             cluster.replace(broker_id, kind)
             cluster.await_in_sync()
             wait_for_more(clients)
-            if transactions is not None:
-                transactions.wait_for_more(TRANSACTIONS_BETWEEN)
+            transactions.wait_for_more(TRANSACTIONS_BETWEEN)
             if broker_id == SECOND:  # both kinds are in the cluster and lead partitions
                 await_equal_replicas(cluster.servers, "|".join(CLIENT_OF), len(CLIENT_OF) * PARTITIONS)
 
-        with TransactionalTraffic(cluster.servers, OF_TRANSACTIONS, PARTITIONS) as before:
-            before.wait_for_more(TRANSACTIONS_BETWEEN)
-            replace(FIRST, "pybroker", before)  # the other broker becomes coordinator
-            replace(SECOND, "pybroker", before)
-        replace(LAST, "pybroker")
-        check_transactions(cluster, before)  # only pybrokers have replicas
-
-        replace(FIRST, "kafka")
-        let_coordinate(cluster, FIRST)
-        with TransactionalTraffic(cluster.servers, OF_TRANSACTIONS, PARTITIONS) as after:
-            replace(SECOND, "kafka", after)
-            replace(LAST, "kafka", after)
-        check_transactions(cluster, before, after)
+        with TransactionalTraffic(cluster.servers, OF_TRANSACTIONS, PARTITIONS) as transactions:
+            transactions.wait_for_more(TRANSACTIONS_BETWEEN)
+            for broker_id in BROKERS:
+                replace(broker_id, "pybroker")
+            for broker_id in BROKERS:
+                replace(broker_id, "kafka")
+        check_transactions(cluster, transactions)
     for traffic in clients:
         check(traffic)
 
@@ -92,23 +80,11 @@ def test_rolling_replacement_of_kafka_by_pybroker_and_back_loses_nothing(cluster
     subprocess.run([sys.executable, "-m", "pybroker", "log", "verify", *directories], check=True)
 
 
-def let_coordinate(cluster: MixedCluster, broker_id: int) -> None:
-    """Waits until all brokers name these as transaction coordinators. A client that is sent to a pybroker gives up."""
-    cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
-    request = FindCoordinatorRequest(key_type=1, coordinator_keys=["any"])
-    for asked in BROKERS:
-        with WireClient(cluster.brokers[asked].bootstrap_servers) as client:
-            await_that(
-                lambda client=client: client.ask(request, 4).coordinators[0].node_id == broker_id,  # type: ignore[misc]
-                f"broker {asked} knows that {broker_id} coordinates transactions",
-            )
-
-
-def check_transactions(cluster: MixedCluster, *runs: TransactionalTraffic) -> None:
+def check_transactions(cluster: MixedCluster, traffic: TransactionalTraffic) -> None:
     """Checks that committed records exist once and aborted ones do not, and the last committed offset."""
-    committed = [value for traffic in runs for value in traffic.committed]
-    assert sorted(read_committed(cluster.servers, OF_TRANSACTIONS, PARTITIONS, len(committed))) == sorted(committed)
-    await_offset(cluster.servers, OF_TRANSACTIONS, runs[-1].offset)
+    values = read_committed(cluster.servers, OF_TRANSACTIONS, PARTITIONS, len(traffic.committed))
+    assert sorted(values) == sorted(traffic.committed)
+    await_offset(cluster.servers, OF_TRANSACTIONS, traffic.offset)
 
 
 def wait_for_more(clients: Sequence[Traffic]) -> None:

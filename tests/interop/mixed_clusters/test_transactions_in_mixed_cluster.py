@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest
+from support.clients.transactional_traffic import TransactionalTraffic, await_offset, read_committed
 from support.processes.cluster_processes import ClusterProcesses
 from support.time.patience import await_answer, await_that
 
@@ -100,4 +101,20 @@ def test_pybroker_stores_offsets_of_a_transaction_coordinated_by_kafka(cluster: 
     cluster.elect_preferred(OFFSETS, 0)
     producer.commit_transaction(60)
     assert committed(cluster.servers, partition) == 4
+    assert not [line for line in cluster.brokers[OURS].lines if "Traceback" in line]
+
+
+def test_transactions_go_on_while_their_coordinator_moves_between_pybroker_and_kafka(cluster: ClusterProcesses) -> None:
+    cluster.create_topic(TRANSACTIONS, [KAFKA, OURS])
+    cluster.create_topic("sales", [OURS, KAFKA], [KAFKA, OURS])
+    cluster.create_topic(OFFSETS, [OURS, KAFKA])
+    with TransactionalTraffic(cluster.servers, "sales", 2) as traffic:
+        for replicas in ([OURS, KAFKA], [KAFKA, OURS]) * 3:
+            traffic.wait_for_more(4)
+            cluster.reassign(TRANSACTIONS, 0, replicas)
+            cluster.elect_preferred(TRANSACTIONS, 0)
+        traffic.wait_for_more(4)
+    values = read_committed(cluster.servers, "sales", 2, len(traffic.committed))
+    assert sorted(values) == sorted(traffic.committed)
+    await_offset(cluster.servers, "sales", traffic.offset)
     assert not [line for line in cluster.brokers[OURS].lines if "Traceback" in line]
