@@ -35,7 +35,9 @@ __all__ = ["Follower", "FollowerProgress", "Leader", "Partition", "PartitionLog"
 
 
 class PartitionLog(Protocol):
-    """The part of the log that a partition uses."""
+    """The part of the log that a partition uses. ``high_watermark_hint``: set when the HW moves."""
+
+    high_watermark_hint: int
 
     @property
     def log_start_offset(self) -> int: ...
@@ -333,14 +335,14 @@ class Partition:
         leader = self.leader
         if leader is None:
             return False
-        new = self._require_log().log_end_offset
+        new = (log := self._require_log()).log_end_offset
         if leader.replicas:
             if len(leader.isr.members) < self.effective_minimum_isr():
                 return False
             new = self._lowest_end_offset(leader, new, now_ms)
         if new <= self.high_watermark:
             return False
-        self.high_watermark = new
+        self.high_watermark = log.high_watermark_hint = new
         return True
 
     def _lowest_end_offset(self, leader: Leader, leader_end_offset: int, now_ms: int) -> int:
@@ -359,7 +361,7 @@ class Partition:
         log = self._require_log()
         new = max(min(leader_high_watermark, log.log_end_offset), log.log_start_offset)
         changed = new != self.high_watermark
-        self.high_watermark = new
+        self.high_watermark = log.high_watermark_hint = new
         return changed
 
     def log_was_truncated(self) -> None:

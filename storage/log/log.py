@@ -86,7 +86,8 @@ class Log:
         self.topic_id = contents.topic_id
         self.last_flush_ms = now_ms
         self._fence_epoch = -1
-        self._high_watermark_hint = 0
+        self.high_watermark_hint = 0
+        """The last known HW, or an older one: appends forget the transactions whose markers are below it."""
         self._truncation_count = 0
         self.future_timestamp_warned_for = -1
         """Base offset of the segment for which retention last warned about a timestamp in the future; -1 for none."""
@@ -197,11 +198,7 @@ class Log:
         raise AssertionError("unreachable")
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Return the offset below which every transaction is decided and replicated (LSO). From any thread.
-
-        Also keeps `high_watermark` for later appends, which use it to forget replicated transactions.
-        """
-        self._high_watermark_hint = high_watermark
+        """Return the offset below which every transaction is decided and replicated (LSO). From any thread."""
         return self.view.last_stable_offset(high_watermark)
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEntry | None:
@@ -362,7 +359,7 @@ class Log:
 
     def write(self, appends: Sequence[PreparedAppend], now_ms: int) -> None:
         """Write checked appends that fit into the active segment; sync them when `flush.messages` says so."""
-        self.view = write_appends(self.files, self.view, self.producer_state, appends, self._high_watermark_hint)
+        self.view = write_appends(self.files, self.view, self.producer_state, appends, self.high_watermark_hint)
         if self.view.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush(now_ms)
 

@@ -167,3 +167,13 @@ async def test_write_txn_markers_is_answered_when_the_markers_are_committed(tmp_
     assert await writing == {(7, TOPIC, 0): ErrorCode.NONE}
     assert replicas.partitions.is_leader(TP)
     replicas.close()
+
+
+async def test_replicated_transactions_are_forgotten_without_read_committed_consumers(
+    replicas: Replicas,
+) -> None:
+    """Otherwise a partition without read_committed consumers would remember all transactions."""
+    for number in range(20):
+        write_transaction(replicas, 7, sequence=number)
+        await write(replicas, marker(7, 0))
+    assert len(replicas.hosted().log.producer_state.unstable.completed) <= 1

@@ -21,6 +21,7 @@ class FakeLog:
     log_start_offset: int = 0
     first_unstable: int | None = None
     leader_epochs: LeaderEpochs = field(default_factory=LeaderEpochs)
+    high_watermark_hint: int = 0
 
     def last_stable_offset(self, high_watermark: int) -> int:
         return high_watermark if self.first_unstable is None else min(self.first_unstable, high_watermark)
