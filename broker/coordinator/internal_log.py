@@ -45,6 +45,14 @@ class InternalLog(Protocol):
         """Whole batches from the log start offset to the log end offset, including batches appended meanwhile."""
         ...
 
+    async def before_load(self) -> None:
+        """Wait until the partitions may be read."""
+        ...
+
+    async def after_load(self, partition: int) -> None:
+        """Wait until the records that were read may be acted on. Raises KafkaError when this broker stops leading."""
+        ...
+
     def is_leader(self, partition: int) -> bool:
         """Whether this broker leads the partition now."""
         ...

@@ -98,17 +98,19 @@ class InternalTopic:
             append.guard,
         )
 
-    async def read(self, partition: int) -> AsyncIterator[memoryview]:
-        topic_partition = TopicPartition(self.topic, partition)
+    def read(self, partition: int) -> AsyncIterator[memoryview]:
+        return self._partitions.read_all(TopicPartition(self.topic, partition), self._settings.load_bytes)
+
+    async def before_load(self) -> None:
         if self._settings.loads_committed and not self._cache.has_topic(self.topic):
             # The order to lead may come before the metadata, and the entries are checked by the number of partitions.
             metadata = asyncio.get_running_loop().create_future()
             self._loads.append(metadata)
             await metadata
-        async for chunk in self._partitions.read_all(topic_partition, self._settings.load_bytes):
-            yield chunk
+
+    async def after_load(self, partition: int) -> None:
         if self._settings.loads_committed:
-            await self._partitions.all_committed(topic_partition)
+            await self._partitions.all_committed(TopicPartition(self.topic, partition))
 
     def _metadata_updated(self) -> None:
         if self._loads and self._cache.has_topic(self.topic):

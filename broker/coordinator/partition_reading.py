@@ -49,20 +49,28 @@ class PartitionReading:
         self, partition: int, replay: Replaying[Entry], is_wanted: Callable[[], bool]
     ) -> list[Entry] | None:
         """The entries in the partition's log; None when ``is_wanted()`` has become False. Raises KafkaError."""
+        await self._log.before_load()
         async with self._slots:
+            entries = await self._read(partition, replay, is_wanted)
+        if entries is None:
+            return None
+        await self._log.after_load(partition)  # without a slot, because it may take long while replicas are missing
+        return entries if is_wanted() else None
+
+    async def _read(
+        self, partition: int, replay: Replaying[Entry], is_wanted: Callable[[], bool]
+    ) -> list[Entry] | None:
+        if not is_wanted():
+            return None
+        steps = _Steps(is_wanted)
+        async for chunk in self._log.read(partition):
+            for batch in iter_batches(chunk):
+                if not await steps.take(replay.steps(batch)):
+                    return None
             if not is_wanted():
                 return None
-            steps = _Steps(is_wanted)
-            async for chunk in self._log.read(partition):
-                for batch in iter_batches(chunk):
-                    if not await steps.take(replay.steps(batch)):
-                        return None
-                if not is_wanted():
-                    return None
-            if not is_wanted():  # the end of the log may wait until the records are committed
-                return None
-            entries: list[Entry] = []
-            return entries if await steps.take(map(entries.append, replay.entries())) else None
+        entries: list[Entry] = []
+        return entries if await steps.take(map(entries.append, replay.entries())) else None
 
 
 class _Steps:

@@ -102,7 +102,11 @@ def tell(cache: MetadataCache, topic: str) -> None:
 
 
 async def read_whole(topic: InternalTopic) -> list[bytes]:
-    return [bytes(chunk) async for chunk in topic.read(3)]
+    """As a load reads it."""
+    await topic.before_load()
+    chunks = [bytes(chunk) async for chunk in topic.read(3)]
+    await topic.after_load(3)
+    return chunks
 
 
 async def test_load_of_transactions_ends_when_all_records_are_committed() -> None:

@@ -1,7 +1,7 @@
 """Moves of leaderships reach the coordinator of their topic, and no other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.append_bridge import AppendBridge
@@ -12,6 +12,7 @@ from pybroker.broker.coordinator.partition_reading import PartitionReading
 from pybroker.protocol.records.batch import RecordBatch
 from pybroker.replication.state_changes import Leadership
 from support.in_process.offsets_topic import AwaitedOffsetsTopic, OffsetsTopic
+from support.time.loop_turns import let_the_loop_turn
 
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
@@ -72,24 +73,23 @@ async def test_each_coordinator_hears_of_the_partitions_of_its_own_topic() -> No
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class LogWithAnEnd(AwaitedOffsetsTopic):
-    """A read ends when the test says so, behind the last batch."""
-
-    def __init__(self) -> None:
-        super().__init__(OffsetsTopic())
-        self.end = asyncio.Event()
-
-    async def read(self, partition: int) -> AsyncIterator[memoryview]:
-        async for chunk in super().read(partition):
-            yield chunk
-        await self.end.wait()
-
-
 async def test_nothing_is_loaded_when_the_leadership_ends_while_the_records_are_being_committed() -> None:
-    log = LogWithAnEnd()
+    log = AwaitedOffsetsTopic(OffsetsTopic())
+    log.commits.clear()
     is_wanted = True
     loading = asyncio.ensure_future(PartitionReading(log).entries_of(0, NothingToReplay(), lambda: is_wanted))
-    await asyncio.sleep(0)
+    await let_the_loop_turn()
     is_wanted = False
-    log.end.set()
+    log.commits.set()
     assert await loading is None
+
+
+async def test_partitions_whose_records_wait_for_replicas_do_not_delay_loads_of_others() -> None:
+    log = AwaitedOffsetsTopic(OffsetsTopic(20))
+    log.commits.clear()
+    reading = PartitionReading(log)
+    loads = [asyncio.ensure_future(reading.entries_of(number, NothingToReplay(), lambda: True)) for number in range(20)]
+    await let_the_loop_turn(100)
+    assert log.were_read == set(range(20))
+    log.commits.set()
+    await asyncio.gather(*loads)

@@ -74,7 +74,7 @@ class OffsetsTopic:
 
 class AwaitedOffsetsTopic:
     """An `InternalLog` over an `OffsetsTopic`. Readers stop before each batch while `gate` is cleared. Appends are
-    written at once, but not acknowledged while `replicas` is cleared.
+    written at once, but not acknowledged while `replicas` is cleared. Loads do not end while `commits` is cleared.
     """
 
     topic = "__consumer_offsets"
@@ -85,6 +85,8 @@ class AwaitedOffsetsTopic:
         self.gate.set()
         self.replicas = asyncio.Event()
         self.replicas.set()
+        self.commits = asyncio.Event()
+        self.commits.set()
         self.read_error: Exception | None = None
         self.reading: set[int] = set()
         self.were_read: set[int] = set()
@@ -105,6 +107,12 @@ class AwaitedOffsetsTopic:
         if append.awaits_replicas:
             await self.replicas.wait()
         return base_offset
+
+    async def before_load(self) -> None:
+        pass
+
+    async def after_load(self, partition: int) -> None:
+        await self.commits.wait()
 
     async def read(self, partition: int) -> AsyncIterator[memoryview]:
         error = self.read_error
