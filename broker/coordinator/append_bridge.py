@@ -41,6 +41,11 @@ class AppendBridge:
         for done in self._running.pop(partition, {}).values():
             done(NotLeaderOrFollowerError())
 
+    def abandon_all(self) -> None:
+        """The broker stops: complete all running appends with NotLeaderOrFollowerError at once."""
+        for partition in list(self._running):
+            self.abandon(partition)
+
     async def drain(self) -> None:
         """Wait until all running appends have ended, with or without an error."""
         while self._running:

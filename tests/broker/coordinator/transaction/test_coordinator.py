@@ -7,6 +7,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.transaction.init_rules import InitRequest
 from pybroker.broker.coordinator.transaction.listing import ListFilter
 from pybroker.broker.coordinator.transaction.memory import new_transaction_bytes
+from pybroker.broker.coordinator.transaction.outcomes import Response
 from pybroker.broker.coordinator.transaction.requesting_producer import RequestingProducer
 from pybroker.broker.coordinator.transaction.settings import TransactionSettings
 from pybroker.broker.coordinator.transaction.waiting_requests import MAX_WAIT_S
@@ -409,3 +410,16 @@ async def test_a_stopped_coordinator_answers_coordinator_not_available_and_has_n
     assert world.time.armed_count == 0
     assert (await world.init("a")).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert (await world.coordinator.listing(ListFilter())).code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def test_a_stop_does_not_wait_for_records_without_enough_replicas() -> None:
+    """Their appends have no timeout: the stop would last until the replicas are back."""
+    world = await TransactionWorld().load()
+    producer = await begun(world)
+    world.log.replicas.clear()
+    replies: list[Response] = []
+    world.coordinator.requests.end("a", producer, replies.append, is_commit=True)
+    await let_the_loop_turn()
+    await world.coordinator.close()
+    assert [response.code for response in replies] == [ErrorCode.NOT_COORDINATOR]
+    assert world.markers == []
