@@ -39,7 +39,11 @@ class KeptEntries(Protocol[Entry]):
 
 
 class CoordinatorPartitions(Generic[Entry]):
-    """``appends``: the running appends of the coordinator. ``now_ms``: the wall clock."""
+    """``appends``: the running appends of the coordinator. ``now_ms``: the wall clock.
+
+    ``reloads``: a partition is read again in each leader epoch, also when this broker stays its leader, because it is
+    unknown whether records that it was appending are in the log.
+    """
 
     def __init__(
         self,
@@ -48,8 +52,11 @@ class CoordinatorPartitions(Generic[Entry]):
         kept: KeptEntries[Entry],
         appends: AppendBridge,
         now_ms: Callable[[], int],
+        *,
+        reloads: bool = False,
     ) -> None:
         self.topic = log.topic
+        self._reloads = reloads
         self._ownership = ownership
         self._kept = kept
         self._appends = appends
@@ -68,6 +75,8 @@ class CoordinatorPartitions(Generic[Entry]):
         KafkaError and requests get NOT_COORDINATOR: "nothing committed" would send consumers back to the start. After
         an ``unload`` or a newer ``load`` the coroutine ends without effect.
         """
+        if self._reloads and self._ownership.owns(partition) and epoch > self._ownership.epoch_of(partition):
+            self.unload(partition, epoch)
         if self._ownership.begin_loading(partition, epoch):
             return self._load(partition, epoch)
         logger.debug("not loading %s-%d in leader epoch %d", self.topic, partition, epoch)

@@ -70,7 +70,8 @@ class TransactionCoordinator:
         self._log = TransactionLog(self._appends, self.registry.partition_for, ports.now_ms, lambda: False)
         delays = RetryDelays(_FIRST_RETRY_MS, _LONGEST_RETRY_MS, ports.random.random)
         self._changes = Changes(self.registry, self._log, ports.markers, delays, ports.scheduler, ports.now_ms)
-        self.partitions = CoordinatorPartitions(log, self.registry.ownership, self, self._appends, ports.now_ms)
+        owned = self.registry.ownership
+        self.partitions = CoordinatorPartitions(log, owned, self, self._appends, ports.now_ms, reloads=True)
         self.requests = ProducerRequests(
             settings,
             self.registry,
@@ -160,10 +161,7 @@ class TransactionCoordinator:
         self._repeat(self._expire, self._settings.expiry_interval_ms)
 
     async def close(self) -> None:
-        """Stop answering and cancel all timers.
-
-        Running appends are not awaited: they have no timeout, so a stop would last until their replicas are back.
-        """
+        """Stop answering and cancel all timers, without waiting for appends, which have no timeout."""
         self.kill()
         self._appends.abandon_all()
 

@@ -17,6 +17,7 @@ from pybroker.protocol.errors import (
     KafkaError,
     KafkaStorageError,
     NotEnoughReplicasError,
+    NotLeaderOrFollowerError,
     RecordTooLargeError,
     RequestTimedOutError,
 )
@@ -337,6 +338,21 @@ async def test_no_marker_is_written_after_another_broker_was_elected() -> None:
     world.coordinator.leaders_changed()
     world.time.advance(10_000)
     assert world.markers == []
+
+
+async def test_a_coordinator_reads_its_partition_again_in_a_new_leader_epoch() -> None:
+    """The leader's log refuses an append of the epoch before. Its id would stay pending as long as the broker leads."""
+    world = await TransactionWorld().load(epoch=3)
+    producer = await begun(world)
+    world.log.append_error = NotLeaderOrFollowerError()
+    assert await world.end("a", producer) is ErrorCode.NOT_COORDINATOR
+    world.log.append_error = None
+
+    await world.load(epoch=4)
+
+    assert await world.end("a", producer) is ErrorCode.NONE
+    assert world.state("a") == "CompleteCommit"
+    assert [marker.coordinator_epoch for marker, _ in world.markers] == [4]
 
 
 # -- time-outs, expiry, memory, stop
