@@ -105,14 +105,15 @@ def test_pybroker_stores_offsets_of_a_transaction_coordinated_by_kafka(cluster: 
 
 
 def test_transactions_go_on_while_their_coordinator_moves_between_pybroker_and_kafka(cluster: ClusterProcesses) -> None:
-    cluster.create_topic(TRANSACTIONS, [KAFKA, OURS])
+    cluster.create_topic(TRANSACTIONS, *[[KAFKA, OURS]] * 2)
     cluster.create_topic("sales", [OURS, KAFKA], [KAFKA, OURS])
     cluster.create_topic(OFFSETS, [OURS, KAFKA])
     with TransactionalTraffic(cluster.servers, "sales", 2) as traffic:
         for replicas in ([OURS, KAFKA], [KAFKA, OURS]) * 3:
             traffic.wait_for_more(4)
-            cluster.reassign(TRANSACTIONS, 0, replicas)
-            cluster.elect_preferred(TRANSACTIONS, 0)
+            for partition in range(2):
+                cluster.reassign(TRANSACTIONS, partition, replicas)
+                cluster.elect_preferred(TRANSACTIONS, partition)
         traffic.wait_for_more(4)
     values = read_committed(cluster.servers, "sales", 2, len(traffic.committed))
     assert sorted(values) == sorted(traffic.committed)
