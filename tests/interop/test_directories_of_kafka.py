@@ -17,6 +17,7 @@ from support.clients.topics import admin_client
 from support.clients.wire_client import WireClient
 from support.logs.kafka_directories import Found, batches, broker_on, committed, records
 from support.processes.broker_process import BrokerProcess
+from support.time.patience import await_that
 
 OLD = ("golden1-v0", "golden1-v1", "golden1-v1-append-time")
 
@@ -86,21 +87,47 @@ def test_read_committed_consumer_gets_only_committed_records(modern: BrokerProce
     assert offsets_by_java(servers, TXN, "read_committed", len(offsets)) == offsets
 
 
+def end_offset(client: WireClient, isolation: int) -> int:
+    partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
+    topic = ListOffsetsTopic(name=TXN, partitions=[partition])
+    request = ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=[topic])
+    return int(client.ask(request, 7).topics[0].partitions[0].offset)
+
+
 def test_last_stable_offset_is_the_start_of_the_hanging_transaction(modern: BrokerProcess) -> None:
     _, stable = committed("kafka-3.9", TXN)
     with WireClient(modern.bootstrap_servers) as client:
-        ends = []
-        for isolation in (0, 1):
-            partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
-            request = ListOffsetsRequest(
-                replica_id=-1,
-                isolation_level=isolation,
-                topics=[ListOffsetsTopic(name=TXN, partitions=[partition])],
-            )
-            ends.append(client.ask(request, 7).topics[0].partitions[0].offset)
+        ends = [end_offset(client, isolation) for isolation in (0, 1)]
         assert ends == [batches("kafka-3.9", TXN)[-1]["nextOffset"], stable]
         fetched = client.ask(fetch(TXN, isolation=1), 11).responses[0].partitions[0]
         assert (fetched.last_stable_offset, fetched.high_watermark) == (stable, ends[0])
+
+
+def test_coordinator_aborts_the_transaction_that_a_kafka_left_open(tmp_path: Path) -> None:
+    """Its state comes from `__transaction_state` as the Kafka wrote it; its time-out has passed."""
+    quick = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
+    end = batches("kafka-3.9", TXN)[-1]["nextOffset"] + 1
+    with broker_on("kafka-3.9", tmp_path, quick) as broker, WireClient(broker.bootstrap_servers) as client:
+        await_that(lambda: end_offset(client, isolation=1) == end, "the transaction is aborted")
+
+
+def test_kafka_transactions_finds_and_aborts_a_transaction_that_no_coordinator_knows(tmp_path: Path) -> None:
+    _, stable = committed("kafka-3.9", TXN)
+    with broker_on("kafka-3.9", tmp_path, without="__transaction_state") as broker:
+        servers = broker.bootstrap_servers
+
+        def tool(*arguments: str) -> list[list[str]]:
+            """Returns the rows behind the heading."""
+            command = f"{TOOLS}.TransactionsCommand", "--bootstrap-server", servers
+            return [line.split() for line in run_tool(*command, *arguments).splitlines()[1:]]
+
+        (hanging,) = tool("find-hanging", "--broker-id", "0")
+        topic, partition, *_ = hanging
+        assert (topic, partition, hanging[5]) == (TXN, "0", str(stable))
+        tool("abort", "--topic", topic, "--partition", partition, "--start-offset", str(stable))
+        assert tool("find-hanging", "--broker-id", "0") == []
+        with WireClient(servers) as client:
+            assert end_offset(client, isolation=1) == batches("kafka-3.9", TXN)[-1]["nextOffset"] + 1
 
 
 # -- old formats

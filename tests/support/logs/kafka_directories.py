@@ -5,6 +5,7 @@ import base64
 import gzip
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,29 @@ async def write_tree(file: Path, tree: dict[str, bytes]) -> None:
     await store.close()
 
 
-def broker_on(name: str, directory: Path) -> BrokerProcess:
-    """A broker on a copy of one of Kafka's directories."""
-    shutil.copytree(LOGDIRS / name / "data", directory / "data")
+def broker_on(
+    name: str, directory: Path, settings: Mapping[str, str] | None = None, without: str = "no topic"
+) -> BrokerProcess:
+    """A broker on a copy of one of Kafka's directories, without one of the topics.
+
+    The open transaction in the directory stays open, although its time-out has passed, unless `settings` say otherwise.
+    """
+    topic = shutil.ignore_patterns(f"{without}-*")
+    shutil.copytree(LOGDIRS / name / "data", directory / "data", ignore=topic)
     metadata = directory / "metadata.db"
-    asyncio.run(write_tree(metadata, tree_of(name)))
-    settings = {
+    tree = {path: data for path, data in tree_of(name).items() if without not in path.split("/")}
+    asyncio.run(write_tree(metadata, tree))
+    values = {
         "broker.id": "0",
         "metadata.store.path": str(metadata),
         "log.retention.ms": "-1",
         "log.cleaner.enable": "false",
         "offsets.topic.num.partitions": "2",
+        "transaction.state.log.num.partitions": "2",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "86400000",
+        **(settings or {}),
     }
-    return BrokerProcess(directory, settings)
+    return BrokerProcess(directory, values)
 
 
 def batches(name: str, topic: str) -> list[dict[str, Any]]:
