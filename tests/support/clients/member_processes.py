@@ -25,14 +25,16 @@ Place = tuple[str, int]
 
 
 @cache
-def java_program(source: Path) -> list[str]:
-    """Returns the command for a program of one file with Apache Kafka's jars; it is compiled once."""
+def java_program(source: Path, libs: Path | None = None) -> list[str]:
+    """Returns the command for a program of one file, with Apache Kafka's jars or `libs`; it is compiled once."""
     if java_compiler() is None:
         pytest.skip("no Java development kit on PATH")
     classes = tempfile.mkdtemp(prefix="pybroker-java-")
     atexit.register(shutil.rmtree, classes, ignore_errors=True)
     command = java_command(source.stem)
     path = command.index("-cp") + 1
+    if libs is not None:
+        command[path] = f"{libs}/*"
     jars = sorted(map(str, Path(command[path]).parent.glob("*.jar")))
     compiler = [command[0], "--module", "jdk.compiler/com.sun.tools.javac.Main"]
     subprocess.run([*compiler, "-cp", ":".join(jars), "-d", classes, str(source)], check=True)

@@ -163,10 +163,13 @@ func main() {
 	if command == "member" {
 		options = append(options, owned{}.options(rest[0])...)
 	}
+	ctx := context.Background()
+	if transactional(ctx, command, options, rest) {
+		return
+	}
 	client, err := kgo.NewClient(options...)
 	must(err)
 	defer client.Close()
-	ctx := context.Background()
 	switch command {
 	case "create":
 		create(ctx, client, rest[0], number(rest[1]))

@@ -82,7 +82,67 @@ async function member(topic, groupId) {
   await consumer.disconnect()
 }
 
-const commands = { create, produce, consume, member, committed, delete: remove }
+async function withTransactions(transactionalId, transactionTimeout, work) {
+  const producer = kafka.producer({ transactionalId, transactionTimeout, maxInFlightRequests: 1, idempotent: true })
+  await producer.connect()
+  await work(producer)
+  await producer.disconnect()
+}
+
+const transact = (topic, id, first, amount, end) =>
+  withTransactions(id, 60000, async producer => {
+    const transaction = await producer.transaction()
+    for (let n = Number(first); n < Number(first) + Number(amount); n++) {
+      const message = { key: `key-${n}`, value: `value-${n}`, headers: { n: `${n}` } }
+      const [sent] = await transaction.send({ topic, acks: -1, messages: [message] })
+      print({ partition: sent.partition, offset: Number(sent.baseOffset) })
+    }
+    await (end === 'commit' ? transaction.commit() : transaction.abort())
+  })
+
+const hold = (topic, id, timeout) =>
+  withTransactions(id, Number(timeout), async producer => {
+    const transaction = await producer.transaction()
+    const message = { key: 'held', value: 'held', partition: 0 }
+    const [sent] = await transaction.send({ topic, acks: -1, messages: [message] })
+    print({ partition: sent.partition, offset: Number(sent.baseOffset) })
+    await new Promise(resolve => process.stdin.on('end', resolve).resume())
+    const committed = await transaction.commit().then(
+      () => true,
+      () => false
+    )
+    print({ committed })
+  })
+
+const copy = (source, target, groupId, id, amount) =>
+  withTransactions(id, 60000, async producer => {
+    const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100, readUncommitted: false })
+    await consumer.connect()
+    await consumer.subscribe({ topics: [source], fromBeginning: true })
+    let left = Number(amount)
+    await new Promise((resolve, reject) => {
+      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
+      const eachBatch = async ({ batch: { partition, messages } }) => {
+        if (left <= 0) return
+        const copied = messages.map(({ key, value }) => ({ key, value }))
+        const offset = `${BigInt(messages[messages.length - 1].offset) + 1n}`
+        const topics = [{ topic: source, partitions: [{ partition, offset }] }]
+        for (const end of ['abort', 'commit']) {
+          const transaction = await producer.transaction()
+          await transaction.send({ topic: target, acks: -1, messages: copied })
+          await transaction.sendOffsets({ consumerGroupId: groupId, topics })
+          await transaction[end]()
+        }
+        print({ copied: messages.length })
+        left -= messages.length
+        if (left <= 0) resolve()
+      }
+      consumer.run({ autoCommit: false, eachBatch }).catch(reject)
+    })
+    await consumer.disconnect()
+  })
+
+const commands = { create, produce, consume, member, committed, delete: remove, transact, hold, copy }
 
 commands[command](...rest).catch(error => {
   console.error(error)
