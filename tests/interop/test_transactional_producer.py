@@ -7,11 +7,14 @@ from contextlib import contextmanager
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka import TopicPartition as AioPartition
+from aiokafka.errors import ProducerFenced
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as PythonPartition
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
 from support.clients.kafka_tools import TOOLS, run_tool
 from support.clients.transactional_traffic import TransactionalTraffic, await_offset, read_committed
 from support.processes.started_broker import StartBroker
@@ -172,6 +175,57 @@ def test_kafka_python_commits_and_aborts(servers: str, created: str) -> None:
     values = [next(consumer).value, next(consumer).value]
     consumer.close()
     assert values == [b"kept", b"kept too"]
+
+
+def test_kafka_python_sends_offsets_of_its_group_member_to_a_transaction(
+    servers: str, created: str, group: str
+) -> None:
+    transact(producer_of(servers, f"{created}-source"), created, "0", "1", "2")
+    consumer = KafkaConsumer(
+        created, bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False
+    )
+    await_that(lambda: consumer.poll(1000), "a record")
+    producer = KafkaProducer(bootstrap_servers=servers, transactional_id=created)
+    producer.init_transactions()
+    for offset, commits, expected in ((1, False, -1001), (7, True, 7)):
+        producer.begin_transaction()
+        progress = {PythonPartition(created, 0): OffsetAndMetadata(offset, "", -1)}
+        producer.send_offsets_to_transaction(progress, consumer.group_metadata())
+        (producer.commit_transaction if commits else producer.abort_transaction)()
+        await_group_offset(servers, created, group, expected)
+    producer.close()
+    consumer.close()
+
+
+def test_kafka_python_producer_is_fenced_by_its_second_instance(servers: str, created: str) -> None:
+    first, second = (KafkaProducer(bootstrap_servers=servers, transactional_id=created) for _ in range(2))
+    first.init_transactions()
+    first.begin_transaction()
+    first.send(created, b"of the first", partition=0).get(WAIT_S)
+    second.init_transactions()
+    with pytest.raises(KafkaError):
+        first.commit_transaction()
+    second.begin_transaction()
+    second.send(created, b"of the second", partition=0).get(WAIT_S)
+    second.commit_transaction()
+    for producer in (first, second):
+        producer.close()
+    assert committed_values(servers, created, 1) == ["of the second"]
+
+
+async def test_aiokafka_producer_is_fenced_by_its_second_instance(servers: str, created: str) -> None:
+    first, second = (AIOKafkaProducer(bootstrap_servers=servers, transactional_id=created) for _ in range(2))
+    await first.start()
+    await first.begin_transaction()
+    await first.send_and_wait(created, b"of the first", partition=0)
+    await second.start()
+    with pytest.raises(ProducerFenced):
+        await first.commit_transaction()
+    async with second.transaction():
+        await second.send_and_wait(created, b"of the second", partition=0)
+    for producer in (first, second):
+        await producer.stop()
+    assert await asyncio.to_thread(committed_values, servers, created, 1) == ["of the second"]
 
 
 async def test_aiokafka_commits_aborts_and_sends_offsets(servers: str, created: str, group: str) -> None:
