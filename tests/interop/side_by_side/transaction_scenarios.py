@@ -40,6 +40,7 @@ def find_the_coordinator_of_a_transaction(talk: Conversation) -> None:
 
 def begin_as_a_transactional_producer(talk: Conversation) -> None:
     name = a_transactional_id(talk)
+    a_producer(talk)  # Kafka has a block of producer ids then
     for version in range(6):
         talk.ask(init_producer(name), version)
 
