@@ -171,6 +171,18 @@ class ControllerContext:
     def put_leadership(self, partition: TopicPartition, leadership: PartitionLeadership) -> None:
         self._leaderships[partition] = leadership
 
+    def is_of_later_term(self, partition: TopicPartition, leadership: PartitionLeadership) -> bool:
+        """Whether a controller elected later has written this state to the tree; logs it."""
+        if leadership.controller_epoch <= self.epoch:
+            return False
+        logger.error(
+            "partition %s was written in controller epoch %d, but this term has %d",
+            partition,
+            leadership.controller_epoch,
+            self.epoch,
+        )
+        return True
+
     def leader_epoch(self, partition: TopicPartition) -> int:
         """The epoch for StopReplica: -2, which overrides every epoch, when the topic is being deleted."""
         if self.is_queued_for_deletion(partition.topic):

@@ -199,19 +199,12 @@ class PartitionStateMachine:
         return self._of_this_term(states)
 
     def _of_this_term(self, states: Mapping[TopicPartition, PartitionLeadership]) -> dict[TopicPartition, LeaderAndIsr]:
-        """``states`` without those that a later controller has written."""
-        current: dict[TopicPartition, LeaderAndIsr] = {}
-        for partition, leadership in states.items():
-            if leadership.controller_epoch > self._context.epoch:
-                logger.error(
-                    "partition %s was written in controller epoch %d, but this term has %d",
-                    partition,
-                    leadership.controller_epoch,
-                    self._context.epoch,
-                )
-            else:
-                current[partition] = leadership.leader_and_isr
-        return current
+        """``states`` without the states that a later controller has written."""
+        return {
+            partition: leadership.leader_and_isr
+            for partition, leadership in states.items()
+            if not self._context.is_of_later_term(partition, leadership)
+        }
 
     async def _unclean_allowed(
         self, states: Mapping[TopicPartition, LeaderAndIsr], strategy: ElectionStrategy

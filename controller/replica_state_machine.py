@@ -169,14 +169,9 @@ class ReplicaStateMachine:
             wanted: dict[TopicPartition, LeaderAndIsr] = {}
             for partition, leadership in states.items():
                 state = leadership.leader_and_isr
-                if leadership.controller_epoch > self._context.epoch:
-                    logger.error(
-                        "partition %s was written in controller epoch %d, but this term has %d",
-                        partition,
-                        leadership.controller_epoch,
-                        self._context.epoch,
-                    )
-                elif broker_id in state.isr:
+                if self._context.is_of_later_term(partition, leadership):
+                    continue
+                if broker_id in state.isr:
                     wanted[partition] = _without(state, broker_id)
                 else:
                     results[partition] = PartitionLeadership(state, self._context.epoch)
