@@ -7,6 +7,7 @@ classic groups.
 """
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
@@ -128,19 +129,7 @@ def _by_topic(results: Results) -> dict[str, list[tuple[int, OffsetFetchResult]]
 
 def _topics(results: Results) -> list[OffsetFetchResponseTopic]:
     return [
-        OffsetFetchResponseTopic(
-            name=name,
-            partitions=[
-                OffsetFetchResponsePartition(
-                    partition_index=index,
-                    committed_offset=result.offset,
-                    committed_leader_epoch=result.leader_epoch,
-                    metadata=result.metadata,
-                    error_code=result.error,
-                )
-                for index, result in partitions
-            ],
-        )
+        OffsetFetchResponseTopic(name=name, partitions=_structs(OffsetFetchResponsePartition, partitions))
         for name, partitions in _by_topic(results).items()
     ]
 
@@ -148,18 +137,22 @@ def _topics(results: Results) -> list[OffsetFetchResponseTopic]:
 def _batched_topics(results: Results) -> list[OffsetFetchResponseTopics]:
     """`_topics` with the struct types of version 8 and later."""
     return [
-        OffsetFetchResponseTopics(
-            name=name,
-            partitions=[
-                OffsetFetchResponsePartitions(
-                    partition_index=index,
-                    committed_offset=result.offset,
-                    committed_leader_epoch=result.leader_epoch,
-                    metadata=result.metadata,
-                    error_code=result.error,
-                )
-                for index, result in partitions
-            ],
-        )
+        OffsetFetchResponseTopics(name=name, partitions=_structs(OffsetFetchResponsePartitions, partitions))
         for name, partitions in _by_topic(results).items()
+    ]
+
+
+_Struct = TypeVar("_Struct", OffsetFetchResponsePartition, OffsetFetchResponsePartitions)
+
+
+def _structs(struct: type[_Struct], partitions: Iterable[tuple[int, OffsetFetchResult]]) -> list[_Struct]:
+    return [
+        struct(
+            partition_index=index,
+            committed_offset=result.offset,
+            committed_leader_epoch=result.leader_epoch,
+            metadata=result.metadata,
+            error_code=result.error,
+        )
+        for index, result in partitions
     ]
