@@ -8,6 +8,7 @@ from ..controller.broker_registration import BrokerIdTakenError
 from ..controller.tree.metadata_store import (
     ConnectionLossError,
     MetadataStoreError,
+    NoResourcesError,
     NotAuthorizedError,
     ServerNotTrustedError,
     SessionExpiredError,
@@ -143,6 +144,8 @@ def _other_zookeeper(error: MetadataStoreError, config: Config, files: Files) ->
         case NotAuthorizedError():
             digest, keystore = map(config.named, ("pybroker.zookeeper.digest", "zookeeper.ssl.keystore.location"))
             return f"check {digest}, or the certificate of {keystore}"
+        case NoResourcesError():
+            return "raise the limits of the process on open files and threads (ulimit -n, ulimit -u)"
         case ServerNotTrustedError():
             truststore = config.named("zookeeper.ssl.truststore.location")
             return f"add the authority of its certificate to {truststore}, or correct {connect}"

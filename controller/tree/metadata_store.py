@@ -26,6 +26,7 @@ __all__ = [
     "MetadataStoreError",
     "NoChildrenForEphemeralsError",
     "NoNodeError",
+    "NoResourcesError",
     "NodeExistsError",
     "NotAuthorizedError",
     "NotEmptyError",
@@ -111,6 +112,10 @@ class StoreUnreachableError(MetadataStoreError):
     def __init__(self, path: str | None = None, reason: str | None = None, *, was_reached: bool = False) -> None:
         super().__init__(path, reason)
         self.was_reached = was_reached
+
+
+class NoResourcesError(StoreUnreachableError):
+    """The process may have no more files or threads, so no session can be opened."""
 
 
 class ServerNotTrustedError(StoreUnreachableError):

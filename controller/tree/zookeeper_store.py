@@ -31,6 +31,7 @@ from .metadata_store import (
     InvalidPathError,
     MetadataStore,
     MetadataStoreError,
+    NoResourcesError,
     NotAuthorizedError,
     Operation,
     OperationResult,
@@ -39,7 +40,6 @@ from .metadata_store import (
     SessionExpiredError,
     Stat,
     StoreClosedError,
-    StoreUnreachableError,
     Watch,
     WatchEvent,
     check_path,
@@ -101,7 +101,7 @@ class ZooKeeperStore(MetadataStore):
             store._client.start_async()
         except (OSError, RuntimeError) as error:  # out of descriptors or threads
             store._client.close()
-            raise StoreUnreachableError(None, f"no session with ZooKeeper can be started: {error}") from error
+            raise NoResourcesError(None, f"no session with ZooKeeper can be started: {error}") from error
         try:
             await first_session(store._opened, settings, store._handler, logger)
             await store._ensure_root()

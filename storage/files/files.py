@@ -21,7 +21,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...base.buffer import Buffer
 from .directory_listing import Entry, list_entries
@@ -405,13 +405,14 @@ class Files:
         return True
 
     def delete_tree(self, path: str) -> None:
-        def fail(_function: object, name: str, information: Any) -> None:
-            error = information[1]
-            error.filename = name  # of an entry it is only the last part
-            raise error
-
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(path, onerror=fail)
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            if error.filename and not os.path.isabs(error.filename):  # some versions of Python leave the directory out
+                error.filename = os.path.join(path, error.filename)
+            raise
 
     def sync_directory(self, path: str) -> None:
         fd = self._descriptor(path, os.O_RDONLY)

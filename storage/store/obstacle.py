@@ -37,10 +37,10 @@ def _forbidden(files: Files, path: str, error: OSError) -> str | None:
     """The obstacle when this user may not use the partition's directory or a file in it."""
     if files.kind_of(path) is PathKind.MISSING:
         return None
-    in_the_way = not files.may_use(path) or any(
-        os.path.dirname(name) == path and not files.may_use(name) for name in _names(error)
-    )
-    return f"{path}: {why_unusable(error, path)}" if in_the_way else None
+    for place in (path, *_names(error)):
+        if (place == path or os.path.dirname(place) == path) and not files.may_use(place):
+            return f"{path}: {why_unusable(OSError(error.errno, error.strerror, place), path)}"
+    return None
 
 
 def _wrong_kind(files: Files, path: str, error: OSError) -> str | None:

@@ -10,7 +10,7 @@ from pybroker.broker.start_refusals import START_ERRORS, start_refusal
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import load_config
-from pybroker.controller.tree.metadata_store import MetadataStoreError, StoreUnreachableError
+from pybroker.controller.tree.metadata_store import MetadataStoreError, NoResourcesError, StoreUnreachableError
 from pybroker.controller.tree.znodes import ZnodeDecodeError
 from pybroker.storage.files.files import Files
 from pybroker.storage.files.meta_properties import MetaPropertiesError, OtherClusterError
@@ -59,7 +59,8 @@ def test_every_error_of_a_start_has_a_way_out_that_names_the_setting_and_its_pla
         return
     assert len(text) > len(str(error)) + 10
     names_only_the_file = isinstance(error, MetadataStoreError) and not with_zookeeper
-    assert "(in the test)" in text or names_only_the_file or isinstance(error, ZnodeDecodeError)
+    concerns_no_setting = isinstance(error, NoResourcesError | ZnodeDecodeError)
+    assert "(in the test)" in text or names_only_the_file or concerns_no_setting
 
 
 @pytest.mark.parametrize("was_reached", [False, True])

@@ -127,10 +127,11 @@ def test_partition_is_opened_on_request_when_its_permissions_are_right_again(dat
     store.close()
 
 
+@pytest.mark.parametrize("number", [0, 0o500])
 def test_deleted_partition_that_may_not_be_used_stays_until_a_later_start(
-    data: Path, caplog: pytest.LogCaptureFixture
+    data: Path, number: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mode(0)(data / str(FORBIDDEN))
+    mode(number)(data / str(FORBIDDEN))
     store = open_store(data)
     told: list[object] = []
     as_ordinary_user(lambda: store.deletion.delete_log(FORBIDDEN, told.append))
