@@ -114,8 +114,8 @@ class FullDirectories:
     def _begin(self, path: str, wait_ms: int) -> None:
         self._fullness[path] = _Fullness(self._partitions.monotonic_ms(), wait_ms)
         logger.error(
-            "no space left in log directory %s with %d logs: replicas make way for other brokers in their ISRs; a log "
-            "without one takes no records until there is space",
+            "no space left in log directory %s with %d logs: until there is space, partitions with another in-sync "
+            "replica are led by it, and the others take no records",
             path,
             self._logs.directories.logs_in(path),
         )
@@ -156,8 +156,8 @@ class FullDirectories:
             self._next_change_ms = now_ms + self._repeat_ms
             self._repeat_ms = min(self._repeat_ms * 2, _LONGEST_REPEAT_MS)
             logger.warning(
-                "asking the controller for other roles: %d replicas in full log directories make way for other "
-                "brokers, %d can be written again",
+                "asking the controller for other roles: replicas in full log directories: %d; replicas that can be "
+                "written again: %d",
                 len(wanted - self._making_way),
                 len(self._making_way - wanted),
             )

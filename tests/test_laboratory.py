@@ -28,10 +28,10 @@ def test_outcomes_of_two_clusters_are_added() -> None:
     assert Outcome(5, 1, 2, 3) + Outcome(7, 1, 0, 4) == Outcome(12, 2, 2, 7)
 
 
-def test_longest_gap_of_any_client_decides_which_rows_are_worse_than_kafka() -> None:
-    ours = [Row("disk full", [0.5, 2.6]), Row("all killed", [9.0, 1.0])]
-    theirs = [Row("disk full", [1.5, 1.5]), Row("all killed", [1.0, 9.0])]
-    assert worse_rows(ours, theirs) == ["disk full (2.6, 1.5)"]
+def test_gap_of_one_kind_of_client_is_compared_with_the_gap_of_the_same_kind() -> None:
+    ours = [Row("disk full", [0.5, 1.6]), Row("broker cut off", [150.0, 150.0])]
+    theirs = [Row("disk full", [1.5, 1.5]), Row("broker cut off", [61.2, 151.0])]
+    assert worse_rows(ours, theirs) == ["broker cut off (150.0, 61.2)"]
 
 
 def test_gap_within_a_second_or_a_tenth_of_kafkas_is_not_worse() -> None:

@@ -9,6 +9,7 @@ import re
 import runpy
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +237,21 @@ def test_each_protocol_is_defined_once() -> None:
         same.setdefault(members(node), []).append(name)
     del same[frozenset({"__call__"})]  # protocols of callbacks differ in their arguments
     assert [names for names in same.values() if len(names) > 1] == []
+
+
+def strings_without_a_name(path: Path) -> Iterator[str]:
+    """Strings that stand alone, but are neither a docstring nor behind the value that they explain."""
+    for node in ast.walk(tree_of(path)):
+        body = getattr(node, "body", None)
+        for before, each in pairwise(body if isinstance(body, list) else ()):
+            is_string = isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
+            is_named = isinstance(before, ast.Assign | ast.AnnAssign) and "__all__" not in ast.unparse(before)
+            if is_string and isinstance(each.value.value, str) and not is_named:
+                yield f"{path.relative_to(ROOT)}:{each.lineno}"
+
+
+def test_each_docstring_of_a_value_stands_behind_the_value() -> None:
+    assert [each for path in python_files(*PACKAGES) for each in strings_without_a_name(path)] == []
 
 
 # Folders with more files than a reader can take in at a glance.

@@ -68,11 +68,14 @@ def missing_store(config: Config, what: str, owner: str | None) -> StartError:
         return StartError(f"{subject}: is its disk mounted? {_offer_of_old(elsewhere, setting)}")
     if elsewhere:
         found = " and ".join(map(str, elsewhere))
-        store = elsewhere[0] if len(elsewhere) == 1 else "the current one"
-        directory = elsewhere[0].parent if len(elsewhere) == 1 else "the directory of the current one"
+        if len(elsewhere) > 1:
+            return StartError(
+                f"{subject}; found {found}: put the directory of the current store first in {config.log_dirs_named}, "
+                "or set metadata.store.path to the current store"
+            )
         return StartError(
-            f"{subject}; found {found}: put {directory} first in {config.log_dirs_named}, or set "
-            f"metadata.store.path={store}"
+            f"{subject}; found {found}: put {elsewhere[0].parent} first in {config.log_dirs_named}, or set "
+            f"metadata.store.path={elsewhere[0]}"
         )
     copied = sorted(glob.glob(f"{glob.escape(str(path))}.copied*"))
     if copied:

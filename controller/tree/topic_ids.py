@@ -8,7 +8,6 @@ from .znode_json import uuid_to_text
 
 __all__ = ["new_topic_id"]
 
-"""Means "no id" on the wire."""
 _RESERVED = (NULL_UUID, UUID(int=1))  # 1 is the id of KRaft's metadata topic
 
 

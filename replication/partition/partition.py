@@ -31,8 +31,6 @@ from .remote_replica import RemoteReplica
 
 __all__ = ["Follower", "FollowerProgress", "Leader", "Partition", "PartitionLog", "SuspendedLeader"]
 
-"""In a request: the sender does not know the leader epoch, so it is not checked."""
-
 
 class PartitionLog(Protocol):
     """The part of the log that a partition uses. ``high_watermark_hint``: set when the HW moves."""

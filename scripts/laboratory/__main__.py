@@ -2,7 +2,7 @@
 
 For each trouble and client: the longest time without an acknowledgement, and without a record received, in a partition.
 At the end: records that were acknowledged and lost, stored twice, or stored behind a later one of the same producer.
-Exits with 1 if pybroker has such records, or if its longest gap in a trouble is worse than Kafka's (see `comparison`).
+Exits with 1 if pybroker has such records, or if a client met a longer gap than with Kafka (see `comparison`).
 """
 
 import argparse

@@ -80,7 +80,7 @@ async def test_all_stores_are_named_when_several_directories_have_one(tmp_path: 
     shutil.copytree(one, two)
     said = await refusal_of(new, one, two)
     assert f"found {one}/__pybroker_metadata.db and {two}/__pybroker_metadata.db: " in said
-    assert said.endswith("set metadata.store.path=the current one")
+    assert said.endswith("or set metadata.store.path to the current store")
     said = await refusal_of(one, two, **{"metadata.store.path": str(new / "store.db")})
     assert ": is its disk mounted? Found " in said
     assert said.endswith(
