@@ -300,7 +300,9 @@ class BrokerServer:
         identity, tree, spawn = self._metadata.identity, self._metadata.tree, self._tasks.spawn
         DirectoryReports(identity.broker_id, config, self._logs, self._changes, tree, spawn)
         self._logs.directories.on_last_failure = self._fail
-        self._orders = ControllerOrders(self._changes, cache, self._overrides, self._metadata.tree)
+        self._orders = ControllerOrders(
+            self._changes, cache, self._overrides, self._metadata.tree, on_role_refused=self._waiters.recheck
+        )
         self._settings.follow(
             overrides=self._overrides,
             logs=self._logs,

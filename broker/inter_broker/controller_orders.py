@@ -3,7 +3,7 @@
 Requests are message objects of the newest version, with partitions grouped by topic. Each partition has its own result.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ...base.topic_partition import TopicPartition
 from ...controller.tree.cluster_tree import ClusterTree
@@ -33,20 +33,34 @@ class ControllerOrders:
 
     LeaderAndIsr for a missing log is also refused after the broker's session has expired, because the log's settings
     cannot be read then. The controller sends the request again after the next registration.
+
+    ``on_role_refused`` is called when this broker did not take the role of a partition.
     """
 
     def __init__(
-        self, changes: StateChanges, cache: MetadataCache, overrides: TopicOverrides, tree: ClusterTree
+        self,
+        changes: StateChanges,
+        cache: MetadataCache,
+        overrides: TopicOverrides,
+        tree: ClusterTree,
+        on_role_refused: Callable[[], None] = lambda: None,
     ) -> None:
         self._changes = changes
         self._cache = cache
         self._overrides = overrides
         self._tree = tree
+        self._on_role_refused = on_role_refused
+        self._refused: set[TopicPartition] = set()
         self.broker_epoch = NO_BROKER_EPOCH
 
     @property
     def has_been_registered(self) -> bool:
         return self.broker_epoch != NO_BROKER_EPOCH
+
+    def has_refused(self, topic_partition: TopicPartition) -> bool:
+        """Whether this broker answered the last LeaderAndIsr for the partition with an error, for example because its
+        log could not be created."""
+        return topic_partition in self._refused
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         try:
@@ -58,12 +72,19 @@ class ControllerOrders:
             return LeaderAndIsrResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
         except KafkaError as error:
             return LeaderAndIsrResponse(error_code=error.code)
+        refused = {partition for partition, code in codes.items() if code is not ErrorCode.NONE}
+        self._refused.difference_update(codes)
+        self._refused |= refused
+        if refused:
+            self._on_role_refused()
         return leader_and_isr_response(request, codes)
 
     async def stop_replica(self, request: StopReplicaRequest) -> StopReplicaResponse:
         try:
             self._check_broker_epoch(request.broker_epoch)
-            codes = await self._changes.stop_replicas(list(stops_of(request)), request.controller_epoch)
+            stops = list(stops_of(request))
+            self._refused.difference_update(stop.topic_partition for stop in stops)
+            codes = await self._changes.stop_replicas(stops, request.controller_epoch)
         except KafkaError as error:
             return StopReplicaResponse(error_code=error.code)
         errors = [

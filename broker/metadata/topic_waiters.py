@@ -14,7 +14,8 @@ Item = TypeVar("Item")
 class TopicWaiters:
     """Conditions that are checked again after each metadata update and by `recheck`.
 
-    The broker calls `recheck` when the controller finished a topic's deletion, and when leaderships here change.
+    The broker calls `recheck` when the controller finished a topic's deletion, when leaderships here change, and when
+    this broker could not take the role of a partition.
     """
 
     def __init__(self, cache: MetadataCache) -> None:

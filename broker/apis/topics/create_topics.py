@@ -1,7 +1,7 @@
 """CreateTopics: create topics.
 
-Behaviour: the response waits until each partition has a leader in this broker's metadata, so that a client can produce
-to the topic at once.
+Behaviour: the response waits until each partition has a leader in this broker's metadata, as in Kafka. When this broker
+is the leader, the response also waits until the log is open or cannot be opened, so that a client can produce at once.
 
 v1 validation only, on request · v4 defaults for the counts (KIP-464) · v5 flexible; the response has the topic's counts
 and settings (KIP-525) · v6 quotas may refuse it (KIP-599) · v7 topic ids (KIP-516).
@@ -42,8 +42,8 @@ class CreateTopics:
     """Handler.
 
     ``is_controller``: whether this broker is the controller; only the controller creates topics. ``config_entries``
-    describes a topic's settings. ``leads``: whether a broker leads a partition, as far as this broker knows. (This
-    broker itself may have been elected without having the log yet.)
+    describes a topic's settings. ``is_election_over``: whether an elected broker leads a partition or failed to, as
+    far as this broker knows. (This broker itself may have been elected without having the log yet.)
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class CreateTopics:
         cache: MetadataCache,
         waiters: TopicWaiters,
         config_entries: Callable[[TopicConfig], list[ConfigEntry]],
-        leads: Callable[[int, TopicPartition], bool],
+        is_election_over: Callable[[int, TopicPartition], bool],
     ) -> None:
         self._topics = topics
         self._is_controller = is_controller
         self._cache = cache
         self._waiters = waiters
         self._config_entries = config_entries
-        self._leads = leads
+        self._is_election_over = is_election_over
 
     async def __call__(self, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
         results: dict[str, CreatableTopicResult] = {}
@@ -131,7 +131,7 @@ class CreateTopics:
             state = self._cache.partition(result.name, index)
             if state is None or state.leader == NO_LEADER:
                 return False
-            if not self._leads(state.leader, TopicPartition(result.name, index)):
+            if not self._is_election_over(state.leader, TopicPartition(result.name, index)):
                 return False
         return True
 

@@ -23,10 +23,12 @@ def topic_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     create_missing = metadata.auto_creation.create if config.boolean("auto.create.topics.enable") else None
     dynamic = parts.settings.dynamic
 
-    def leads(broker_id: int, partition: TopicPartition) -> bool:
-        """Whether the broker leads the partition. Other brokers do once they are elected; this broker only once it has
-        the log."""
-        return broker_id != metadata.identity.broker_id or parts.partitions.is_leader(partition)
+    def is_election_over(broker_id: int, partition: TopicPartition) -> bool:
+        """Whether there is nothing to wait for after the broker was elected. This broker then opens the log, which may
+        fail; other brokers are not asked."""
+        if broker_id != metadata.identity.broker_id:
+            return True
+        return parts.partitions.is_leader(partition) or parts.orders.has_refused(partition)
 
     return {
         ApiKey.METADATA: Metadata(cache, parts.addresses, metadata.identity.cluster_id, create_missing),
@@ -36,7 +38,7 @@ def topic_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             cache,
             waiters,
             lambda topic: topic_entries(dynamic.config, topic),
-            leads,
+            is_election_over,
         ),
         ApiKey.DELETE_TOPICS: DeleteTopics(
             metadata.topics,

@@ -104,6 +104,23 @@ async def test_broker_disconnected_from_the_tree_takes_roles_in_existing_logs(re
     assert replicas.hosted().partition.leader_epoch == 1
 
 
+async def test_role_counts_as_refused_until_the_broker_takes_it_or_the_topic_is_deleted(replicas: Replicas) -> None:
+    refusals: list[bool] = []
+    tree = cast("ClusterTree", TreeOutOfReach())
+    orders = ControllerOrders(
+        replicas.changes, NOTHING, TopicOverrides(), tree, lambda: refusals.append(orders.has_refused(TP))
+    )
+    await replicas.order(leader_epoch=1)
+    for leader_epoch, is_refused in ((0, True), (2, False), (1, True)):
+        await orders.leader_and_isr(order_to_lead(TOPIC, leader_epoch=leader_epoch))
+        assert orders.has_refused(TP) is is_refused
+    assert refusals == [True, True]
+    stopped = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    topic = StopReplicaTopicState(topic_name=TOPIC, partition_states=[stopped])
+    await orders.stop_replica(StopReplicaRequest(controller_epoch=1, topic_states=[topic]))
+    assert not orders.has_refused(TP)
+
+
 @pytest.fixture
 async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
     store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
