@@ -23,6 +23,7 @@ from benchmarks.storage_memory import MEMORY
 from benchmarks.storage_reads import READS
 from benchmarks.storage_start import STARTS
 from benchmarks.targets import Target, at_most
+from benchmarks.transactions import TRANSACTION_WORKLOADS
 from benchmarks.workloads import WORKLOADS, Site, Workload, warm_up
 
 ROUNDS = 3
@@ -139,7 +140,7 @@ def main(arguments: list[str]) -> int:
     options = parse(arguments)
     if options.only == HOSTILE and not options.list:  # no comparison with Kafka
         return hostile.main(options.scale)
-    workloads = [workload for workload in WORKLOADS if options.only in workload.name]
+    workloads = [each for each in (*WORKLOADS, *TRANSACTION_WORKLOADS) if options.only in each.name]
     scenarios = [
         scenario
         for scenario in (*SCENARIOS, *STORAGE, *WALKS, *STARTS, *READS, *MEMORY)

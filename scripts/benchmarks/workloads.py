@@ -12,7 +12,7 @@ from statistics import median
 from benchmarks.kafka_tools import create_topic, run_tool
 from benchmarks.targets import CPU, Target, at_least, ratio_at_least, ratio_at_most
 
-__all__ = ["WORKLOADS", "Site", "Workload", "warm_up"]
+__all__ = ["BATCHES", "WORKLOADS", "Load", "Site", "Workload", "consume", "warm_up"]
 
 _CONSUMERS = 3
 _STEADY_LOAD = Path(__file__).with_name("SteadyLoad.java")
@@ -29,19 +29,21 @@ class Site:
 
 @dataclass(frozen=True)
 class Load:
-    """Records of one size that fill a topic."""
+    """Records of one size that fill a topic. ``transaction_ms``: the length of the producer's transactions, 0: none."""
 
     topic: str
     records: int
     size_bytes: int
     properties: tuple[str, ...]
     partitions: int = 1
+    transaction_ms: int = 0
 
     def produce(self, site: Site) -> dict[str, float]:
+        transactions = ("--transaction-duration-ms", str(self.transaction_ms)) if self.transaction_ms else ()
         output = run_tool(
             "org.apache.kafka.tools.ProducerPerformance",
             *("--topic", self.topic, "--num-records", str(int(self.records * site.scale))),
-            *("--record-size", str(self.size_bytes), "--throughput", "-1"),
+            *("--record-size", str(self.size_bytes), "--throughput", "-1", *transactions),
             *("--producer-props", f"bootstrap.servers={site.servers}", *self.properties),
         )
         last = output.strip().splitlines()[-1]
@@ -51,20 +53,7 @@ class Load:
         return {"records/s": float(match[1]), "avg ms": float(match[2]), "p99 ms": float(match[3])}
 
     def consume(self, site: Site) -> dict[str, float]:
-        """Returns medians over several consumers, one after another, because single runs of a second differ."""
-        runs = [self._consume_once(site) for _ in range(_CONSUMERS)]
-        return {name: median(run[name] for run in runs) for name in runs[0]}
-
-    def _consume_once(self, site: Site) -> dict[str, float]:
-        records = int(self.records * site.scale)
-        output = run_tool(
-            "org.apache.kafka.tools.ConsumerPerformance",
-            *("--bootstrap-server", site.servers, "--topic", self.topic, "--messages", str(records)),
-            *("--timeout", "60000", "--group", f"reads-{self.topic}-{time.time_ns()}"),
-        )
-        fields = [field.strip() for field in output.strip().splitlines()[-1].split(",")]
-        assert int(fields[4]) >= records, output
-        return {"records/s": float(fields[9]), "with joining": float(fields[5])}
+        return consume(site, self.topic, int(self.records * site.scale))
 
     def make_topic(self, site: Site) -> None:
         create_topic(site.servers, self.topic, self.partitions)
@@ -74,6 +63,23 @@ class Load:
         if self.topic not in site.filled:
             self.make_topic(site)
             self.produce(site)
+
+
+def consume(site: Site, topic: str, records: int, *options: str) -> dict[str, float]:
+    """Returns medians over several consumers, one after another, because single runs of a second differ."""
+    runs = [_consume_once(site, topic, records, options) for _ in range(_CONSUMERS)]
+    return {name: median(run[name] for run in runs) for name in runs[0]}
+
+
+def _consume_once(site: Site, topic: str, records: int, options: Sequence[str]) -> dict[str, float]:
+    output = run_tool(
+        "org.apache.kafka.tools.ConsumerPerformance",
+        *("--bootstrap-server", site.servers, "--topic", topic, "--messages", str(records)),
+        *("--timeout", "60000", "--group", f"reads-{topic}-{time.time_ns()}", *options),
+    )
+    fields = [field.strip() for field in output.strip().splitlines()[-1].split(",")]
+    assert int(fields[4]) >= records, output
+    return {"records/s": float(fields[9]), "with joining": float(fields[5])}
 
 
 @dataclass(frozen=True)
@@ -122,11 +128,11 @@ def warm_up(site: Site) -> None:
         load.consume(site)
 
 
-_BATCHES = ("acks=all", "linger.ms=5", "batch.size=65536")
-_PLAIN = Load("plain", 2_000_000, 100, _BATCHES)
+BATCHES = ("acks=all", "linger.ms=5", "batch.size=65536")
+_PLAIN = Load("plain", 2_000_000, 100, BATCHES)
 _LARGE = Load("large", 400_000, 1024, ("acks=all", "linger.ms=5", "batch.size=262144"))
-_ZSTD = Load("zstd", 1_000_000, 100, (*_BATCHES, "compression.type=zstd"))
-_MANY = Load("many", 1_000_000, 100, _BATCHES, partitions=100)
+_ZSTD = Load("zstd", 1_000_000, 100, (*BATCHES, "compression.type=zstd"))
+_MANY = Load("many", 1_000_000, 100, BATCHES, partitions=100)
 _ONE_A_REQUEST = ("acks=1", "linger.ms=0", "batch.size=1", "enable.idempotence=false")
 _SINGLE = Load("single", 60_000, 100, _ONE_A_REQUEST)
 _WARM_UP = (
