@@ -34,18 +34,12 @@ def add_partitions(
 
 
 def add_offsets(
-    transaction: Transaction | None,
-    producer: RequestingProducer,
-    group_id: str,
-    offsets_partition: TopicPartition,
-    now_ms: int,
+    transaction: Transaction | None, producer: RequestingProducer, offsets_partition: TopicPartition, now_ms: int
 ) -> Outcome:
     """Add the partition of ``__consumer_offsets`` that stores the offsets of a group.
 
-    Only producers of transaction versions 0 and 1 ask for it.
+    Only producers of transaction versions 0 and 1 ask for it. As in Kafka, the name of the group is not checked.
     """
-    if not group_id:
-        return Response(ErrorCode.INVALID_GROUP_ID)
     return add_partitions(transaction, producer, (offsets_partition,), now_ms, 0)
 
 

@@ -103,7 +103,7 @@ class ProducerRequests:
 
         def rule(transaction: Transaction | None, _: int | None) -> Outcome:
             partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, self._offsets_partition(group_id))
-            return add_offsets(transaction, producer, group_id, partition, self._now_ms())
+            return add_offsets(transaction, producer, partition, self._now_ms())
 
         self._ask(transactional_id, rule, reply)
 

@@ -69,7 +69,7 @@ def test_the_first_and_the_last_epoch_of_a_producer_id_are_accepted(epoch: int) 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_unknown_transactional_id_belongs_to_no_producer(version: int) -> None:
     assert add_partitions(None, OWN, [P0], NOW, version) == Response(MAPPING)
-    assert add_offsets(None, OWN, "group", OFFSETS, NOW) == Response(MAPPING)
+    assert add_offsets(None, OWN, OFFSETS, NOW) == Response(MAPPING)
     assert verify_partitions(None, OWN, [P0]) == {P0: MAPPING}
 
 
@@ -122,15 +122,11 @@ def test_a_pending_record_hides_the_producer_only_in_version_2(producer: Request
 
 
 def test_offsets_are_added_as_their_partition() -> None:
-    outcome = add_offsets(transaction(ONGOING), OWN, "group", OFFSETS, NOW)
+    outcome = add_offsets(transaction(ONGOING), OWN, OFFSETS, NOW)
 
     assert isinstance(outcome, Change)
     assert outcome.picture.partitions == {P0, OFFSETS}
     assert outcome.picture.transaction_version == 0
-
-
-def test_offsets_of_a_group_without_a_name_are_refused_before_anything_else() -> None:
-    assert add_offsets(None, OWN, "", OFFSETS, NOW) == Response(ErrorCode.INVALID_GROUP_ID)
 
 
 def test_verification_tells_each_partition_apart() -> None:
