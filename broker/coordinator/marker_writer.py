@@ -53,6 +53,9 @@ class MarkerWriter:
             # The code that Kafka returns, on which the coordinator looks for the leader as on NOT_LEADER_OR_FOLLOWER.
             done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return
+        if marker.producer_id < 0 or marker.producer_epoch < 0:  # a marker of no producer would end no transaction
+            done(ErrorCode.INVALID_REQUEST)
+            return
         end = EndTransactionMarker(marker.is_commit, marker.coordinator_epoch)
         batch = build_marker_batch(
             end, producer_id=marker.producer_id, producer_epoch=marker.producer_epoch, timestamp_ms=now_ms
