@@ -32,7 +32,7 @@ def end(transaction: Transaction | None, producer: RequestingProducer, now_ms: i
     code = check_producer(transaction, producer)
     if transaction is None or code is not ErrorCode.NONE:
         return Response(code)
-    if transaction.is_pending:
+    if transaction.is_pending or transaction.is_ending:
         return Response(ErrorCode.CONCURRENT_TRANSACTIONS)
     current, target = transaction.current, _target(is_commit)
     if current.state is not TransactionState.ONGOING:

@@ -48,13 +48,11 @@ def initialize(transaction: Transaction, request: InitRequest, now_ms: int, fres
 
     ``fresh_producer_id``: None until it is wanted.
     """
-    if transaction.is_pending:
+    if transaction.is_pending or transaction.is_ending:
         return Response(ErrorCode.CONCURRENT_TRANSACTIONS)
     current = transaction.current
     if request.producer.is_given and not _may_go_on(current.producer, request.producer):
         return Response(ErrorCode.PRODUCER_FENCED)
-    if transaction.is_ending:
-        return Response(ErrorCode.CONCURRENT_TRANSACTIONS)
     if current.state is TransactionState.ONGOING:
         picture = fence(transaction, now_ms, fresh_producer_id)
         if isinstance(picture, WantsProducerId):

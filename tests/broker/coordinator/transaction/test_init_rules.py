@@ -126,11 +126,11 @@ def test_while_a_record_is_written_every_request_must_be_repeated(state: Transac
 def test_while_markers_are_written_a_request_must_be_repeated(state: TransactionState) -> None:
     assert initialized(transaction(state, 5)) == Response(CONCURRENT)
     assert initialized(transaction(state, 5), PID, 5) == Response(CONCURRENT)
+    assert initialized(transaction(state, 5), FOREIGN_PID, 5) == Response(CONCURRENT)
 
 
-@pytest.mark.parametrize("state", [*ENDING, ONGOING])
-def test_a_foreign_producer_is_fenced_before_the_state_matters(state: TransactionState) -> None:
-    assert initialized(transaction(state, 5), FOREIGN_PID, 5) == Response(FENCED)
+def test_a_foreign_producer_does_not_abort_an_open_transaction() -> None:
+    assert initialized(transaction(ONGOING, 5), FOREIGN_PID, 5) == Response(FENCED)
 
 
 @pytest.mark.parametrize("asked", [(-1, -1), (PID, 5), (PID, 3)])
