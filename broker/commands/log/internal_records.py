@@ -14,7 +14,7 @@ from ....protocol.codec.json_form import to_json
 from ....protocol.messages import consumer_offsets, consumer_protocol
 from ....protocol.messages.transaction_state import TransactionLogKey, TransactionLogValue
 from ....protocol.records.record import Record
-from ...coordinator.transaction.records import decode_state
+from ...coordinator.transaction.records import TaggedFields, decode_state, tagged_fields
 
 __all__ = ["DecodedRecord", "RecordDecoder", "decode_offsets_record", "decode_transaction_record"]
 
@@ -101,10 +101,18 @@ def decode_transaction_record(record: Record) -> DecodedRecord:
             return DecodedRecord(key_text, _DELETED, key, None, name)
         value_version = _version_of(record.value, "value")
         transaction, _ = decode_prefix(TransactionLogValue, record.value, value_version, _VERSION.size)
-        value = {"version": str(value_version), "data": to_json(transaction, value_version)}
+        data = {**to_json(transaction, value_version), **_tagged_json(transaction)}
+        value = {"version": str(value_version), "data": data}
         return DecodedRecord(key_text, _transaction_text(transaction), key, value, name)
     except DecodeError as error:
         return DecodedRecord(f"Error at offset {record.offset}, skipping. {error}", None)
+
+
+def _tagged_json(transaction: TransactionLogValue) -> Json:
+    """The tagged fields of Kafka 4 without those that have their default, as its JSON converter prints them."""
+    found, defaults = tagged_fields(transaction), TaggedFields()
+    names = ("previousProducerId", "nextProducerId", "clientTransactionVersion")
+    return {name: field for name, field, default in zip(names, found, defaults, strict=True) if field != default}
 
 
 def _transaction_text(transaction: TransactionLogValue) -> str:

@@ -7,6 +7,7 @@ whose tagged fields (KIP-890) carry the next and the previous producer id. Kafka
 
 import struct
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from ....base.buffer import Buffer
 from ....base.topic_partition import TopicPartition
@@ -23,7 +24,16 @@ from ....protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from .picture import NO_PARTITIONS, NOT_STARTED, ProducerIdentity, TransactionPicture
 from .states import ENDING_STATES, TransactionState
 
-__all__ = ["FLEXIBLE_VERSION", "decode_key", "decode_state", "decode_value", "encode_key", "encode_value"]
+__all__ = [
+    "FLEXIBLE_VERSION",
+    "TaggedFields",
+    "decode_key",
+    "decode_state",
+    "decode_value",
+    "encode_key",
+    "encode_value",
+    "tagged_fields",
+]
 
 _KEY_VERSION = 0
 FLEXIBLE_VERSION = 1
@@ -32,6 +42,14 @@ _VERSION = struct.Struct(">h")
 _INT16 = struct.Struct(">h")
 _INT64 = struct.Struct(">q")
 _STORED = frozenset(TransactionState) - {TransactionState.DEAD, TransactionState.PREPARE_EPOCH_FENCE}
+
+
+class TaggedFields(NamedTuple):
+    """The tagged fields of a value in version 1, or their defaults."""
+
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    client_transaction_version: int = 0
 
 
 def encode_key(transactional_id: str) -> bytes:
@@ -76,7 +94,7 @@ def decode_value(value: Buffer) -> TransactionPicture:
     state = decode_state(message.transaction_status)
     if state not in _STORED:
         raise DecodeError(f"transaction status {state} is never stored")
-    tags = message.unknown_tags or {}
+    tagged = tagged_fields(message)
     is_empty = state is TransactionState.EMPTY
     return TransactionPicture(
         state=state,
@@ -84,14 +102,24 @@ def decode_value(value: Buffer) -> TransactionPicture:
             message.producer_id,
             message.producer_epoch,
             NO_PRODUCER_EPOCH,
-            _number(tags, PREVIOUS_PRODUCER_ID_TAG, _INT64, NO_PRODUCER_ID),
-            _number(tags, NEXT_PRODUCER_ID_TAG, _INT64, NO_PRODUCER_ID),
+            tagged.previous_producer_id,
+            tagged.next_producer_id,
         ),
         timeout_ms=message.transaction_timeout_ms,
         partitions=NO_PARTITIONS if is_empty else _partitions(message.transaction_partitions or ()),
         start_ms=_start_ms(state, message),
         last_update_ms=message.transaction_last_update_timestamp_ms,
-        transaction_version=_number(tags, CLIENT_TRANSACTION_VERSION_TAG, _INT16, 0),
+        transaction_version=tagged.client_transaction_version,
+    )
+
+
+def tagged_fields(message: TransactionLogValue) -> TaggedFields:
+    """The tagged fields of a decoded value. Raises DecodeError when one is broken."""
+    tags = message.unknown_tags or {}
+    return TaggedFields(
+        _number(tags, PREVIOUS_PRODUCER_ID_TAG, _INT64, NO_PRODUCER_ID),
+        _number(tags, NEXT_PRODUCER_ID_TAG, _INT64, NO_PRODUCER_ID),
+        _number(tags, CLIENT_TRANSACTION_VERSION_TAG, _INT16, 0),
     )
 
 
