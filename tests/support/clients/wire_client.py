@@ -1,5 +1,6 @@
 """A client that sends single requests exactly as given, for requests that no stock client would send."""
 
+import select
 import socket
 import struct
 from collections import deque
@@ -33,6 +34,10 @@ class WireClient:
         """Sends a request without waiting; `receive` returns the response. One request at a time."""
         self._socket.sendall(self._frames.request(request, version))
         self._asked.append((request, version))
+
+    def is_answered(self) -> bool:
+        """Whether the response to the sent request has begun to arrive. Only without other responses under way."""
+        return bool(select.select([self._socket], [], [], 0)[0])
 
     def receive(self) -> Any:
         """Returns the response to the sent request."""

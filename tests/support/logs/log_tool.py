@@ -22,6 +22,8 @@ from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of
 from support.logs.storage_pools import InlinePool
 
 REFERENCE = Path(__file__).parents[2] / "reference" / "logdirs"
+TRANSACTIONS = REFERENCE.parent / "transactions"
+"""The log directory of a Kafka with transactional ids in every state."""
 
 
 class Ran(NamedTuple):

@@ -1,5 +1,6 @@
 """``pybroker log dump``: Kafka's lines, JSON, filters, damaged files."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,14 +12,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
+from pybroker.broker.coordinator.transaction.records import encode_key, encode_value
+from pybroker.broker.coordinator.transaction.states import TransactionState
+from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
 from pybroker.protocol.records.record import Record
 from pybroker.storage.log_config import LogConfig
-from support.logs.log_tool import REFERENCE, LogTool, fill_log
+from support.logs.log_tool import REFERENCE, TRANSACTIONS, LogTool, fill_log
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 
-DUMPS = sorted(REFERENCE.glob("*/*.dump.txt"))
+DUMPS = sorted([*REFERENCE.glob("*/*.dump.txt"), *TRANSACTIONS.glob("*.dump.txt")])
 CONFIG = LogConfig(segment_bytes=15_000, index_interval_bytes=500)
 UNKNOWN_TO_KAFKA = ("leader-epoch-checkpoint", "partition.metadata")
 
@@ -47,7 +52,7 @@ def with_sorted_partitions(line: str) -> str:
     return re.sub(r"partitions=\[(.*?)\]", lambda found: f"partitions={sorted(found[1].split(','))}", line)
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda path: path.name.removesuffix(".dump.txt"))
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda path: f"{path.parent.name}-{path.name.removesuffix('.dump.txt')}")
 def test_dump_prints_the_same_lines_as_kafkas_tool(
     dump: Path, log_tool: LogTool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +216,43 @@ class TestInternalTopics:
         records = ran.objects("record")
         assert len(records) > 5
         assert all(record["key"]["data"]["transactionalId"] == "golden1-tx-a" for record in records)
+
+    def test_dump_decodes_transactional_ids_in_every_state(self, log_tool: LogTool) -> None:
+        paths = sorted((TRANSACTIONS / "data").glob("__transaction_state-*"))
+        records = log_tool("dump", "--json", "--print-data-log", *paths).objects("record")
+        newest = {record["key"]["data"]["transactionalId"]: record["value"] for record in records}
+        for line in (TRANSACTIONS / "states.jsonl").read_text().splitlines():
+            told = json.loads(line)
+            value = newest.pop(told["transactionalId"])["data"]
+            assert TransactionState(value["transactionStatus"]).title == told["state"]
+            assert value["producerId"] == told["producerId"]
+            assert value["producerEpoch"] == told["producerEpoch"]
+            assert value["transactionTimeoutMs"] == told["timeoutMs"]
+        assert newest
+        assert set(newest.values()) == {None}, "the other ids have expired"
+
+    def test_dump_prints_the_fields_that_kafka_4_adds_to_transactional_ids(
+        self, tmp_path: Path, log_tool: LogTool
+    ) -> None:
+        producer = ProducerIdentity(7, 32_767, 32_766, previous_producer_id=7, next_producer_id=8)
+        picture = TransactionPicture(TransactionState.PREPARE_COMMIT, producer, 60_000, frozenset(), 5, 6, 2)
+        plain = picture._replace(producer=ProducerIdentity(7, 1), transaction_version=0)
+        values = [encode_value(picture, 1), encode_value(plain, 1)]
+        path = tmp_path / f"{0:020}.log"
+        records = [Record(n, NOW_MS, encode_key("t"), value) for n, value in enumerate(values)]
+        path.write_bytes(build_batch(records))
+        bumped, kept = log_tool("dump", "--json", "--transaction-log-decoder", path).objects("record")
+        assert {name: value for name, value in bumped["value"]["data"].items() if "ducerId" in name} == {
+            "producerId": 7,
+            "previousProducerId": 7,
+            "nextProducerId": 8,
+        }
+        assert bumped["value"]["data"]["clientTransactionVersion"] == 2
+        assert kept["value"]["data"].keys() == bumped["value"]["data"].keys() - {
+            "previousProducerId",
+            "nextProducerId",
+            "clientTransactionVersion",
+        }
 
     def test_dump_decoder_can_be_chosen_or_disabled(self, tmp_path: Path, log_tool: LogTool) -> None:
         shutil.copytree(self.DATA / "__consumer_offsets-0", tmp_path / "copy-0")

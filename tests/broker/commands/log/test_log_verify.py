@@ -14,7 +14,7 @@ from pybroker.storage.log_config import LogConfig
 from pybroker.storage.store.log_store import LogStore
 from pybroker.storage.verify.fault import Fault, Findings
 from support.logs.compaction import compact_log
-from support.logs.log_tool import REFERENCE, LogTool, fill_log, logs, write_broker_directory
+from support.logs.log_tool import REFERENCE, TRANSACTIONS, LogTool, fill_log, logs, write_broker_directory
 from support.logs.storage_logs import NOW_MS, append_as_leader, batch_of, close_cleanly, open_log
 from support.logs.storage_pools import InlinePool
 
@@ -29,10 +29,14 @@ class TestSound:
         assert re.fullmatch(r"3 partitions with 0\.\d MiB: no fault found", ran.lines[0])
         assert len(ran.lines) == 1
 
-    @pytest.mark.parametrize("name", ["kafka-3.9", "ibp-2.8"])
+    @pytest.mark.parametrize(
+        "directory", [REFERENCE / "kafka-3.9", REFERENCE / "ibp-2.8", TRANSACTIONS], ids=lambda path: path.name
+    )
     @pytest.mark.parametrize("option", [[], ["--shallow"]], ids=["deep", "shallow"])
-    def test_verify_finds_no_fault_in_logs_of_kafka(self, name: str, option: list[str], log_tool: LogTool) -> None:
-        ran = log_tool("verify", *option, REFERENCE / name / "data")
+    def test_verify_finds_no_fault_in_logs_of_kafka(
+        self, directory: Path, option: list[str], log_tool: LogTool
+    ) -> None:
+        ran = log_tool("verify", *option, directory / "data")
         assert ran.exit_code == 0, ran.lines
 
     def test_verify_accepts_single_partition_directories(self, sound: Path, log_tool: LogTool) -> None:

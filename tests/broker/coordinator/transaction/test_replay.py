@@ -1,5 +1,6 @@
 """Replay: the records of a ``__transaction_state`` partition become transactional ids again."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.records import encode_key, encode_value
 from pybroker.broker.coordinator.transaction.replay import Replay
-from pybroker.broker.coordinator.transaction.states import TransactionState
+from pybroker.broker.coordinator.transaction.states import ENDING_STATES, TransactionState
 from pybroker.protocol.errors import (
     CoordinatorNotAvailableError,
     CorruptRecordError,
@@ -20,6 +21,7 @@ from pybroker.protocol.records.control import EndTransactionMarker, build_marker
 from pybroker.protocol.records.walk import Record
 
 LOG_DIRECTORY = Path(__file__).parents[3] / "reference/logdirs/kafka-3.9"
+DESCRIBED = Path(__file__).parents[3] / "reference/transactions"
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 ONE = TransactionPicture(TransactionState.ONGOING, ProducerIdentity(1000, 3), 60_000, frozenset({P0}), 7, 8)
 TWO = ONE._replace(last_update_ms=9)
@@ -73,6 +75,28 @@ def test_the_log_of_a_real_broker_gives_the_state_in_its_dump(partition: int) ->
         )
         for each in replay.entries()
     } == {name: (*found[:3], ",".join(sorted(found[3].split(","))), *found[4:]) for name, found in expected.items()}
+
+
+def test_the_log_of_a_real_broker_gives_the_state_that_it_described() -> None:
+    """Kafka describes an ending transaction without the partitions that have their marker. It keeps the start of the
+    last transaction of an Empty id in memory, but stores none."""
+    paths = sorted((DESCRIBED / "data").glob("__transaction_state-*/*.log"))
+    replay = replay_batches(batch for path in paths for batch in iter_batches(path.read_bytes()))
+    found = {each.transactional_id: each.current for each in replay.entries()}
+    described = [json.loads(line) for line in (DESCRIBED / "states.jsonl").read_text().splitlines()]
+    assert {each["transactionalId"] for each in described} == set(found)
+    assert {each["state"] for each in described} == {state.title for state in TransactionState if state < 6}
+    for told in described:
+        picture = found[told["transactionalId"]]
+        assert picture.state.title == told["state"]
+        assert (picture.producer.producer_id, picture.producer.epoch) == (told["producerId"], told["producerEpoch"])
+        assert picture.timeout_ms == told["timeoutMs"]
+        if picture.state is not TransactionState.EMPTY:
+            assert picture.start_ms == told["startMs"]
+        partitions = set(map(str, picture.partitions))
+        assert partitions == set(told["partitions"]) or (
+            picture.state in ENDING_STATES and partitions > set(told["partitions"])
+        )
 
 
 # -- rules
