@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from interop.side_by_side.transaction_stage import SETTINGS, SITUATIONS, Stage
 from pybroker.protocol.records.builder import build_batch
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.message_set import build_message_set
@@ -18,6 +19,7 @@ from support.golden import read_lines
 from support.logs.compaction import compact_log
 from support.logs.log_tool import LogTool, fill_log, write_broker_directory
 from support.logs.storage_logs import CRASHED, NOW_MS, append_as_leader, close_cleanly, open_log
+from support.processes.broker_process import BrokerProcess
 from support.processes.java import java_command
 
 GOLDEN = Path(__file__).parent.parent / "reference" / "golden"
@@ -249,6 +251,25 @@ def test_log_dump_decodes_every_internal_record_like_kafka(
     assert len(ran.lines) == len(expected) > 10
     for ours, kafkas in zip(ran.lines, expected, strict=True):
         assert as_values(ours) == as_values(kafkas)
+
+
+def test_kafkas_tool_reads_the_transactional_ids_of_pybroker(tmp_path: Path, log_tool: LogTool) -> None:
+    broker = BrokerProcess(tmp_path, SETTINGS).start()
+    with Stage.alone(broker.bootstrap_servers) as stage:
+        for situation in SITUATIONS.values():
+            if not situation.needs_silent_broker:
+                situation.build(stage)
+    broker.stop()
+    states: set[str] = set()
+    for directory in broker.log_directory.glob("__transaction_state-*"):
+        files = ",".join(map(str, known_files(directory)))
+        expected, complaints = dump_of_kafka("--transaction-log-decoder", "--files", files)
+        ran = log_tool("dump", "--transaction-log-decoder", "--files", files)
+        assert complaints == ""
+        assert [as_values(line) for line in ran.lines] == [as_values(line) for line in expected]
+        states.update(re.findall(r",state=(\w+),", "\n".join(expected)))
+    assert states == {"Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"}
+    assert log_tool("verify", broker.log_directory).exit_code == 0
 
 
 def is_readable_by_kafkas_tool(record: Record, option: str) -> bool:
