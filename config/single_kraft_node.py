@@ -10,13 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from .given import Given
-from .settings import kraft
+from .settings import group_protocols, kraft
+from .settings.parts import KRAFT
+from .table import BROKER_SETTINGS
 from .values import split_list, trim
 
 __all__ = ["SingleKraftNode", "single_kraft_node"]
 
 _QUORUM = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
-_KRAFT_ONLY = frozenset(setting.name for setting in kraft.SETTINGS) - {"unstable.api.versions.enable"}
+_OF_BOTH_MODES = ("unstable.api.versions.enable",)
+_KRAFT_ONLY = {
+    setting.name
+    for setting in BROKER_SETTINGS.values()
+    if setting in kraft.SETTINGS or setting in group_protocols.SETTINGS or setting.support is KRAFT
+}.difference(_OF_BOTH_MODES)
 _KRAFT_PREFIXES = ("controller.quorum.", "metadata.log.")
 _LISTENERS = ("listeners", "advertised.listeners")
 _NODE_ID = re.compile(r"\d+", re.ASCII)

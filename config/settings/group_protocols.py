@@ -3,7 +3,7 @@
 from ..checks import OneOf, OneOfInAnyCase, at_least, between
 from ..setting import MEDIUM, READ_ONLY, Setting
 from ..values import BOOLEAN, INT, LIST, SHORT, STRING
-from .parts import NEW_GROUPS
+from .parts import CLASSIC_PROTOCOL, NEW_GROUPS
 
 # The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
@@ -36,7 +36,7 @@ SETTINGS = (
     Setting("group.coordinator.new.enable", BOOLEAN, "false", None, MEDIUM, READ_ONLY, NEW_GROUPS,
             "Run the newer coordinator.", internal=True),
     Setting("group.coordinator.rebalance.protocols", LIST,
-            "classic", OneOf("consumer", "classic", "share", "unknown"), MEDIUM, READ_ONLY, NEW_GROUPS,
+            "classic", OneOf("consumer", "classic", "share", "unknown"), MEDIUM, READ_ONLY, CLASSIC_PROTOCOL,
             "Group protocols that are served."),
     Setting("group.coordinator.threads", INT, "1", at_least(1), MEDIUM, READ_ONLY, NEW_GROUPS,
             "Threads of the newer coordinator."),

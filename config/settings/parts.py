@@ -7,6 +7,7 @@ A setting of a missing part refers to the part's constant here. When the part is
 from ..setting import no_meaning, not_yet, other_mode, partly, refused
 
 # Not built yet: the settings are read and checked, and a line at the start says that they have no effect.
+CLASSIC_PROTOCOL = partly("it must be classic, because Kafka 3.9 serves the other protocols in KRaft mode only")
 CLIENT_TELEMETRY = not_yet("client telemetry")
 ENCODED_PASSWORDS = not_yet("encrypted passwords in dynamic configs")
 LOGIN_FAILURES = not_yet("authentication")

@@ -4,7 +4,9 @@ import pytest
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import load_config, with_overrides
 from pybroker.config.notices import notices
-from pybroker.config.settings import kraft
+from pybroker.config.settings import group_protocols, kraft
+from pybroker.config.settings.parts import KRAFT
+from pybroker.config.table import BROKER_SETTINGS
 
 NODE = """\
 process.roles=broker,controller
@@ -35,7 +37,12 @@ def test_dropped_settings_of_a_single_kraft_node_are_named_in_one_warning() -> N
 
 # Two voters' lists cannot be given at once; versions of APIs are developed in both modes.
 HAVE_OTHER_TESTS = ("controller.quorum.bootstrap.servers", "unstable.api.versions.enable")
-ONLY_KRAFT = [each.name for each in kraft.SETTINGS if each.name not in NODE and each.name not in HAVE_OTHER_TESTS]
+ONLY_KRAFT = [
+    each.name
+    for each in BROKER_SETTINGS.values()
+    if each in kraft.SETTINGS or each in group_protocols.SETTINGS or each.support is KRAFT
+    if each.name not in NODE and each.name not in HAVE_OTHER_TESTS
+]
 
 
 @pytest.mark.parametrize("name", ONLY_KRAFT)
@@ -43,6 +50,13 @@ def test_each_setting_that_only_kraft_has_is_dropped_for_a_single_node(name: str
     config = load_config(f"{NODE}{name}=not even a value\n")
     (line,) = notices(config)
     assert line.endswith(f"{name} (settings line 7)")
+
+
+def test_newer_group_protocols_are_dropped_for_a_single_kraft_node() -> None:
+    name = "group.coordinator.rebalance.protocols"
+    config = load_config(f"{NODE}{name}=classic,consumer\n")
+    assert config.list(name) == ("classic",)
+    assert notices(config)[0].endswith(f"{name} (settings line 7)")
 
 
 def test_kraft_quorum_with_one_bootstrap_server_counts_as_a_single_node() -> None:
