@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from .config import Config
 from .config_error import ConfigError
-from .listeners import ANY_ADDRESS
+from .listeners import is_every_address
 from .versions import is_at_least, metadata_version
 
 _MIB = 1 << 20
@@ -171,7 +171,7 @@ def _check_zookeeper(config: Config) -> None:
     _check_zookeeper_servers(config)
     if config.advertised_listeners() is None:
         for listener in config.listeners():
-            if listener.host in ANY_ADDRESS:
+            if listener.host is not None and is_every_address(listener.host):
                 example = f"{listener.name}://<this host>:{listener.port}"
                 allowed = f"must be set, because others cannot reach {listener}; for example to {example}"
                 raise _bad(config, "advertised.listeners", allowed)

@@ -11,14 +11,21 @@ from .config_error import ConfigError
 # Equivalent to Kafka's pattern: a name in any case, a host that may be in brackets or left out.
 _LISTENER = re.compile(r"(?P<name>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-%._:]*)\]?:(?P<port>-?[0-9]+)")
 _PORTS, _TOLD_PORTS = (0, 65535), (-(2**31), 2**31 - 1)
-ANY_ADDRESS = ("0.0.0.0", "::")
-"""Hosts of listeners that mean every address of this machine, as no host does."""
 _COMMA = re.compile(r"\s*,\s*")
 
 
 def listener_address(name: str, host: str, port: int) -> str:
     """``NAME://host:port``; an IPv6 address gets brackets."""
     return f"{name}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def is_every_address(host: str | None) -> bool:
+    """Whether a listener with this host accepts connections to every address of the machine: ``0.0.0.0``, ``::`` in any
+    spelling, or no host."""
+    try:
+        return not host or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """Addresses as ``host:port``: parse them, print them, and find the one to reach a listener from this machine."""
 
-import ipaddress
 from typing import NamedTuple
 
-__all__ = ["Address", "AddressError", "is_every_address", "local_address"]
+from ...config.listeners import is_every_address
+
+__all__ = ["Address", "AddressError", "local_address"]
 
 _LAST_PORT = 65_535
 
@@ -32,14 +33,6 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def is_every_address(host: str | None) -> bool:
-    """Whether a listener bound to this host accepts connections to every address of the machine."""
-    try:
-        return not host or ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
 
 
 def local_address(host: str | None, port: int) -> Address:

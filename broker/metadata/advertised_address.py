@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from ...config.config import Config
-from ...config.listeners import ANY_ADDRESS
+from ...config.listeners import is_every_address
 from ..network.request import ConnectionInfo
 from .leader_hints import BrokerEndpoint
 from .metadata_cache import MetadataCache
@@ -43,7 +43,7 @@ def listeners_named_as_reached(config: Config) -> frozenset[str]:
     """Names of the listeners for `AdvertisedAddresses.as_reached`."""
     if config.advertised_listeners() is not None or not config.uses_embedded_store:
         return frozenset()
-    return frozenset(listener.name for listener in config.listeners() if listener.host in (None, *ANY_ADDRESS))
+    return frozenset(listener.name for listener in config.listeners() if is_every_address(listener.host))
 
 
 def reachable_host(local_host: str) -> str:

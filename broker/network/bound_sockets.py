@@ -5,9 +5,11 @@ import errno
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
+from ...config.listeners import is_every_address
 from .local_socket_options import LocalSocketOptions
 from .settings import Endpoint, NetworkSettings
 
@@ -95,11 +97,12 @@ async def _addresses(endpoint: Endpoint) -> tuple[str, ...]:
     host = endpoint.host
     if host.lower() in _BOTH_FAMILIES:
         return _BOTH_FAMILIES[host.lower()]
-    try:
+    if is_every_address(host):
         # One any-address stands for both families, as in Java: Kafka's users write [::] or 0.0.0.0 to have both.
-        return _BOTH_FAMILIES[""] if ip_address(host).is_unspecified else (host,)
-    except ValueError:
-        pass
+        return _BOTH_FAMILIES[""]
+    with suppress(ValueError):
+        ip_address(host)
+        return (host,)
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, endpoint.port, type=socket.SOCK_STREAM)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from ..metadata.address import is_every_address, local_address
+from ...config.listeners import is_every_address
+from ..metadata.address import local_address
 from ..network.settings import Endpoint
 
 __all__ = ["ready_line"]

@@ -328,11 +328,12 @@ def test_printed_settings_are_sorted_have_a_source_and_hide_passwords() -> None:
     assert not any(line.startswith("foo=") for line in lines)
 
 
-def test_broker_on_zookeeper_needs_an_advertised_address() -> None:
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "[::0]", "[0:0:0:0:0:0:0:0]"])
+def test_broker_on_zookeeper_needs_an_advertised_address(host: str) -> None:
     with pytest.raises(ConfigError, match=r"advertised.listeners=None: must be set"):
-        load_config("zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://0.0.0.0:9092")
+        load_config(f"zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://{host}:9092")
     load_config(
-        "zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://0.0.0.0:9092\nadvertised.listeners=PLAINTEXT://a:9092"
+        f"zookeeper.connect=zk:2181\nlisteners=PLAINTEXT://{host}:9092\nadvertised.listeners=PLAINTEXT://a:9092"
     )
 
 

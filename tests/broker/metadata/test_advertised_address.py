@@ -49,6 +49,7 @@ def test_client_receives_the_advertised_address() -> None:
     ("settings", "names"),
     [
         ({"listeners": "A://localhost:9092,B://0.0.0.0:9093,C://[::]:9094,D://:9095"}, {"B", "C", "D"}),
+        ({"listeners": "A://localhost:9092,B://[::0]:9093,C://[0:0:0:0:0:0:0:0]:9094"}, {"B", "C"}),
         ({"listeners": "A://localhost:9092,D://:9095", "advertised.listeners": "A://h:1,D://h:2"}, set()),
         ({"listeners": "A://localhost:9092,D://:9095", "zookeeper.connect": "z:2181", "broker.id": "1"}, set()),
     ],
