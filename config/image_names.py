@@ -7,5 +7,6 @@ IMAGE_NAMES: dict[str, str] = {
     "cluster.id": _CLUSTER_ID,
     "create.topics": _TOPICS,
     "enable.kraft": "a single broker needs neither KRaft nor ZooKeeper",
+    "jmx.port": "pybroker has no JMX",
     "kraft.cluster.id": _CLUSTER_ID,
 }

@@ -3,17 +3,22 @@
 The name after ``KAFKA_``, in small letters, is the setting's name, with ``.`` for ``_``, ``_`` for ``__`` and ``-`` for
 ``___``. Some variables with that prefix configure Kafka's programs and are no settings. The prefix ``KAFKA_CFG_`` of
 Bitnami's image is accepted, too; no setting of Kafka begins with ``cfg.``.
-Each setting becomes a line of a properties file, so a backslash in a value has the meaning it has in such a file.
+Each setting becomes a line of a properties file, so a backslash in a value has the meaning it has in such a file. As
+in Kafka's image, a further line of a value is a further line of the file. Variables that Kubernetes makes for a service
+named kafka are no settings.
 """
 
 import re
 from collections.abc import Mapping
+
+from ....config.properties import parse_properties
 
 __all__ = ["NOT_SETTINGS", "server_properties", "setting_name", "variables_by_setting", "with_derived_listeners"]
 
 PREFIX = "KAFKA_"
 _BITNAMI_PREFIX = "KAFKA_CFG_"
 _HOST = re.compile("://[^:]*:")
+_OF_KUBERNETES = re.compile(r"KAFKA_(SERVICE_(HOST|PORT(_.*)?)|PORT_\d+_.*)=|KAFKA_PORT=\w+://", re.DOTALL)
 
 NOT_SETTINGS = frozenset(
     {
@@ -50,13 +55,18 @@ def server_properties(environment: Mapping[str, str]) -> str:
 
 
 def variables_by_setting(environment: Mapping[str, str]) -> dict[str, str]:
-    """For each setting of the environment, the variable whose value is used."""
-    return {name: variable for variable, name in _settings(environment)}
+    """For each setting of the environment, the variable whose value is used; a value of several lines may give several.
+
+    Raises ConfigError for a broken escape in a variable.
+    """
+    lines = ((variable, f"{name}={environment[variable]}") for variable, name in _settings(environment))
+    return {name: variable for variable, text in lines for name in parse_properties(text, source=variable)}
 
 
 def _settings(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     """The variables that are settings, with the settings' names; of several for one setting, the last one counts."""
-    ordered = sorted(environment, key=lambda variable: (not variable.startswith(_BITNAMI_PREFIX), variable))
+    written = (name for name, value in environment.items() if not _OF_KUBERNETES.match(f"{name}={value}"))
+    ordered = sorted(written, key=lambda variable: (not variable.startswith(_BITNAMI_PREFIX), variable))
     return [(variable, name) for variable in ordered if (name := setting_name(variable)) is not None]
 
 

@@ -47,8 +47,7 @@ def final_properties(mounted: str | None, environment: Mapping[str, str], data_d
 
     Raises ConfigError for a broken escape in the mounted file or in a variable.
     """
-    for variable in variables_by_setting(environment).values():
-        parse_properties(f"value={environment[variable]}", source=variable)  # so that an error names the variable
+    variables_by_setting(environment)  # a broken escape is refused with the name of its variable
     given = server_properties(with_derived_listeners(environment)).encode("utf-8", "surrogateescape")
     text = (mounted or "") + given.decode("latin-1")
     if not text.strip():

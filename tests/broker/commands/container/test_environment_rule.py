@@ -76,6 +76,22 @@ def test_settings_of_variables_are_sorted_lines_after_the_mounted_file() -> None
     assert server_properties(environment) == "\na=\nb=2"
 
 
+def test_each_line_of_a_value_has_the_place_of_its_variable() -> None:
+    environment = {"KAFKA_A": "1\n b = x\nc", "KAFKA_D": "one \\\n two"}
+    assert variables_by_setting(environment) == {"a": "KAFKA_A", "b": "KAFKA_A", "c": "KAFKA_A", "d": "KAFKA_D"}
+
+
+def test_variables_of_kubernetes_for_a_service_named_kafka_are_no_settings() -> None:
+    environment = {
+        "KAFKA_PORT": "tcp://10.0.0.1:9092",
+        "KAFKA_PORT_9092_TCP_ADDR": "10.0.0.1",
+        "KAFKA_SERVICE_HOST": "10.0.0.1",
+        "KAFKA_SERVICE_PORT_CLIENTS": "9092",
+    }
+    assert server_properties(environment) == ""
+    assert variables_by_setting({"KAFKA_PORT": "9092"}) == {"port": "KAFKA_PORT"}
+
+
 @pytest.mark.parametrize(
     ("advertised", "listeners"),
     [

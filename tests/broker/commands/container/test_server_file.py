@@ -237,3 +237,9 @@ def test_contradiction_names_both_variables() -> None:
         places_and_notices(variables)
     for variable in variables:
         assert f"({variable})" in str(caught.value)
+
+
+def test_warning_about_a_further_line_of_a_variable_names_the_variable() -> None:
+    environment = {"KAFKA_LISTENERS": "PLAINTEXT://:9092,\n  OTHER://:9093\n", "KAFKA_BROKER_ID": "1"}
+    config = load_config(final_properties(None, environment, DATA), variables=places_in_environment(environment))
+    assert notices(config) == ["OTHER (KAFKA_LISTENERS) is ignored: there is no such setting"]
