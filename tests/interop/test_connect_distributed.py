@@ -1,89 +1,15 @@
 """Tests of Kafka Connect 3.9.1 in distributed mode: its workers are a group, and its state is in topics."""
 
-import json
-import urllib.request
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from subprocess import Popen, TimeoutExpired
-from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from pybroker.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 from pybroker.protocol.messages.list_groups import ListGroupsRequest
-from support.clients.foreign_clients import running
+from support.clients.connect_worker import Worker
 from support.clients.kafka_tools import TOOLS, run_tool
 from support.clients.wire_client import WireClient
-from support.processes.ports import free_port
-
-FILE_CONNECTOR = "org.apache.kafka.connect.file.FileStream{}Connector"
-STRINGS = "org.apache.kafka.connect.storage.StringConverter"
-
-
-class Worker:
-    """A worker of the Connect cluster `name`, used by REST. Runs until `stack` is closed."""
-
-    def __init__(self, servers: str, name: str, directory: Path, stack: ExitStack) -> None:
-        self._port = free_port()
-        settings = {
-            "bootstrap.servers": servers,
-            "group.id": name,
-            "key.converter": STRINGS,
-            "value.converter": STRINGS,
-            "offset.flush.interval.ms": 100,
-            "offset.storage.partitions": 3,
-            "status.storage.partitions": 2,
-            "listeners": f"http://127.0.0.1:{self._port}",
-            "plugin.discovery": "service_load",
-            "scheduled.rebalance.max.delay.ms": 0,
-            "heartbeat.interval.ms": 200,
-            **{f"{kind}.storage.topic": f"{name}-{kind}" for kind in ("offset", "config", "status")},
-            **{f"{kind}.storage.replication.factor": 1 for kind in ("offset", "config", "status")},
-        }
-        file = directory / f"worker-{self._port}.properties"
-        file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        self._process: Popen[str] = stack.enter_context(
-            running("org.apache.kafka.connect.cli.ConnectDistributed", file)
-        )
-
-    def ask(self, path: str, body: object = None) -> Any:
-        """Sends a REST request; returns None while the worker does not answer, as during start or rebalance."""
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self._port}{path}", data, {"Content-Type": "application/json"}
-        )
-        try:
-            with urllib.request.urlopen(request) as answer:
-                return json.load(answer)
-        except OSError:  # includes HTTPError
-            return None
-
-    def create(self, name: str, kind: str, **settings: object) -> None:
-        config = {"connector.class": FILE_CONNECTOR.format(kind), "tasks.max": "1", **settings}
-        self.wait_until(lambda: self.ask(f"/connectors/{name}/config") or self._create(name, config))
-
-    def _create(self, name: str, config: dict[str, object]) -> bool:
-        return self.ask("/connectors", {"name": name, "config": config}) is not None
-
-    def places(self) -> dict[str, str]:
-        """Returns the worker of each connector and task."""
-        connectors = self.ask("/connectors?expand=status") or {}
-        states = [(name, one["status"]) for name, one in connectors.items()]
-        parts = [
-            (f"{name} {part.get('id', '')}", part)
-            for name, state in states
-            for part in (state["connector"], *state["tasks"])
-        ]
-        return {what: part["worker_id"] for what, part in parts if part["state"] == "RUNNING"}
-
-    def wait_until(self, condition: Callable[[], object]) -> None:
-        while not condition():
-            try:
-                self._process.wait(0.05)
-            except TimeoutExpired:
-                continue
-            raise AssertionError("the worker ended by itself")
 
 
 def group_of_workers(servers: str, name: str) -> DescribedGroup:

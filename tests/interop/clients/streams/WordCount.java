@@ -9,7 +9,7 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.state.Stores;
 
-/** Counts words: WordCount SERVERS APPLICATION INPUT OUTPUT STATE_DIRECTORY. Runs until SIGTERM. */
+/** Counts words: WordCount SERVERS APPLICATION INPUT OUTPUT STATE_DIRECTORY [NAME=VALUE ...]. Runs until SIGTERM. */
 public class WordCount {
     public static void main(String[] arguments) {
         Properties settings = new Properties();
@@ -24,6 +24,10 @@ public class WordCount {
         settings.put("default.value.serde", Serdes.StringSerde.class);
         settings.put("auto.offset.reset", "earliest");
         settings.put("state.dir", arguments[4]);
+        for (int index = 5; index < arguments.length; index++) {
+            String[] setting = arguments[index].split("=", 2);
+            settings.put(setting[0], setting[1]);
+        }
         StreamsBuilder builder = new StreamsBuilder();
         builder.<String, String>stream(arguments[2])
             .flatMapValues(line -> Arrays.asList(line.toLowerCase(Locale.ROOT).split("\\W+")))
