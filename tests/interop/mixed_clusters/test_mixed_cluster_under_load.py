@@ -1,7 +1,7 @@
 """Tests of a cluster of two Apache Kafkas and one pybroker under load while brokers are stopped and started.
 
-Each kind is controller in turn. Transactions run too: Kafkas coordinate them, because pybroker can't, and all brokers
-lead their partitions. The group of their offsets is on pybroker while that runs, else on a Kafka.
+Each kind is controller in turn. Transactions run too, and all brokers lead their partitions. Pybroker coordinates them
+and the group of their offsets while it runs, else a Kafka does.
 """
 
 import subprocess
@@ -22,7 +22,6 @@ PARTITIONS = 3
 SETTINGS = {
     "offsets.topic.replication.factor": "3",
     "min.insync.replicas": "2",
-    "transaction.state.log.min.isr": "1",
     "log.segment.bytes": "100000",
 }
 
@@ -36,15 +35,12 @@ def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
 
 
 def create_topics(cluster: MixedCluster) -> None:
-    """Creates two topics led by all brokers, the transaction topic on the Kafkas, and the offsets topic led by
-    pybroker.
-    """
+    """Creates two topics led by all brokers, and the topics of both coordinators led by pybroker."""
     for topic in ("orders", "sales"):
         cluster.create_topic(topic, [FIRST, SECOND, OURS], [SECOND, OURS, FIRST], [OURS, FIRST, SECOND])
     compact = {"cleanup.policy": "compact"}
-    alone = {**compact, "min.insync.replicas": "1"}
-    cluster.create_topic("__transaction_state", [FIRST, SECOND], [SECOND, FIRST], config=alone)
-    cluster.create_topic("__consumer_offsets", [OURS, FIRST, SECOND], [OURS, SECOND, FIRST], config=compact)
+    for topic in ("__transaction_state", "__consumer_offsets"):
+        cluster.create_topic(topic, [OURS, FIRST, SECOND], [OURS, SECOND, FIRST], config=compact)
 
 
 @pytest.mark.parametrize("controller", [FIRST, OURS], ids=["Kafka is controller", "pybroker is controller"])
@@ -61,7 +57,8 @@ def test_mixed_cluster_keeps_its_promises_under_load(cluster: MixedCluster, cont
             cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
             for topic in ("orders", "sales"):
                 cluster.await_leaders(topic, set(BROKERS))
-            cluster.await_leaders("__consumer_offsets", {OURS})
+            for topic in ("__transaction_state", "__consumer_offsets"):
+                cluster.await_leaders(topic, {OURS})
             traffic.wait_for_more(20)
             transactions.wait_for_more(4)
 

@@ -281,8 +281,7 @@ def test_kafka_and_pybroker_continue_on_each_others_data_directory(
         else:
             create_topics(servers)
         produce(servers, f"{kind.__name__} {number}")
-        if kind is Kafka:
-            in_transactions(servers, f"{kind.__name__} {number}")
+        in_transactions(servers, f"{kind.__name__} {number}")
         before = contents(servers)
         tree = broker.stop()
     everything = [record for records in before["records"].values() for record in records]

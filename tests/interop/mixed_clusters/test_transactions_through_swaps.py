@@ -1,6 +1,7 @@
-"""Tests of transactions that stay open while their leader changes from Apache Kafka to pybroker and back.
+"""Tests of transactions that stay open while their leader and coordinator change from Kafka to pybroker and back.
 
-The leader's state is in the producer snapshot of a clean stop. Another broker, always a Kafka, coordinates them.
+The leader's state is in the producer snapshot of a clean stop. Another broker coordinates them; its state is in
+`__transaction_state`.
 """
 
 import subprocess
@@ -24,7 +25,7 @@ COORDINATOR, LEADER = 1, 2
 TOPIC, PARTITION = "orders", 0
 SETTINGS = {"offsets.topic.replication.factor": "1"}
 KINDS: tuple[Kind, ...] = ("pybroker", "kafka", "pybroker")
-"""The kinds of broker that lead, one after another."""
+"""The kinds of broker that lead and coordinate, one after another."""
 TO_ITS_END, STABLE = 0, 1
 """Isolation levels."""
 
@@ -105,7 +106,7 @@ def producers(cluster: MixedCluster) -> Mapping[int, tuple[int, ...]]:
     }
 
 
-def test_open_transactions_survive_replacement_of_their_leader(cluster: MixedCluster) -> None:
+def test_open_transactions_survive_replacement_of_their_leader_and_coordinator(cluster: MixedCluster) -> None:
     cluster.start(COORDINATOR, LEADER)
     cluster.create_topic("__transaction_state", *[[COORDINATOR]] * 2, config={"cleanup.policy": "compact"})
     cluster.create_topic(TOPIC, [LEADER])
@@ -125,6 +126,7 @@ def test_open_transactions_survive_replacement_of_their_leader(cluster: MixedClu
         kept.send(f"kept by a {kind}", f"kept by a {kind}, too")
         dropped.send(f"dropped by a {kind}")
         assert end_offset(cluster, STABLE) == begin
+        cluster.replace(COORDINATOR, kind)
 
         committed += [f"kept before there was a {kind}", f"kept by a {kind}", f"kept by a {kind}, too"]
         kept.commit()
