@@ -139,7 +139,6 @@ FOREIGN_NAMES = {
     "LogValidator": "Kafka's",
     "Partition.maybeIncrementLeaderHW": "Kafka's",
     "TLSv1.2": "OpenSSL's",
-    "TestTxnEtl": "franz-go's",
     "Trigger.AvailableNow": "Spark's",
     "test_group": "kafka-python's",
 }
