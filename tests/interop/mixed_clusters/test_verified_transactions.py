@@ -208,9 +208,8 @@ def test_leader_returns_a_retriable_error_while_the_coordinator_is_down(cluster:
     cluster.await_brokers()
 
 
-def test_leaders_return_a_retriable_error_while_no_kafka_coordinates(cluster: ClusterProcesses) -> None:
-    """The Kafka then asks the pybroker, which answers that it does not coordinate."""
-    producer = RawProducer(cluster, "moved")
+def test_both_leaders_verify_transactions_with_a_pybroker_that_coordinates(cluster: ClusterProcesses) -> None:
+    producer, stranger = RawProducer(cluster, "moved"), RawProducer(cluster, "never added")
     producer.add(0, 1)
     cluster.reassign(TRANSACTIONS, 0, [OURS])
     request = MetadataRequest(topics=[MetadataRequestTopic(name=TRANSACTIONS)])
@@ -221,11 +220,11 @@ def test_leaders_return_a_retriable_error_while_no_kafka_coordinates(cluster: Cl
                 lambda leader: leader == OURS,
                 f"broker {broker_id} knows who leads",
             )
-        told = {leader: producer.try_to_send(leader, 0, version=NEW) for leader in LEADERS}
+        assert producer.send(0) == both(ErrorCode.NONE)
+        assert stranger.send(0, version=OLD) == both(ErrorCode.INVALID_TXN_STATE)
     finally:  # other tests continue to use it
         cluster.reassign(TRANSACTIONS, 0, [KAFKA])
-    assert told == both(ErrorCode.NOT_ENOUGH_REPLICAS)
-    assert producer.send(0) == both(ErrorCode.NONE)
+    assert producer.send(1) == both(ErrorCode.NONE)
 
 
 def test_leaders_accept_unverified_records_when_verification_is_off(cluster: ClusterProcesses) -> None:
