@@ -174,7 +174,9 @@ class ProducerRequests:
         transaction = self._registry.get(question.transactional_id)
         is_concurrent = response.code is ErrorCode.CONCURRENT_TRANSACTIONS and transaction is not None
         if transaction is not None and is_concurrent and self._scheduler.time() < question.deadline_s:
-            self._changes.waiting.add(transaction, partial(self._decide, question, None), question.deadline_s)
+            retry = partial(self._decide, question, None)
+            give_up = partial(self._decide, question._replace(deadline_s=0), None)
+            self._changes.waiting.add(transaction, retry, give_up, question.deadline_s)
         else:
             question.reply(response)
 

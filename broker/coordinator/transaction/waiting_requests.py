@@ -25,9 +25,9 @@ class WaitingRequests:
         self._scheduler = scheduler
         self._waiting: dict[Transaction, dict[Retry, TimerHandle]] = {}
 
-    def add(self, transaction: Transaction, retry: Retry, deadline_s: float) -> None:
-        """``deadline_s``: in the scheduler's time."""
-        timer = self._scheduler.call_at(deadline_s, partial(self._time_out, transaction, retry))
+    def add(self, transaction: Transaction, retry: Retry, give_up: Retry, deadline_s: float) -> None:
+        """``give_up`` is called instead of ``retry`` at ``deadline_s``, in the scheduler's time."""
+        timer = self._scheduler.call_at(deadline_s, partial(self._time_out, transaction, retry, give_up))
         self._waiting.setdefault(transaction, {})[retry] = timer
 
     def wake(self, transaction: Transaction) -> None:
@@ -43,9 +43,9 @@ class WaitingRequests:
                 timer.cancel()
         self._waiting.clear()
 
-    def _time_out(self, transaction: Transaction, retry: Retry) -> None:
+    def _time_out(self, transaction: Transaction, retry: Retry, give_up: Retry) -> None:
         waiting = self._waiting[transaction]
         del waiting[retry]
         if not waiting:
             del self._waiting[transaction]
-        retry()
+        give_up()
