@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,13 @@ from pybroker.controller.tree.metadata_store import StoreUnreachableError
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings
 from pybroker.controller.tree.zookeeper_store import ZooKeeperStore
 from support.processes.kafka_process import ZooKeeperProcess
+
+
+@pytest.fixture
+def zookeeper(tmp_path: Path) -> Iterator[ZooKeeperProcess]:
+    process = ZooKeeperProcess(tmp_path).start()
+    yield process
+    process.stop()
 
 
 async def test_start_with_a_server_that_never_answers_says_so() -> None:
@@ -26,8 +34,9 @@ async def test_start_with_a_server_that_never_answers_says_so() -> None:
     assert caught.value.was_reached
 
 
-async def test_silence_after_the_session_began_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    zookeeper = ZooKeeperProcess(tmp_path).start()
+async def test_silence_after_the_session_began_is_logged(
+    zookeeper: ZooKeeperProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str] = asyncio.Queue()
     handler = logging.Handler()
@@ -41,4 +50,3 @@ async def test_silence_after_the_session_began_is_logged(tmp_path: Path, monkeyp
     assert line == f"waiting for ZooKeeper at {zookeeper.connect} to say whether there is /root"
     opening.cancel()
     await asyncio.wait([opening])
-    zookeeper.stop()
