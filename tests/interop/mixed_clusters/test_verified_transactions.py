@@ -209,7 +209,7 @@ def test_leader_returns_a_retriable_error_while_the_coordinator_is_down(cluster:
 
 
 def test_both_leaders_verify_transactions_with_a_pybroker_that_coordinates(cluster: ClusterProcesses) -> None:
-    producer, stranger = RawProducer(cluster, "moved"), RawProducer(cluster, "never added")
+    producer, stranger = RawProducer(cluster, "moved"), RawProducer(cluster, "stranger")
     producer.add(0, 1)
     cluster.reassign(TRANSACTIONS, 0, [OURS])
     request = MetadataRequest(topics=[MetadataRequestTopic(name=TRANSACTIONS)])
