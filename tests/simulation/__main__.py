@@ -20,6 +20,7 @@ _TOLD = 3
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
     parser.add_argument("--seeds", required=True, help="A-B, or one number")
+    parser.add_argument("--transactions", action="store_true", help="run clusters with transactional clients")
     parser.add_argument("--minutes", type=float, help="begin no further seed after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--lines", action="store_true", help="print all that happened in each seed")
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     until_s = None if given.minutes is None else time.monotonic() + given.minutes * 60
     summary = Summary()
     failed: list[Result] = []
-    for result, cpu_s in run_seeds(seeds, given.jobs, until_s):
+    for result, cpu_s in run_seeds(seeds, given.jobs, until_s, with_transactions=given.transactions):
         summary.add(result, cpu_s)
         if given.lines:
             print("\n".join([f"{_named(result)}:", *result.lines]))
@@ -48,9 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for result in failed[:_TOLD]:
         print("\n".join(["", *retold(result)]), flush=True)
     for result in failed[_TOLD:]:
-        print(f"to see what happened: scripts/simulate --seeds {result.seed}")
+        kind = " --transactions" if given.transactions else ""
+        print(f"to see what happened: scripts/simulate{kind} --seeds {result.seed}")
     summary.ranges = [given.seeds if summary.seeds == len(seeds) else f"{summary.seeds} of {given.seeds}"]
-    summary.weigh_again()
+    if not given.transactions:
+        summary.weigh_again()
     if given.tally is not None:
         summary.add_saved(given.tally)
         summary.save(given.tally)

@@ -15,6 +15,8 @@ from simulation.runs.campaign import Summary, run_seeds
 from simulation.runs.faults import FAULTS
 from simulation.runs.shortening import useful_lines
 from simulation.runs.simulation_run import Plan, run_seed
+from simulation.transactions.seams import SeamPlan
+from simulation.transactions.transaction_run import TransactionPlan
 
 PLAN = Plan(broker_count=1, duration_s=8.0, fault_count=2, change_count=0)
 
@@ -85,6 +87,28 @@ def test_every_tenth_seed_runs_with_a_single_fault_round_robin(monkeypatch: pyte
     assert summary.seeds == summary.counts["turns"] == summary.met["way is cut"] == 10 * len(FAULTS)
     assert summary.alone["met"] == dict.fromkeys(FAULTS, 1)
     assert summary.alone["changed"].total() == 0
+
+
+def test_campaign_of_transactions_runs_each_seed_once_with_its_own_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(seed: int, plan: TransactionPlan) -> simulation_run.Result:
+        return simulation_run.Result(seed, plan=plan)
+
+    monkeypatch.setattr(campaign, "run_transactions", run)
+    results = [result for result, _ in run_seeds([1, 2, 10], 1, with_transactions=True)]
+    assert [(result.seed, result.plan) for result in results] == [
+        (seed, TransactionPlan.of_seed(seed)) for seed in (1, 2, 10)
+    ]
+
+
+def test_failing_run_of_transactions_is_shortened_to_its_needed_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(seed: int, plan: TransactionPlan) -> simulation_run.Result:
+        is_needed_left_out = 1 in plan.skipped
+        return simulation_run.Result(seed, None if is_needed_left_out else "wrong", plan)
+
+    monkeypatch.setattr(shortening, "run_transactions", run)
+    plan = TransactionPlan(fault_count=3, change_count=0, at_seams=SeamPlan(4))
+    shortest = shortening.shortened(simulation_run.Result(1, "wrong", plan))
+    assert shortest.plan == replace(plan, skipped=frozenset({0, 2}), at_seams=SeamPlan())
 
 
 def test_seeds_of_a_dead_process_fail_and_new_processes_run_the_rest(

@@ -1,19 +1,19 @@
 """Administrative changes during a run: reassignments, elections, deletions of topics and records."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 
 from simulation.checkers.history import Place
 from simulation.checkers.tree_checker import TreeChecker
 from simulation.clients.admin import Admin
 
-__all__ = ["AdminChanges"]
+__all__ = ["SAFE_CHANGES", "AdminChanges"]
 
 
 class AdminChanges:
     """Makes random changes one after another. `places`: partitions used by clients, which are not deleted.
-    `readable_end`: the offset up to which a consumer has read a partition.
+    `readable_end`: the offset up to which a consumer has read a partition. `changes`: the kinds of changes; None: all.
     """
 
     def __init__(
@@ -24,7 +24,9 @@ class AdminChanges:
         tree: TreeChecker,
         readable_end: Callable[[Place], int],
         random: Random,
+        changes: Sequence["Change"] | None = None,
     ) -> None:
+        self._changes = changes or _CHANGES
         self._admin = admin
         self._places = places
         self._brokers = brokers
@@ -38,7 +40,7 @@ class AdminChanges:
         begun_s = self._admin.client.loop.time()
         for time_s in times_s:
             await asyncio.sleep(max(0.0, begun_s + time_s - self._admin.client.loop.time()))
-            await self._random.choice(_CHANGES)(self)
+            await self._random.choice(self._changes)(self)
 
     async def _reassign(self) -> None:
         place = self._random.choice(self._places)
@@ -79,6 +81,8 @@ class AdminChanges:
             await self._admin.delete_records(place, offset)
 
 
+Change = Callable[[AdminChanges], Awaitable[None]]
+
 _CHANGES = (
     AdminChanges._reassign,
     AdminChanges._reassign,
@@ -89,3 +93,11 @@ _CHANGES = (
     AdminChanges._make_and_delete,
     AdminChanges._delete_records,
 )
+SAFE_CHANGES = (
+    AdminChanges._reassign,
+    AdminChanges._reassign,
+    AdminChanges._cancel,
+    AdminChanges._elect_preferred,
+    AdminChanges._make_and_delete,
+)
+"""Changes by which no record of a topic that clients use is lost."""

@@ -9,13 +9,17 @@ from typing import Any
 from pybroker.protocol.codec import Message
 from support.clients.wire_frames import answer_in, request_frame
 
-__all__ = ["ClientLink", "UnansweredError"]
+__all__ = ["ClientLink", "LateError", "UnansweredError"]
 
 _SIZE = Struct(">i")
 
 
 class UnansweredError(Exception):
     """There was no connection or no response, so the effect of the request is unknown."""
+
+
+class LateError(UnansweredError):
+    """The client gave up a connection without a response: the request may still arrive and take effect."""
 
 
 class ClientLink:
@@ -56,7 +60,7 @@ class ClientLink:
                 return await protocol.send(self._frame(request, version), self._loop.create_future())
         except TimeoutError:
             self.close()
-            raise UnansweredError("no response in time") from None
+            raise LateError("no response in time") from None
 
     async def tell(self, request: Message, version: int, timeout_s: float) -> None:
         """Send a request that has no response. Raises UnansweredError when there is no connection."""
@@ -130,8 +134,9 @@ class _Answers(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = True
+        error = LateError if exc is None else UnansweredError  # without an error, this end closed it
         for future in self._asked:
             if not future.done():
-                future.set_exception(UnansweredError("the connection broke"))
+                future.set_exception(error("the connection broke"))
                 future.exception()  # the waiting task may be gone
         self._asked.clear()

@@ -24,7 +24,7 @@ from simulation.checkers.history import Acknowledged, Place, Read
 from simulation.clients.client_link import UnansweredError
 from simulation.clients.cluster_client import ClusterClient
 
-__all__ = ["Consumer", "Reading"]
+__all__ = ["AbortedTransactions", "Consumer", "Reading"]
 
 _FETCH_VERSION = 12
 _LIST_OFFSETS_VERSION = 6
@@ -173,7 +173,7 @@ class Consumer:
             self._nearest[place] = data.preferred_read_replica
             return True
         end = data.last_stable_offset if self.reading.read_committed else data.high_watermark
-        aborted = _Aborted(data)
+        aborted = AbortedTransactions(data)
         for batch in iter_batches(bytes(data.records or b"")):  # type: ignore[arg-type]
             committed_end = self.reading.committed_end(place)
             if batch.next_offset > min(end, committed_end):
@@ -233,7 +233,7 @@ class Consumer:
         self._fetched_epochs.pop(place, None)
 
 
-class _Aborted:
+class AbortedTransactions:
     """Follows the aborted transactions of a fetch response batch by batch."""
 
     def __init__(self, data: PartitionData) -> None:

@@ -1,10 +1,11 @@
 """Moves group coordinators between brokers during other faults, and provides clients that depend on them.
 
-`Moves` is an administrator that keeps reassigning partitions of ``__consumer_offsets`` and their leaders. An
+`Moves` is an administrator that keeps reassigning partitions of internal topics and their leaders. An
 `OffsetKeeper` commits rising offsets without being a group member, many times between two moves.
 """
 
 import asyncio
+from collections.abc import Sequence
 from random import Random
 
 from pybroker.protocol.errors import ErrorCode
@@ -50,7 +51,8 @@ class Moves:
 
     name = "mover"
 
-    def __init__(self, cluster: SimulatedCluster, random: Random) -> None:
+    def __init__(self, cluster: SimulatedCluster, random: Random, topics: Sequence[str] = (OFFSETS,)) -> None:
+        self._topics = topics
         self._cluster = cluster
         self._random = random
         self._admin = Admin(cluster.client(self.name))
@@ -59,12 +61,16 @@ class Moves:
         """Move partitions until cancelled, each after the end of all running reassignments."""
         while True:
             await asyncio.sleep(self._random.choice((0.05, 0.5, 1.0, 2.0)))
-            partitions = self._cluster.assignments().get(OFFSETS, {})
-            if partitions and not self._cluster.reassignments():
-                await self._move(self._random.choice(list(partitions)), partitions)
+            await self.move_one(self._topics[0] if len(self._topics) == 1 else self._random.choice(self._topics))
 
-    async def _move(self, number: int, partitions: dict[int, list[int]]) -> None:
-        place, replicas = (OFFSETS, number), partitions[number]
+    async def move_one(self, topic: str) -> None:
+        """Move a partition of the topic, if it exists and no reassignment is running."""
+        partitions = self._cluster.assignments().get(topic, {})
+        if partitions and not self._cluster.reassignments():
+            await self._move(topic, self._random.choice(list(partitions)), partitions)
+
+    async def _move(self, topic: str, number: int, partitions: dict[int, list[int]]) -> None:
+        place, replicas = (topic, number), partitions[number]
         match self._random.choice(("lead", "lead", "lead", "replicas", "cancel", "elect")):
             case "lead":
                 await self._admin.reassign(place, self._random.sample(replicas, len(replicas)))
@@ -74,7 +80,7 @@ class Moves:
             case "cancel":
                 await self._admin.reassign(place, None)
             case _:
-                await self._admin.elect([(OFFSETS, each) for each in partitions], unclean=False)
+                await self._admin.elect([(topic, each) for each in partitions], unclean=False)
 
 
 class OffsetKeeper:

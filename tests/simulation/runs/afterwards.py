@@ -1,6 +1,7 @@
 """Checks that each partition of a healed cluster accepts a record, with acks=all and by sequence, and serves it."""
 
 import asyncio
+from collections.abc import Sequence
 
 from simulation.checkers.history import IN_SEQUENCE, Guarantee, Outcome, Place, Sent, ViolationError
 from simulation.clients.cluster_client import ClusterClient
@@ -8,19 +9,21 @@ from simulation.clients.consumer import Consumer, Reading
 from simulation.clients.producer import Lane, ProducerIds
 from simulation.machines.simulated_cluster import SimulatedCluster
 
-__all__ = ["work_again"]
+__all__ = ["GUARANTEES", "work_again"]
 
-_GUARANTEES = (Guarantee.ALL, Guarantee.ONCE)
+GUARANTEES = (Guarantee.ALL, Guarantee.ONCE)
 _IDS_S = 15.0
 _READ_S = 30.0
 
 
-async def work_again(cluster: SimulatedCluster, places: list[Place]) -> None:
-    """Produce to and read from each partition again. Raises ViolationError. The records join the history and must be
-    kept.
+async def work_again(
+    cluster: SimulatedCluster, places: list[Place], guarantees: Sequence[Guarantee] = GUARANTEES
+) -> None:
+    """Produce to and read from each partition again, with each guarantee. Raises ViolationError. The records join the
+    history and must be kept.
     """
     sent: list[Sent] = []
-    for number, guarantee in enumerate(_GUARANTEES):
+    for number, guarantee in enumerate(guarantees):
         client = cluster.client(f"afterwards{number}")
         sent += await cluster.spawn(client.name, _produce(client, guarantee, places))
     for each in sent:

@@ -11,7 +11,7 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from pathlib import Path
 from simulation.checkers.final_checker import EXCUSED
 from simulation.runs.faults import FAULTS
 from simulation.runs.simulation_run import Plan, Result, run_seed
+from simulation.transactions.transaction_run import TransactionPlan, run_transactions
 
 __all__ = ["Summary", "run_seeds"]
 
@@ -139,24 +140,29 @@ class Summary:
                 yield f"{name:<96}{count / partitions:>12.2%}{runs / max(self.seeds, 1):>12.2%}"
 
 
-def run_seeds(seeds: Iterable[int], jobs: int, until_s: float | None = None) -> Iterator[_Run]:
-    """Yields results as they complete, with the CPU seconds of each.
+def run_seeds(
+    seeds: Iterable[int], jobs: int, until_s: float | None = None, *, with_transactions: bool = False
+) -> Iterator[_Run]:
+    """Yields results as they complete, with the CPU seconds of each. ``with_transactions``: of runs of transactions.
 
     No seed begins after `until_s` (of `time.monotonic`). An exception in a run becomes that seed's result, and the
     other seeds still run.
     """
     left = iter(seeds)
+    runs_of = _transaction_runs_of if with_transactions else _runs_of
     if jobs == 1:
         for seed in left:
             if until_s is not None and time.monotonic() > until_s:
                 return
-            yield from _runs_of(seed)
+            yield from runs_of(seed)
         return
-    while (yield from _run_in_processes(left, jobs, until_s)):
+    while (yield from _run_in_processes(left, jobs, until_s, runs_of)):
         pass
 
 
-def _run_in_processes(left: Iterator[int], jobs: int, until_s: float | None) -> Generator[_Run, None, bool]:
+def _run_in_processes(
+    left: Iterator[int], jobs: int, until_s: float | None, runs_of: Callable[[int], list[_Run]]
+) -> Generator[_Run, None, bool]:
     """Returns whether a process died, so the remaining seeds need new ones."""
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_process) as executor:
         running: dict[Future[list[_Run]], int] = {}
@@ -166,7 +172,7 @@ def _run_in_processes(left: Iterator[int], jobs: int, until_s: float | None) -> 
                 following = next(left, None)
                 if following is None:
                     break
-                running[_submitted(executor, following)] = following
+                running[_submitted(executor, runs_of, following)] = following
             if not running:
                 return is_broken
             done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -198,9 +204,9 @@ def _cost(seed: int) -> float:
     return _timed(seed, None)[1]
 
 
-def _submitted(executor: ProcessPoolExecutor, seed: int) -> Future[list[_Run]]:
+def _submitted(executor: ProcessPoolExecutor, runs_of: Callable[[int], list[_Run]], seed: int) -> Future[list[_Run]]:
     try:
-        return executor.submit(_runs_of, seed)
+        return executor.submit(runs_of, seed)
     except BrokenExecutor as error:  # a process has just died
         failed: Future[list[_Run]] = Future()
         failed.set_exception(error)
@@ -216,10 +222,14 @@ def _runs_of(seed: int) -> list[_Run]:
     return runs
 
 
+def _transaction_runs_of(seed: int) -> list[_Run]:
+    return [_timed(seed, TransactionPlan.of_seed(seed))]
+
+
 def _timed(seed: int, plan: Plan | None) -> _Run:
     started_s = time.process_time()
     try:
-        result = run_seed(seed, plan)
+        result = run_transactions(seed, plan) if isinstance(plan, TransactionPlan) else run_seed(seed, plan)
     except Exception as error:
         result = _broken_off(seed, error)
     return result, time.process_time() - started_s

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from simulation.runs.simulation_run import Plan, Result, run_seed
+from simulation.transactions.seams import SeamPlan
+from simulation.transactions.transaction_run import TransactionPlan, run_transactions
 
 __all__ = ["retold", "shortened", "useful_lines"]
 
@@ -15,7 +17,7 @@ def retold(failed: Result) -> Iterator[str]:
     if not failed.lines:  # the process that ran it may have died
         yield f"seed {failed.seed} broke off, and is not run again here"
         return
-    again = run_seed(failed.seed, failed.plan)
+    again = _run(failed.seed, failed.plan)
     if again.digest != failed.digest:
         yield f"seed {failed.seed} is another run now, which must not be: {again.violation or 'nothing is wrong'}"
     if again.violation is not None:
@@ -37,12 +39,18 @@ def shortened(failed: Result) -> Result:
                 shortest = _if_it_fails(replace(shortest.plan, skipped=fewer), shortest)
         if shortest.plan.change_count:
             shortest = _if_it_fails(replace(shortest.plan, change_count=0), shortest)
+        if isinstance(shortest.plan, TransactionPlan) and shortest.plan.at_seams.count:
+            shortest = _if_it_fails(replace(shortest.plan, at_seams=SeamPlan()), shortest)
         if shortest.plan == before:
             return shortest
 
 
+def _run(seed: int, plan: Plan) -> Result:
+    return run_transactions(seed, plan) if isinstance(plan, TransactionPlan) else run_seed(seed, plan)
+
+
 def _if_it_fails(fewer: Plan, shortest: Result) -> Result:
-    result = run_seed(shortest.seed, fewer)
+    result = _run(shortest.seed, fewer)
     return shortest if result.violation is None else result
 
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -22,10 +22,10 @@ from simulation.clients.transactional_producer import TransactionalProducer
 from simulation.machines.cluster_shape import ClusterShape, rack_of
 from simulation.machines.disk import Loss
 from simulation.machines.simulated_cluster import SimulatedCluster
-from simulation.runs.afterwards import work_again
+from simulation.runs.afterwards import GUARANTEES, work_again
 from simulation.runs.faults import FAULTS, Faults
 
-__all__ = ["Plan", "Result", "run_seed"]
+__all__ = ["Plan", "Result", "SimulationRun", "result_of", "run_seed"]
 
 _START_S = 30.0
 _HEAL_S = 90.0
@@ -102,8 +102,13 @@ def run_seed(
     plan = plan or Plan.of_seed(seed)
     cluster = SimulatedCluster(plan.broker_count, Random(seed), shape=plan.shape)
     prepare(cluster)
-    run = _Run(cluster, plan)
-    result = Result(seed, plan=plan)
+    return result_of(seed, SimulationRun(cluster, plan))
+
+
+def result_of(seed: int, run: "SimulationRun") -> Result:
+    """Run a cluster to its end. Violations become part of the result."""
+    cluster = run.cluster
+    result = Result(seed, plan=run.plan)
     with _told_lines(cluster), all_read_in_this_process():
         try:
             cluster.loop.run_until_complete(run.run())
@@ -135,10 +140,14 @@ def _end(cluster: SimulatedCluster, result: Result) -> None:
         result.violation = result.violation or f"the run could not be ended\n{traceback.format_exc()}"
 
 
-class _Run:
+class SimulationRun:
+    """One run. Runs with other clients override the methods that begin with one underscore."""
+
+    _guarantees_afterwards: Sequence[Guarantee] = GUARANTEES
+
     def __init__(self, cluster: SimulatedCluster, plan: Plan) -> None:
-        self._cluster = cluster
-        self._plan = plan
+        self.cluster = cluster
+        self.plan = plan
         self._random = random = Random(cluster.random.random())
         self._admin = Admin(cluster.client("admin"))
         self._topics: dict[str, int] = {}
@@ -153,7 +162,7 @@ class _Run:
 
     async def run(self) -> None:
         """Run the cluster until the final checks. Raises ViolationError."""
-        cluster, plan = self._cluster, self._plan
+        cluster, plan = self.cluster, self.plan
         for broker in cluster.brokers.values():
             cluster.start(broker)
         if not await cluster.until(lambda: len(cluster.running()) == plan.broker_count, _START_S):
@@ -162,33 +171,37 @@ class _Run:
         self._start_clients()
         cluster.loop.call_at_turn(_LOAD_TURNS, self._rest)
         names = list(plan.faults or FAULTS)
-        changes = AdminChanges(
-            self._admin,
-            self._places(),
-            list(cluster.brokers),
-            cluster.tree,
-            self._readable_end,
-            Random(self._random.random()),
-        )
+        changes = self._changes()
         await asyncio.gather(
             self.faults.run(names, plan.fault_count, plan.duration_s, plan.skipped),
             cluster.spawn("admin", changes.run(plan.change_count, plan.duration_s)),
             asyncio.sleep(plan.duration_s),  # even without faults
         )
         await self._heal()
-        await work_again(cluster, [place for place, _ in self._assignments() if not place[0].startswith("__")])
+        places = [place for place, _ in self._assignments() if not place[0].startswith("__")]
+        await work_again(cluster, places, self._guarantees_afterwards)
         await self._until_healed()
         await self._end_clients()
         self._check_all()
 
+    def _changes(self) -> AdminChanges:
+        return AdminChanges(
+            self._admin,
+            self._places(),
+            list(self.cluster.brokers),
+            self.cluster.tree,
+            self._readable_end,
+            Random(self._random.random()),
+        )
+
     def _fail(self, what: str) -> None:
         """Raise the violation that the checkers found earlier, if any, because it explains more."""
-        raise self._cluster.violation or ViolationError(what)
+        raise self.cluster.violation or ViolationError(what)
 
     # --- clients
 
     async def _create_topics(self) -> None:
-        random, brokers = self._random, list(self._cluster.brokers)
+        random, brokers = self._random, list(self.cluster.brokers)
         for number in range(random.randint(1, 2)):
             topic, partitions = f"topic{number}", random.randint(1, 2)
             factor = min(len(brokers), random.choice((1, 2, 3, 3, 3)))
@@ -202,7 +215,7 @@ class _Run:
                 configs |= _TIMES_ARE_CHECKED
             if random.random() < 0.2:
                 configs |= random.choice(_SHORT_OF_ROOM)
-                self._cluster.history.kept_to_size[topic] = configs
+                self.cluster.history.kept_to_size[topic] = configs
             assignment = [random.sample(brokers, factor) for _ in range(partitions)]
             if await self._admin.create(topic, assignment, configs):
                 self._topics[topic] = partitions
@@ -215,7 +228,7 @@ class _Run:
         return max(consumer.positions.get(place, 0) for consumer in self._consumers)
 
     def _start_clients(self) -> None:
-        random, cluster = self._random, self._cluster
+        random, cluster = self._random, self.cluster
         places = self._places()
         for number, guarantee in enumerate(Guarantee):
             client = cluster.client(f"producer{number}")
@@ -250,7 +263,7 @@ class _Run:
 
     def _spawn_client(self, host: str, work: "asyncio._CoroutineLike[None]") -> None:
         self._client_hosts.append(host)
-        self._client_tasks.append(self._cluster.spawn(host, work))
+        self._client_tasks.append(self.cluster.spawn(host, work))
 
     async def _end_clients(self) -> None:
         for consumer in self._consumers:
@@ -263,7 +276,7 @@ class _Run:
 
     async def _heal(self) -> None:
         """End all faults; the cluster must then recover by itself."""
-        cluster = self._cluster
+        cluster = self.cluster
         self._is_healing = True
         cluster.network.heal_all()
         for broker in cluster.brokers.values():
@@ -275,7 +288,7 @@ class _Run:
         await self._until_healed()
 
     async def _until_healed(self) -> None:
-        cluster = self._cluster
+        cluster = self.cluster
         self._commits_before = self._commits()
 
         def is_healed() -> bool:
@@ -294,7 +307,7 @@ class _Run:
 
     def _ailment(self) -> str | None:
         """The reason why the cluster has not recovered yet; None when it has."""
-        cluster = self._cluster
+        cluster = self.cluster
         for broker in cluster.brokers.values():
             if not broker.is_running:
                 return f"{broker.name} does not run: {broker.failures[-1:]}"
@@ -313,15 +326,16 @@ class _Run:
             }
             if len({tuple(each) for each in ends.values()}) != 1 or [] in ends.values():
                 return f"{place}: logs are {ends}"
+        if self.cluster.deletions():
+            return f"topics are being deleted: {self.cluster.deletions()}"
+        if self.cluster.reassignments():
+            return f"reassignments are under way: {self.cluster.reassignments()}"
+        return self._ailment_of_clients() or self._unread()
+
+    def _ailment_of_clients(self) -> str | None:
         if not all(task.done() for task in self._client_tasks[: len(self._producers)]):
             return "producers are not done"
-        if self._commits() == self._commits_before:
-            return "the group commits nothing"
-        if self._cluster.deletions():
-            return f"topics are being deleted: {self._cluster.deletions()}"
-        if self._cluster.reassignments():
-            return f"reassignments are under way: {self._cluster.reassignments()}"
-        return self._unread()
+        return "the group commits nothing" if self._commits() == self._commits_before else None
 
     def _unread(self) -> str | None:
         ends, stable_ends = self._ends(), self._stable_ends()
@@ -346,7 +360,7 @@ class _Run:
 
     def _has_lost_a_marker(self, place: Place) -> bool:
         """Whether a marker may be lost; if not, read_committed consumers reach the end of the log."""
-        tree, ended = self._cluster.tree, self._cluster.history.ended_transactions
+        tree, ended = self.cluster.tree, self.cluster.history.ended_transactions
         if not tree.excuses(place):
             return False
         return any(tree.may_be_lost(place, each.ends[place]) for each in ended if place in each.ends)
@@ -357,7 +371,7 @@ class _Run:
 
     def _assignments(self) -> list[tuple[Place, list[int]]]:
         found = []
-        for topic, assignment in self._cluster.assignments().items():
+        for topic, assignment in self.cluster.assignments().items():
             found += [((topic, number), replicas) for number, replicas in assignment.items()]
         return found
 
@@ -365,12 +379,12 @@ class _Run:
         return {
             broker_id: log
             for broker_id in replicas
-            for log in self._cluster.brokers[broker_id].logs()
+            for log in self.cluster.brokers[broker_id].logs()
             if tuple(log.topic_partition) == place
         }
 
     def _check_all(self) -> None:
-        cluster = self._cluster
+        cluster = self.cluster
         if cluster.violation is not None:
             raise cluster.violation
         cluster.check()
@@ -412,10 +426,10 @@ def _told_lines(cluster: SimulatedCluster) -> Iterator[None]:
 class _HistoryHandler(logging.Handler):
     def __init__(self, cluster: SimulatedCluster) -> None:
         super().__init__(logging.INFO)
-        self._cluster = cluster
+        self.cluster = cluster
 
     def emit(self, record: logging.LogRecord) -> None:
-        who = self._cluster.current_host()
-        self._cluster.note(who, f"{record.levelname} {record.getMessage()}")
+        who = self.cluster.current_host()
+        self.cluster.note(who, f"{record.levelname} {record.getMessage()}")
         if record.exc_info is not None and record.exc_info[1] is not None:
-            self._cluster.unexpected(who, record.getMessage(), record.exc_info[1])
+            self.cluster.unexpected(who, record.getMessage(), record.exc_info[1])
