@@ -32,8 +32,8 @@ _RETRIABLE = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-"""Old clients do not expect a produce to fail so. At NOT_ENOUGH_REPLICAS they send it again, and do not fetch metadata.
-"""
+"""Old clients do not know these codes in a Produce response. They get NOT_ENOUGH_REPLICAS and retry without fetching
+metadata."""
 
 
 class ProducerBatch(NamedTuple):

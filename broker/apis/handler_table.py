@@ -1,9 +1,4 @@
-"""All APIs that the broker serves, each with its handler.
-
-To add an API: declare its messages in `protocol/messages/` and its line in `protocol/apis.py`, write the handler in
-`broker/apis/<theme>/`, and add a row to that folder's `table.py`. If its response has no error code at the top, also
-add a function to `broker/requests/partition_errors.py` or `item_errors.py`.
-"""
+"""All APIs that the broker serves, each with its handler. CONTRIBUTING.md says how to add one."""
 
 from collections.abc import Mapping
 

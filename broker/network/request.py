@@ -123,8 +123,8 @@ class Request:
 class LaterReply:
     """A reply that ``settle`` makes from the result of ``future`` when it is done.
 
-    A waiting request so takes one future and no task. ``settle`` is called once. It may raise what a handler may, and
-    CancelledError if the future was cancelled.
+    A waiting request therefore needs one future and no task. ``settle`` is called once. It may raise what a handler
+    may, and CancelledError if the future was cancelled.
     """
 
     __slots__ = ("future", "settle")

@@ -1,4 +1,4 @@
-"""Runs a broker in a process of its own: event loop, signals, ready line."""
+"""Runs the event loop, the signal handlers and the broker until it is stopped."""
 
 import asyncio
 import gc

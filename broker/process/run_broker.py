@@ -1,4 +1,4 @@
-"""Runs a broker with given settings in this process: sets up its log, logs warnings about settings, and serves."""
+"""Sets up logging, logs warnings about settings, then calls `broker_process.run`."""
 
 import gc
 import logging

@@ -1,10 +1,10 @@
 """The dispatcher: decodes each request, calls the handler of its API, and encodes the response.
 
-Nothing else calls a handler. Steps: 1. the API and version are looked up; 2. the body is decoded, by the API's own
-codec where that knows such requests, else by the general one; 3. the handler is called; 4. an error becomes the error
-codes of the response; 5. the response is given its throttle time and encoded. A response that is there at once costs
-no task; the connection awaits one that comes later. Authorisation does not exist yet; it belongs between 2 and 3.
-Admission and timing belong to the gate (`broker/network/admission/gate.py`).
+Every request from a socket passes here. Requests that this broker sends to itself as the controller call handlers
+directly (`ClusterLinks`). Steps: 1. the API and version are looked up; 2. the body is decoded, by the API's own codec
+where that knows such requests, else by the general one; 3. the handler is called; 4. an error becomes the error codes
+of the response; 5. the response is given its throttle time and encoded. A response that is there at once costs no
+task; the connection awaits one that comes later. The gate (`broker/network/admission/gate.py`) admits and times.
 """
 
 import asyncio

@@ -69,8 +69,8 @@ class FetchReads:
         """Read partitions in their order: the results, or None when ``done`` gets them later, once.
 
         The results come at once when there are ``min_bytes`` of them, when there is an error or a divergence to tell,
-        or when the fetch does not want to wait. A partition that does not exist alone is no reason: it may be created
-        meanwhile. ``parked`` gets the operation when the fetch has begun to wait for records.
+        or when the fetch does not want to wait. A missing partition is by itself no reason to answer at once, because
+        it may be created meanwhile. ``parked`` gets the operation when the fetch has begun to wait for records.
         """
         try:
             read = self._read(params, fetches, from_fetcher=True, cached_only=True)

@@ -4,8 +4,8 @@
 reply when the response comes later; both charge the connection for the cost. A request may be expensive when it is
 larger than `LARGE_BYTES`, when its connection is in debt for an earlier one, or when no request of its API has been
 cheap on this connection; a produce request when it is large and the connection's last large one was refused or had
-partitions without records. Such a request uses the fair queue. A request that is not answered in its first step also
-counts in an account of decoded memory. Quotas and metrics of requests do not exist yet; add them here.
+partitions without records. Such a request uses the fair queue. Unless it is answered in its first step, it also counts
+in an account of decoded memory. To come: quotas and metrics here, authorisation in the dispatcher before the handler.
 """
 
 import sys
