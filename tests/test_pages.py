@@ -16,7 +16,7 @@ RECIPE_LINES = 10
 WORDS_OF_DOCS = 30_000
 LARGE_FILE_LINES = 200
 
-LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
+LINK = re.compile(r"\]\(\s*<?([^)\s#>]*)(?:#([^)\s>]+))?>?(?:\s+[\"'(][^\n]*?[\"')])?\s*\)")
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 # Files as pages name them: `storage/log/log.py`, or by the name alone.
@@ -37,6 +37,12 @@ def test_links_lead_to_a_file_and_a_section() -> None:
             if "://" not in link and (not target.exists() or (anchor and anchor not in anchors_of(target))):
                 dead.append(f"{name_of(page)}: {link}#{anchor}")
     assert dead == []
+
+
+def test_links_are_found_with_and_without_a_title() -> None:
+    links = """[a](b.md) [a](b.md#c) [a](b.md "t") [a](b.md#c "(t)") [a](<b.md> 't') [a](b.md (t)) [a](
+    b.md)"""
+    assert [link for link, _ in LINK.findall(links)] == ["b.md"] * 7
 
 
 @cache
@@ -185,26 +191,23 @@ def test_recipes_are_short() -> None:
     assert {title: lines for title, lines in lengths.items() if lines > RECIPE_LINES} == {}
 
 
-def files_of_architecture() -> set[str]:
-    """Paths that the page names: written out, or as names in a row of a table whose first cell is their folder."""
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    paths = set(re.findall(r"[\w./-]+/[\w-]+\.py", text))
-    for folder, files in re.findall(r"^\| `([\w/]+/)` \|(.*)\|$", text, re.MULTILINE):
-        paths.update(folder + name for name in FILE_NAME.findall(files))
-    return paths
+def parts_of_architecture() -> list[str]:
+    """The page up to the table of larger files, and that table."""
+    return (ROOT / "docs" / "architecture.md").read_text().split("## Larger files\n")
 
 
-def test_architecture_names_every_large_file_by_its_path() -> None:
+def test_table_of_larger_files_names_exactly_the_large_files() -> None:
+    rows = re.findall(r"^\| `([\w/]+/)` \|(.*)\|$", parts_of_architecture()[1], re.MULTILINE)
+    listed = {folder + name for folder, files in rows for name in FILE_NAME.findall(files)}
     large = {name_of(path) for path in python_files(*PACKAGES) if len(path.read_text().splitlines()) > LARGE_FILE_LINES}
-    assert sorted(large - files_of_architecture()) == []
+    assert sorted(large - listed) == [], "missing in the table"
+    assert sorted(listed - large) == [], "not there, or not large any more"
 
 
-def test_table_of_larger_files_names_paths_that_exist() -> None:
-    _, table = (ROOT / "docs" / "architecture.md").read_text().split("## Larger files\n")
-    missing = [
-        folder + name
-        for folder, files in re.findall(r"^\| `([\w/]+/)` \|(.*)\|$", table, re.MULTILINE)
-        for name in FILE_NAME.findall(files)
-        if not (ROOT / folder / name).exists()
-    ]
-    assert missing == []
+def test_files_in_a_row_of_the_architecture_are_in_folders_that_the_row_names() -> None:
+    elsewhere = []
+    for row in re.findall(r"^\|.*\|$", parts_of_architecture()[0], re.MULTILINE):
+        folders = re.findall(r"`((?:[\w-]+/)+)(?:[\w-]+\.py)?`", row)
+        files = FILE_NAME.findall(row)
+        elsewhere += [name for name in files if not any((ROOT / each / name).exists() for each in ("", *folders))]
+    assert elsewhere == []

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from support.source_tree import PACKAGES, PAGES, ROOT, functions_of, matches_exactly, name_of, python_files, tree_of
 
 DOCSTRING_LINES = 8
@@ -116,6 +117,10 @@ BANNED = {
     r"\b(?:[Aa]n|[Tt]he|[Ii]ts|[Nn]o|late|leader's|controller's) answer\b": "response",
     r"\bgo(?:es)? by (?:the|a|it|its|what)\b": "uses",
     r"\bin (?:his|her) turn\b": "name the queue",
+    r"\bthat (?:under|of|for|in|by|to|from|with) which\b": "name the thing",
+    r"\bthat \w+ (?:comes|goes|is) \w+ which\b": "the step that ...",
+    r"\b(?:what of|for what is)\b": "name the thing",
+    r"\bthe rest (?:they|it|we)\b": "subject, verb, object",
     r"\b(?:he|she|his|him|her)\b": "a connection, a broker, a client is 'it'; a person is 'you' or 'they'",
 }
 UNREADABLE_TEST_NAME = re.compile(r"test_(?:so|those|these|what|who|whose|whom|that|of|for|it|such|they|nor|nobody)_")
@@ -149,6 +154,29 @@ def lines_of_script(path: Path) -> list[Prose]:
         for number, line in lines
         if re.match(r"\s*(?:#[^!]|echo|printf)", line)
     ]
+
+
+# Sentences that the rules must reject: each had to be read twice.
+REJECTED = (
+    "What answers take whose clients do not read them, and requests that came with others which wait",
+    "`guard`: that under which the transaction was verified which they would begin (None: it need not be).",
+    "What one connection's requests took of the loop, and which of its next ones wait for a turn for that.",
+    "So may the first of its API on a connection, until one was not: else a thousand newcomers had the loop.",
+    "that step comes first which would be over first, had the sources shared the time evenly.",
+    "For those of which it is not known yet whether they were written, that comes when it is.",
+    "answers in memory that clients do not read, and those that wait, and what of a read waits for its turn",
+    "Find out what is to be asked for; returns those partitions of which that may have changed.",
+    "What stands behind `scripts/run` goes to `pybroker`",
+    "Both need only Python 3.11 or newer; the rest they set up by themselves",
+    "a setting that asks for what is missing says so at start, and one that promises protection refuses the start",
+)
+
+
+@pytest.mark.parametrize("sentence", REJECTED)
+def test_sentences_that_were_hard_to_read_are_rejected(sentence: str) -> None:
+    path, prose = Path(__file__), Prose(1, sentence)
+    headless_lines = [*headless(path, prose, HEADLESS), *headless(path, prose, HEADLESS_SENTENCE)]
+    assert [*complaints_about(path, prose), *headless_lines] != []
 
 
 @cache
