@@ -1,6 +1,7 @@
 """Transactions with stock clients: commit, abort, fencing, offsets, time-outs, and restarts of the broker."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -282,6 +283,24 @@ def test_kafka_transactions_lists_describes_and_aborts(servers: str, created: st
 
     assert last_stable_offsets(servers, created)[0] == 2
     assert tool("find-hanging", "--broker-id", "1001").splitlines()[1:] == []
+
+
+def test_kafka_dump_log_decodes_the_states_of_a_transactional_id(start_broker: StartBroker) -> None:
+    broker = start_broker({"transaction.state.log.num.partitions": "1"})
+    topic = create(broker.bootstrap_servers, "decoded")
+    producer = producer_of(broker.bootstrap_servers, "t")
+    transact(producer, topic, "kept")
+    transact(producer, topic, "dropped", commits=False)
+    producer.begin_transaction()
+    producer.produce(topic, "open", partition=0)
+    producer.flush()
+    broker.stop()
+    (file,) = (broker.log_directory / "__transaction_state-0").glob("*.log")
+    told = run_tool("kafka.tools.DumpLogSegments", "--transaction-log-decoder", "--files", str(file))
+    states = re.findall(r"transactionalId=t payload: .*state=(\w+),partitions=\[(.*?)\]", told)
+    ends = ["Ongoing", "PrepareCommit", "CompleteCommit", "Ongoing", "PrepareAbort", "CompleteAbort", "Ongoing"]
+    assert [state for state, _ in states] == ["Empty", *ends]
+    assert [bool(partitions) for _, partitions in states] == [False, True, True, False, True, True, False, True]
 
 
 # -- restarts
