@@ -13,10 +13,9 @@ from ...config.config import Config
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.client import ClientConnection, ConnectionFailed, Event
 from ...protocol.codec import Message
+from ..metadata.address import Address
 
-__all__ = ["Address", "BrokerLink", "Link"]
-
-Address = tuple[str, int]
+__all__ = ["BrokerLink", "Link"]
 
 
 class Link(AsyncClosable, Protocol):

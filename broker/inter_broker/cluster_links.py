@@ -28,11 +28,12 @@ from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionPart
 from ..coordinator.partitioning import partition_for_key
+from ..metadata.address import Address
 from ..metadata.metadata_cache import MetadataCache
 from ..network.request import ConnectionInfo
 from ..requests.context import Handler, RequestContext
 from .alter_partition_sender import AlterPartitionSender
-from .broker_link import Address, BrokerLink
+from .broker_link import BrokerLink
 from .contact_watch import ContactWatch
 from .controller_client import ProducerIdClient, TopicCreationClient
 from .controller_link import ControllerLink, LocalController, LocalHandler
@@ -249,7 +250,7 @@ class ClusterLinks:
 
     def _address_of(self, broker_id: int) -> Address | None:
         endpoint = self._cache.endpoint_of(broker_id, self._listener)
-        return None if endpoint is None else (endpoint.host, endpoint.port)
+        return None if endpoint is None else Address(endpoint.host, endpoint.port)
 
     def _link_to(self, address: Callable[[], Address | None], client_id: str | None = None) -> BrokerLink:
         return BrokerLink.configured(self._loop, address, client_id or str(self._broker_id), self._config)

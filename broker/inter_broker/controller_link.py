@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from ...protocol.apis import ApiKey
 from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError
+from ..metadata.address import Address
 from ..requests.context import Handler
 from ..requests.failures import failure_response
-from .broker_link import Address, Link
+from .broker_link import Link
 
 __all__ = ["ControllerChannel", "ControllerLink", "IsControllerError", "LocalController", "LocalHandler"]
 

@@ -15,7 +15,8 @@ from ...controller.tree.znodes import BrokerInfo
 from ...protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from ...protocol.messages.stop_replica import StopReplicaRequest
 from ...protocol.messages.update_metadata import UpdateMetadataRequest
-from .broker_link import Address, BrokerLink, Link
+from ..metadata.address import Address
+from .broker_link import BrokerLink, Link
 from .request_versions import RequestVersions
 
 __all__ = ["RETRY_SECONDS", "RemoteChannel", "channel_over_network"]
@@ -40,7 +41,7 @@ def channel_over_network(
     def address() -> Address | None:
         info = registration()
         endpoint = info.endpoint(listener) if info is not None else None
-        return (endpoint.host, endpoint.port) if endpoint is not None else None
+        return Address(endpoint.host, endpoint.port) if endpoint is not None else None
 
     link = BrokerLink.configured(loop, address, str(controller_id), config)
     versions = RequestVersions.of(config.string("inter.broker.protocol.version"))

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 from pybroker import Broker
-from pybroker.broker.inter_broker.broker_link import Address, BrokerLink
+from pybroker.broker.inter_broker.broker_link import BrokerLink
+from pybroker.broker.metadata.address import Address
 from pybroker.config.load import load_config
 from pybroker.protocol.codec import encode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -72,7 +73,7 @@ async def serving(serve: Callable[[Peer], Awaitable[None]]) -> AsyncIterator[Add
             writer.close()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    yield server.sockets[0].getsockname()[:2]
+    yield Address(*server.sockets[0].getsockname()[:2])
     server.close()
     for task in tasks:
         task.cancel()
@@ -82,7 +83,7 @@ async def serving(serve: Callable[[Peer], Awaitable[None]]) -> AsyncIterator[Add
 async def test_requests_to_a_real_broker_share_one_connection() -> None:
     async with Broker() as broker:
         host, port = broker.bootstrap_servers.rsplit(":", 1)
-        link = link_to((host, int(port)))
+        link = link_to(Address(host, int(port)))
         versions = await link.ask(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 3, LONG_MS)
         assert isinstance(versions, ApiVersionsResponse)
         assert versions.error_code == 0
@@ -211,7 +212,7 @@ async def test_response_to_no_request_closes_the_connection() -> None:
 async def test_unreachable_broker_raises_connection_error() -> None:
     async with serving(lambda peer: asyncio.sleep(0)) as address:
         pass
-    for link in (link_to(address), link_to(None), link_to(("no-such-host.invalid", 1))):
+    for link in (link_to(address), link_to(None), link_to(Address("no-such-host.invalid", 1))):
         with pytest.raises(ConnectionError):
             await link.ask(MetadataRequest(), VERSION, LONG_MS)
         await link.close()

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pybroker.broker.inter_broker.broker_link import Address
 from pybroker.broker.inter_broker.controller_link import ControllerLink, IsControllerError
+from pybroker.broker.metadata.address import Address
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode, NotControllerError, StaleBrokerEpochError
@@ -30,7 +30,7 @@ class Cluster:
             1,
             controller_id=lambda: self.controller_id,
             is_active=lambda: self.is_active,
-            address_of=lambda broker_id: (str(broker_id), 0),
+            address_of=lambda broker_id: Address(str(broker_id), 0),
             link_to=lambda address: _Link(self, address),
             local={ApiKey.CONTROLLED_SHUTDOWN: lambda request, version: self.say(1)},
             timeout_ms=timeout_ms,
