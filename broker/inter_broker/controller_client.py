@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ...base.chunks import chunks
 from ...config.config import Config
 from ...controller.topics.topic_admin import USE_DEFAULT, NewTopic, TopicAdmin
 from ...controller.tree.znodes import ProducerIdBlock
@@ -51,8 +52,8 @@ class TopicCreationClient:
         if self._is_active():
             return await self._admin.create_all(topics)
         results: dict[str, KafkaError | None] = {}
-        for begin in range(0, len(topics), _TOPICS_IN_A_REQUEST):
-            results |= await self._ask_for(topics[begin : begin + _TOPICS_IN_A_REQUEST])
+        for portion in chunks(topics, _TOPICS_IN_A_REQUEST):
+            results |= await self._ask_for(portion)
         return results
 
     async def _ask_for(self, topics: Sequence[NewTopic]) -> dict[str, KafkaError | None]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ...base.chunks import chunks
 from ...base.topic_partition import TopicPartition
 from . import znodes
 from .config_tree import ConfigTree, ControllerNode, all_found
@@ -223,7 +224,7 @@ class ClusterTree(ConfigTree):
         for path in (config, znodes.delete_topic_path(topic)):
             if await self.store.exists(path) is not None:
                 paths.append(path)
-        for chunk in _chunks([Delete(path) for path in paths], OPERATIONS_PER_MULTI):
+        for chunk in chunks([Delete(path) for path in paths], OPERATIONS_PER_MULTI):
             await self.controller_write(chunk, epoch_version)
 
     async def _subtree(self, path: str) -> list[str]:
@@ -255,7 +256,7 @@ class ClusterTree(ConfigTree):
     ) -> dict[TopicPartition, PartitionLeadership]:
         """Write the first states of new partitions; returns those written (the others had a state)."""
         created: dict[TopicPartition, PartitionLeadership] = {}
-        for chunk in _chunks(list(states), PARTITIONS_PER_MULTI):
+        for chunk in chunks(list(states), PARTITIONS_PER_MULTI):
             operations = await self._missing_parents(chunk)
             operations += [_create_state(partition, states[partition]) for partition in chunk]
             try:
@@ -379,11 +380,6 @@ def _decodable(reads: Mapping[Key, tuple[bytes, Stat]], decode: Callable[[Key, b
         except ZnodeDecodeError as error:
             logger.error("node %s is ignored: %s", error.path, error.reason)
     return decoded
-
-
-def _chunks(items: Sequence[Item], size: int) -> Iterable[Sequence[Item]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 def _create_state(partition: TopicPartition, leadership: PartitionLeadership) -> Create:

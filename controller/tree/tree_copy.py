@@ -8,8 +8,8 @@ meaning (`_COUNTING`) keep it.
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
+from ...base.chunks import chunks
 from . import znodes
 from .config_tree import all_found
 from .metadata_store import (
@@ -28,7 +28,6 @@ from .znodes import TopicInfo
 
 __all__ = ["CopiedNode", "TreeCopy", "read_tree", "roots_present", "write_tree"]
 
-Item = TypeVar("Item")
 
 _ROOTS = (
     "/admin",
@@ -113,7 +112,7 @@ async def read_tree(store: MetadataStore) -> TreeCopy:
     level = await roots_present(store)
     while level:
         below: list[str] = []
-        for chunk in _chunks(level):
+        for chunk in chunks(level, _NODES_AT_A_TIME):
             reads = await asyncio.gather(*(store.get(path) for path in chunk))
             listings = await asyncio.gather(*(store.children(path) for path in chunk))
             for path, (data, stat), names in zip(chunk, reads, listings, strict=True):
@@ -183,7 +182,7 @@ async def _is_written(store: MetadataStore, part: Sequence[CopiedNode]) -> bool:
 
 async def _remove(store: MetadataStore, paths: Sequence[str]) -> None:
     """Delete the nodes that exist."""
-    for chunk in _chunks(paths[::-1], _OPERATIONS_PER_MULTI):
+    for chunk in chunks(paths[::-1], _OPERATIONS_PER_MULTI):
         for outcome in await asyncio.gather(*(store.delete(path) for path in chunk), return_exceptions=True):
             if isinstance(outcome, BaseException) and not isinstance(outcome, NoNodeError):
                 raise outcome
@@ -215,8 +214,3 @@ def _parts(nodes: Iterable[CopiedNode]) -> Iterator[list[CopiedNode]]:
         part.append(node)
     if part:
         yield part
-
-
-def _chunks(items: Sequence[Item], size: int = _NODES_AT_A_TIME) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
