@@ -11,10 +11,10 @@ from random import Random
 
 from ..base.topic_partition import TopicPartition
 from .alter_partition_events import AlterPartitionEvents
-from .broker_answers import BrokerAnswers
 from .broker_channel import ChannelTo, ControlRequest, ControlResponse
 from .broker_events import BrokerEvents
 from .broker_requests import BrokerRequests
+from .broker_responses import BrokerResponses
 from .context import ControllerContext
 from .controller_inbox import ControllerInbox
 from .controller_settings import ControllerSettings
@@ -71,7 +71,7 @@ class ControllerTerm:
             context, tree, inbox, requests, self.brokers, self.partitions, self.reassignments, self._post
         )
         self.alter_partition = AlterPartitionEvents(context, tree, requests, self._on_isrs_changed)
-        self._answers = BrokerAnswers(
+        self._responses = BrokerResponses(
             context, machines.deletion, self.brokers.replicas_offline, self.brokers.replicas_online, self._post
         )
 
@@ -170,4 +170,4 @@ class ControllerTerm:
             self._post("new replicas in sync", complete)
 
     def _on_answer(self, broker_id: int, request: ControlRequest, response: ControlResponse) -> None:
-        self._answers.received(broker_id, request, response)
+        self._responses.received(broker_id, request, response)

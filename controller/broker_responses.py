@@ -16,14 +16,14 @@ from .context import ControllerContext
 from .state_tables import PartitionReplica
 from .topic_deletion import TopicDeletion
 
-__all__ = ["BrokerAnswers"]
+__all__ = ["BrokerResponses"]
 
 Response = TypeVar("Response", LeaderAndIsrResponse, StopReplicaResponse)
 
 logger = logging.getLogger(__name__)
 
 
-class BrokerAnswers:
+class BrokerResponses:
     """``post`` queues an event for a response; ``replicas_offline`` is called, within an event, with lost replicas,
     ``replicas_online`` with the partitions of replicas that are not lost any more."""
 
@@ -44,16 +44,16 @@ class BrokerAnswers:
     def received(self, broker_id: int, request: ControlRequest, response: ControlResponse) -> None:
         match response:
             case LeaderAndIsrResponse():
-                self._post_answer(broker_id, request, response, partial(self._leader_and_isr_answered, broker_id))
+                self._post_response(broker_id, request, response, partial(self._leader_and_isr_answered, broker_id))
             case StopReplicaResponse():
                 assert isinstance(request, StopReplicaRequest)
                 answered = partial(self._stop_replica_answered, broker_id, request)
-                self._post_answer(broker_id, request, response, answered)
+                self._post_response(broker_id, request, response, answered)
             case UpdateMetadataResponse():
                 if response.error_code != ErrorCode.NONE:
                     logger.error("broker %d refused UpdateMetadata: error %d", broker_id, response.error_code)
 
-    def _post_answer(
+    def _post_response(
         self,
         broker_id: int,
         request: ControlRequest,
