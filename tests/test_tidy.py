@@ -64,6 +64,7 @@ FLOORS = {
     ),
     "broker/network": (
         "loop_share.py",
+        "offender_log.py",
         "protocol_sniffing.py",
         "request.py",
         "managed_connection.py",

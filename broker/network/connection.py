@@ -19,7 +19,8 @@ from .admission.memory import ConnectionMemory
 from .admission.read_pause import CLOSING, CONNECTION_LIMIT, MEMORY, QUEUED, RESPONSES, THROTTLED, ReadPause, ReadSwitch
 from .frame_reader import FIRST_READ, TINY_READ, BadFrame, FrameReader
 from .loop_resources import LoopResources
-from .protocol_sniffing import Violation, recognise
+from .offender_log import Violation
+from .protocol_sniffing import recognise
 from .region_sender import RegionSender, RegionSenderFactory
 from .request import ConnectionInfo, no_connection
 from .request_pipeline import RequestPipeline

@@ -13,7 +13,7 @@ from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
 from .local_socket_options import LocalSocketOptions, congestion_control_that_paces
 from .loop_resources import LoopResources
-from .protocol_sniffing import Violation
+from .offender_log import Violation
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender, sender_for
 from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version

@@ -13,7 +13,7 @@ from .frame_pool import FramePool
 from .frame_reader import new_shared_buffer
 from .idle_connections import IdleConnections
 from .local_socket_options import LocalSocketOptions
-from .protocol_sniffing import OffenderLog
+from .offender_log import OffenderLog
 from .region_sender import RunInWorker
 from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser

@@ -7,7 +7,7 @@ The gate, the fair queue, the memory accounts, the idle timer and the disconnect
 from typing import Protocol
 
 from .loop_share import LoopShare
-from .protocol_sniffing import Violation
+from .offender_log import Violation
 
 __all__ = ["ManagedConnection"]
 

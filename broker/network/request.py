@@ -4,7 +4,7 @@ from asyncio import Future
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol, TypeAlias
 
-from .protocol_sniffing import Violation
+from .offender_log import Violation
 
 __all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "LaterReply", "Region", "Reply", "ReplyPart", "Request",
            "memory_of", "no_connection"]  # fmt: skip

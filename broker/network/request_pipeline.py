@@ -16,7 +16,7 @@ from .admission.memory import ConnectionMemory
 from .admission.read_pause import QUEUED, RESPONSES, ReadSwitch
 from .loop_resources import LoopResources
 from .managed_connection import ManagedConnection
-from .protocol_sniffing import Violation
+from .offender_log import Violation
 from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request, memory_of
 from .request_header import BadRequestHeaderError
 from .response_writer import ResponseWriter

@@ -18,7 +18,7 @@ from ...controller.tree.metadata_store import ConnectionLossError, SessionExpire
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, encode_parts
 from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotControllerError, UnknownServerError
-from ..network.protocol_sniffing import Violation
+from ..network.offender_log import Violation
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from .context import EncodedResponse, Handler, RequestContext
 from .failures import failure_needs_request, failure_response

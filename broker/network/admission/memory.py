@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from ..managed_connection import ManagedConnection
-from ..protocol_sniffing import Violation
+from ..offender_log import Violation
 
 __all__ = ["DECODED_BYTES_PER_BYTE", "EXEMPTION_S", "STALLED_S", "Account", "ConnectionMemory", "DecodedMemory",
            "FrameMemory", "MemoryBudget", "ResponseMemory"]  # fmt: skip

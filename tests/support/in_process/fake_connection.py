@@ -1,7 +1,7 @@
 """A connection without a socket, for tests of the parts that manage connections."""
 
 from pybroker.broker.network.loop_share import LoopShare
-from pybroker.broker.network.protocol_sniffing import Violation
+from pybroker.broker.network.offender_log import Violation
 
 __all__ = ["FakeConnection"]
 

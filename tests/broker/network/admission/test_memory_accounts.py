@@ -14,7 +14,7 @@ from pybroker.broker.network.admission.memory import (
     ResponseMemory,
 )
 from pybroker.broker.network.frame_reader import FIRST_ALLOCATION
-from pybroker.broker.network.protocol_sniffing import Violation
+from pybroker.broker.network.offender_log import Violation
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
 from support.in_process.fake_connection import FakeConnection

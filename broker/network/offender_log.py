@@ -1,0 +1,68 @@
+"""Logs misbehaving peers at a bounded rate."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from enum import Enum, auto
+
+__all__ = ["OffenderLog", "Violation"]
+
+_OTHER_HOSTS = "other hosts"
+
+
+class Violation(Enum):
+    """Kinds of misbehaviour that the log distinguishes."""
+
+    TLS = auto()
+    HTTP = auto()
+    PROXY_HEADER = auto()
+    FRAME_SIZE = auto()
+    HEADER = auto()
+    NOT_SERVED = auto()
+    UNDECODABLE = auto()
+    REFUSED_REQUEST = auto()
+    SILENCE = auto()
+    SLOW_READER = auto()
+    TOO_MANY = auto()
+    LONG_RESPONSE = auto()
+
+
+class OffenderLog:
+    """Logs violations of peers: for each host and violation one line in ``quiet_s`` seconds, with a count of the rest.
+
+    Remembers `_MAX_REMEMBERED` pairs of host and violation. When all of them had their line in that time, further hosts
+    share one line for each violation.
+    """
+
+    _MAX_REMEMBERED = 1024
+
+    def __init__(self, logger: logging.Logger, now_s: Callable[[], float], quiet_s: float = 30.0) -> None:
+        self._logger = logger
+        self._now_s = now_s
+        self._quiet_s = quiet_s
+        self._lines: OrderedDict[tuple[str, Violation], tuple[float, int]] = OrderedDict()  # last line, left out since
+
+    def warn(self, host: str, violation: Violation, message: str) -> None:
+        now_s = self._now_s()
+        key = (host, violation)
+        if key not in self._lines and self._is_full(now_s):
+            host = _OTHER_HOSTS
+            key = (host, violation)
+        last_s, left_out = self._lines.get(key, (None, 0))
+        if last_s is not None and now_s - last_s < self._quiet_s:
+            self._lines[key] = (last_s, left_out + 1)
+            return
+        self._lines[key] = (now_s, 0)
+        self._lines.move_to_end(key)
+        if left_out:
+            message = f"{message} ({left_out} more from {host} since the last such line)"
+        self._logger.warning("%s", message)
+
+    def _is_full(self, now_s: float) -> bool:
+        """Forgets the lines whose time is over, when there is no space for another one."""
+        lines = self._lines
+        while len(lines) >= self._MAX_REMEMBERED:
+            if now_s - next(iter(lines.values()))[0] < self._quiet_s:
+                return True
+            lines.popitem(last=False)
+        return False
