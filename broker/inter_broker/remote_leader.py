@@ -165,6 +165,9 @@ class RemoteLeader:
 
     # -- where epochs and logs end
 
+    def repeat_offsets(self) -> None:
+        self._session.failed()
+
     async def epoch_ends(
         self, questions: Mapping[TopicPartition, EpochQuestion]
     ) -> Mapping[TopicPartition, EpochAnswer]:

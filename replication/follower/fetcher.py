@@ -303,7 +303,11 @@ class Fetcher:
 
     async def _take(self, topic_partition: TopicPartition, state: FetchState, fetched: FetchedPartition) -> None:
         hosted = self._partitions.get(topic_partition)
-        if hosted is None or not self.states.is_current(topic_partition, state):
+        if hosted is None:
+            return
+        if not self.states.is_current(topic_partition, state):
+            if self.states.get(topic_partition) is not None:
+                self._leader.repeat_offsets()  # without new records, it would not tell the high watermark again
             return
         if fetched.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._begin_elsewhere(hosted, state)

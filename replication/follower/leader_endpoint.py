@@ -71,6 +71,9 @@ class LeaderEndpoint(AsyncClosable, Protocol):
         the whole request.
         """
 
+    def repeat_offsets(self) -> None:
+        """A response was not used for each of its partitions: have the next one tell the offsets of all again."""
+
     async def epoch_ends(
         self, questions: Mapping[TopicPartition, EpochQuestion]
     ) -> Mapping[TopicPartition, EpochAnswer]: ...

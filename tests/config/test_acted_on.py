@@ -34,6 +34,10 @@ THROUGH = {
     "message.timestamp.before.max.ms": "timestamp_before_max_ms",
     "message.timestamp.difference.max.ms": "timestamp_before_max_ms",
     "metadata.store.path": "metadata_store_path",
+    "zookeeper.ssl.enabled.protocols": '{_PREFIX}enabled.protocols"',
+    "zookeeper.ssl.keystore.type": '"zookeeper.ssl.keystore"',
+    "zookeeper.ssl.protocol": '{_PREFIX}protocol"',
+    "zookeeper.ssl.truststore.type": '"zookeeper.ssl.truststore"',
 }
 # Acted on by checks in `config/`.
 CHECKED_HERE = {"broker.id.generation.enable"}
