@@ -79,9 +79,7 @@ async def test_topic_created_on_a_full_disk_is_served_when_there_is_space(tmp_pa
             return int(client.ask(request, 7).topics[0].error_code)
 
         files.fault = errno.ENOSPC
-        assert await asyncio.to_thread(code_of, creation_of("early", 100)) == ErrorCode.REQUEST_TIMED_OUT
-        waiting = asyncio.create_task(asyncio.to_thread(code_of, creation_of("patient", 600_000)))
+        assert await asyncio.to_thread(code_of, creation_of("early", 600_000)) == ErrorCode.NONE
         files.fault = None
-        assert await waiting == ErrorCode.NONE
         assert await produced(client, "early") == ErrorCode.NONE
     await server.stop()

@@ -292,10 +292,10 @@ def test_a_start_in_another_thread_is_ended_from_here(monkeypatch: pytest.Monkey
     load, give_up = LogStore.load, LogStore.give_up_loading
     given_up = threading.Event()
 
-    def slow_load(logs: LogStore) -> None:
+    def slow_load(logs: LogStore, *arguments: Any) -> None:
         loading.set()
         given_up.wait()
-        load(logs)
+        load(logs, *arguments)
 
     def tell_and_give_up(logs: LogStore) -> None:
         give_up(logs)
