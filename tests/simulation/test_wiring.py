@@ -49,7 +49,8 @@ REPLACED = {
     "paced_by": "transport",
     "open_store": "store",
 }
-PARTS_OF_MISTAKES = {"log_mistakes.py", "mistakes.py"}
+PARTS_OF_MISTAKES = {"log_mistakes.py", "mistakes.py", "seams.py", "transaction_mistakes.py", "transaction_run.py"}
+"""`seams.py` and `transaction_run.py` patch methods to watch them, and to cause a fault before or after them."""
 
 HELD = {
     "simulation.machines.model_store.ModelStore": "store",

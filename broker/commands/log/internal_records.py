@@ -109,8 +109,13 @@ def decode_transaction_record(record: Record) -> DecodedRecord:
 
 
 def _tagged_json(transaction: TransactionLogValue) -> Json:
-    """The tagged fields of Kafka 4 without those that have their default, as its JSON converter prints them."""
-    found, defaults = tagged_fields(transaction), TaggedFields()
+    """The tagged fields of Kafka 4 without those that have their default, as its JSON converter prints them. Fields of
+    another size belong to another version and are left out, as Kafka 3.9 leaves out all."""
+    defaults = TaggedFields()
+    try:
+        found = tagged_fields(transaction)
+    except DecodeError:
+        return {}
     names = ("previousProducerId", "nextProducerId", "clientTransactionVersion")
     return {name: field for name, field, default in zip(names, found, defaults, strict=True) if field != default}
 
