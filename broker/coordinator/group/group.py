@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from ....base.timers import TimerHandle
 from ....protocol.errors import ErrorCode
 from ....protocol.text_size import text_bytes
+from ..entry_memory import EntryMemory
 from .member import JoinReply, Member, MemberProtocol
-from .memory import GroupMemory, group_bytes, member_bytes, pending_bytes, protocols_bytes, subscription_bytes
+from .memory import group_bytes, member_bytes, pending_bytes, protocols_bytes, subscription_bytes
 from .offsets import GroupOffsets
 from .protocol_support import ProtocolSupport
 from .results import GroupListing, GroupSummary, JoinedMember, JoinResult, SyncResult
@@ -88,7 +89,7 @@ class Group:
         """The generation whose assignment is being written. A repeated SyncGroup must not start a second write."""
         self.size_bytes = group_bytes(group_id)
         """Estimated memory of the group without its offsets."""
-        self.memory: GroupMemory | None = None
+        self.memory: EntryMemory | None = None
         """The memory counter that includes ``size_bytes``, while the group is in a registry."""
         self._awaiting_join = 0
         self._protocols = ProtocolSupport()

@@ -7,7 +7,6 @@ from ....protocol.text_size import text_bytes
 from .member import Member, MemberProtocol
 
 __all__ = [
-    "GroupMemory",
     "group_bytes",
     "member_bytes",
     "pending_bytes",
@@ -20,19 +19,6 @@ _PENDING_BYTES = 900
 _MEMBER_BYTES = 1_800
 _PROTOCOL_BYTES = 300
 _TOPIC_BYTES = 150
-
-
-class GroupMemory:
-    """The memory used by all groups of a coordinator."""
-
-    __slots__ = ("max_bytes", "used_bytes")
-
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self.used_bytes = 0
-
-    def has_space_for(self, size_bytes: int) -> bool:
-        return self.used_bytes + size_bytes <= self.max_bytes
 
 
 def group_bytes(group_id: str) -> int:

@@ -5,10 +5,10 @@ from functools import partial
 from typing import NamedTuple
 
 from ....protocol.errors import ErrorCode
+from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
 from ..partitioning import partition_for_key
 from .group import Group
-from .memory import GroupMemory
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.groups.max.bytes``."""
@@ -30,7 +30,7 @@ class GroupRegistry:
     def __init__(self, partition_count: Callable[[], int], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._partition_count = partition_count
         self.ownership = PartitionOwnership()
-        self.memory = GroupMemory(max_bytes)
+        self.memory = EntryMemory(max_bytes)
         self._swept_ms = 0
         self._groups: dict[str, Group] = {}
         self._groups_by_partition: dict[int, dict[str, Group]] = {}

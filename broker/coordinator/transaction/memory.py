@@ -6,23 +6,10 @@ The constants are estimates of the size of Python objects. Names that clients se
 from ....protocol.text_size import text_bytes
 from .picture import TransactionPicture
 
-__all__ = ["TransactionMemory", "new_transaction_bytes", "transaction_bytes"]
+__all__ = ["new_transaction_bytes", "transaction_bytes"]
 
 _TRANSACTION_BYTES = 700
 _PARTITION_BYTES = 200
-
-
-class TransactionMemory:
-    """The memory used by all transactional ids of a coordinator."""
-
-    __slots__ = ("max_bytes", "used_bytes")
-
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self.used_bytes = 0
-
-    def has_space_for(self, size_bytes: int) -> bool:
-        return self.used_bytes + size_bytes <= self.max_bytes
 
 
 def new_transaction_bytes(transactional_id: str) -> int:

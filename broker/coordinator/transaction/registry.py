@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from ....base.kafka_names import TRANSACTION_STATE_TOPIC
 from ....base.quiet_lines import QUIET
 from ....protocol.errors import ErrorCode
+from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
 from ..partitioning import partition_for_key
-from .memory import TransactionMemory, new_transaction_bytes, transaction_bytes
+from .memory import new_transaction_bytes, transaction_bytes
 from .picture import TransactionPicture
 from .transaction import Transaction
 
@@ -31,7 +32,7 @@ class TransactionRegistry:
         self._partition_count = partition_count
         self._kept_count: int | None = None
         self.ownership = PartitionOwnership()
-        self.memory = TransactionMemory(max_bytes)
+        self.memory = EntryMemory(max_bytes)
         self._transactions: dict[int, dict[str, Transaction]] = {}
         """By owned partition."""
 

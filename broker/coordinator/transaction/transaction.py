@@ -9,7 +9,8 @@ Limits: at most one picture is pending, so that the records of an id are in the 
 
 from ....base.invariant import invariant
 from ....protocol.records.batch import NO_PRODUCER_EPOCH
-from .memory import TransactionMemory, transaction_bytes
+from ..entry_memory import EntryMemory
+from .memory import transaction_bytes
 from .picture import TransactionPicture
 from .states import ENDING_STATES, TransactionState
 from .transition_checks import check_transition
@@ -35,7 +36,7 @@ class Transaction:
         self.current = current
         self.pending: TransactionPicture | None = None
         self.has_unwritten_epoch = False
-        self.memory: TransactionMemory | None = None
+        self.memory: EntryMemory | None = None
         self.size_bytes = transaction_bytes(transactional_id, current)
 
     @property

@@ -36,6 +36,15 @@ async def begun(world: TransactionWorld, *partitions: TopicPartition) -> Request
     return producer
 
 
+async def waiting_for_markers() -> tuple[TransactionWorld, RequestingProducer]:
+    """A transaction of id "a" that is being committed: its markers are held back."""
+    world = await TransactionWorld().load()
+    world.holds_markers = True
+    producer = await begun(world)
+    await world.end("a", producer)
+    return world, producer
+
+
 async def reloaded(world: TransactionWorld, epoch: int) -> TransactionWorld:
     """The coordinator of the same records on another broker."""
     return await TransactionWorld(topic=world.log.store).load(epoch)
@@ -79,10 +88,7 @@ async def test_no_marker_is_written_before_the_decision_is_committed() -> None:
 
 
 async def test_a_request_that_meets_an_ending_transaction_waits_for_its_completion() -> None:
-    world = await TransactionWorld().load()
-    world.holds_markers = True
-    producer = await begun(world)
-    await world.end("a", producer)
+    world, producer = await waiting_for_markers()
     replies: list[object] = []
     world.coordinator.requests.add_partitions("a", producer, [SECOND], replies.append)
     await let_the_loop_turn()
@@ -96,10 +102,7 @@ async def test_a_request_that_meets_an_ending_transaction_waits_for_its_completi
 
 
 async def test_a_request_that_waited_long_enough_gets_concurrent_transactions() -> None:
-    world = await TransactionWorld().load()
-    world.holds_markers = True
-    producer = await begun(world)
-    await world.end("a", producer)
+    world, producer = await waiting_for_markers()
     replies: list[object] = []
     world.coordinator.requests.add_partitions("a", producer, [SECOND], replies.append)
     world.time.advance(WAIT_MS - 1)
@@ -172,10 +175,7 @@ async def test_a_refused_record_leaves_the_transaction_open() -> None:
 
 
 async def test_a_completion_that_is_not_written_is_tried_again() -> None:
-    world = await TransactionWorld().load()
-    world.holds_markers = True
-    producer = await begun(world)
-    await world.end("a", producer)
+    world, _ = await waiting_for_markers()
     world.log.append_error = NotEnoughReplicasError()
     world.held.pop()(ErrorCode.NONE)
     await let_the_loop_turn()
@@ -188,9 +188,7 @@ async def test_a_completion_that_is_not_written_is_tried_again() -> None:
 
 
 async def test_a_completion_that_is_being_written_is_not_written_again() -> None:
-    world = await TransactionWorld().load()
-    world.holds_markers = True
-    await world.end("a", await begun(world))
+    world, _ = await waiting_for_markers()
     count = len(world.log.store.records())
     world.log.replicas.clear()
     for _ in range(2):  # a marker that was written again after a lost response is reported twice
@@ -236,9 +234,7 @@ async def test_markers_are_sent_again_when_there_is_no_response() -> None:
 
 
 async def test_a_partition_that_fails_here_delays_no_other_partition() -> None:
-    world = await TransactionWorld().load()
-    world.holds_markers = True
-    await world.end("a", await begun(world))
+    world, _ = await waiting_for_markers()
     other = await world.producer("b")
     await world.add("b", other, SECOND)
     await world.end("b", other)
@@ -309,10 +305,7 @@ async def test_a_new_coordinator_knows_open_transactions_and_idle_ids() -> None:
 
 
 async def test_requests_get_not_coordinator_after_another_broker_was_elected() -> None:
-    world = await TransactionWorld().load()
-    world.holds_markers = True
-    producer = await begun(world)
-    await world.end("a", producer)
+    world, producer = await waiting_for_markers()
     replies: list[object] = []
     world.coordinator.requests.add_partitions("a", producer, [SECOND], replies.append)  # waits
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.invariant import InvariantError
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.entry_memory import EntryMemory
 from pybroker.broker.coordinator.transaction.ending import completed, dead, fence
-from pybroker.broker.coordinator.transaction.memory import TransactionMemory, transaction_bytes
+from pybroker.broker.coordinator.transaction.memory import transaction_bytes
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.states import TransactionState, may_move
 from pybroker.broker.coordinator.transaction.transaction import Transaction
@@ -218,7 +219,7 @@ def test_a_fence_that_is_not_legal_changes_nothing() -> None:
 
 def test_the_memory_of_partitions_counts_while_they_are_in_a_picture() -> None:
     transaction = Transaction("id", picture(COMPLETE_COMMIT))
-    memory = transaction.memory = TransactionMemory(10**9)
+    memory = transaction.memory = EntryMemory(10**9)
     memory.used_bytes = empty_bytes = transaction.size_bytes
     many = frozenset(TopicPartition("topic", number) for number in range(1_000))
 
