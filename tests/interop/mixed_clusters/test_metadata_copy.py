@@ -134,7 +134,8 @@ def test_single_broker_moves_to_zookeeper_grows_and_moves_back(tmp_path: Path, z
 
     copy(alone.log_directory, connect)
     with pytest.raises(
-        DidNotStartError, match=r"is the old state: set zookeeper\.connect or log\.dirs to the new place"
+        DidNotStartError,
+        match=r"is the old state: set zookeeper\.connect or log\.dirs \(server\.properties line 2\) to the new place",
     ):
         alone.start()  # it refuses to start without its metadata
     alone.stop()
