@@ -1,11 +1,12 @@
-"""Adds the time that each folder of tests took, and the figures that tests record, to pytest's summary.
+"""Adds the time of each folder and of the slowest files, and the figures that tests record, to pytest's summary.
 
 Also makes hypothesis try the same examples in every run.
 """
 
 import os
 from collections import defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,25 @@ from hypothesis import settings
 from support.log_records import hold_no_objects
 from support.source_tree import tree_of
 
-FOLDER_SECONDS: dict[str, float] = defaultdict(float)
-FOLDER_PROCESSOR_SECONDS: dict[str, float] = defaultdict(float)
-FOLDER_COUNTS: dict[str, int] = defaultdict(int)
+SLOWEST_FILES = 30
+
+
+@dataclass
+class Spent:
+    """What tests took: seconds by the clock and of processors."""
+
+    seconds: float = 0.0
+    processor_seconds: float = 0.0
+    tests: int = 0
+
+    def add(self, report: pytest.TestReport) -> None:
+        self.seconds += report.duration
+        self.processor_seconds += getattr(report, "processor_s", 0.0)
+        self.tests += report.when == "call"
+
+
+SPENT_IN_FOLDERS: dict[str, Spent] = defaultdict(Spent)
+SPENT_IN_FILES: dict[str, Spent] = defaultdict(Spent)
 FIGURES: list[str] = []
 BROKEN_PROMISES: list[str] = []  # tests that found something acknowledged lost, doubled or moved
 
@@ -65,10 +82,8 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    folder = folder_of(report.nodeid)
-    FOLDER_SECONDS[folder] += report.duration
-    FOLDER_PROCESSOR_SECONDS[folder] += getattr(report, "processor_s", 0.0)
-    FOLDER_COUNTS[folder] += report.when == "call"
+    SPENT_IN_FOLDERS[folder_of(report.nodeid)].add(report)
+    SPENT_IN_FILES[report.nodeid.partition("::")[0]].add(report)
     if report.failed and "BrokenPromiseError" in report.longreprtext:
         BROKEN_PROMISES.append(report.nodeid)
     if report.when == "call" and report.user_properties:
@@ -85,9 +100,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for line in FIGURES:
         terminalreporter.write_line(line)
-    terminalreporter.write_sep("-", "seconds of each folder (summed over workers), and those of processors")
-    for folder in sorted(FOLDER_SECONDS):
-        terminalreporter.write_line(
-            f"{FOLDER_SECONDS[folder]:8.1f} s {FOLDER_PROCESSOR_SECONDS[folder]:8.1f} s  "
-            f"{FOLDER_COUNTS[folder]:5d} tests  {folder}"
-        )
+    slowest = sorted(SPENT_IN_FILES, key=lambda file: -SPENT_IN_FILES[file].seconds)[:SLOWEST_FILES]
+    write_spent(terminalreporter, "each folder", SPENT_IN_FOLDERS, sorted(SPENT_IN_FOLDERS))
+    write_spent(terminalreporter, "the slowest files", SPENT_IN_FILES, slowest)
+
+
+def write_spent(reporter: pytest.TerminalReporter, title: str, spent: Mapping[str, Spent], places: list[str]) -> None:
+    reporter.write_sep("-", f"seconds of {title} (summed over workers), and those of processors")
+    for place in places:
+        each = spent[place]
+        reporter.write_line(f"{each.seconds:8.1f} s {each.processor_seconds:8.1f} s  {each.tests:5d} tests  {place}")
