@@ -23,8 +23,10 @@ from .coordinator.marker_writer import MarkerWriter, ProducerMarker
 from .coordinator.transaction.coordinator import CoordinatorPorts, TransactionCoordinator
 from .coordinator.transaction.end_markers import EndMarker, MarkersToWrite
 from .coordinator.transaction.marker_delivery import MarkerCodes, MarkerPorts
+from .coordinator.transaction.outcomes import Response
 from .coordinator.transaction.requesting_producer import RequestingProducer
 from .coordinator.transaction.settings import TransactionSettings
+from .coordinator.transaction.states import EPOCH_BUMP_VERSION
 from .environment import Environment
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 
@@ -138,7 +140,13 @@ class Coordinators:
         return leader[0] if cache.is_alive(leader[0]) else NO_LEADER
 
     def _write_marker(self, marker: EndMarker, topic_partition: TopicPartition, done: Answered) -> None:
-        end = ProducerMarker(marker.producer_id, marker.producer_epoch, marker.coordinator_epoch, marker.is_commit)
+        end = ProducerMarker(
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            marker.is_commit,
+            marker.bumps_epochs,
+        )
         self.marker_writer.write(end, topic_partition, self._now_ms(), done)
 
     def _send_markers(
@@ -165,11 +173,34 @@ class Coordinators:
     def _ask_about_transaction(self, part: TransactionPart, answered: Answered) -> None:
         """Ask the coordinator of the transaction, which may be this broker."""
         others = self._parts.others
-        producer = RequestingProducer(part.producer_id, part.producer_epoch)
-        codes = self.transactions.requests.verify(part.transactional_id, producer, [part.topic_partition])
-        code = codes[part.topic_partition]
+        code = self.transactions.registry.check(part.transactional_id)
         if code is ErrorCode.NOT_COORDINATOR and others is not None:
             others.ask_about_transaction(part, answered)
+        elif part.adds:
+            self._add_to_transaction(part, answered)
         else:
-            # On PRODUCER_FENCED a producer would stop instead of starting a new transaction.
-            answered(ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code)
+            producer = RequestingProducer(part.producer_id, part.producer_epoch)
+            codes = self.transactions.requests.verify(part.transactional_id, producer, [part.topic_partition])
+            answered(_not_fenced(codes[part.topic_partition]))
+
+    def _add_to_transaction(self, part: TransactionPart, answered: Answered) -> None:
+        is_answered = False
+
+        def reply(response: Response) -> None:
+            nonlocal is_answered
+            if not is_answered:
+                is_answered = True
+                answered(_not_fenced(response.code))
+
+        self.transactions.requests.add_partitions(
+            part.transactional_id,
+            RequestingProducer(part.producer_id, part.producer_epoch),
+            [part.topic_partition],
+            reply,
+            transaction_version=EPOCH_BUMP_VERSION,
+        )
+
+
+def _not_fenced(code: ErrorCode) -> ErrorCode:
+    """On PRODUCER_FENCED a producer would stop instead of starting a new transaction."""
+    return ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code

@@ -120,9 +120,10 @@ class Listener(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApiSpec:
-    """One API. ``advertised`` are the versions that ApiVersions reports, or None.
+    """One API. ``advertised`` are the versions that ApiVersions of Kafka 3.9 reports, or None.
 
-    All of ``versions`` can be encoded and decoded; ``flexible`` are those with compact lengths and tagged fields.
+    All of ``versions`` can be encoded and decoded, among them those of Kafka 4 for ``transaction.version`` 2.
+    ``flexible`` are the versions with compact lengths and tagged fields.
     """
 
     key: ApiKey
@@ -193,7 +194,7 @@ def _spec(
 API_SPECS: Mapping[ApiKey, ApiSpec] = {
     spec.key: spec
     for spec in (
-        _spec(ApiKey.PRODUCE, "Produce", "0-11", "9+", "0-11", _ZK, _KRAFT),
+        _spec(ApiKey.PRODUCE, "Produce", "0-12", "9+", "0-11", _ZK, _KRAFT),
         _spec(ApiKey.FETCH, "Fetch", "0-17", "12+", "0-17", _ZK, _KRAFT, _CONTROLLER),
         _spec(ApiKey.LIST_OFFSETS, "ListOffsets", "0-9", "6+", "0-9", _ZK, _KRAFT),
         _spec(ApiKey.METADATA, "Metadata", "0-12", "9+", "0-12", _ZK, _KRAFT),
@@ -219,9 +220,9 @@ API_SPECS: Mapping[ApiKey, ApiSpec] = {
         _spec(ApiKey.OFFSET_FOR_LEADER_EPOCH, "OffsetForLeaderEpoch", "0-4", "4+", "0-4", _ZK, _KRAFT),
         _spec(ApiKey.ADD_PARTITIONS_TO_TXN, "AddPartitionsToTxn", "0-5", "3+", "0-5", _ZK, _KRAFT),
         _spec(ApiKey.ADD_OFFSETS_TO_TXN, "AddOffsetsToTxn", "0-4", "3+", "0-4", _ZK, _KRAFT),
-        _spec(ApiKey.END_TXN, "EndTxn", "0-4", "3+", "0-4", _ZK, _KRAFT),
-        _spec(ApiKey.WRITE_TXN_MARKERS, "WriteTxnMarkers", "0-1", "1+", "0-1", _ZK, _KRAFT),
-        _spec(ApiKey.TXN_OFFSET_COMMIT, "TxnOffsetCommit", "0-4", "3+", "0-4", _ZK, _KRAFT),
+        _spec(ApiKey.END_TXN, "EndTxn", "0-5", "3+", "0-4", _ZK, _KRAFT),
+        _spec(ApiKey.WRITE_TXN_MARKERS, "WriteTxnMarkers", "0-2", "1+", "0-1", _ZK, _KRAFT),
+        _spec(ApiKey.TXN_OFFSET_COMMIT, "TxnOffsetCommit", "0-5", "3+", "0-4", _ZK, _KRAFT),
         _spec(ApiKey.DESCRIBE_ACLS, "DescribeAcls", "0-3", "2+", "0-3", _ZK, _KRAFT, _CONTROLLER),
         _spec(ApiKey.CREATE_ACLS, "CreateAcls", "0-3", "2+", "0-3", _ZK, _KRAFT, _CONTROLLER),
         _spec(ApiKey.DELETE_ACLS, "DeleteAcls", "0-3", "2+", "0-3", _ZK, _KRAFT, _CONTROLLER),

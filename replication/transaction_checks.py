@@ -23,6 +23,7 @@ from .partition_set import PartitionSet
 __all__ = ["AskCoordinator", "ProducerBatch", "TransactionChecks", "TransactionPart", "producer_of"]
 
 _FIRST_PRODUCE_FOR_ABORTABLE = 11
+_FIRST_PRODUCE_THAT_ADDS = 12
 _RETRIABLE = frozenset(
     {
         ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -45,17 +46,21 @@ class ProducerBatch(NamedTuple):
 
 
 class TransactionPart(NamedTuple):
-    """The partition and producer that a coordinator is asked about."""
+    """The partition and producer that a coordinator is asked about.
+
+    ``adds``: the coordinator adds the partition, because the producer does not (transaction version 2).
+    """
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     topic_partition: TopicPartition
+    adds: bool = False
 
 
 AskCoordinator = Callable[[TransactionPart, Callable[[ErrorCode], None]], None]
-"""Asks whether the partition is in the transaction. The callback is called once with the result, maybe before this
-returns; TRANSACTION_ABORTABLE: it is not."""
+"""Asks whether the partition is in the transaction, or has it added. The callback is called once with the result, maybe
+before this returns; TRANSACTION_ABORTABLE: it is not."""
 
 Checked = Callable[[ErrorCode, VerificationGuard | None], None]
 """Called with the error code and the guard to pass to the append."""
@@ -101,7 +106,8 @@ class TransactionChecks:
             self._partitions.append(request, done)
             return
         topic_partition = request.topic_partition
-        check = partial(self.check, topic_partition, transactional_id, batch, checked)
+        adds = version >= _FIRST_PRODUCE_THAT_ADDS
+        check = partial(self.check, topic_partition, transactional_id, batch, checked, adds=adds)
         hosted = self._partitions.get(topic_partition)
         if hosted is not None and hosted.held_appends is not None:
             hosted.held_appends.append(check)
@@ -109,24 +115,35 @@ class TransactionChecks:
             check()
 
     def check(
-        self, topic_partition: TopicPartition, transactional_id: str, batch: ProducerBatch, checked: Checked
+        self,
+        topic_partition: TopicPartition,
+        transactional_id: str,
+        batch: ProducerBatch,
+        checked: Checked,
+        *,
+        adds: bool = False,
     ) -> None:
         """Check whether ``batch`` may be appended. ``checked`` is called once, maybe before this returns. While a check
         of the same part is under way, callbacks are called in the order in which they came. The append itself checks
-        the leadership."""
+        the leadership.
+
+        ``adds``: the partition is added to the transaction, also when nothing is verified.
+        """
         hosted = self._partitions.get(topic_partition)
         if hosted is None or hosted.partition.leader is None:
             checked(ErrorCode.NONE, None)
             return
-        part = TransactionPart(transactional_id, batch.producer_id, batch.producer_epoch, topic_partition)
+        part = TransactionPart(transactional_id, batch.producer_id, batch.producer_epoch, topic_partition, adds)
         producers, asked = hosted.log.producer_state, self._asked.get(part)
-        if not self.is_enabled or producers.has_open_transaction(batch.producer_id):
+        is_asked = adds or self.is_enabled
+        if not is_asked or producers.has_open_transaction(batch.producer_id, batch.producer_epoch):
             if asked is None:
-                checked(ErrorCode.NONE, OPEN_TRANSACTION if self.is_enabled else None)
+                checked(ErrorCode.NONE, OPEN_TRANSACTION if is_asked else None)
             else:  # an earlier batch is verified, but not in the log yet
                 self._waiting[asked, part].append(checked)
             return
         guard = producers.guards.begin(*batch, self._clock_ms(), producers.max_producers)
+        guard.bumps_epochs = adds
         if guard is asked:
             self._waiting[guard, part].append(checked)
             return
@@ -156,6 +173,8 @@ def producer_of(records: memoryview | bytearray | bytes) -> ProducerBatch | None
 def _refusal(error: ErrorCode, version: int) -> AppendResult:
     if error is ErrorCode.TRANSACTION_ABORTABLE and version < _FIRST_PRODUCE_FOR_ABORTABLE:
         error = ErrorCode.INVALID_TXN_STATE
+    if error is ErrorCode.CONCURRENT_TRANSACTIONS and version >= _FIRST_PRODUCE_THAT_ADDS:
+        return AppendResult(error)  # the producer knows it, and sends the batch again
     if error is ErrorCode.INVALID_TXN_STATE:
         return AppendResult(error, message="Partition was not added to the transaction")
     if error in _RETRIABLE:

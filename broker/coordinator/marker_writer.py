@@ -19,12 +19,13 @@ _ALL = -1
 
 
 class ProducerMarker(NamedTuple):
-    """The end of a producer's transaction."""
+    """The end of a producer's transaction. ``bumps_epochs``: its epoch is a new one (transaction version 2)."""
 
     producer_id: int
     producer_epoch: int
     coordinator_epoch: int
     is_commit: bool
+    bumps_epochs: bool = False
 
 
 class OffsetsInTransactions(Protocol):
@@ -68,7 +69,7 @@ class MarkerWriter:
                 self._timeout_ms,
                 now_ms,
                 allow_internal=True,
-                origin=AppendOrigin.COORDINATOR,
+                origin=AppendOrigin.BUMPING_COORDINATOR if marker.bumps_epochs else AppendOrigin.COORDINATOR,
             ),
             partial(self._settle, marker, topic_partition, done),
         )

@@ -101,6 +101,7 @@ def _request(markers: Sequence[MarkersToWrite]) -> WriteTxnMarkersRequest:
                 transaction_result=marker.is_commit,
                 topics=_topics(partitions),
                 coordinator_epoch=marker.coordinator_epoch,
+                transaction_version=marker.transaction_version,
             )
             for marker, partitions in markers
         ]

@@ -1,4 +1,4 @@
-"""Asks the coordinators of transactions whether a partition is part of a transaction (KIP-890).
+"""Asks the coordinators of transactions whether a partition is part of a transaction, or has it added (KIP-890).
 
 One request is in flight to each broker; questions that come meanwhile go together with the next one (Kafka:
 AddPartitionsToTxnManager). Nothing is retried: without a response the producer is told to retry.
@@ -96,6 +96,7 @@ class _Transaction:
         self.transactional_id = part.transactional_id
         self.producer_id = part.producer_id
         self.producer_epoch = part.producer_epoch
+        self.adds = part.adds
         self.answered: dict[TopicPartition, list[Answered]] = {}
 
     def settle(self, code: ErrorCode) -> None:
@@ -112,7 +113,7 @@ class _Transaction:
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
-            verify_only=True,
+            verify_only=not self.adds,
             topics=list(topics.values()),
         )
 
@@ -144,6 +145,9 @@ class _Coordinator:
         known = self._waiting.get(part.transactional_id)
         if known is not None and known.producer_epoch > part.producer_epoch:
             answered(ErrorCode.INVALID_PRODUCER_EPOCH)
+            return
+        if known is not None and known.adds != part.adds:  # the response has room for one transaction of an id
+            answered(ErrorCode.NETWORK_EXCEPTION)
             return
         if known is None or (known.producer_id, known.producer_epoch) != (part.producer_id, part.producer_epoch):
             self._waiting[part.transactional_id] = _Transaction(part)
@@ -182,7 +186,7 @@ class _Coordinator:
             if not self._link.is_connected:
                 self._version = await self._newest_version()
             if self._version < FIRST_VERSION:
-                _settle_all(asked, ErrorCode.NONE)
+                _settle_unverified(asked)
                 return
             request = AddPartitionsToTxnRequest(transactions=[each.as_asked() for each in asked.values()])
             response: AddPartitionsToTxnResponse = await self._link.ask(request, self._version, self._timeout_ms)
@@ -212,6 +216,11 @@ class _Coordinator:
 def _settle_all(asked: _Transactions, code: ErrorCode) -> None:
     for transaction in asked.values():
         transaction.settle(code)
+
+
+def _settle_unverified(asked: _Transactions) -> None:
+    for transaction in asked.values():
+        transaction.settle(ErrorCode.COORDINATOR_NOT_AVAILABLE if transaction.adds else ErrorCode.NONE)
 
 
 def _settle_each(asked: _Transactions, response: AddPartitionsToTxnResponse) -> None:

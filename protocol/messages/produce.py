@@ -1,11 +1,11 @@
 """Produce (API 0): append record batches to partitions.
 
-``acks=0``: no response at all; 1: after the leader's append; -1: when the high watermark has passed it. From v3 on a
-partition's records are exactly one batch of magic 2; earlier versions carry message sets of magic 0 or 1.
+``acks=0``: no response; 1: after the leader's append; -1: when the high watermark has passed it.
 
-- v1: throttle time. v2: log append time. v3: transactional id, message format 2 (KIP-98). v4: KAFKA_STORAGE_ERROR
-  (KIP-112). v5: log start offset, to tell deleted records from lost ones. v7: zstd (KIP-110). v8: wrong records of a
-  refused batch (KIP-467). v9: flexible. v10: the new leader (KIP-951). v11: TRANSACTION_ABORTABLE (KIP-890).
+- v1: throttle time. v2: log append time. v3: transactional id, exactly one batch of message format 2 (KIP-98). v4:
+  KAFKA_STORAGE_ERROR (KIP-112). v5: log start offset, to tell deleted records from lost ones. v7: zstd (KIP-110). v8:
+  wrong records of a refused batch (KIP-467). v9: flexible. v10: the new leader (KIP-951). v11: TRANSACTION_ABORTABLE,
+  v12: the broker adds the partitions to the transaction (KIP-890).
 """
 
 from ..codec import wire
@@ -23,7 +23,7 @@ class TopicProduceData(wire.Struct):
     partition_data: list[PartitionProduceData] = wire.array(PartitionProduceData, "0+", default_factory=list)
 
 
-@wire.message(api_key=0, versions="0-11", flexible="9+")
+@wire.message(api_key=0, versions="0-12", flexible="9+")
 class ProduceRequest(wire.Message):
     transactional_id: str | None = wire.string("3+", nullable="3+", default=None)
     acks: int = wire.int16("0+", default=0)
@@ -75,7 +75,7 @@ class NodeEndpoint(wire.Struct):
     rack: str | None = wire.string("10+", nullable="10+", default=None)
 
 
-@wire.message(api_key=0, versions="0-11", flexible="9+")
+@wire.message(api_key=0, versions="0-12", flexible="9+")
 class ProduceResponse(wire.Message):
     responses: list[TopicProduceResponse] = wire.array(TopicProduceResponse, "0+", default_factory=list)
     throttle_time_ms: int = wire.int32("1+", default=0, ignorable=True)

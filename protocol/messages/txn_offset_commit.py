@@ -2,7 +2,7 @@
 
 - v1: throttling happens after the response (KIP-219). v2: leader epoch of the position (KIP-320).
 - v3: flexible; member id, generation and group instance id, for fencing (KIP-447).
-- v4: TRANSACTION_ABORTABLE may be answered (KIP-890).
+- v4: TRANSACTION_ABORTABLE may be answered (KIP-890). v5: adds the offsets partition to the transaction (Kafka 4.0).
 """
 
 from ..codec import wire
@@ -24,7 +24,7 @@ class TxnOffsetCommitRequestTopic(wire.Struct):
     )
 
 
-@wire.message(api_key=28, versions="0-4", flexible="3+")
+@wire.message(api_key=28, versions="0-5", flexible="3+")
 class TxnOffsetCommitRequest(wire.Message):
     transactional_id: str = wire.string("0+", default="")
     group_id: str = wire.string("0+", default="")
@@ -50,7 +50,7 @@ class TxnOffsetCommitResponseTopic(wire.Struct):
     )
 
 
-@wire.message(api_key=28, versions="0-4", flexible="3+")
+@wire.message(api_key=28, versions="0-5", flexible="3+")
 class TxnOffsetCommitResponse(wire.Message):
     throttle_time_ms: int = wire.int32("0+", default=0)
     topics: list[TxnOffsetCommitResponseTopic] = wire.array(TxnOffsetCommitResponseTopic, "0+", default_factory=list)

@@ -1,7 +1,7 @@
 """WriteTxnMarkers (API 27): a transaction coordinator tells brokers to write the markers of ended transactions
 (KIP-98).
 
-- v1: flexible.
+- v1: flexible. v2: the transaction version of the marker (KIP-1228, Kafka 4.2).
 """
 
 from ..codec import wire
@@ -20,9 +20,10 @@ class WritableTxnMarker(wire.Struct):
     transaction_result: bool = wire.boolean("0+", default=False)
     topics: list[WritableTxnMarkerTopic] = wire.array(WritableTxnMarkerTopic, "0+", default_factory=list)
     coordinator_epoch: int = wire.int32("0+", default=0)
+    transaction_version: int = wire.int8("2+", default=0, ignorable=True)
 
 
-@wire.message(api_key=27, versions="0-1", flexible="1+")
+@wire.message(api_key=27, versions="0-2", flexible="1+")
 class WriteTxnMarkersRequest(wire.Message):
     markers: list[WritableTxnMarker] = wire.array(WritableTxnMarker, "0+", default_factory=list)
 
@@ -47,6 +48,6 @@ class WritableTxnMarkerResult(wire.Struct):
     topics: list[WritableTxnMarkerTopicResult] = wire.array(WritableTxnMarkerTopicResult, "0+", default_factory=list)
 
 
-@wire.message(api_key=27, versions="0-1", flexible="1+")
+@wire.message(api_key=27, versions="0-2", flexible="1+")
 class WriteTxnMarkersResponse(wire.Message):
     markers: list[WritableTxnMarkerResult] = wire.array(WritableTxnMarkerResult, "0+", default_factory=list)

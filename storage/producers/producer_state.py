@@ -30,6 +30,7 @@ MAX_PRODUCERS = 10_000
 """Default of ``pybroker.producer.ids.max.per.partition``."""
 NO_OFFSET = -1
 _MAX_SEQUENCE = (1 << 31) - 1
+_HIGHEST_EPOCH = (1 << 15) - 1
 
 
 class AppendOrigin(IntEnum):
@@ -38,6 +39,8 @@ class AppendOrigin(IntEnum):
     REPLICATION = 0
     COORDINATOR = 1
     CLIENT = 2
+    BUMPING_COORDINATOR = 3
+    """The end marker of a transaction whose producer gets a new epoch with it (transaction version 2)."""
 
 
 class BatchMetadata(NamedTuple):
@@ -158,10 +161,10 @@ class ProducerState:
 
     # --- checks: nothing changes --------------------------------------------------------------------------------
 
-    def has_open_transaction(self, producer_id: int) -> bool:
-        """From any thread."""
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has an open transaction in this epoch. From any thread."""
         entry = self.producers.get(producer_id)
-        return entry is not None and entry.current_txn_first_offset >= 0
+        return entry is not None and entry.current_txn_first_offset >= 0 and entry.producer_epoch == producer_epoch
 
     def check(
         self,
@@ -179,15 +182,13 @@ class ProducerState:
             return None
         for update in updates:
             if isinstance(update, EndMarker):
-                self.check_marker(update)
+                self.check_marker(update, origin)
                 continue
             if origin is AppendOrigin.CLIENT:
                 known = self.find_duplicate(update)
                 if known is not None:
                     return known
-            if guard is not None and update.is_transactional:
-                self._check_guard(update, guard)
-            self.check_batch(update, origin, now_ms)
+            self.check_batch(update, origin, now_ms, guard)
         return None
 
     def find_duplicate(self, batch: DataBatch) -> BatchMetadata | None:
@@ -200,8 +201,10 @@ class ProducerState:
                 return known
         return None
 
-    def check_batch(self, batch: DataBatch, origin: AppendOrigin, now_ms: int) -> None:
-        """Raise unless a leader may append `batch`.
+    def check_batch(
+        self, batch: DataBatch, origin: AppendOrigin, now_ms: int, guard: VerificationGuard | None = None
+    ) -> None:
+        """Raise unless a leader may append `batch`. A late batch of an ended transaction has an older epoch.
 
         Raises InvalidProducerEpochError, OutOfOrderSequenceError, InvalidTxnStateError, and behind a refused batch its
         error.
@@ -209,6 +212,8 @@ class ProducerState:
         entry = self.producers.get(batch.producer_id)
         if entry is not None:
             self._check_epoch(entry, batch.producer_epoch, batch.first_offset)
+        if guard is not None and batch.is_transactional:
+            self._check_guard(batch, guard)
         if self.refused and origin is AppendOrigin.CLIENT:
             is_of_epoch = entry is not None and entry.producer_epoch == batch.producer_epoch
             last_sequence = entry.last_sequence if entry is not None and is_of_epoch else NO_SEQUENCE
@@ -224,8 +229,11 @@ class ProducerState:
                 f"{self.topic_partition}: producer {batch.producer_id} sent a batch outside of its open transaction"
             )
 
-    def check_marker(self, marker: EndMarker) -> None:
+    def check_marker(self, marker: EndMarker, origin: AppendOrigin = AppendOrigin.COORDINATOR) -> None:
         """Raise unless a leader may append `marker`.
+
+        With a new epoch in every marker, one of the open transaction's own epoch belongs to an earlier transaction. If
+        none is open, it repeats the last marker (KAFKA-19999). After exhausted epochs the highest epoch may come twice.
 
         Raises InvalidProducerEpochError, TransactionCoordinatorFencedError.
         """
@@ -233,6 +241,12 @@ class ProducerState:
         if entry is None:
             return
         self._check_epoch(entry, marker.producer_epoch, marker.offset)
+        is_late = entry.current_txn_first_offset >= 0 and marker.producer_epoch == entry.producer_epoch
+        if origin is AppendOrigin.BUMPING_COORDINATOR and is_late and marker.producer_epoch < _HIGHEST_EPOCH:
+            raise InvalidProducerEpochError(
+                f"{self.topic_partition}: a marker of epoch {marker.producer_epoch} cannot end the transaction that "
+                f"producer {marker.producer_id} has begun in that epoch"
+            )
         if entry.coordinator_epoch > marker.coordinator_epoch:
             raise TransactionCoordinatorFencedError(
                 f"{self.topic_partition}: the marker of producer {marker.producer_id} has coordinator epoch "
@@ -247,15 +261,27 @@ class ProducerState:
             )
 
     def _check_guard(self, batch: DataBatch, guard: VerificationGuard) -> None:
-        if not self.has_open_transaction(batch.producer_id) and self.guards.get(batch.producer_id) is not guard:
+        is_open = self.has_open_transaction(batch.producer_id, batch.producer_epoch)
+        if not is_open and self.guards.get(batch.producer_id) is not guard:
             raise InvalidTxnStateError(
                 f"{self.topic_partition}: the transaction of producer {batch.producer_id} is no longer open"
             )
 
     def _check_guarded_sequence(self, batch: DataBatch) -> None:
-        """Raise when an earlier batch still waits for the verification, or must be sent again after it has failed."""
+        """Raise when an earlier batch still waits for the verification, or must be sent again after it has failed.
+
+        A producer that gets a new epoch with every transaction begins each with sequence 0.
+        """
         guard = self.guards.get(batch.producer_id)
-        if guard is not None and batch.first_sequence > guard.lowest_sequence:
+        if guard is None:
+            return
+        is_first = batch.producer_id not in self.producers
+        if is_first and guard.bumps_epochs and batch.first_sequence:
+            raise OutOfOrderSequenceError(
+                f"{self.topic_partition}: producer {batch.producer_id} sent sequence {batch.first_sequence} as its "
+                "first, expected 0"
+            )
+        if batch.first_sequence > guard.lowest_sequence:
             raise OutOfOrderSequenceError(
                 f"{self.topic_partition}: producer {batch.producer_id} sent sequence {batch.first_sequence}, but the "
                 f"batch with sequence {guard.lowest_sequence} must come first"

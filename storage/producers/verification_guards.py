@@ -15,14 +15,16 @@ class VerificationGuard:
     """One producer's pending verification. ``lowest_sequence`` is the sequence of the earliest waiting batch.
 
     A batch with a higher sequence must not be appended first, in case the earliest one has to be sent again.
+    ``bumps_epochs``: the producer gets a new epoch with every transaction (transaction version 2).
     """
 
-    __slots__ = ("begun_ms", "lowest_sequence", "producer_epoch")
+    __slots__ = ("begun_ms", "bumps_epochs", "lowest_sequence", "producer_epoch")
 
     def __init__(self, producer_epoch: int, sequence: int, now_ms: int) -> None:
         self.producer_epoch = producer_epoch
         self.lowest_sequence = sequence
         self.begun_ms = now_ms
+        self.bumps_epochs = False
 
     def note(self, producer_epoch: int, sequence: int) -> None:
         """Add another waiting batch. Batches of an older producer epoch no longer count."""

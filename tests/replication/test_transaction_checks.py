@@ -15,7 +15,7 @@ from support.in_process.transaction_coordinator import TransactionCoordinator
 from support.logs.storage_pools import ManualPool
 from support.time.loop_errors import loop_errors, on_purpose
 
-ABORTABLE_VERSION = 11
+ABORTABLE_VERSION, ADDING_VERSION = 11, 12
 DAY_MS = 86_400_000
 
 
@@ -52,14 +52,18 @@ class Leader:
 
     def end(self, *, is_commit: bool = True, epoch: int = 0) -> None:
         """The coordinator's marker."""
+        assert self.mark(AppendOrigin.COORDINATOR, epoch, is_commit=is_commit) is ErrorCode.NONE
+
+    def mark(self, origin: AppendOrigin, epoch: int, *, is_commit: bool = True) -> ErrorCode:
         marker = build_marker_batch(
             EndTransactionMarker(is_commit, 0), producer_id=7, producer_epoch=epoch, timestamp_ms=NOW_MS
         )
         results: list[AppendResult] = []
         self.replicas.partitions.append(
-            AppendRequest(TP, bytearray(marker), 1, 1000, NOW_MS, origin=AppendOrigin.COORDINATOR), results.append
+            AppendRequest(TP, bytearray(marker), 1, 1000, NOW_MS, origin=origin), results.append
         )
-        assert codes(results) == [ErrorCode.NONE]
+        (result,) = results
+        return result.error
 
     @property
     def values(self) -> list[bytes | None]:
@@ -275,3 +279,76 @@ async def test_producers_waiting_for_verification_are_bounded_by_remembered_prod
     for _ in results:
         leader.coordinator.answer(ErrorCode.NONE)
     assert [codes(result) for result in results] == [[ErrorCode.INVALID_TXN_STATE]] + [[ErrorCode.NONE]] * 5
+
+
+# -- producers of transaction version 2
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+async def test_partition_of_a_produce_12_is_added_even_without_verification(leader: Leader, is_enabled: bool) -> None:
+    leader.checks.is_enabled = is_enabled
+    results = leader.send(b"a", version=ADDING_VERSION)
+    assert leader.coordinator.asked == [TransactionPart("t", 7, 0, TP, adds=True)]
+    assert leader.values == []
+    leader.coordinator.answer()
+    assert codes(results) == [ErrorCode.NONE]
+    assert codes(leader.send(b"b", 1, version=ADDING_VERSION)) == [ErrorCode.NONE]
+    assert len(leader.coordinator.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(ABORTABLE_VERSION, ErrorCode.NOT_ENOUGH_REPLICAS), (ADDING_VERSION, ErrorCode.CONCURRENT_TRANSACTIONS)],
+)
+async def test_concurrent_transactions_is_told_to_producers_that_know_it(
+    leader: Leader, version: int, code: ErrorCode
+) -> None:
+    leader.coordinator.answer_at_once(ErrorCode.CONCURRENT_TRANSACTIONS)
+    assert codes(leader.send(b"a", version=version)) == [code]
+
+
+async def test_late_batch_of_an_ended_transaction_gets_the_epochs_error(leader: Leader) -> None:
+    leader.coordinator.answer_at_once()
+    leader.send(b"a", version=ADDING_VERSION)
+    assert leader.mark(AppendOrigin.BUMPING_COORDINATOR, 1) is ErrorCode.NONE
+    assert codes(leader.send(b"b", 1, version=ADDING_VERSION)) == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    assert leader.values == [b"a"]
+
+
+async def test_every_transaction_of_version_2_is_added_again(leader: Leader) -> None:
+    leader.coordinator.answer_at_once()
+    leader.send(b"a", version=ADDING_VERSION)
+    leader.mark(AppendOrigin.BUMPING_COORDINATOR, 1)
+    assert codes(leader.send(b"b", epoch=1, version=ADDING_VERSION)) == [ErrorCode.NONE]
+    assert [part.producer_epoch for part in leader.coordinator.asked] == [0, 1]
+
+
+async def test_batch_of_a_new_epoch_is_verified_while_a_transaction_of_the_old_epoch_is_open(leader: Leader) -> None:
+    leader.coordinator.answer_at_once()
+    leader.send(b"a", version=ADDING_VERSION)
+    leader.send(b"b", epoch=1, version=ADDING_VERSION)
+    assert [part.producer_epoch for part in leader.coordinator.asked] == [0, 1]
+
+
+async def test_first_batch_of_an_unknown_producer_of_version_2_has_sequence_0(leader: Leader) -> None:
+    leader.coordinator.answer_at_once()
+    assert codes(leader.send(b"a", 3, version=ADDING_VERSION)) == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
+    assert codes(leader.send(b"a", 3, producer_id=8)) == [ErrorCode.NONE]
+
+
+async def test_late_marker_cannot_end_the_next_transaction_of_version_2(leader: Leader) -> None:
+    """A marker that waited on a broken connection (KAFKA-17754). Version 0 cannot tell it from the right one."""
+    leader.coordinator.answer_at_once()
+    leader.send(b"a", version=ADDING_VERSION)
+    leader.mark(AppendOrigin.BUMPING_COORDINATOR, 1)
+    leader.send(b"b", epoch=1, version=ADDING_VERSION)
+    assert leader.mark(AppendOrigin.BUMPING_COORDINATOR, 1) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert leader.replicas.hosted().log.producer_state.has_open_transaction(7, 1)
+    assert leader.mark(AppendOrigin.COORDINATOR, 1) is ErrorCode.NONE
+
+
+async def test_marker_of_version_2_may_be_repeated_while_no_transaction_is_open(leader: Leader) -> None:
+    leader.coordinator.answer_at_once()
+    leader.send(b"a", version=ADDING_VERSION)
+    for _ in range(2):
+        assert leader.mark(AppendOrigin.BUMPING_COORDINATOR, 1) is ErrorCode.NONE

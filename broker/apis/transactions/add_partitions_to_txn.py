@@ -23,12 +23,14 @@ from ...coordinator.pending_response import PendingResponse
 from ...coordinator.transaction.outcomes import Response, code_in_version
 from ...coordinator.transaction.producer_requests import ProducerRequests
 from ...coordinator.transaction.requesting_producer import RequestingProducer
+from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
 
 __all__ = ["AddPartitionsToTxn"]
 
 _FIRST_BATCHED_VERSION = 4
+"""Brokers add partitions for producers that do not add them (transaction version 2)."""
 
 Codes = Mapping[TopicPartition, ErrorCode]
 
@@ -98,7 +100,10 @@ class AddPartitionsToTxn:
         def added(response: Response) -> None:
             reply(dict.fromkeys(partitions, code_in_version(ApiKey.ADD_PARTITIONS_TO_TXN, version, response.code)))
 
-        self._transactions.add_partitions(transactional_id, producer, partitions, added)
+        transaction_version = EPOCH_BUMP_VERSION if version >= _FIRST_BATCHED_VERSION else 0
+        self._transactions.add_partitions(
+            transactional_id, producer, partitions, added, transaction_version=transaction_version
+        )
 
     def _refuse_unknown(self, partitions: Sequence[TopicPartition], reply: Callable[[Codes], None]) -> bool:
         """Whether a partition is unknown. Then nothing is added, and the reply says for which partition."""

@@ -1,6 +1,7 @@
 """EndTxn (KIP-98): commit or abort a transaction. The response comes when the decision is stored.
 
 v2 may answer PRODUCER_FENCED (KIP-588) · v3 flexible · v4 the client knows TRANSACTION_ABORTABLE (KIP-890).
+v5 the producer gets a new epoch with every end.
 """
 
 from collections.abc import Awaitable
@@ -15,6 +16,8 @@ from ...requests.context import RequestContext
 
 __all__ = ["EndTxn"]
 
+_FIRST_VERSION_WITH_BUMP = 5
+
 
 class EndTxn:
     """Handler."""
@@ -25,9 +28,14 @@ class EndTxn:
     def __call__(self, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Awaitable[EndTxnResponse]:
         version = context.api_version
         pending = PendingResponse[Response, EndTxnResponse](
-            lambda response: EndTxnResponse(error_code=code_in_version(ApiKey.END_TXN, version, response.code))
+            lambda response: EndTxnResponse(
+                error_code=code_in_version(ApiKey.END_TXN, version, response.code),
+                producer_id=response.producer_id,
+                producer_epoch=response.producer_epoch,
+            )
         )
         producer = RequestingProducer(request.producer_id, request.producer_epoch)
-        self._transactions.end(request.transactional_id, producer, pending, is_commit=request.committed)
+        end = self._transactions.end_and_bump if version >= _FIRST_VERSION_WITH_BUMP else self._transactions.end
+        end(request.transactional_id, producer, pending, is_commit=request.committed)
         context.abandon = pending.abandon
         return pending.take()

@@ -4,7 +4,7 @@ Behaviour: the handler first asks the transaction's coordinator whether it knows
 coordinator ends the transaction with a marker in that partition.
 
 v2 leader epochs (KIP-320) · v3 flexible; fencing by member and generation (KIP-447) · v4 may answer
-TRANSACTION_ABORTABLE (KIP-890).
+TRANSACTION_ABORTABLE (KIP-890) · v5 adds the offsets partition to the transaction.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -35,6 +35,7 @@ __all__ = ["TxnOffsetCommit"]
 _FIRST_VERSION_FOR_LOADING = 2
 """Older clients fail on COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
 _FIRST_VERSION_FOR_ABORTABLE = 4
+_FIRST_VERSION_THAT_ADDS = 5
 
 Codes = Mapping[TopicPartition, ErrorCode]
 
@@ -77,11 +78,13 @@ class TxnOffsetCommit:
         commit = CommitRequest(
             request.group_id, known, request.member_id, request.group_instance_id, request.generation_id
         )
-        self._commit(request, commit, response)
+        self._commit(request, commit, response, adds=context.api_version >= _FIRST_VERSION_THAT_ADDS)
         return response.take()
 
-    def _commit(self, request: TxnOffsetCommitRequest, commit: CommitRequest, reply: CommitReply) -> None:
-        """Commit once the coordinator has verified that the group's offsets partition is in the transaction."""
+    def _commit(
+        self, request: TxnOffsetCommitRequest, commit: CommitRequest, reply: CommitReply, *, adds: bool
+    ) -> None:
+        """Commit once the coordinator has the group's offsets partition in the transaction."""
         commits, producer_id, epoch = self._groups.commits, request.producer_id, request.producer_epoch
         error = commits.refusal_of_group(request.group_id)
         if error is not ErrorCode.NONE:
@@ -96,7 +99,7 @@ class TxnOffsetCommit:
 
         partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
         batch = ProducerBatch(producer_id, epoch, NO_SEQUENCE)
-        self._checks.check(partition, request.transactional_id, batch, checked)
+        self._checks.check(partition, request.transactional_id, batch, checked, adds=adds)
 
 
 def _for_old_clients(code: ErrorCode) -> ErrorCode:

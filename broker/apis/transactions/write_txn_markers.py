@@ -1,6 +1,7 @@
 """WriteTxnMarkers (KIP-98): have end markers of transactions written to partitions that this broker leads.
 
-The transaction coordinators of the cluster send it, and ``kafka-transactions.sh abort`` (KIP-664). v1 flexible.
+The transaction coordinators of the cluster send it, and ``kafka-transactions.sh abort`` (KIP-664). v1 flexible · v2
+the transaction version of each marker (KIP-1228).
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from ....protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from ...coordinator.marker_writer import MarkerWriter, ProducerMarker
+from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
 from ...requests.yielding import with_yields
@@ -45,7 +47,13 @@ class WriteTxnMarkers:
 
 def _markers(request: WriteTxnMarkersRequest) -> Iterator[tuple[ProducerMarker, TopicPartition]]:
     for each in request.markers:
-        marker = ProducerMarker(each.producer_id, each.producer_epoch, each.coordinator_epoch, each.transaction_result)
+        marker = ProducerMarker(
+            each.producer_id,
+            each.producer_epoch,
+            each.coordinator_epoch,
+            each.transaction_result,
+            each.transaction_version >= EPOCH_BUMP_VERSION,
+        )
         for topic in each.topics:
             for index in dict.fromkeys(topic.partition_indexes):
                 yield marker, TopicPartition(topic.name, index)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
-from .states import TransactionState
+from .states import EPOCH_BUMP_VERSION, TransactionState
 from .transaction import Transaction
 
 __all__ = ["EndMarker", "Ending", "MarkerResult", "MarkersToWrite", "end_marker", "marker_result"]
@@ -27,7 +27,10 @@ _RETRIABLE = frozenset(
 
 
 class EndMarker(NamedTuple):
-    """The marker of one ended transaction. ``state_partition``: of ``__transaction_state``."""
+    """The marker of one ended transaction.
+
+    ``state_partition``: of ``__transaction_state``. ``transaction_version``: of the producer.
+    """
 
     transactional_id: str
     state_partition: int
@@ -35,6 +38,12 @@ class EndMarker(NamedTuple):
     producer_id: int
     producer_epoch: int
     is_commit: bool
+    transaction_version: int = 0
+
+    @property
+    def bumps_epochs(self) -> bool:
+        """Whether the marker's epoch is higher than that of the transaction's records."""
+        return self.transaction_version >= EPOCH_BUMP_VERSION
 
 
 class MarkersToWrite(NamedTuple):
@@ -54,6 +63,7 @@ def end_marker(transaction: Transaction, state_partition: int, coordinator_epoch
         producer.producer_id,
         producer.epoch,
         transaction.state is TransactionState.PREPARE_COMMIT,
+        transaction.current.transaction_version,
     )
 
 

@@ -14,7 +14,7 @@ from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from .adding import add_offsets, add_partitions, verify_partitions
 from .changes import Changes
-from .ending import end
+from .ending import end, end_and_bump
 from .init_rules import InitRequest, check_request, initialize, new_transaction
 from .outcomes import Change, Outcome, Response, WantsProducerId
 from .picture import TransactionPicture
@@ -30,9 +30,6 @@ TakeProducerId = Callable[[Callable[[int | KafkaError], None]], None]
 """Calls its argument with a producer id that no producer has, or with the error why there is none."""
 
 Reply = Callable[[Response], None]
-
-_VERSION_OF_CLIENTS = 0
-"""The ``transaction.version`` of producers that keep their epoch."""
 
 
 class _Question(NamedTuple):
@@ -88,12 +85,18 @@ class ProducerRequests:
         self._ask(transactional_id, rule, reply)
 
     def add_partitions(
-        self, transactional_id: str, producer: RequestingProducer, partitions: Collection[TopicPartition], reply: Reply
+        self,
+        transactional_id: str,
+        producer: RequestingProducer,
+        partitions: Collection[TopicPartition],
+        reply: Reply,
+        *,
+        transaction_version: int,
     ) -> None:
-        """AddPartitionsToTxn. The partitions exist."""
+        """AddPartitionsToTxn. The partitions exist. ``transaction_version``: of the producer."""
 
         def rule(transaction: Transaction | None, _: int | None) -> Outcome:
-            outcome = add_partitions(transaction, producer, partitions, self._now_ms(), _VERSION_OF_CLIENTS)
+            outcome = add_partitions(transaction, producer, partitions, self._now_ms(), transaction_version)
             return self._if_it_fits(transaction, outcome)
 
         self._ask(transactional_id, rule, reply)
@@ -112,6 +115,16 @@ class ProducerRequests:
 
         def rule(transaction: Transaction | None, _: int | None) -> Outcome:
             return end(transaction, producer, self._now_ms(), is_commit=is_commit)
+
+        self._ask(transactional_id, rule, reply)
+
+    def end_and_bump(
+        self, transactional_id: str, producer: RequestingProducer, reply: Reply, *, is_commit: bool
+    ) -> None:
+        """EndTxn from version 5 on. The reply has the producer id and epoch to go on with."""
+
+        def rule(transaction: Transaction | None, fresh_producer_id: int | None) -> Outcome:
+            return end_and_bump(transaction, producer, self._now_ms(), fresh_producer_id, is_commit=is_commit)
 
         self._ask(transactional_id, rule, reply)
 

@@ -115,3 +115,13 @@ async def test_requests_of_brokers_get_not_coordinator_from_another_broker(is_ve
     world = World(TransactionWorld())
     code = ErrorCode.NOT_COORDINATOR
     assert await world.batch(5, part("a", (1, 0), 0, verify_only=is_verification)) == {("a", 0): code}
+
+
+@pytest.mark.parametrize("version", OF_BROKERS)
+async def test_a_transaction_that_a_broker_adds_to_is_of_version_2(version: int) -> None:
+    world = await World.started()
+    producer = await world.world.producer("a")
+    assert await world.batch(version, part("a", producer, 0)) == {("a", 0): NONE}
+    transaction = world.world.coordinator.registry.get("a")
+    assert transaction is not None
+    assert transaction.current.transaction_version == 2

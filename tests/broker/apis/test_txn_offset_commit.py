@@ -118,7 +118,7 @@ async def test_the_transaction_coordinator_is_asked_before_offsets_are_committed
     asked.answer_at_once(said)
     checks = TransactionChecks(replicas.partitions, asked.ask, lambda: NOW_MS, is_enabled=True)
     assert await ask(groups, version, commits(0), checks) == {0: code}
-    assert asked.asked == [TransactionPart("x", 7, 0, offsets)]
+    assert asked.asked == [TransactionPart("x", 7, 0, offsets, adds=version >= 5)]
     is_pending = committed(groups)[0] is ErrorCode.UNSTABLE_OFFSET_COMMIT
     assert is_pending == (said is ErrorCode.NONE)
     replicas.close()

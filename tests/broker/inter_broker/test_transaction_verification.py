@@ -99,8 +99,8 @@ class Leader:
             broken=self.bugs.append,
         )
 
-    def ask(self, partition: TopicPartition, name: str = "t", *, epoch: int = 0) -> None:
-        part = TransactionPart(name, 7, epoch, partition)
+    def ask(self, partition: TopicPartition, name: str = "t", *, epoch: int = 0, adds: bool = False) -> None:
+        part = TransactionPart(name, 7, epoch, partition, adds)
         self.questions.ask(part, partial(self._note, name, epoch, partition))
 
     def _note(self, name: str, epoch: int, partition: TopicPartition, code: ErrorCode) -> None:
@@ -155,6 +155,28 @@ async def test_only_one_request_is_in_flight_to_each_broker(leader: Leader) -> N
     await link.answer({("t", A1): ErrorCode.NONE, ("u", B0): ErrorCode.NONE})
     await leader.hear(4)
     assert asked(link) == {"t": {"a": [1]}, "u": {"b": [0]}}
+
+
+async def test_partitions_of_transaction_version_2_are_added(leader: Leader) -> None:
+    leader.ask(A0, adds=True)
+    await leader.links[2].answer({("t", A0): ErrorCode.NONE})
+    await leader.hear(1)
+    ((request,),) = [each.transactions for each in leader.links[2].asked]
+    assert not request.verify_only
+
+
+async def test_one_request_never_both_verifies_and_adds_for_one_transactional_id(leader: Leader) -> None:
+    leader.ask(A0)
+    leader.ask(A1, adds=True)
+    assert leader.told == [("t", 0, A1, ErrorCode.NETWORK_EXCEPTION)]
+    await leader.links[2].answer({("t", A0): ErrorCode.NONE})
+    await leader.hear(2)
+
+
+async def test_nothing_is_added_by_a_coordinator_of_an_old_kafka(leader: Leader) -> None:
+    leader.links[2].newest_version = 3
+    leader.ask(A0, adds=True)
+    assert await leader.hear(1) == [("t", 0, A0, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
 
 
 async def test_question_with_an_older_producer_epoch_is_fenced(leader: Leader) -> None:

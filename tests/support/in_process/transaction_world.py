@@ -74,14 +74,39 @@ class TransactionWorld:
         return RequestingProducer(response.producer_id, response.producer_epoch)
 
     async def add(self, transactional_id: str, producer: RequestingProducer, *partitions: TopicPartition) -> ErrorCode:
+        return await self._add(transactional_id, producer, partitions, 0)
+
+    async def add_in_version_2(
+        self, transactional_id: str, producer: RequestingProducer, *partitions: TopicPartition
+    ) -> ErrorCode:
+        """As a leader has partitions added for a producer of transaction version 2."""
+        return await self._add(transactional_id, producer, partitions, 2)
+
+    async def _add(
+        self,
+        transactional_id: str,
+        producer: RequestingProducer,
+        partitions: Sequence[TopicPartition],
+        transaction_version: int,
+    ) -> ErrorCode:
         replies: list[Response] = []
-        self.coordinator.requests.add_partitions(transactional_id, producer, partitions, replies.append)
+        self.coordinator.requests.add_partitions(
+            transactional_id, producer, partitions, replies.append, transaction_version=transaction_version
+        )
         return (await self.first(replies)).code
 
     async def end(self, transactional_id: str, producer: RequestingProducer, *, is_commit: bool = True) -> ErrorCode:
         replies: list[Response] = []
         self.coordinator.requests.end(transactional_id, producer, replies.append, is_commit=is_commit)
         return (await self.first(replies)).code
+
+    async def end_and_bump(
+        self, transactional_id: str, producer: RequestingProducer, *, is_commit: bool = True
+    ) -> Response:
+        """EndTxn of a producer of transaction version 2."""
+        replies: list[Response] = []
+        self.coordinator.requests.end_and_bump(transactional_id, producer, replies.append, is_commit=is_commit)
+        return await self.first(replies)
 
     async def first(self, replies: list[Response]) -> Response:
         """The first reply, once the appends under way have ended."""

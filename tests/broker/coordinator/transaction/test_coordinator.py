@@ -90,7 +90,7 @@ async def test_no_marker_is_written_before_the_decision_is_committed() -> None:
 async def test_a_request_that_meets_an_ending_transaction_waits_for_its_completion() -> None:
     world, producer = await waiting_for_markers()
     replies: list[object] = []
-    world.coordinator.requests.add_partitions("a", producer, [SECOND], replies.append)
+    world.coordinator.requests.add_partitions("a", producer, [SECOND], replies.append, transaction_version=0)
     await let_the_loop_turn()
     assert replies == []
 
@@ -104,7 +104,7 @@ async def test_a_request_that_meets_an_ending_transaction_waits_for_its_completi
 async def test_a_request_that_waited_long_enough_gets_concurrent_transactions() -> None:
     world, producer = await waiting_for_markers()
     replies: list[object] = []
-    world.coordinator.requests.add_partitions("a", producer, [SECOND], replies.append)
+    world.coordinator.requests.add_partitions("a", producer, [SECOND], replies.append, transaction_version=0)
     world.time.advance(WAIT_MS - 1)
     assert replies == []
     world.time.advance(1)
@@ -307,7 +307,7 @@ async def test_a_new_coordinator_knows_open_transactions_and_idle_ids() -> None:
 async def test_requests_get_not_coordinator_after_another_broker_was_elected() -> None:
     world, producer = await waiting_for_markers()
     replies: list[object] = []
-    world.coordinator.requests.add_partitions("a", producer, [SECOND], replies.append)  # waits
+    world.coordinator.requests.add_partitions("a", producer, [SECOND], replies.append, transaction_version=0)  # waits
 
     for partition in range(4):
         world.coordinator.partitions.unload(partition, 1)

@@ -86,14 +86,19 @@ class Run:
 
     def add(self) -> None:
         partitions = self.random.sample(DATA, self.random.randrange(4))
-        self.world.coordinator.requests.add_partitions(self.name(), self.producer(), partitions, self.reply())
+        version = self.random.choice([0, 2])
+        self.world.coordinator.requests.add_partitions(
+            self.name(), self.producer(), partitions, self.reply(), transaction_version=version
+        )
 
     def add_offsets(self) -> None:
         self.world.coordinator.requests.add_offsets(self.name(), self.producer(), "group", self.reply())
 
     def end(self) -> None:
         is_commit = self.random.random() < 0.5
-        self.world.coordinator.requests.end(self.name(), self.producer(), self.reply(), is_commit=is_commit)
+        requests = self.world.coordinator.requests
+        end = self.random.choice([requests.end, requests.end_and_bump])
+        end(self.name(), self.producer(), self.reply(), is_commit=is_commit)
 
     # -- faults
 
