@@ -60,14 +60,15 @@ def verify_partitions(
 
 
 def _check(transaction: Transaction | None, producer: RequestingProducer, transaction_version: int) -> ErrorCode:
-    """With transaction version 2 the pending change may be one of the producer id, so it is looked at first."""
-    is_pending = transaction is not None and transaction.is_pending
-    if is_pending and transaction_version >= EPOCH_BUMP_VERSION:
+    """With transaction version 2 the producer may have an identity that counts from the end of its transaction on, so
+    that is looked at first."""
+    is_busy = transaction is not None and (transaction.is_pending or transaction.is_ending)
+    if is_busy and transaction_version >= EPOCH_BUMP_VERSION:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     code = check_producer(transaction, producer)
     if transaction is None or code is not ErrorCode.NONE:
         return code
-    return ErrorCode.CONCURRENT_TRANSACTIONS if is_pending or transaction.is_ending else ErrorCode.NONE
+    return ErrorCode.CONCURRENT_TRANSACTIONS if is_busy else ErrorCode.NONE
 
 
 def _with_partitions(

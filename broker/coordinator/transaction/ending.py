@@ -10,7 +10,7 @@ from ....protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from .outcomes import Change, Outcome, Response, WantsProducerId
 from .picture import FENCE_EPOCH, MAX_PRODUCER_EPOCH, NO_PARTITIONS, ProducerIdentity, TransactionPicture
 from .requesting_producer import RequestingProducer, check_producer, has_epoch
-from .states import ENDED_STATES, ENDING_STATES, EPOCH_BUMP_VERSION, TransactionState
+from .states import ENDED_STATES, EPOCH_BUMP_VERSION, TransactionState
 from .transaction import Transaction
 
 __all__ = ["completed", "dead", "end", "end_and_bump", "fence"]
@@ -55,7 +55,7 @@ def end_and_bump(
     """
     if transaction is None:
         return Response(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if transaction.is_pending:
+    if transaction.is_pending or transaction.is_ending:  # the producer may have its next identity already
         return Response(ErrorCode.CONCURRENT_TRANSACTIONS)
     current, target = transaction.current, _target(is_commit)
     is_overflow_retry = _is_retry_after_overflow(current.producer, producer)
@@ -63,7 +63,7 @@ def end_and_bump(
         return Response(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if is_overflow_retry or _is_retry_after_bump(current.producer, producer):
         return _response_to_retry(current, target)
-    if current.state in ENDING_STATES or not has_epoch(current.producer, producer):
+    if not has_epoch(current.producer, producer):
         return Response(ErrorCode.PRODUCER_FENCED)
     if is_commit and current.state is not TransactionState.ONGOING:
         return Response(ErrorCode.INVALID_TXN_STATE)
@@ -122,8 +122,8 @@ def _is_retry_after_overflow(current: ProducerIdentity, producer: RequestingProd
 
 
 def _response_to_retry(current: TransactionPicture, target: TransactionState) -> Response:
-    """A retry can only follow an end. When the end is complete, the producer is told the current identity again."""
-    if current.state not in ENDING_STATES | ENDED_STATES:
+    """A retry can only follow an end. The producer is told the current identity again."""
+    if current.state not in ENDED_STATES:
         return Response(ErrorCode.PRODUCER_FENCED)
     code = _repeated(current, target)
     if code is not ErrorCode.NONE:

@@ -8,7 +8,7 @@ from pybroker.broker.coordinator.transaction.ending import completed, end
 from pybroker.broker.coordinator.transaction.outcomes import Change, Response, WantsProducerId
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity
 from pybroker.broker.coordinator.transaction.requesting_producer import RequestingProducer
-from pybroker.broker.coordinator.transaction.states import TransactionState
+from pybroker.broker.coordinator.transaction.states import ENDING_STATES, TransactionState
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.ending_transactions import (
     COMPLETE_ABORT,
@@ -52,15 +52,17 @@ VERSION_2 = [
     Row(EMPTY, "retry", FENCED, FENCED),
     Row(ONGOING, "equal", WRITTEN, WRITTEN),
     Row(ONGOING, "retry", FENCED, FENCED),
-    Row(PREPARE_COMMIT, "equal", FENCED, FENCED),
-    Row(PREPARE_COMMIT, "retry", CONCURRENT, INVALID_STATE),
-    Row(PREPARE_ABORT, "equal", FENCED, FENCED),
-    Row(PREPARE_ABORT, "retry", INVALID_STATE, CONCURRENT),
     Row(COMPLETE_COMMIT, "equal", INVALID_STATE, WRITTEN),
     Row(COMPLETE_COMMIT, "retry", NONE, INVALID_STATE),
     Row(COMPLETE_ABORT, "equal", INVALID_STATE, WRITTEN),
     Row(COMPLETE_ABORT, "retry", INVALID_STATE, NONE),
-    *(Row(state, asked, FENCED, FENCED) for state in STATES for asked in ("older", "newer")),
+    *(Row(state, asked, CONCURRENT, CONCURRENT) for state in ENDING_STATES for asked in EPOCHS),
+    *(
+        Row(state, asked, FENCED, FENCED)
+        for state in STATES
+        if state not in ENDING_STATES
+        for asked in ("older", "newer")
+    ),
 ]
 
 

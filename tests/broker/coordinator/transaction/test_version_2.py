@@ -5,6 +5,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.transaction.outcomes import Response
 from pybroker.broker.coordinator.transaction.picture import MAX_PRODUCER_EPOCH
 from pybroker.broker.coordinator.transaction.requesting_producer import RequestingProducer
+from pybroker.broker.coordinator.transaction.waiting_requests import MAX_WAIT_S
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.transaction_world import TransactionWorld
 from support.time.loop_turns import let_the_loop_turn
@@ -102,6 +103,28 @@ async def test_exhausted_epochs_give_the_next_producer_id() -> None:
     assert (marker.producer_id, marker.producer_epoch) == (producer.producer_id, MAX_PRODUCER_EPOCH + 1)
     fresh = RequestingProducer(response.producer_id, 0)
     assert await world.add_in_version_2("a", fresh, FIRST) is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("is_exhausted", [True, False])
+async def test_requests_of_the_next_transaction_wait_until_the_markers_are_written(is_exhausted: bool) -> None:
+    world = await TransactionWorld().load()
+    if is_exhausted:
+        producer = await last_epoch_begun(world)
+    else:
+        producer = await world.producer("a")
+        await world.add_in_version_2("a", producer, FIRST)
+    world.holds_markers = True
+    response = await world.end_and_bump("a", producer)
+    following = RequestingProducer(response.producer_id, response.producer_epoch)
+    replies: list[Response] = []
+    requests = world.coordinator.requests
+    requests.add_partitions("a", following, [SECOND], replies.append, transaction_version=2)
+    requests.end_and_bump("a", following, replies.append, is_commit=False)
+    world.time.advance(int(MAX_WAIT_S * 1000))
+    assert [each.code for each in replies] == [ErrorCode.CONCURRENT_TRANSACTIONS] * 2
+    world.held.pop()(ErrorCode.NONE)
+    await let_the_loop_turn()
+    assert await world.add_in_version_2("a", following, SECOND) is ErrorCode.NONE
 
 
 @pytest.mark.parametrize("are_markers_written", [True, False])
