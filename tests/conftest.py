@@ -19,7 +19,7 @@ SLOWEST_FILES = 30
 
 @dataclass
 class Spent:
-    """What tests took: seconds by the clock and of processors."""
+    """Seconds that tests took, by the clock and of processors."""
 
     seconds: float = 0.0
     processor_seconds: float = 0.0
