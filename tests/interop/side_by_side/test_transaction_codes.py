@@ -1,6 +1,7 @@
 """Every request about a transaction gets the same error code as from Apache Kafka 3.9.1, in every state.
 
-`scripts/record-transactions` records the codes of Kafka.
+`scripts/record-transactions` records the codes of Kafka. That Kafka still returns them, and that a broker process in a
+cluster does (`tests/cluster/test_transaction_codes.py` asks brokers in this process), is tested in long runs only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from support.processes.silent_member import silent_member
 from support.transaction_codes import Case, cases_in, differences_of_pybroker, recorded_cases
 
 KAFKA, PYBROKER, PYBROKER_ALONE = "Kafka", "pybroker", "pybroker alone"
+IN_LONG_RUNS = pytest.mark.long
 
 
 EXPIRING = {
@@ -46,7 +48,14 @@ def started(
     return servers
 
 
-@pytest.fixture(scope="module", params=[KAFKA, PYBROKER, PYBROKER_ALONE])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(KAFKA, marks=IN_LONG_RUNS),
+        pytest.param(PYBROKER, marks=IN_LONG_RUNS),
+        PYBROKER_ALONE,
+    ],
+)
 def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     is_alone = request.param == PYBROKER_ALONE
     with ExitStack() as stack:
@@ -80,7 +89,7 @@ def test_exhausted_producers_get_the_codes_of_kafka(stage: Stage, is_kafka: bool
     compare(cases_in(exhaustion_rows(stage)), recorded_cases("exhausted"), is_kafka=is_kafka)
 
 
-@pytest.mark.parametrize("kind", [KAFKA, PYBROKER_ALONE])
+@pytest.mark.parametrize("kind", [pytest.param(KAFKA, marks=IN_LONG_RUNS), PYBROKER_ALONE])
 def test_an_expired_id_is_unknown(kind: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
         servers = started(stack, kind, tmp_path, {**SETTINGS, **EXPIRING}, with_silent_broker=False)
