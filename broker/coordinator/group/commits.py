@@ -162,6 +162,7 @@ class Commits:
             group.offsets.stage(accepted)
         else:
             group.offsets.stage_transactional(producer.producer_id, accepted)
+            self._registry.note_transaction(group, producer.producer_id)
         self._group_log.store_offsets(group, accepted, finish, producer)
 
     def is_metadata_short_enough(self, metadata: str) -> bool:

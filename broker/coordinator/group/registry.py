@@ -36,6 +36,8 @@ class GroupRegistry:
         self._groups_by_partition: dict[int, dict[str, Group]] = {}
         # Kept, because ``partition_for`` changes when the topic gets more partitions.
         self._partitions: dict[str, int] = {}
+        # Partition → producer id → ids of the groups that may have offsets in its open transaction.
+        self._groups_by_producer: dict[int, dict[int, set[str]]] = {}
 
     def partition_for(self, group_id: str) -> int:
         """The partition of ``__consumer_offsets`` that stores the group."""
@@ -76,6 +78,13 @@ class GroupRegistry:
         group.memory = self.memory
         self.memory.used_bytes += group.size_bytes
         self._groups_by_partition.setdefault(partition, {})[group.group_id] = group
+        for producer_id in group.offsets.producers:
+            self.note_transaction(group, producer_id)
+
+    def note_transaction(self, group: Group, producer_id: int) -> None:
+        """The group has offsets in an open transaction of the producer."""
+        by_producer = self._groups_by_producer.setdefault(self._partitions[group.group_id], {})
+        by_producer.setdefault(producer_id, set()).add(group.group_id)
 
     def remove(self, group: Group) -> None:
         if self._groups.pop(group.group_id, None) is not None:
@@ -86,10 +95,6 @@ class GroupRegistry:
     def groups(self) -> Iterable[Group]:
         """A snapshot of all groups, which may be removed while it is iterated."""
         return list(self._groups.values())
-
-    def groups_in(self, partition: int) -> Iterable[Group]:
-        """A snapshot of the groups of one partition."""
-        return list(self._groups_by_partition.get(partition, {}).values())
 
     def count_offset_bytes(self) -> int:
         """Estimated memory of the offsets of all groups."""
@@ -131,6 +136,7 @@ class GroupRegistry:
             del self._groups[group.group_id]
             del self._partitions[group.group_id]
             self._release_memory(group)
+        self._groups_by_producer.pop(partition, None)
         return groups
 
     def end_transaction(self, partition: int, end: TransactionEnd) -> None:
@@ -144,5 +150,11 @@ class GroupRegistry:
         self._end_transaction(partition, end)
 
     def _end_transaction(self, partition: int, end: TransactionEnd) -> None:
-        for group in self.groups_in(partition):
+        by_producer = self._groups_by_producer.get(partition, {})
+        for group_id in by_producer.pop(end.producer_id, ()):
+            group = self._groups.get(group_id)
+            if group is None:  # it was removed
+                continue
             group.offsets.complete_transaction(end.producer_id, is_commit=end.is_commit)
+            if end.producer_id in group.offsets.producers:  # offsets that are being written
+                self.note_transaction(group, end.producer_id)
