@@ -7,6 +7,8 @@ from enum import Enum
 from typing import NamedTuple
 from zlib import crc32
 
+from support.transactions.transaction_history import Place
+
 __all__ = [
     "IN_SEQUENCE",
     "Acknowledged",
@@ -23,9 +25,6 @@ __all__ = [
 ]
 
 _LINES = 4000
-
-Place = tuple[str, int]
-"""A topic and the number of a partition."""
 
 
 class ViolationError(Exception):

@@ -12,13 +12,13 @@ from simulation.checkers.history import Place
 from simulation.clients.cluster_client import ClusterClient
 from simulation.transactions.committed_fetch import CommittedFetch, committed_offsets, fetch_committed
 from simulation.transactions.coordinator_link import GROUP, CoordinatorLink
-from simulation.transactions.copy_checker import copy_of
 from simulation.transactions.membership import Membership
 from simulation.transactions.protocol_versions import OF_KAFKA_3_3, OF_KAFKA_3_9
 from simulation.transactions.transaction_errors import AbortableError, FatalError, GivenUpError
-from simulation.transactions.transaction_history import TransactionHistory
 from simulation.transactions.transaction_manager import GroupMetadata, TransactionManager
 from simulation.transactions.transactional_writer import ClientSource
+from support.transactions.copy_checker import copy_of
+from support.transactions.transaction_history import TransactionHistory
 
 __all__ = ["Copier", "CopyPlan"]
 
@@ -159,6 +159,7 @@ class _Copying:
         try:
             batches: dict[Place, list[bytes]] = {}
             for place, each in fetched.items():
+                manager.note_reads(place, [value for _, value in each.values])
                 batches.setdefault(self._plan.outputs[place], []).extend(
                     copy_of(value, name) for _, value in each.values
                 )

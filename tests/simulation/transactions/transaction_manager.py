@@ -29,13 +29,13 @@ from simulation.machines.simulated_cluster import SETTINGS
 from simulation.transactions.coordinator_link import GROUP, TRANSACTION, CoordinatorLink
 from simulation.transactions.protocol_versions import ProtocolVersions
 from simulation.transactions.transaction_errors import AbortableError, FatalError, is_fatal
-from simulation.transactions.transaction_history import (
+from simulation.transactions.transactional_batches import TransactionalBatches
+from support.transactions.transaction_history import (
     ProducerSession,
     SentTransaction,
     TransactionHistory,
     TransactionOutcome,
 )
-from simulation.transactions.transactional_batches import TransactionalBatches
 
 __all__ = ["PASSING", "GroupMetadata", "TransactionManager"]
 
@@ -146,6 +146,10 @@ class TransactionManager:
         self._is_begun = False
         self._current = self._history.begin(self.session, self.client.loop.time())
         return self._current
+
+    def note_reads(self, place: Place, values: Sequence[bytes]) -> None:
+        """The client read these values in the transaction."""
+        self._transaction.reads += [(place, value) for value in values]
 
     @property
     def _transaction(self) -> SentTransaction:

@@ -39,14 +39,14 @@ from simulation.transactions.coordinator_view import (
     memory_differs,
 )
 from simulation.transactions.copier import Copier, CopyPlan
-from simulation.transactions.copy_checker import check_copies, is_copy
 from simulation.transactions.log_view import CommittedRecord, CommittedView, batches_in, committed_view
 from simulation.transactions.seams import SeamFaults, SeamPlan
 from simulation.transactions.state_log_checker import StateLog, check_markers, is_over, read_state_log
-from simulation.transactions.transaction_checker import TransactionChecker
-from simulation.transactions.transaction_history import TransactionHistory
 from simulation.transactions.transaction_manager import PASSING
 from simulation.transactions.transactional_writer import TIMEOUTS_MS, TransactionalWriter
+from support.transactions.copy_checker import check_copies, is_copy
+from support.transactions.transaction_checker import TransactionChecker
+from support.transactions.transaction_history import Observed, ReadRange, TransactionHistory
 
 __all__ = ["TransactionPlan", "run_transactions"]
 
@@ -355,8 +355,7 @@ class TransactionRun(SimulationRun):
         data = {place: committed[place] for place in self._places()}
         self.counts["transactions: values that are committed"] += sum(map(len, committed.values()))
         self.counts["transactions: excused"] += sum(each.is_excused for each in self.transactions.transactions)
-        yield from TransactionChecker(self.transactions, committed).violations()
-        yield from self._check_readers(data)
+        yield from TransactionChecker(self.transactions, committed, self._read_ranges()).violations()
         yield from self._check_copies(data, views)
         logs = self._state_logs()
         yield from self._check_coordinators(logs)
@@ -367,20 +366,13 @@ class TransactionRun(SimulationRun):
         for suspicion in self.cluster.history.suspicions:
             yield f"{suspicion.place}: {suspicion.what}"
 
-    def _check_readers(self, data: dict[Place, list[tuple[int, bytes]]]) -> Iterator[str]:
-        """Each reader has read what the log shows to read_committed consumers now: no verdict has changed."""
-        for reader in self._readers:
-            for place, seen in reader.seen.items():
-                expected = [each for each in data[place] if each[0] < reader.positions[place]]
-                if seen != expected:
-                    first = next(
-                        (index for index, pair in enumerate(zip(seen, expected, strict=False)) if pair[0] != pair[1]),
-                        min(len(seen), len(expected)),
-                    )
-                    yield (
-                        f"{place}: a reader read {seen[first : first + 2]}, the log has "
-                        f"{expected[first : first + 2]} ({len(seen)} and {len(expected)} values)"
-                    )
+    def _read_ranges(self) -> list[ReadRange]:
+        """The records that the readers have read."""
+        return [
+            ReadRange(f"reader{number}", place, 0, reader.positions[place], [Observed(*each) for each in seen])
+            for number, reader in enumerate(self._readers)
+            for place, seen in reader.seen.items()
+        ]
 
     def _check_copies(
         self, data: dict[Place, list[tuple[int, bytes]]], views: dict[Place, CommittedView]

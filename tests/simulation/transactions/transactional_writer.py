@@ -9,8 +9,8 @@ from simulation.checkers.history import Place
 from simulation.clients.cluster_client import ClusterClient
 from simulation.transactions.protocol_versions import OF_KAFKA_3_3, OF_KAFKA_3_9
 from simulation.transactions.transaction_errors import AbortableError, FatalError, GivenUpError
-from simulation.transactions.transaction_history import TransactionHistory
 from simulation.transactions.transaction_manager import TransactionManager
+from support.transactions.transaction_history import TransactionHistory
 
 __all__ = ["TIMEOUTS_MS", "ClientSource", "TransactionalWriter"]
 

@@ -1,12 +1,22 @@
-"""The transactions that clients sent, and what coordinators told the clients about them."""
+"""The transactions that clients sent, what coordinators told the clients about them, and what consumers read."""
 
 import math
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
-from simulation.checkers.history import Place
+__all__ = [
+    "Observed",
+    "Place",
+    "ProducerSession",
+    "ReadRange",
+    "SentTransaction",
+    "TransactionHistory",
+    "TransactionOutcome",
+]
 
-__all__ = ["ProducerSession", "SentTransaction", "TransactionHistory", "TransactionOutcome"]
+Place = tuple[str, int]
+"""A topic and the number of a partition."""
 
 
 class TransactionOutcome(Enum):
@@ -54,6 +64,8 @@ class SentTransaction:
     """When the last value, or the request to commit, was first sent."""
     is_excused: bool = False
     """A late request of an earlier transaction may have ended or changed this one."""
+    reads: list[tuple[Place, bytes]] = field(default_factory=list)
+    """Values that the client read in this transaction, by a read_committed consumer."""
 
     @property
     def name(self) -> str:
@@ -62,6 +74,26 @@ class SentTransaction:
             f"transaction of {session.client} ({session.transactional_id}, producer {session.producer_id}, epoch "
             f"{session.producer_epoch}) begun at {self.begun_s:.4f}"
         )
+
+
+class Observed(NamedTuple):
+    """A record that a consumer got. `seen_s`: when, on the clock of the transactions; infinite if it is not known."""
+
+    offset: int
+    value: bytes
+    seen_s: float = math.inf
+
+
+class ReadRange(NamedTuple):
+    """The records that a read_committed consumer got from a partition between two offsets, `end` excluded, in the order
+    in which they came.
+    """
+
+    reader: str
+    place: Place
+    start: int
+    end: int
+    records: list[Observed]
 
 
 @dataclass

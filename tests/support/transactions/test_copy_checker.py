@@ -1,8 +1,8 @@
 """Tests that the checker of copies reports lost, doubled, early and moved copies."""
 
 import pytest
-from simulation.checkers.history import Place
-from simulation.transactions.copy_checker import check_copies, copy_of
+from support.transactions.copy_checker import check_copies, copy_of
+from support.transactions.transaction_history import Place
 
 IN, OUT = ("in", 0), ("out", 0)
 

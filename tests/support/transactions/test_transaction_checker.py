@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from simulation.checkers.history import Place
-from simulation.transactions.transaction_checker import TransactionChecker
-from simulation.transactions.transaction_history import (
+from support.transactions.transaction_checker import TransactionChecker
+from support.transactions.transaction_history import (
+    Place,
     ProducerSession,
     SentTransaction,
     TransactionHistory,

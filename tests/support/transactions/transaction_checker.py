@@ -1,9 +1,15 @@
-"""Checks that transactions are atomic, isolated and in order, by the history of clients and the committed logs."""
+"""Checks that transactions are atomic, isolated and in order, by the history of clients and the committed logs.
+
+**How:** as Elle does with histories of lists: a partition is a list, a record is an append. Each value is unique, so it
+names the transaction that wrote it. Offsets give the order of a list.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from simulation.checkers.history import Place
-from simulation.transactions.transaction_history import (
+from support.transactions.read_checker import check_cycles, check_readings
+from support.transactions.transaction_history import (
+    Place,
+    ReadRange,
     SentTransaction,
     TransactionHistory,
     TransactionOutcome,
@@ -15,14 +21,21 @@ Positions = Mapping[Place, Mapping[bytes, int]]
 
 
 class TransactionChecker:
-    """`committed`: the values that read_committed consumers read, with their offsets, by partition.
+    """`committed`: the values that a read_committed consumer reads at the end, with their offsets, by partition.
 
     Two writes of different transactions may be in different orders in two partitions (a write cycle): Kafka allows it.
     """
 
-    def __init__(self, history: TransactionHistory, committed: Mapping[Place, Sequence[tuple[int, bytes]]]) -> None:
+    def __init__(
+        self,
+        history: TransactionHistory,
+        committed: Mapping[Place, Sequence[tuple[int, bytes]]],
+        readings: Sequence[ReadRange] = (),
+    ) -> None:
+        """`readings`: what consumers got meanwhile."""
         self._history = history
         self._committed = committed
+        self._readings = readings
         self._offsets: Positions = {
             place: {value: offset for offset, value in reversed(values)} for place, values in committed.items()
         }
@@ -43,6 +56,8 @@ class TransactionChecker:
             yield from self._check_zombie(transaction)
         for transactional_id in dict.fromkeys(each.transactional_id for each in self._history.sessions):
             yield from self._check_order(self._history.of_id(transactional_id))
+        yield from check_readings(self._history, self._committed, self._readings)
+        yield from check_cycles(self._history)
 
     def _check_duplicates(self) -> Iterator[str]:
         """Offset commits have no sequence numbers, so a retry may write them again."""

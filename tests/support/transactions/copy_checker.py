@@ -1,8 +1,9 @@
 """Checks consume-transform-produce: the output is the committed input, once and in order."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from simulation.checkers.history import Place
+from support.transactions.transaction_history import Place
 
 __all__ = ["check_copies", "copy_of", "is_copy"]
 
@@ -47,7 +48,7 @@ def check_copies(
 def _difference(found: Sequence[int], expected: Sequence[int]) -> str:
     missing = sorted(set(expected) - set(found))
     extra = sorted(set(found) - set(expected))
-    twice = sorted({offset for offset in found if found.count(offset) > 1})
+    twice = sorted(offset for offset, count in Counter(found).items() if count > 1)
     if missing or extra or twice:
         return f"copies of offsets {missing} are missing, {extra} are too early, {twice} are there twice"
     return f"copies are in the order {list(found)}"
