@@ -97,6 +97,8 @@ async def test_old_clients_get_coordinator_not_available_from_a_loading_coordina
     ("version", "said", "code"),
     [
         (3, ErrorCode.NONE, ErrorCode.NONE),
+        (5, ErrorCode.NONE, ErrorCode.NONE),
+        (5, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.CONCURRENT_TRANSACTIONS),
         (4, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.TRANSACTION_ABORTABLE),
         (3, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE),
         (1, ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE),

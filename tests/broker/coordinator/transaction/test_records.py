@@ -1,6 +1,7 @@
 """Records of ``__transaction_state``: written byte for byte as Kafka writes them, and both versions read."""
 
 import struct
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,14 @@ from support.golden import read_lines
 REFERENCE = Path(__file__).parents[3] / "reference"
 STORED = [state for state in TransactionState if state.title not in ("Dead", "PrepareEpochFence")]
 EMPTY, ONGOING, PREPARE_COMMIT, *_ = TransactionState
+NEXT_PRODUCER_EPOCH_TAG = 3
 INT64 = st.integers(-(2**63), 2**63 - 1)
 P0 = TopicPartition("t", 0)
 ONE = TransactionPicture(ONGOING, ProducerIdentity(1000, 3), 60_000, frozenset({P0}), 7, 8)
 
 
-def golden(api: str) -> list[dict[str, Any]]:
-    lines = [line for line in read_lines(REFERENCE / "golden/transaction-state-records.jsonl.gz") if line["api"] == api]
+def golden(api: str, file: str = "transaction-state-records") -> list[dict[str, Any]]:
+    lines = [line for line in read_lines(REFERENCE / f"golden/{file}.jsonl.gz") if line["api"] == api]
     assert lines
     return lines
 
@@ -169,6 +171,22 @@ def test_tagged_fields_have_the_numbers_and_sizes_of_kafka_4() -> None:
 
     tags = {tag: bytes(data) for tag, data in (message.unknown_tags or {}).items()}
     assert tags == {0: struct.pack(">q", 5), 1: struct.pack(">q", 6), 2: struct.pack(">h", 2)}
+
+
+@pytest.mark.parametrize(
+    "line", golden("TransactionLogValue", "transaction-version-2"), ids=lambda line: line["variant"]
+)
+def test_values_of_transaction_version_2_are_written_byte_for_byte_as_by_kafka_4(line: dict[str, Any]) -> None:
+    """But for the next producer epoch, which only two-phase commits have (KIP-939): it is skipped."""
+    data = bytes.fromhex(line["hex"])
+    picture = decode_value(data)
+    tags = {each["tag"]: int.from_bytes(b64decode(each["data"])) for each in line.get("unknownTags", [])}
+    producer = picture.producer
+    assert (producer.producer_id, producer.epoch) == (line["value"]["producerId"], line["value"]["producerEpoch"])
+    assert (producer.previous_producer_id, producer.next_producer_id) == (tags.get(0, -1), tags.get(1, -1))
+    assert picture.transaction_version == tags.get(2, 0)
+    if NEXT_PRODUCER_EPOCH_TAG not in tags:
+        assert encode_value(picture, 1) == data
 
 
 def test_tagged_fields_with_their_default_are_left_out() -> None:
