@@ -53,7 +53,7 @@ class OtherBrokers(NamedTuple):
 class CoordinatorParts(NamedTuple):
     """The parts of the broker that its coordinators use.
 
-    ``others``: None on a broker without a cluster.
+    ``others``: None on a broker without a cluster. ``transaction_version``: the level of that feature.
     """
 
     broker_id: int
@@ -62,6 +62,7 @@ class CoordinatorParts(NamedTuple):
     next_producer_id: Callable[[], Awaitable[int]]
     spawn: Spawn
     others: OtherBrokers | None
+    transaction_version: Callable[[], int]
 
 
 class Coordinators:
@@ -86,6 +87,7 @@ class Coordinators:
                 MarkerPorts(parts.broker_id, self._leader_of, self._write_marker, self._send_markers),
                 self._take_producer_id,
                 self.groups.partition_for,
+                parts.transaction_version,
             ),
         )
         self.transaction_checks = TransactionChecks(

@@ -326,6 +326,7 @@ class BrokerServer:
             self._cache,
             LocalController(lambda: controller.is_active, controller_apis(controller)),
             broker_epoch=lambda: self._metadata.broker_epoch,
+            transaction_version=lambda: self._settings.features.transaction_version,
             clock_ms=self._environment.clock_ms,
             broken=self._fail,
         )
@@ -343,6 +344,7 @@ class BrokerServer:
             lambda: self._metadata.producer_ids.next(),
             self._tasks.spawn,
             None if links is None else OtherBrokers(links.ask_about_transaction, links.markers.send),
+            lambda: self._settings.features.transaction_version,
         )
         self._coordinators = coordinators = Coordinators(self._loop, self.config, self._environment, parts)
         self._parts.add(coordinators.close, coordinators.kill)
@@ -367,6 +369,7 @@ class BrokerServer:
             paced_by=environment.paced_by,
         )
         self._settings.limit_connections(listeners.change_limits)
+        self._settings.features.on_change(listeners.finish_connections)
         self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
         self.endpoints = await listeners.bind([Endpoint.from_listener(listener) for listener in config.listeners()])
         if self._links is not None:

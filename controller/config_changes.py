@@ -1,4 +1,4 @@
-"""Applies changes of settings on every broker (Kafka's ZkConfigManager and ZkNodeChangeNotificationListener).
+"""Applies changes of settings and of feature levels on every broker (Kafka's ZkConfigManager).
 
 A change writes the entity's node and a notification under /config/changes that names the entity. Each broker watches
 the notifications and reads the entity's node for a new one, so it always gets the latest settings. At its start a
@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from .features import FeatureLevels
 from .tree import znodes
 from .tree.cluster_tree import ClusterTree
 from .tree.metadata_store import MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError, WatchEvent
@@ -31,15 +32,22 @@ _NONE_YET = -1
 class ConfigChanges:
     """``takers``: the function that applies changes, by entity type (``topics``, ``brokers``). One change at a time.
 
-    ``is_alone``: no other broker reads the notifications.
+    ``is_alone``: no other broker reads the notifications. ``features``: read before each change is applied.
     """
 
     def __init__(
-        self, tree: ClusterTree, takers: Mapping[str, Take], clock_ms: Callable[[], int], *, is_alone: bool
+        self,
+        tree: ClusterTree,
+        takers: Mapping[str, Take],
+        features: FeatureLevels,
+        clock_ms: Callable[[], int],
+        *,
+        is_alone: bool,
     ) -> None:
         self._is_alone = is_alone
         self._tree = tree
         self._takers = takers
+        self._features = features
         self._clock_ms = clock_ms
         self._last = _NONE_YET
         self._created_ms: dict[str, int] = {}
@@ -81,10 +89,12 @@ class ConfigChanges:
 
     def _on_session_event(self, event: SessionEvent) -> None:
         if event is not SessionEvent.DISCONNECTED:
+            self._features.outdated()
             self._want()  # after an interruption, or to notice the end of the session
 
     async def _take_all(self) -> None:
         try:
+            await self._features.read(self._on_change)
             notifications = await self._tree.config_changes(self._on_change)
             for notification in notifications:
                 await self._take(notification)

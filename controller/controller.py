@@ -21,6 +21,7 @@ from ..base.topic_partition import TopicPartition
 from ..protocol.errors import (
     BrokerIdNotRegisteredError,
     BrokerNotAvailableError,
+    FeatureUpdateFailedError,
     KafkaError,
     NotControllerError,
     RequestTimedOutError,
@@ -32,12 +33,16 @@ from .context import ControllerContext
 from .controller_settings import ControllerSettings
 from .controller_term import ControllerTerm
 from .election_request import ElectionRequest, outcome
+from .features import TRANSACTION_VERSION, FeatureUpdate, why_refused
 from .isr_rules import IsrChange
 from .leader_election import ElectionStrategy
 from .producer_ids import ProducerIdBlocks, ProducerIdsExhaustedError
+from .tree import znodes
 from .tree.cluster_tree import AnotherControllerError, ClusterTree
+from .tree.feature_node import levels_with, read_features
 from .tree.leader_and_isr import LeaderAndIsr
 from .tree.metadata_store import (
+    BadVersionError,
     ConnectionLossError,
     MetadataStoreError,
     SessionEvent,
@@ -271,6 +276,27 @@ class Controller:
                 raise UnknownServerError(str(error)) from error
 
         return await self.call("producer ids", allocate)
+
+    async def update_transaction_version(self, update: FeatureUpdate, *, validate_only: bool) -> str | None:
+        """Change the level of ``transaction.version``, or only check whether it may be changed. Returns why it may not.
+
+        Raises NotControllerError, and FeatureUpdateFailedError when another writer was faster.
+        """
+
+        async def run() -> str | None:
+            self._expect_active()
+            features, version = await read_features(self._tree.store)
+            current_level = features.levels.get(TRANSACTION_VERSION, 0)
+            reason = why_refused(update, current_level, self.context.live_or_shutting_down)
+            if reason is None and not validate_only and update.level != current_level:
+                changed = levels_with(features, TRANSACTION_VERSION, update.level)
+                try:
+                    await self._tree.store.set(znodes.FEATURE_PATH, changed.encode(), version)
+                except BadVersionError as error:
+                    raise FeatureUpdateFailedError("The features were changed by another writer.") from error
+            return reason
+
+        return await self.call("feature update", run)
 
     def unclean_election_allowed(self, topic: str | None = None) -> None:
         """Elect missing leaders after a setting allowed it, for one topic or (None) by default."""

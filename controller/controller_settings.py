@@ -1,10 +1,11 @@
 """The settings of a controller."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from ..config.config import Config
 from ..config.versions import is_at_least
+from .features import LAST_TRANSACTION_VERSION, TRANSACTION_VERSION
 from .leader_balance import LeaderBalance
 
 __all__ = ["ControllerSettings"]
@@ -23,6 +24,7 @@ class ControllerSettings:
         unclean_by_default: whether topics without a setting of their own allow unclean leader election, now.
         delete_topic_enable: False: topics that are marked for deletion are kept.
         leader_balance: None: leaderships stay where they are.
+        levels_of_new: the levels of features in a new metadata store.
     """
 
     broker_id: int
@@ -31,6 +33,7 @@ class ControllerSettings:
     unclean_by_default: Callable[[], bool]
     delete_topic_enable: bool
     leader_balance: LeaderBalance | None = None
+    levels_of_new: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_config(
@@ -44,6 +47,7 @@ class ControllerSettings:
             unclean_by_default=unclean_by_default,
             delete_topic_enable=config.boolean("delete.topic.enable"),
             leader_balance=_leader_balance(config),
+            levels_of_new={TRANSACTION_VERSION: LAST_TRANSACTION_VERSION} if config.uses_embedded_store else {},
         )
 
     @property

@@ -95,7 +95,7 @@ class ControllerTerm:
 
     async def take_over(self) -> None:
         """Read and watch the tree, tell the brokers, and continue the unfinished work of earlier controllers."""
-        await enable_features(self._tree.store, self._settings.protocol_version)
+        await enable_features(self._tree.store, self._settings.protocol_version, self._settings.levels_of_new)
         await self._inbox.clear()
         await self.brokers.load()
         await self._topics.load()

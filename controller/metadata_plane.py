@@ -17,6 +17,7 @@ from .broker_registration import (
 )
 from .controller import Controller
 from .controller_settings import ControllerSettings
+from .features import REGISTERED_FEATURES
 from .producer_ids import ProducerIdBlocks, ProducerIds
 from .topics.assignment import BrokerRack
 from .topics.auto_creation import AutoTopicCreation
@@ -176,6 +177,7 @@ class MetadataPlane:
             endpoints=tuple(endpoints),
             timestamp_ms=self._clock_ms(),
             rack=self.config.optional_string("broker.rack"),
+            features=REGISTERED_FEATURES,
         )
 
     def update_config(self, config: Config) -> None:

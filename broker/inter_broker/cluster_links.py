@@ -56,7 +56,7 @@ _LOOKS_AT_THE_LAST_REQUESTS = 20
 
 
 class ClusterLinks:
-    """``broker_epoch()``: the epoch of this broker's registration."""
+    """``broker_epoch()``: of this broker's registration. ``transaction_version()``: the level of that feature."""
 
     dynamic_settings = (
         "num.replica.fetchers",
@@ -75,6 +75,7 @@ class ClusterLinks:
         controller: LocalController,
         *,
         broker_epoch: Callable[[], int],
+        transaction_version: Callable[[], int],
         clock_ms: Callable[[], int],
         broken: Callable[[Exception], None],
     ) -> None:
@@ -111,7 +112,7 @@ class ClusterLinks:
         self.markers = MarkerSender(
             loop,
             link_to=lambda other_id: self._link_to(lambda: self._address_of(other_id)),
-            version=self._versions.write_txn_markers,
+            version=lambda: self._versions.write_txn_markers_at(transaction_version()),
             timeout_ms=2 * config.int("request.timeout.ms"),
             broken=broken,
         )

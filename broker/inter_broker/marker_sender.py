@@ -36,7 +36,7 @@ class MarkerSender:
         loop: asyncio.AbstractEventLoop,
         *,
         link_to: Callable[[int], Link],
-        version: int,
+        version: Callable[[], int],
         timeout_ms: int,
         broken: Callable[[Exception], None],
     ) -> None:
@@ -76,7 +76,7 @@ class MarkerSender:
     async def _send(self, broker_id: int, link: Link, markers: Sequence[MarkersToWrite], answered: Answered) -> None:
         codes: MarkerCodes | None = None
         try:
-            response: WriteTxnMarkersResponse = await link.ask(_request(markers), self._version, self._timeout_ms)
+            response: WriteTxnMarkersResponse = await link.ask(_request(markers), self._version(), self._timeout_ms)
             codes = _codes(response)
         except (ConnectionError, TimeoutError) as error:
             logger.info(

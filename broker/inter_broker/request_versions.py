@@ -43,6 +43,10 @@ class RequestVersions:
                 versions.update(raised)
         return cls(**versions)
 
+    def write_txn_markers_at(self, transaction_version: int) -> int:
+        """From this level of the feature on, every broker reads the transaction version of a marker (KIP-1228)."""
+        return 2 if transaction_version >= 2 else self.write_txn_markers
+
 
 _FROM_3_0: Mapping[str, int] = {
     "leader_and_isr": 5,

@@ -137,6 +137,12 @@ class Listeners:
         self._close_excess()
         self._admit_waiting()
 
+    def finish_connections(self) -> None:
+        """Close all connections when their requests under way are answered, so that clients ask for ApiVersions again:
+        the versions that they may use have changed."""
+        for connection in self.connections():
+            connection.finish()
+
     def stop_accepting(self) -> None:
         """Accept no more; open connections go on."""
         for _, server in self._servers:
@@ -147,8 +153,7 @@ class Listeners:
         """Accept nothing, start no further request, give those under way ``grace_s`` to be answered, and close."""
         self._closing = True
         self.stop_accepting()
-        for connection in self.connections():
-            connection.finish()
+        self.finish_connections()
         if self._connections:
             timer = self._loop.call_later(grace_s, self._abort_all)
             await self.gone()

@@ -7,6 +7,7 @@ from typing import Any
 from ...config.config import Config
 from ...config.dynamic_layers import DynamicLayers
 from ...controller.config_changes import ConfigChanges
+from ...controller.features import FeatureLevels
 from ...controller.metadata_plane import MetadataPlane
 from ...controller.topics.settings_limit import SettingsLimit
 from ...controller.tree.cluster_tree import ClusterTree
@@ -54,6 +55,7 @@ class LiveSettings:
     dynamic: DynamicConfig
     changes: ConfigChanges
     loggers: LoggerLevels
+    features: FeatureLevels
 
     def __init__(
         self, tree: ClusterTree, broker_id: int, run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -62,6 +64,7 @@ class LiveSettings:
         self._broker_id = broker_id
         self._run_in_pool = run_in_pool
         self.loggers = LoggerLevels()
+        self.features = FeatureLevels(tree.store)
 
     async def load(self, config: Config) -> Config:
         """``config`` with the dynamic settings of this broker and of all brokers. Raises ConfigError."""
@@ -88,7 +91,7 @@ class LiveSettings:
         self.dynamic.when_changed([_MOVE_RATE], logs.moves.update_config)
         self.dynamic.when_changed(["num.io.threads"], lambda config: workers.resize(config.int("num.io.threads")))
         takers = {"topics": topics.take, _BROKERS: self._take_brokers}
-        self.changes = ConfigChanges(self._tree, takers, clock_ms, is_alone=config.uses_embedded_store)
+        self.changes = ConfigChanges(self._tree, takers, self.features, clock_ms, is_alone=config.uses_embedded_store)
 
     def network_settings(self) -> NetworkSettings:
         """The settings of the network. Raises ConfigError when the file has a limit for an unknown host."""

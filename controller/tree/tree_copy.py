@@ -7,7 +7,7 @@ meaning (`_COUNTING`) keep it.
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...base.chunks import chunks
 from . import znodes
@@ -24,9 +24,9 @@ from .metadata_store import (
     SetData,
     parent_of,
 )
-from .znodes import TopicInfo
+from .znodes import Features, TopicInfo, ZnodeDecodeError
 
-__all__ = ["CopiedNode", "TreeCopy", "read_tree", "roots_present", "write_tree"]
+__all__ = ["CopiedNode", "TreeCopy", "read_tree", "roots_present", "without_levels", "write_tree"]
 
 
 _ROOTS = (
@@ -124,6 +124,21 @@ async def read_tree(store: MetadataStore) -> TreeCopy:
                 (left_out if path in _NOTIFICATIONS else below).extend(children)
         level = below
     return TreeCopy(tuple(nodes), tuple(left_out))
+
+
+def without_levels(nodes: Sequence[CopiedNode]) -> list[CopiedNode]:
+    """The nodes without levels of features, on which a Kafka 3.9 would stop. Their epoch rises with the change."""
+    return [_without_levels(node) if node.path == znodes.FEATURE_PATH else node for node in nodes]
+
+
+def _without_levels(node: CopiedNode) -> CopiedNode:
+    try:
+        features = Features.decode(node.data)
+    except ZnodeDecodeError:  # without effect on any broker
+        return node
+    if not features.levels:
+        return node
+    return CopiedNode(node.path, replace(features, levels={}).encode(), node.version + 1)
 
 
 async def write_tree(store: MetadataStore, nodes: Sequence[CopiedNode], *, at_once: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pybroker.controller import config_changes
 from pybroker.controller.config_changes import EXPIRATION_MS, MOST_KEPT_ALONE, ConfigChanges
+from pybroker.controller.features import FeatureLevels
 from pybroker.controller.tree import znodes
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
@@ -49,7 +50,7 @@ class Broker:
     def __init__(self, tree: Tree, *, is_alone: bool = False) -> None:
         self.told: list[tuple[str, str, Mapping[str, str]]] = []
         takers = {"topics": self.take_topic, "brokers": self.take_broker}
-        self.changes = ConfigChanges(tree, takers, tree.clock, is_alone=is_alone)
+        self.changes = ConfigChanges(tree, takers, FeatureLevels(tree.store), tree.clock, is_alone=is_alone)
 
     async def take_topic(self, name: str, settings: Mapping[str, str]) -> None:
         self.told.append(("topics", name, settings))
@@ -209,7 +210,7 @@ async def test_unexpected_error_in_a_listener_ends_the_listener(tree: Tree) -> N
         raise RuntimeError(name)
 
     await set_one(tree, "topics", "t", a="1")
-    changes = ConfigChanges(tree, {"topics": fail}, tree.clock, is_alone=False)
+    changes = ConfigChanges(tree, {"topics": fail}, FeatureLevels(tree.store), tree.clock, is_alone=False)
     with pytest.raises(RuntimeError, match="t"):
         await changes.run()
     await changes.caught_up()

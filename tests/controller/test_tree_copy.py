@@ -18,7 +18,8 @@ from pybroker.controller.tree.metadata_store import (
     Operation,
     OperationResult,
 )
-from pybroker.controller.tree.tree_copy import CopiedNode, read_tree, roots_present, write_tree
+from pybroker.controller.tree.tree_copy import CopiedNode, read_tree, roots_present, without_levels, write_tree
+from pybroker.controller.tree.znodes import Features
 from simulation.machines.model_zookeeper import ModelZooKeeper
 
 LASTING = {
@@ -222,3 +223,13 @@ async def test_large_trees_are_written_in_several_transactions(zookeeper: Metada
     steps = [stat.czxid for stat in stats if stat is not None]
     assert len(steps) == 10
     assert max(steps.count(step) for step in steps) * 100_000 <= 256 << 10
+
+
+def test_levels_of_features_are_left_out_and_their_epoch_rises() -> None:
+    topics = CopiedNode(znodes.TOPICS_PATH, b"", 0)
+    with_level = CopiedNode(znodes.FEATURE_PATH, Features({"transaction.version": 2}).encode(), 3)
+    without = CopiedNode(znodes.FEATURE_PATH, Features().encode(), 4)
+    assert without_levels([topics, with_level]) == [topics, without]
+    assert without_levels([topics, without]) == [topics, without]
+    damaged = CopiedNode(znodes.FEATURE_PATH, b"features", 3)
+    assert without_levels([damaged]) == [damaged]

@@ -10,9 +10,16 @@ lowest version is 0.
 import re
 from collections.abc import Iterable, Mapping
 
-from ....protocol.apis import ApiKey
+from ....controller.features import LAST_TRANSACTION_VERSION, TRANSACTION_VERSION, FeatureLevels
+from ....protocol.apis import API_SPECS, ApiKey
 from ....protocol.errors import ErrorCode
-from ....protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ....protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from ...requests.context import Handler, RequestContext
 from ...requests.unsupported_version import advertised_range
 
@@ -27,23 +34,52 @@ SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 JAVA_CLIENT, HIDDEN_FROM_JAVA_CLIENT = "apache-kafka-java", ApiKey.DESCRIBE_TOPIC_PARTITIONS
 
 
+_BUMPS_EPOCHS = 2
+_SINCE_BUMPED_EPOCHS = frozenset({ApiKey.PRODUCE, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
+"""Their last version is for producers that get a new epoch with every transaction (KIP-890)."""
+_FIRST_WITH_LOWEST_FEATURE_0 = 4
+
+
 class ApiVersions:
     """Handler. ``served``: the APIs in the table of handlers, which are the ones listed.
 
-    Kafka's Java client does not see DescribeTopicPartitions, which Kafka with ZooKeeper does not serve.
+    Kafka's Java client does not see DescribeTopicPartitions, which Kafka with ZooKeeper does not serve. A cluster on
+    ZooKeeper answers as Kafka 3.9, without features, until ``transaction.version`` is raised.
     """
 
-    def __init__(self, served: Iterable[ApiKey]) -> None:
+    def __init__(self, served: Iterable[ApiKey], features: FeatureLevels, *, is_in_cluster: bool) -> None:
+        self._features = features
+        self._is_in_cluster = is_in_cluster
         self._api_keys = [advertised_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
-        self._for_java_client = [each for each in self._api_keys if each.api_key != HIDDEN_FROM_JAVA_CLIENT]
+        self._of_version_2 = [_with_bumped_epochs(each) for each in self._api_keys]
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if context.api_version >= 3 and not names_its_software(request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        # The epoch of finalized features is the version of the node /feature, which never changes in ZooKeeper mode.
-        is_java_client = context.api_version >= 3 and request.client_software_name == JAVA_CLIENT
-        api_keys = self._for_java_client if is_java_client else self._api_keys
-        return ApiVersionsResponse(api_keys=api_keys, finalized_features_epoch=0)
+        features = self._features
+        api_keys = self._of_version_2 if features.transaction_version >= _BUMPS_EPOCHS else self._api_keys
+        if context.api_version >= 3 and request.client_software_name == JAVA_CLIENT:
+            api_keys = [each for each in api_keys if each.api_key != HIDDEN_FROM_JAVA_CLIENT]
+        response = ApiVersionsResponse(api_keys=api_keys, finalized_features_epoch=features.epoch)
+        if features.transaction_version:
+            level = features.transaction_version
+            response.finalized_features = [
+                FinalizedFeatureKey(name=TRANSACTION_VERSION, max_version_level=level, min_version_level=level)
+            ]
+        # Older clients cannot read a supported feature whose lowest version is 0 (KAFKA-17492).
+        is_offered = features.transaction_version > 0 or not self._is_in_cluster
+        if is_offered and context.api_version >= _FIRST_WITH_LOWEST_FEATURE_0:
+            response.supported_features = [
+                SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=0, max_version=LAST_TRANSACTION_VERSION)
+            ]
+        return response
+
+
+def _with_bumped_epochs(listed: ApiVersion) -> ApiVersion:
+    if listed.api_key not in _SINCE_BUMPED_EPOCHS:
+        return listed
+    last = API_SPECS[ApiKey(listed.api_key)].max_version
+    return ApiVersion(api_key=listed.api_key, min_version=listed.min_version, max_version=last)
 
 
 def names_its_software(request: ApiVersionsRequest) -> bool:
@@ -51,6 +87,8 @@ def names_its_software(request: ApiVersionsRequest) -> bool:
     return SOFTWARE_NAME.fullmatch(name) is not None and SOFTWARE_NAME.fullmatch(version) is not None
 
 
-def with_api_versions(handlers: Mapping[ApiKey, Handler]) -> dict[ApiKey, Handler]:
+def with_api_versions(
+    handlers: Mapping[ApiKey, Handler], features: FeatureLevels, *, is_in_cluster: bool
+) -> dict[ApiKey, Handler]:
     """``handlers`` with the handler of ApiVersions, which lists them."""
-    return {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers)}
+    return {**handlers, ApiKey.API_VERSIONS: ApiVersions(handlers, features, is_in_cluster=is_in_cluster)}

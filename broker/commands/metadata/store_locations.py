@@ -16,7 +16,7 @@ from ....config.load import with_overrides
 from ....controller.tree import znodes
 from ....controller.tree.embedded_store import EmbeddedStore
 from ....controller.tree.metadata_store import MetadataStore, NoNodeError
-from ....controller.tree.tree_copy import TreeCopy, read_tree, roots_present, write_tree
+from ....controller.tree.tree_copy import TreeCopy, read_tree, roots_present, without_levels, write_tree
 from ....controller.tree.zookeeper_settings import ZooKeeperSettings
 from ....controller.tree.zookeeper_store import ZooKeeperStore
 from ....storage.files.files import DirectoryLock, Files
@@ -178,7 +178,7 @@ class ZooKeeperTree:
 
     async def write(self, tree: TreeCopy) -> None:
         async with self._open(self._settings) as store:
-            await write_tree(store, tree.nodes, at_once=False)
+            await write_tree(store, without_levels(tree.nodes), at_once=False)
 
     def after_copy_from(self) -> list[str]:
         return [f"{self} is unchanged: start no broker on it any more"]

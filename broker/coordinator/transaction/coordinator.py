@@ -46,6 +46,7 @@ class CoordinatorPorts(NamedTuple):
     Attributes:
         now_ms: the wall clock, for stored timestamps.
         offsets_partition: the partition of ``__consumer_offsets`` that stores a group.
+        transaction_version: the level of that feature. From 1 on every broker reads records with tagged fields.
     """
 
     scheduler: Scheduler
@@ -54,6 +55,7 @@ class CoordinatorPorts(NamedTuple):
     markers: MarkerPorts
     take_producer_id: TakeProducerId
     offsets_partition: Callable[[str], int]
+    transaction_version: Callable[[], int]
 
 
 class TransactionCoordinator:
@@ -67,7 +69,9 @@ class TransactionCoordinator:
         self._timers: dict[Callable[[int], None], TimerHandle] = {}
         self._appends = AppendBridge(log)
         self.registry = TransactionRegistry(lambda: log.partition_count, settings.max_bytes)
-        self._log = TransactionLog(self._appends, self.registry.partition_for, ports.now_ms, lambda: False)
+        self._log = TransactionLog(
+            self._appends, self.registry.partition_for, ports.now_ms, lambda: ports.transaction_version() > 0
+        )
         delays = RetryDelays(_FIRST_RETRY_MS, _LONGEST_RETRY_MS, ports.random.random)
         self._changes = Changes(self.registry, self._log, ports.markers, delays, ports.scheduler, ports.now_ms)
         owned = self.registry.ownership

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pybroker.broker.network.request_header import RequestHeaderParser
 from pybroker.broker.requests.context import EncodedResponse, Handler, RequestContext
 from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.broker.requests.failures import failure_response
+from pybroker.controller.features import FeatureLevels
 from pybroker.controller.tree.metadata_store import ConnectionLossError, SessionExpiredError, StoreWriteError
 from pybroker.protocol.apis import API_SPECS, ApiKey, Listener
 from pybroker.protocol.codec import decode, encode
@@ -235,11 +236,19 @@ def test_a_request_that_cannot_be_decoded_closes_the_connection_with_its_name() 
         heartbeats_by(lambda context, request: None)(broken)
 
 
+NO_FEATURES = FeatureLevels(None)  # type: ignore[arg-type]
+
+
+def listing(handlers: Mapping[ApiKey, Any]) -> dict[ApiKey, Any]:
+    """The handlers of a broker in a cluster without features."""
+    return with_api_versions(handlers, NO_FEATURES, is_in_cluster=True)
+
+
 async def test_a_too_new_api_versions_request_gets_the_response_of_apache_kafka() -> None:
     """Recorded from Kafka 3.9.1: version 99 gets a response of version 0 with ApiVersions alone."""
     lines = (REFERENCE / "logdirs/kafka-3.9/api-versions.jsonl").read_text().splitlines()
     exchange = next(line for line in map(json.loads, lines) if line["version"] == 99)
-    reply = await answer(Dispatcher(with_api_versions({})), received(bytes.fromhex(exchange["request"])[4:]))
+    reply = await answer(Dispatcher(listing({})), received(bytes.fromhex(exchange["request"])[4:]))
     assert reply == bytes.fromhex(exchange["response"])[4:]
 
 
@@ -250,7 +259,7 @@ async def test_api_versions_equals_that_of_apache_kafka_when_all_its_apis_are_se
     served = {
         key: lambda context, request: None for key, spec in API_SPECS.items() if Listener.ZK_BROKER in spec.listeners
     }
-    reply = await answer(Dispatcher(with_api_versions(served)), received(bytes.fromhex(exchange["request"])[4:]))
+    reply = await answer(Dispatcher(listing(served)), received(bytes.fromhex(exchange["request"])[4:]))
     assert reply == bytes.fromhex(exchange["response"])[4:]
 
 
@@ -258,10 +267,36 @@ async def test_api_versions_equals_that_of_apache_kafka_when_all_its_apis_are_se
 async def test_api_versions_hides_describe_topic_partitions_from_the_java_client(software: str, is_told: bool) -> None:
     """If it were listed, ``kafka-topics --describe`` would print empty eligible leader replicas, not N/A."""
     request = ApiVersionsRequest(client_software_name=software, client_software_version="3.9.1")
-    served = ApiVersions([ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS])
+    served = ApiVersions([ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS], NO_FEATURES, is_in_cluster=True)
     for version in (3, 4):
         answer = await call(served, version, request)
         assert [each.api_key for each in answer.api_keys] == [3, 18] + [75] * is_told
+
+
+LAST_VERSIONS = {ApiKey.PRODUCE: (11, 12), ApiKey.END_TXN: (4, 5), ApiKey.TXN_OFFSET_COMMIT: (4, 5)}
+"""Below level 2 of ``transaction.version``, and from it on."""
+
+
+@pytest.mark.parametrize("is_in_cluster", [True, False])
+@pytest.mark.parametrize("level", [0, 1, 2])
+@pytest.mark.parametrize("version", [2, 3, 4])
+async def test_api_versions_tells_the_level_of_the_transaction_version(
+    version: int, level: int, is_in_cluster: bool
+) -> None:
+    features = FeatureLevels(None)  # type: ignore[arg-type]
+    features.transaction_version, features.epoch = level, 7
+    request = ApiVersionsRequest(client_software_name="x", client_software_version="1") if version > 2 else None
+    served = ApiVersions(LAST_VERSIONS, features, is_in_cluster=is_in_cluster)
+    reply = await call(served, version, request or ApiVersionsRequest())
+    last = {each.api_key: each.max_version for each in reply.api_keys}
+    assert {key: last[key] for key in LAST_VERSIONS} == {key: each[level == 2] for key, each in LAST_VERSIONS.items()}
+    if version > 2:
+        finalized = [(each.name, each.min_version_level, each.max_version_level) for each in reply.finalized_features]
+        assert finalized == [("transaction.version", level, level)] * (level > 0)
+        assert reply.finalized_features_epoch == 7
+        supported = [(each.name, each.min_version, each.max_version) for each in reply.supported_features]
+        is_offered = version == 4 and (level > 0 or not is_in_cluster)
+        assert supported == [("transaction.version", 0, 2)] * is_offered
 
 
 ROOM_FOR_AN_ERROR_SINCE = {ApiKey.DESCRIBE_LOG_DIRS: 3}

@@ -92,3 +92,8 @@ def test_newest_protocol_version_uses_the_newest_request_versions_of_kafka_3_9()
         advertised = API_SPECS[ApiKey[name.upper()]].advertised
         assert advertised is not None
         assert version == advertised.last
+
+
+@pytest.mark.parametrize(("level", "version"), [(0, 1), (1, 1), (2, 2)])
+def test_markers_tell_their_transaction_version_when_every_broker_reads_it(level: int, version: int) -> None:
+    assert RequestVersions.of(SPOKEN[-1]).write_txn_markers_at(level) == version

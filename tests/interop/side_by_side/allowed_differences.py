@@ -57,6 +57,7 @@ ASK_FOR_MORE = "the old client is told that it must ask for more, not left to ha
 NEGATIVE_IS_NONE = "a negative size or count is none"
 SAYS_WHY = "it says why"
 NO_ZOOKEEPER = "there is no ZooKeeper with the embedded store"
+VERSION_2 = "a new embedded store has transaction version 2, as Kafka 4"
 OWN_SETTING = "a setting of pybroker's own"
 
 NO_TOPIC_ID = "A" * 22
@@ -106,7 +107,14 @@ ALLOWED: dict[str, list[Allowed]] = {
             )
         ),
         Allowed("* apiKeys.DESCRIBE_TOPIC_PARTITIONS", EXTRA, ABSENT, [0, 0]),
+        *(
+            Allowed(f"* apiKeys.{api}.1", VERSION_2, version, version + 1)
+            for api, version in (("PRODUCE", 11), ("END_TXN", 4), ("TXN_OFFSET_COMMIT", 4))
+        ),
+        Allowed("* supportedFeatures", VERSION_2, ANY, ANY),
+        Allowed("* finalizedFeatures", VERSION_2, ANY, ANY),
     ],
+    "api_versions_with_odd_software_names": [Allowed("* finalizedFeatures", VERSION_2, ANY, ANY)],
     "broken_bodies": [
         Allowed(
             "* (name that is no UTF-8): answer",

@@ -51,6 +51,7 @@ class TransactionWorld:
                 ),
                 self._take_producer_id,
                 lambda group_id: len(group_id),
+                lambda: 0,
             ),
         )
 

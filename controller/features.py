@@ -1,0 +1,132 @@
+"""Features of the cluster (KIP-584): the levels that every broker follows, and the rules for changing them.
+
+The node /feature has the levels; its version is their epoch. A level of 0 has no entry. Kafka 3.9 supports no feature,
+and a broker of it stops when it finds a level there.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from .tree import znodes
+from .tree.config_tree import read_watched
+from .tree.metadata_store import MetadataStore, MetadataStoreError, Watch, WatchEvent
+from .tree.znodes import BrokerInfo, Features, FeatureStatus, ZnodeDecodeError
+
+__all__ = [
+    "LAST_TRANSACTION_VERSION",
+    "REGISTERED_FEATURES",
+    "TRANSACTION_VERSION",
+    "FeatureLevels",
+    "FeatureUpdate",
+    "UpgradeType",
+    "why_refused",
+]
+
+logger = logging.getLogger(__name__)
+
+TRANSACTION_VERSION = "transaction.version"
+LAST_TRANSACTION_VERSION = 2
+REGISTERED_FEATURES = {TRANSACTION_VERSION: {"min_version": 1, "max_version": LAST_TRANSACTION_VERSION}}
+"""In the registration of this broker. Kafka before 3.8 cannot read a lowest version of 0."""
+
+
+class UpgradeType(IntEnum):
+    """Kafka's FeatureUpdate.UpgradeType. Each of the downgrades allows a lower level."""
+
+    UNKNOWN = 0
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureUpdate(NamedTuple):
+    """The level that a client wants for ``transaction.version``."""
+
+    level: int
+    upgrade_type: UpgradeType
+
+
+def why_refused(update: FeatureUpdate, current_level: int, brokers: Iterable[BrokerInfo]) -> str | None:
+    """Why the level cannot be changed, in the words and the order of Kafka's FeatureControlManager; None: it can.
+
+    ``brokers``: all that are registered.
+    """
+    if update.upgrade_type is UpgradeType.UNKNOWN:
+        return "The controller does not support the given upgrade type."
+    if update.level < 0:
+        return "A feature version cannot be less than 0."
+    for broker in brokers:
+        highest = broker.features.get(TRANSACTION_VERSION, {}).get("max_version", 0)
+        if update.level > highest:
+            which = "does not support this feature." if highest == 0 else f"only supports versions 0-{highest}"
+            return f"Broker {broker.broker_id} {which}"
+    is_upgrade = update.upgrade_type is UpgradeType.UPGRADE
+    if update.level < current_level and is_upgrade:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
+            "downgrade."
+        )
+    return "Can't downgrade to a newer version." if update.level > current_level and not is_upgrade else None
+
+
+class FeatureLevels:
+    """The levels as this broker knows them. `ConfigChanges` calls `read` whenever they may have changed.
+
+    ``epoch``: the version of the node. Listeners are called when a level has changed since the first `read`.
+    """
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+        self._is_current = False
+        self._has_read = False
+        self._listeners: list[Callable[[], None]] = []
+        self.epoch = 0
+        self.transaction_version = 0
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call ``listener`` after each change."""
+        self._listeners.append(listener)
+
+    def outdated(self) -> None:
+        """The watch may be lost: the next `read` reads the node."""
+        self._is_current = False
+
+    async def read(self, tell: Watch) -> None:
+        """Read the node unless it is unchanged since the last call. ``tell`` is called when it changes."""
+        if self._is_current:
+            return
+        self._is_current = True
+
+        def changed(event: WatchEvent) -> None:
+            self._is_current = False
+            tell(event)
+
+        try:
+            node = await read_watched(self._store, znodes.FEATURE_PATH, changed)
+        except MetadataStoreError:
+            self._is_current = False
+            raise
+        if node is not None:
+            data, stat = node
+            self._take(_levels_in(data).get(TRANSACTION_VERSION, 0), stat.version)
+
+    def _take(self, transaction_version: int, epoch: int) -> None:
+        has_changed = self._has_read and transaction_version != self.transaction_version
+        self._has_read = True
+        self.epoch, self.transaction_version = epoch, transaction_version
+        if has_changed:
+            logger.info("%s is %d now", TRANSACTION_VERSION, transaction_version)
+            for listener in self._listeners:
+                listener()
+
+
+def _levels_in(data: bytes) -> Mapping[str, int]:
+    """None are in force when the node is disabled or cannot be read, as in Kafka."""
+    try:
+        features = Features.decode(data)
+    except ZnodeDecodeError as error:
+        logger.error("no features are in force: %s", error)
+        return {}
+    return features.levels if features.status is FeatureStatus.ENABLED else {}
