@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.controller.tree.znodes import BrokerInfo, RegisteredEndpoint
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -15,11 +16,14 @@ from pybroker.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.end_txn import EndTxnRequest
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pybroker.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.control import read_marker
+from support.clients.async_wire_client import AsyncWireClient
 from support.in_process.broker_cluster import BrokerCluster, until
 from support.in_process.replicas import batch_of
 
@@ -45,6 +49,8 @@ BUSY = {
 class Client:
     """A transactional producer of the id "t" that sends each request once to the broker that the test names, or to the
     leader, again until the response is final."""
+
+    produce_version, end_version = 9, 3
 
     def __init__(self, cluster: BrokerCluster) -> None:
         self.cluster = cluster
@@ -96,7 +102,7 @@ class Client:
         def code_in(answer: Any) -> int:
             return int(answer.responses[0].partition_responses[0].error_code)
 
-        code = code_in(await self._ask(partition, request, 9, code_in))
+        code = code_in(await self._ask(partition, request, self.produce_version, code_in))
         if code == ErrorCode.NONE:
             self.sequences[partition] = sequence + 1
         return code
@@ -105,7 +111,10 @@ class Client:
         request = EndTxnRequest(
             transactional_id="t", producer_id=self.identity[0], producer_epoch=self.identity[1], committed=committed
         )
-        return int((await self.ask_coordinator(request, 3, lambda answer: int(answer.error_code))).error_code)
+        answer = await self.ask_coordinator(request, self.end_version, lambda answer: int(answer.error_code))
+        if answer.producer_id >= 0:
+            self.identity, self.sequences = (answer.producer_id, answer.producer_epoch), {}
+        return int(answer.error_code)
 
     async def write(self, *partitions: TopicPartition, value: bytes = b"v") -> None:
         """Begin a transaction with a record in each partition."""
@@ -130,6 +139,15 @@ class Client:
 
         await until_true(is_final, f"a final response to {type(request).__name__}")
         return answers[-1]
+
+
+class ClientOfVersion2(Client):
+    """Leaders add its partitions, and each end gives it a new epoch."""
+
+    produce_version, end_version = 12, 5
+
+    async def add(self, *partitions: TopicPartition) -> None:
+        """Nothing to do."""
 
 
 async def until_true(condition: Callable[[], Awaitable[bool]], what: str) -> None:
@@ -258,3 +276,109 @@ async def test_starting_producer_fences_its_predecessor_on_every_leader(cluster:
     for partition in ORDERS:
         assert await first.produce(partition, b"zombie") == ErrorCode.INVALID_PRODUCER_EPOCH
     assert await second.end() == ErrorCode.NONE
+
+
+# -- transaction version 2
+
+
+async def raise_level(cluster: BrokerCluster, level: int = 2) -> tuple[int, str | None]:
+    update = FeatureUpdateKey(feature="transaction.version", max_version_level=level)
+    response = await cluster.ask(cluster.controller_id, UpdateFeaturesRequest(feature_updates=[update]), 1)
+    (result,) = response.results
+    return result.error_code, result.error_message
+
+
+@pytest.fixture
+async def cluster_at_2(cluster: BrokerCluster) -> BrokerCluster:
+    assert await raise_level(cluster) == (ErrorCode.NONE, None)
+    levels = [server._settings.features for server in cluster.servers.values()]
+    await until(lambda: all(each.transaction_version == 2 for each in levels), "every broker knows the level")
+    cluster.hang_up()  # the brokers have closed these connections
+    return cluster
+
+
+async def connect(cluster: BrokerCluster, broker_id: int) -> AsyncWireClient:
+    return await AsyncWireClient.connect(f"127.0.0.1:{cluster[broker_id].endpoints[0].port}")
+
+
+async def test_every_broker_tells_clients_the_level_and_its_versions(cluster_at_2: BrokerCluster) -> None:
+    request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
+    for broker_id in cluster_at_2.servers:
+        client = await connect(cluster_at_2, broker_id)
+        answer = await client.ask(request, 3)
+        (level,) = answer.finalized_features
+        assert (level.name, level.max_version_level, answer.finalized_features_epoch) == ("transaction.version", 2, 1)
+        assert max(each.max_version for each in answer.api_keys if each.api_key == 0) == 12
+        client.close()
+
+
+async def test_connections_end_when_the_level_changes(cluster: BrokerCluster) -> None:
+    client = await connect(cluster, 2)
+    await client.ask(ApiVersionsRequest(), 0)
+    assert await raise_level(cluster) == (ErrorCode.NONE, None)
+    await client.ended()
+    client.close()
+
+
+async def test_level_is_refused_while_a_broker_without_the_feature_is_registered(cluster: BrokerCluster) -> None:
+    kafka = BrokerInfo(4, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "localhost", 1),), 0)
+    store = await cluster.zookeeper.open("kafka")
+    await store.create(kafka.path, kafka.encode(), ephemeral=True)
+    controller = cluster[cluster.controller_id]._metadata.controller
+    await until(lambda: 4 in controller.context.live_ids, "the controller knows the broker")
+    code, message = await raise_level(cluster)
+    assert code == ErrorCode.INVALID_UPDATE_VERSION
+    assert message is not None
+    assert message.endswith("Broker 4 does not support this feature.")
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+async def test_leaders_add_their_partitions_and_every_end_gives_a_new_epoch(
+    cluster_at_2: BrokerCluster, is_commit: bool
+) -> None:
+    client = ClientOfVersion2(cluster_at_2)
+    await client.start()
+    producer_id, epoch = client.identity
+    for number in range(1, 4):
+        await client.write(*ORDERS)
+        assert await client.end(committed=is_commit) == ErrorCode.NONE
+        assert client.identity == (producer_id, epoch + number)
+    await until_marked(cluster_at_2, ORDERS, *[is_commit] * 3)
+
+
+async def test_repeated_end_gets_the_same_answer_from_the_next_coordinator(cluster_at_2: BrokerCluster) -> None:
+    client = ClientOfVersion2(cluster_at_2)
+    await client.start()
+    await client.write(ORDERS[1], ORDERS[2])
+    before = client.identity
+    assert await client.end() == ErrorCode.NONE
+    after, client.identity = client.identity, before
+    await cluster_at_2.kill(1)
+    cluster_at_2.expire(1)
+    assert await client.end() == ErrorCode.NONE
+    assert client.identity == after
+    await until_marked(cluster_at_2, ORDERS[1:], True)
+    await client.write(ORDERS[1])
+    assert await client.end() == ErrorCode.NONE
+
+
+async def test_delayed_end_cannot_end_the_next_transaction(cluster_at_2: BrokerCluster) -> None:
+    client = ClientOfVersion2(cluster_at_2)
+    await client.start()
+    await client.write(*ORDERS)
+    delayed = ClientOfVersion2(cluster_at_2)
+    delayed.identity = client.identity
+    assert await client.end() == ErrorCode.NONE
+    await client.write(*ORDERS)
+    assert await delayed.end() == ErrorCode.PRODUCER_FENCED
+    assert await client.end(committed=False) == ErrorCode.NONE
+    await until_marked(cluster_at_2, ORDERS, True, False)
+
+
+async def test_clients_of_older_versions_go_on_at_level_2(cluster_at_2: BrokerCluster) -> None:
+    client = Client(cluster_at_2)
+    await client.start()
+    for _ in range(2):
+        await client.write(*ORDERS)
+        assert await client.end() == ErrorCode.NONE
+    await until_marked(cluster_at_2, ORDERS, True, True)

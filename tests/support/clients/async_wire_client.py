@@ -31,5 +31,9 @@ class AsyncWireClient:
         (size,) = struct.unpack(">i", await self._reader.readexactly(4))
         return self._frames.answer(request, version, await self._reader.readexactly(size))
 
+    async def ended(self) -> None:
+        """Wait until the broker closes the connection. No request is under way."""
+        assert await self._reader.read() == b""
+
     def close(self) -> None:
         self._writer.close()

@@ -110,6 +110,11 @@ class BrokerCluster:
             assert not failed.done(), failed.result()
             await self.kill(broker_id)
 
+    def hang_up(self) -> None:
+        """Close the test's connections; the next requests open new ones."""
+        for broker_id in list(self._clients):
+            self._hang_up(broker_id)
+
     def _hang_up(self, broker_id: int) -> None:
         client = self._clients.pop(broker_id, None)
         if client is not None:
