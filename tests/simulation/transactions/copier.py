@@ -5,7 +5,7 @@ transactional id fences earlier copiers.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from simulation.checkers.history import Place
@@ -13,7 +13,7 @@ from simulation.clients.cluster_client import ClusterClient
 from simulation.transactions.committed_fetch import CommittedFetch, committed_offsets, fetch_committed
 from simulation.transactions.coordinator_link import GROUP, CoordinatorLink
 from simulation.transactions.membership import Membership
-from simulation.transactions.protocol_versions import OF_KAFKA_3_3, OF_KAFKA_3_9
+from simulation.transactions.protocol_versions import ProtocolVersions
 from simulation.transactions.transaction_errors import AbortableError, FatalError, GivenUpError
 from simulation.transactions.transaction_manager import GroupMetadata, TransactionManager
 from simulation.transactions.transactional_writer import ClientSource
@@ -43,10 +43,17 @@ class Copier:
     """One copier of a plan. `copied`: the committed offset of each input partition that this copier knows."""
 
     def __init__(
-        self, name: str, plan: CopyPlan, new_client: ClientSource, history: TransactionHistory, random: Random
+        self,
+        name: str,
+        plan: CopyPlan,
+        new_client: ClientSource,
+        history: TransactionHistory,
+        random: Random,
+        versions: Sequence[ProtocolVersions],
     ) -> None:
         self._name = name
         self._plan = plan
+        self._versions = versions
         self._new_client = new_client
         self._history = history
         self._random = random
@@ -82,7 +89,7 @@ class Copier:
     async def _copy(self, client: ClusterClient) -> None:
         """Run one copier until another one fences it."""
         link = CoordinatorLink(client, self._plan.group, GROUP, lambda: self._is_over)
-        versions = client.random.choice((OF_KAFKA_3_3, OF_KAFKA_3_9))
+        versions = client.random.choice(self._versions)
         manager = TransactionManager(client, self._name, _TIMEOUT_MS, versions, self._history, is_cautious=True)
         while not self._is_over:
             try:

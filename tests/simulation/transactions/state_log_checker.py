@@ -18,6 +18,7 @@ __all__ = ["Decision", "StateLog", "check_markers", "is_over", "read_state_log"]
 
 _EMPTY, _ONGOING = TransactionState.EMPTY, TransactionState.ONGOING
 _PREPARE = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+_FIRST_WITH_BUMPS = 2
 _COMPLETE = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 _IDLE = (_EMPTY, *_COMPLETE)
 _BEFORE = {
@@ -99,7 +100,8 @@ def _fault_of(before: TransactionPicture | None, after: TransactionPicture) -> s
         return "" if after.state is _EMPTY else f"the first record is {after.state.title}"
     if _is_repeated_completion(before, after):
         return ""
-    if before.state not in _BEFORE[after.state]:
+    is_abort_of_nothing = _bumps(after) and after.state is TransactionState.PREPARE_ABORT and before.state in _IDLE
+    if before.state not in _BEFORE[after.state] and not is_abort_of_nothing:
         return f"{after.state.title} follows {before.state.title}"
     if not _epoch_may_follow(before, after):
         return f"{after.state.title} has {after.producer}, {before.state.title} had {before.producer}"
@@ -116,11 +118,20 @@ def _is_repeated_completion(before: TransactionPicture, after: TransactionPictur
     return after.state in _COMPLETE and before._replace(last_update_ms=after.last_update_ms) == after
 
 
+def _bumps(picture: TransactionPicture) -> bool:
+    """Whether the producer gets a new epoch with every transaction."""
+    return picture.transaction_version >= _FIRST_WITH_BUMPS
+
+
 def _epoch_may_follow(before: TransactionPicture, after: TransactionPicture) -> bool:
+    """With bumps every end raises the epoch, once."""
     old, new = before.producer, after.producer
     rise = new.epoch - old.epoch
     if new.producer_id != old.producer_id:
-        return after.state is _EMPTY and new.epoch == 0
+        is_next = _bumps(after) and after.state in _COMPLETE and new.producer_id == old.next_producer_id
+        return (after.state is _EMPTY or is_next) and new.epoch == 0
+    if _bumps(after) and after.state in _PREPARE:
+        return rise == 1
     if after.state is TransactionState.PREPARE_ABORT or after.state is _EMPTY:
         return rise in (0, 1)
     return rise == 0

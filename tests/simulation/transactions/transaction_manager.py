@@ -5,7 +5,8 @@ After an error the caller aborts the transaction, and the manager gets a new epo
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pybroker.broker.coordinator.partitioning import partition_for_key
 from pybroker.protocol.errors import ErrorCode
@@ -137,10 +138,15 @@ class TransactionManager:
         self._late_before = self._late_requests()
         self._batches.begin_anew(producer_id, producer_epoch)
 
+    def _go_on_with(self, producer_id: int, producer_epoch: int) -> None:
+        """The end of a transaction gave a new epoch. The session is that of the last InitProducerId, which fences."""
+        self._session = replace(self.session, producer_id=producer_id, producer_epoch=producer_epoch)
+        self._batches.begin_anew(producer_id, producer_epoch)
+
     # -- one transaction
 
     def begin(self) -> SentTransaction:
-        if self._late_requests() > self._late_before:
+        if self._late_requests() > self._late_before and not self._versions.ends_bump_epochs:
             self.session.has_late_requests = True
         self._added.clear()
         self._is_begun = False
@@ -161,17 +167,23 @@ class TransactionManager:
 
         Raises AbortableError, FatalError, GivenUpError.
         """
-        try:
-            async with asyncio.timeout(_ADD_TIMEOUT_S):
-                await self._add_partitions([place for place in batches if place not in self._added])
-        except TimeoutError:
-            raise AbortableError(None) from None
+        if self._versions.ends_bump_epochs:
+            self._is_begun = self._is_begun or any(batches.values())
+        else:
+            await self._add_new(batches)
         results = await asyncio.gather(
             *(self._send(place, values) for place, values in batches.items() if values), return_exceptions=True
         )
         for result in results:
             if isinstance(result, BaseException):
                 raise result
+
+    async def _add_new(self, batches: Iterable[Place]) -> None:
+        try:
+            async with asyncio.timeout(_ADD_TIMEOUT_S):
+                await self._add_partitions([place for place in batches if place not in self._added])
+        except TimeoutError:
+            raise AbortableError(None) from None
 
     async def _send(self, place: Place, values: Sequence[bytes]) -> None:
         self._note_sent(place, values)
@@ -199,18 +211,22 @@ class TransactionManager:
 
         Raises AbortableError, FatalError, GivenUpError.
         """
+        self._is_begun = True
+        if not self._versions.ends_bump_epochs:
+            await self._add_offsets(group)
+        await self._commit_offsets(group, offsets, value)
+
+    async def _add_offsets(self, group: GroupMetadata) -> None:
         request = AddOffsetsToTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=self.session.producer_id,
             producer_epoch=self.session.producer_epoch,
             group_id=group.group,
         )
-        self._is_begun = True
         code, _ = await self._coordinator.ask(
             request, self._versions.add_offsets, lambda answer: ErrorCode(answer.error_code)
         )
         self._settle("add offsets", code)
-        await self._commit_offsets(group, offsets, value)
 
     async def _commit_offsets(self, group: GroupMetadata, offsets: Mapping[Place, int], value: bytes) -> None:
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
@@ -240,10 +256,7 @@ class TransactionManager:
         self._settle("commit offsets", code)
 
     async def end(self, *, is_commit: bool) -> None:
-        """End the transaction. Raises FatalError when it is refused, and GivenUpError.
-
-        With transaction version 2 (`ProtocolVersions.ends_bump_epochs`), `_take_identity` of the response belongs here.
-        """
+        """End the transaction. Raises FatalError when it is refused, and GivenUpError."""
         transaction = self._transaction
         if not self._is_begun:  # nothing was sent: Kafka's client sends no EndTxn either
             self._finish(TransactionOutcome.ABORTED)
@@ -263,7 +276,7 @@ class TransactionManager:
             if code not in _NOTHING_DECIDED:
                 doubts.append(code)
 
-        code, _ = await self._coordinator.ask(
+        code, answer = await self._coordinator.ask(
             request, self._versions.end_txn, lambda answer: ErrorCode(answer.error_code), note
         )
         self._told("commit" if is_commit else "abort", code)
@@ -273,13 +286,15 @@ class TransactionManager:
             self._finish(TransactionOutcome.ABORTED)
         if code is not ErrorCode.NONE:
             raise FatalError(code)
-        if self._is_cautious and self._late_requests() > self._late_before:
+        if self._versions.ends_bump_epochs:
+            self._go_on_with(answer.producer_id, answer.producer_epoch)
+        elif self._is_cautious and self._late_requests() > self._late_before:
             await self._bump_epoch()
 
     async def abort(self, error: AbortableError) -> None:
         """End the transaction after an error. Raises FatalError and GivenUpError."""
         await self.end(is_commit=False)
-        if error.bumps_epoch:
+        if error.bumps_epoch and not self._versions.ends_bump_epochs:
             await self._bump_epoch()
 
     def _finish(self, outcome: TransactionOutcome) -> None:

@@ -1,7 +1,7 @@
 """Classic mistakes of transaction coordinators as switches, which prove that the checkers of a simulation notice them.
 
-Left out: a guard without the epoch matters for transaction version 2 only. Offsets that are applied before their marker
-is committed, under a decision that is committed, are the same offsets in the end.
+Left out: offsets that are applied before their marker is committed, under a decision that is committed, are the same
+offsets in the end.
 """
 
 import asyncio
@@ -40,6 +40,7 @@ from pybroker.broker.coordinators import Coordinators
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.sentinels import NO_LEADER
 from pybroker.replication.partition_set import PartitionSet
+from pybroker.storage.producers.producer_state import ProducerState
 
 __all__ = ["MISTAKES"]
 
@@ -153,6 +154,17 @@ def _unchecked(before: TransactionPicture, after: TransactionPicture) -> None:
     """Every change counts as legal."""
 
 
+def _has_epoch(current: Any, producer: Any) -> bool:
+    """Every epoch of the producer id counts as the current one."""
+    return True
+
+
+def _has_open_transaction(self: ProducerState, producer_id: int, producer_epoch: int) -> bool:
+    """An open transaction of any epoch counts as the batch's own."""
+    entry = self.producers.get(producer_id)
+    return entry is not None and entry.current_txn_first_offset >= 0
+
+
 # -- partitions
 
 
@@ -210,6 +222,10 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     ),
     "markers have no coordinator epoch": partial(_patched, (changes, "end_marker", _without_coordinator_epoch)),
     "EndTxn does not compare epochs": partial(_patched, (ending, "check_producer", _any_epoch)),
+    "EndTxn of version 2 does not compare epochs": partial(_patched, (ending, "has_epoch", _has_epoch)),
+    "a batch of a new epoch is taken into the open transaction of the old one": partial(
+        _patched, (ProducerState, "has_open_transaction", _has_open_transaction)
+    ),
     "AddPartitionsToTxn does not compare epochs": partial(_patched, (adding, "check_producer", _any_epoch)),
     "a new producer does not abort the transaction of the one before it": partial(
         _patched, (producer_requests, "initialize", _without_abort), (transaction, "check_transition", _unchecked)

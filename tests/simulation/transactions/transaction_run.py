@@ -15,6 +15,10 @@ from pybroker.broker.coordinator.transaction.init_rules import new_transaction
 from pybroker.broker.coordinator.transaction.marker_delivery import MarkerDelivery
 from pybroker.broker.coordinator.transaction.picture import MAX_PRODUCER_EPOCH
 from pybroker.broker.coordinator.transaction.transaction import Transaction
+from pybroker.controller.features import TRANSACTION_VERSION
+from pybroker.controller.tree import znodes
+from pybroker.controller.tree.metadata_store import Create
+from pybroker.controller.tree.znodes import Features
 from pybroker.protocol.codec import decode
 from pybroker.protocol.messages.consumer_offsets import OffsetCommitKey, OffsetCommitValue
 from pybroker.storage.log.log import Log
@@ -40,6 +44,7 @@ from simulation.transactions.coordinator_view import (
 )
 from simulation.transactions.copier import Copier, CopyPlan
 from simulation.transactions.log_view import CommittedRecord, CommittedView, batches_in, committed_view
+from simulation.transactions.protocol_versions import versions_at
 from simulation.transactions.seams import SeamFaults, SeamPlan
 from simulation.transactions.state_log_checker import StateLog, check_markers, is_over, read_state_log
 from simulation.transactions.transaction_manager import PASSING
@@ -87,6 +92,8 @@ class TransactionPlan(Plan):
     """transactional.id.expiration.ms, so that ids expire while their clients pause; None: as usual."""
     first_epoch: int | None = None
     """The epoch of a new transactional id, so that its producer id is exhausted soon; None: as usual."""
+    transaction_version: int = 0
+    """The level of that feature. At 2 most clients get a new epoch with every transaction."""
 
     @classmethod
     def of_seed(cls, seed: int) -> "TransactionPlan":
@@ -105,6 +112,7 @@ class TransactionPlan(Plan):
             minimum_isr=random.choice((1, 2)),
             expiration_ms=random.choice((None, None, None, None, 4_500)),
             first_epoch=random.choice((None, None, None, MAX_PRODUCER_EPOCH - 3)),
+            transaction_version=random.choice((0, 2)),
         )
 
 
@@ -119,9 +127,16 @@ def run_transactions(seed: int, plan: TransactionPlan | None = None) -> Result:
     if plan.expiration_ms is not None:
         settings["transactional.id.expiration.ms"] = str(plan.expiration_ms)
     cluster = SimulatedCluster(plan.broker_count, Random(seed), settings, shape=plan.shape)
+    _set_level(cluster, plan.transaction_version)
     run = TransactionRun(cluster, plan)
     with run.seams.at_work(), _first_epoch(plan.first_epoch), _committed_decisions(cluster):
         return result_of(seed, run)
+
+
+def _set_level(cluster: SimulatedCluster, transaction_version: int) -> None:
+    if transaction_version:
+        features = Features({TRANSACTION_VERSION: transaction_version})
+        cluster.zookeeper.tree.apply([Create(znodes.FEATURE_PATH, features.encode())], 0, 0)
 
 
 @contextmanager
@@ -229,6 +244,7 @@ class TransactionRun(SimulationRun):
                 random,
                 plan.timeouts_ms,
                 plan.lives_s,
+                versions_at(plan.transaction_version),
             )
             self._writers.append(writer)
             cluster.network.add_host(name)
@@ -236,7 +252,14 @@ class TransactionRun(SimulationRun):
         copies = CopyPlan("copies", self._outputs, is_assigned=plan.copier_count > 1)
         for number in range(plan.copier_count):
             name = f"copier{number}"
-            copier = Copier(name, copies, self._new_client, self.transactions, Random(self._random.random()))
+            copier = Copier(
+                name,
+                copies,
+                self._new_client,
+                self.transactions,
+                Random(self._random.random()),
+                versions_at(plan.transaction_version),
+            )
             self._copiers.append(copier)
             cluster.network.add_host(name)
             self._client_tasks.append(cluster.spawn(name, copier.run(cluster.loop.time() + plan.duration_s)))

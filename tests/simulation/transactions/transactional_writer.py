@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from simulation.checkers.history import Place
 from simulation.clients.cluster_client import ClusterClient
-from simulation.transactions.protocol_versions import OF_KAFKA_3_3, OF_KAFKA_3_9
+from simulation.transactions.protocol_versions import ProtocolVersions
 from simulation.transactions.transaction_errors import AbortableError, FatalError, GivenUpError
 from simulation.transactions.transaction_manager import TransactionManager
 from support.transactions.transaction_history import TransactionHistory
@@ -50,11 +50,13 @@ class TransactionalWriter:
         random: Random,
         timeouts_ms: Sequence[int],
         lives_s: tuple[float, float],
+        versions: Sequence[ProtocolVersions],
     ) -> None:
         """`timeouts_ms`: transaction.timeout.ms of a client is one of these. `lives_s`: the shortest and the longest
-        time until the next client starts.
+        time until the next client starts. `versions`: each client has one of these.
         """
         self._lives_s = lives_s
+        self._versions = versions
         self._timeouts_ms = timeouts_ms
         self._transactional_id = transactional_id
         self._places = places
@@ -90,7 +92,7 @@ class TransactionalWriter:
             client,
             self._transactional_id,
             client.random.choice(self._timeouts_ms),
-            client.random.choice((OF_KAFKA_3_3, OF_KAFKA_3_9, OF_KAFKA_3_9)),
+            client.random.choice(self._versions),
             self._history,
             is_cautious=client.random.random() < 0.7,
         )
