@@ -3,15 +3,18 @@
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
+from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from support.clients.topics import admin_client
 from support.clients.transactional_traffic import read_committed
 from support.clients.transactors import Transactor
+from support.clients.wire_client import WireClient
 from support.processes.started_broker import StartBroker
 from support.time.patience import await_that
 
 PARTITIONS = 3
 QUICK_TIME_OUTS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
 WAIT_S = 60
+SPEAK_VERSION_2 = ("java-4.1.1", "go")
 
 
 def create(servers: str, *topics: str) -> None:
@@ -48,6 +51,15 @@ def committed_offsets(servers: str, topic: str, group: str) -> list[int]:
     return offsets
 
 
+def producer_epoch(servers: str, transactional_id: str) -> int:
+    """The epoch that the coordinator knows."""
+    with WireClient(servers) as client:
+        answer = client.ask(DescribeTransactionsRequest(transactional_ids=[transactional_id]), 0)
+    (described,) = answer.transaction_states
+    epoch: int = described.producer_epoch
+    return epoch
+
+
 @pytest.fixture(params=[pytest.param("java-3.9.1", marks=pytest.mark.long), "java-4.1.1", "go", "node"])
 def client(request: pytest.FixtureRequest) -> str:
     name: str = request.param
@@ -72,6 +84,16 @@ def test_group_copies_each_committed_record_once(client: str, servers: str, topi
         index: 1 + max(int(str(each["offset"])) for each in places if each["partition"] == index) for index in (0, 1, 2)
     }
     assert committed_offsets(servers, topic, group) == [ends[index] for index in range(PARTITIONS)]
+
+
+def test_clients_of_kafka_4_get_a_new_epoch_with_every_transaction(
+    client: str, servers: str, topic: str, request: pytest.FixtureRequest
+) -> None:
+    """Only EndTxn of version 5 gives a producer a new epoch when its transaction ends. Kafka 3.9 does not serve it."""
+    create(servers, topic)
+    Transactor(client, servers).transact(topic, topic, 0, 5)
+    has_version_2 = client in SPEAK_VERSION_2 and not request.config.getoption("--against-kafka")
+    assert producer_epoch(servers, topic) == (1 if has_version_2 else 0)
 
 
 def test_second_instance_fences_the_first_and_aborts_its_transaction(client: str, servers: str, topic: str) -> None:
