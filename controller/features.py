@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 TRANSACTION_VERSION = "transaction.version"
 LAST_TRANSACTION_VERSION = 2
 REGISTERED_FEATURES = {TRANSACTION_VERSION: {"min_version": 1, "max_version": LAST_TRANSACTION_VERSION}}
-"""In the registration of this broker. Kafka before 3.8 cannot read a lowest version of 0."""
+"""In the registration of this broker. Old Kafka, such as 3.4, cannot read a lowest version of 0."""
 
 
 class UpgradeType(IntEnum):
