@@ -14,7 +14,7 @@ from support.time.patience import await_that
 PARTITIONS = 3
 QUICK_TIME_OUTS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
 WAIT_S = 60
-SPEAK_VERSION_2 = ("java-4.1.1", "go")
+SPEAK_VERSION_2 = ("java-4.1.1",)
 
 
 def create(servers: str, *topics: str) -> None:
