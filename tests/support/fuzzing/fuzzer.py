@@ -47,7 +47,7 @@ def served_versions(servers: str) -> dict[int, range]:
 
 def golden_seeds(folder: Path, served: dict[int, range]) -> Iterator[Seed]:
     for file in golden_files(folder):
-        if not file.name.startswith("api-"):
+        if not file.name.startswith(("api-", "transaction-version-2")):
             continue
         for line in read_lines(file):
             body = bytes.fromhex(line["hex"])
