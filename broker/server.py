@@ -281,6 +281,7 @@ class BrokerServer:
         if not config.uses_embedded_store:
             self._links = links = self._link_with_others(config)
             links.watch_contact(self._store)
+            links.transaction_version = lambda: self._settings.features.transaction_version
             self._metadata.auto_creation = links.topic_creation(self._metadata.topics)
             self._metadata.producer_ids = links.producer_ids()
             dynamic.when_changed(links.dynamic_settings, links.update_config)
@@ -326,7 +327,6 @@ class BrokerServer:
             self._cache,
             LocalController(lambda: controller.is_active, controller_apis(controller)),
             broker_epoch=lambda: self._metadata.broker_epoch,
-            transaction_version=lambda: self._settings.features.transaction_version,
             clock_ms=self._environment.clock_ms,
             broken=self._fail,
         )

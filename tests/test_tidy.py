@@ -409,6 +409,7 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "tests/simulation/machines/disk.py:Disk": (10, "the state of a disk"),
     "tests/simulation/runs/campaign.py:Summary": (14, "the figures of a campaign"),
     "tests/simulation/runs/simulation_run.py:Result": (10, "the figures of a run"),
+    "tests/simulation/transactions/transaction_run.py:TransactionPlan": (10, "the parameters of a run"),
 }
 
 

@@ -56,7 +56,10 @@ _LOOKS_AT_THE_LAST_REQUESTS = 20
 
 
 class ClusterLinks:
-    """``broker_epoch()``: of this broker's registration. ``transaction_version()``: the level of that feature."""
+    """``broker_epoch()``: the epoch of this broker's registration.
+
+    ``transaction_version()``: the level of that feature; the broker sets it.
+    """
 
     dynamic_settings = (
         "num.replica.fetchers",
@@ -75,7 +78,6 @@ class ClusterLinks:
         controller: LocalController,
         *,
         broker_epoch: Callable[[], int],
-        transaction_version: Callable[[], int],
         clock_ms: Callable[[], int],
         broken: Callable[[Exception], None],
     ) -> None:
@@ -85,6 +87,7 @@ class ClusterLinks:
         self._partitions = partitions
         self._cache = cache
         self._broker_epoch = broker_epoch
+        self.transaction_version: Callable[[], int] = lambda: 0
         self._clock_ms = clock_ms
         self._broken = broken
         self._is_controller = controller.is_active
@@ -112,7 +115,7 @@ class ClusterLinks:
         self.markers = MarkerSender(
             loop,
             link_to=lambda other_id: self._link_to(lambda: self._address_of(other_id)),
-            version=lambda: self._versions.write_txn_markers_at(transaction_version()),
+            version=lambda: self._versions.write_txn_markers_at(self.transaction_version()),
             timeout_ms=2 * config.int("request.timeout.ms"),
             broken=broken,
         )
