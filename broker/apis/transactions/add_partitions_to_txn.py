@@ -4,7 +4,7 @@ Up to v3 a client sends it, for one transaction. From v4 on a broker sends it, f
 to, or only verified. v2 may answer PRODUCER_FENCED (KIP-588) · v3 flexible · v5 may answer TRANSACTION_ABORTABLE.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from ....base.topic_partition import TopicPartition
@@ -32,7 +32,7 @@ __all__ = ["AddPartitionsToTxn"]
 _FIRST_BATCHED_VERSION = 4
 """Brokers add partitions for producers that do not add them (transaction version 2)."""
 
-Codes = Mapping[TopicPartition, ErrorCode]
+Results = list[AddPartitionsToTxnTopicResult]
 
 
 class AddPartitionsToTxn:
@@ -47,12 +47,12 @@ class AddPartitionsToTxn:
     ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
         if context.api_version >= _FIRST_BATCHED_VERSION:
             return self._batch(context, request)
-        pending = PendingResponse[Codes, AddPartitionsToTxnResponse](
-            lambda codes: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(codes))
+        pending = PendingResponse[Results, AddPartitionsToTxnResponse](
+            lambda results: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
         )
         producer = RequestingProducer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
-        partitions = _partitions(request.v3_and_below_topics)
-        self._add(context.api_version, request.v3_and_below_transactional_id, producer, partitions, pending)
+        topics = request.v3_and_below_topics
+        self._add(context.api_version, request.v3_and_below_transactional_id, producer, topics, pending)
         context.abandon = pending.abandon
         return pending.take()
 
@@ -60,12 +60,12 @@ class AddPartitionsToTxn:
         self, context: RequestContext, request: AddPartitionsToTxnRequest
     ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
         """Answered when the result of every transaction is known."""
-        pending = PendingResponse[Mapping[str, Codes], AddPartitionsToTxnResponse](_batch_response)
+        pending = PendingResponse[Mapping[str, Results], AddPartitionsToTxnResponse](_batch_response)
         transactions = {each.transactional_id: each for each in request.transactions}
-        results: dict[str, Codes] = {}
+        results: dict[str, Results] = {}
 
-        def done(transactional_id: str, codes: Codes) -> None:
-            results.setdefault(transactional_id, codes)
+        def done(transactional_id: str, found: Results) -> None:
+            results.setdefault(transactional_id, found)
             if len(results) == len(transactions):
                 pending(results)
 
@@ -76,41 +76,44 @@ class AddPartitionsToTxn:
         context.abandon = pending.abandon
         return pending.take()
 
-    def _decide(self, version: int, transaction: AddPartitionsToTxnTransaction, reply: Callable[[Codes], None]) -> None:
+    def _decide(
+        self, version: int, transaction: AddPartitionsToTxnTransaction, reply: Callable[[Results], None]
+    ) -> None:
         producer = RequestingProducer(transaction.producer_id, transaction.producer_epoch)
-        partitions = _partitions(transaction.topics)
         if not transaction.verify_only:
-            self._add(version, transaction.transactional_id, producer, partitions, reply)
+            self._add(version, transaction.transactional_id, producer, transaction.topics, reply)
             return
+        partitions = _partitions(transaction.topics)
         if self._refuse_unknown(partitions, reply):
             return
-        reply(self._transactions.verify(transaction.transactional_id, producer, partitions))
+        reply(_results(self._transactions.verify(transaction.transactional_id, producer, partitions)))
 
     def _add(
         self,
         version: int,
         transactional_id: str,
         producer: RequestingProducer,
-        partitions: Sequence[TopicPartition],
-        reply: Callable[[Codes], None],
+        topics: Sequence[AddPartitionsToTxnTopic],
+        reply: Callable[[Results], None],
     ) -> None:
+        partitions = _partitions(topics)
         if self._refuse_unknown(partitions, reply):
             return
 
         def added(response: Response) -> None:
-            reply(dict.fromkeys(partitions, code_in_version(ApiKey.ADD_PARTITIONS_TO_TXN, version, response.code)))
+            reply(_same_results(topics, code_in_version(ApiKey.ADD_PARTITIONS_TO_TXN, version, response.code)))
 
         transaction_version = EPOCH_BUMP_VERSION if version >= _FIRST_BATCHED_VERSION else 0
         self._transactions.add_partitions(
             transactional_id, producer, partitions, added, transaction_version=transaction_version
         )
 
-    def _refuse_unknown(self, partitions: Sequence[TopicPartition], reply: Callable[[Codes], None]) -> bool:
+    def _refuse_unknown(self, partitions: Sequence[TopicPartition], reply: Callable[[Results], None]) -> bool:
         """Whether a partition is unknown. Then nothing is added, and the reply says for which partition."""
         unknown = {each for each in partitions if not self._is_known(*each)}
         if unknown:
             failed, skipped = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
-            reply({each: failed if each in unknown else skipped for each in partitions})
+            reply(_results({each: failed if each in unknown else skipped for each in partitions}))
         return bool(unknown)
 
 
@@ -119,23 +122,30 @@ def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPartitio
     return list(dict.fromkeys(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions))
 
 
-def _batch_response(results: Mapping[str, Codes]) -> AddPartitionsToTxnResponse:
+def _batch_response(results: Mapping[str, Results]) -> AddPartitionsToTxnResponse:
     return AddPartitionsToTxnResponse(
         results_by_transaction=[
-            AddPartitionsToTxnResult(transactional_id=transactional_id, topic_results=_results(codes))
-            for transactional_id, codes in results.items()
+            AddPartitionsToTxnResult(transactional_id=transactional_id, topic_results=found)
+            for transactional_id, found in results.items()
         ]
     )
 
 
-def _results(codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic,
-            results_by_partition=[
-                AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
-                for index, code in partitions
-            ],
-        )
-        for topic, partitions in partitions_by_topic(codes).items()
-    ]
+def _results(codes: Mapping[TopicPartition, ErrorCode]) -> Results:
+    """Each partition once."""
+    return [_topic_result(topic, partitions) for topic, partitions in partitions_by_topic(codes).items()]
+
+
+def _same_results(topics: Sequence[AddPartitionsToTxnTopic], code: ErrorCode) -> Results:
+    """The code for each partition that was asked for, as often as it was, as in Kafka."""
+    return [_topic_result(topic.name, [(index, code) for index in topic.partitions]) for topic in topics]
+
+
+def _topic_result(topic: str, partitions: Iterable[tuple[int, ErrorCode]]) -> AddPartitionsToTxnTopicResult:
+    return AddPartitionsToTxnTopicResult(
+        name=topic,
+        results_by_partition=[
+            AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+            for index, code in partitions
+        ],
+    )

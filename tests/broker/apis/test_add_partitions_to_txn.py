@@ -73,6 +73,20 @@ async def test_partitions_of_a_client_are_added(version: int) -> None:
     assert {each.partition for each in world.world.coordinator.describe("a").partitions} == {0, 1}
 
 
+async def test_client_gets_a_result_for_each_partition_as_often_as_it_asked_as_in_kafka() -> None:
+    world = await World.started()
+    producer_id, epoch = await world.world.producer("a")
+    asked = [("orders", [0, 0]), ("no-partitions", []), ("orders", [1])]
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="a",
+        v3_and_below_producer_id=producer_id,
+        v3_and_below_producer_epoch=epoch,
+        v3_and_below_topics=[AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in asked],
+    )
+    results = (await call(world.handler, 3, request)).results_by_topic_v3_and_below
+    assert [(each.name, [one.partition_index for one in each.results_by_partition]) for each in results] == asked
+
+
 @pytest.mark.parametrize("version", OF_CLIENTS)
 async def test_nothing_is_added_when_a_partition_is_unknown(version: int) -> None:
     world = await World.started()
