@@ -14,6 +14,7 @@ from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.client import ClientConnection, ConnectionFailed, Event
 from ...protocol.codec import Message
 from ..metadata.address import Address
+from ..network.socket_states import reset_at_close
 
 __all__ = ["BrokerLink", "Link"]
 
@@ -170,11 +171,16 @@ class _Connection(asyncio.BufferedProtocol):
         return await sent.response
 
     def abort(self, reason: str) -> None:
-        """Reset the connection; waiting requests fail with ConnectionError at once."""
+        """Reset the connection; waiting requests fail with ConnectionError at once.
+
+        A plain close would leave it to the system to deliver what is unsent, maybe after the request was sent again on
+        another connection. A late end marker would then end the producer's next transaction.
+        """
         if not self.is_lost:
             self._reason = reason
             self._lose()
             if self._transport is not None:
+                reset_at_close(self._transport)
                 self._transport.abort()
 
     # -- called by the transport

@@ -245,6 +245,22 @@ class TestTransactions:
         with pytest.raises(InvalidProducerEpochError):
             end(log, commit=True, epoch=0, coordinator_epoch=5)
 
+    def test_late_marker_ends_the_next_transaction_of_the_same_epoch_as_in_kafka(self, log: Log) -> None:
+        """Producers of transaction versions 0 and 1 keep their epoch, so nothing in the marker tells the difference.
+
+        The rest of the transaction is another one for the log. A new coordinator's first marker closes the gap.
+        """
+        send(log, 0, transactional=True)
+        end(log, commit=True, coordinator_epoch=5)
+        send(log, 1, transactional=True)
+        end(log, commit=True, coordinator_epoch=5)  # late
+        send(log, 2, transactional=True)
+        assert log.last_stable_offset(5) == 4
+        end(log, commit=False, coordinator_epoch=6)
+        assert [tuple(entry) for entry in log.aborted_transactions(0, 6)] == [(1, 4, 5, 6)]
+        with pytest.raises(TransactionCoordinatorFencedError):
+            end(log, commit=True, coordinator_epoch=5)
+
     def test_follower_reaches_the_same_producer_state_as_the_leader(self, log: Log, tmp_path: Path) -> None:
         send(log, 0, 2, transactional=True)
         send(log, 0, producer_id=2, transactional=True)

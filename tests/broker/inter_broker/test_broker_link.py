@@ -166,6 +166,23 @@ async def test_request_that_times_out_closes_the_connection() -> None:
         await link.close()
 
 
+async def test_request_that_times_out_is_not_delivered_later_because_the_connection_is_reset() -> None:
+    was_reset = asyncio.get_running_loop().create_future()
+
+    async def be_silent(peer: Peer) -> None:
+        try:
+            was_reset.set_result(await peer.reader.read() is None)
+        except ConnectionResetError:
+            was_reset.set_result(True)
+
+    async with serving(be_silent) as address:
+        link = link_to(address)
+        with pytest.raises(TimeoutError):
+            await link.ask(MetadataRequest(), VERSION, 1)
+        assert await was_reset
+        await link.close()
+
+
 @pytest.mark.parametrize(
     "junk",
     [
@@ -197,7 +214,8 @@ async def test_response_to_no_request_closes_the_connection() -> None:
         correlation_id = await peer.receive()
         peer.answer(correlation_id)
         peer.answer(correlation_id)
-        assert await peer.reader.read() == b""
+        with pytest.raises(ConnectionResetError):
+            await peer.reader.read()
         hung_up.set()
 
     hung_up = asyncio.Event()
