@@ -93,6 +93,14 @@ def read_all_the_same(steps: str, old: str) -> list[Allowed]:
 
 
 ALLOWED: dict[str, list[Allowed]] = {
+    "a_second_producer_fences_the_first": [
+        Allowed(
+            "23 DescribeTransactions v0: *.transactionStartTimeMs",
+            "an Empty id has no transaction",
+            "<now>",
+            -1,
+        )
+    ],
     "api_versions": [
         *(
             Allowed(f"* apiKeys.{api}", BETWEEN_BROKERS, [0, version], ABSENT)

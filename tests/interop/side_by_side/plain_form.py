@@ -50,6 +50,10 @@ _UNORDERED = {
     "DescribeUserScramCredentialsResponse": {"results"},
     "AlterUserScramCredentialsResponse": {"results"},
     "UpdateFeaturesResponse": {"results"},
+    "AddPartitionsToTxnResponse": {"resultsByTopicV3AndBelow", "resultsByPartition", "topicResults"},
+    "DescribeTransactionsResponse": {"topics", "partitions"},
+    "DescribeProducersResponse": {"activeProducers"},
+    "ListTransactionsResponse": {"transactionStates"},
     "AlterClientQuotasResponse": {"entity"},
     "ApiVersionsResponse": {"apiKeys", "finalizedFeatures", "supportedFeatures"},
 }
@@ -189,6 +193,7 @@ RULES: dict[str, Callable[[PlainForm, Any], Json]] = {
     "logAppendTimeMs": PlainForm._timestamp,
     "timestamp": PlainForm._timestamp,
     "lastTimestamp": PlainForm._timestamp,
+    "transactionStartTimeMs": PlainForm._timestamp,
     "partitionErrorCode": PlainForm._error_code,
 }
 

@@ -20,6 +20,7 @@ from interop.side_by_side import (
     partition_scenarios,
     produce_scenarios,
     topic_scenarios,
+    transaction_life_scenarios,
     transaction_scenarios,
 )
 from interop.side_by_side.conversation import Conversation
@@ -40,6 +41,7 @@ SCENARIOS: list[Scenario] = [
     *offset_scenarios.SCENARIOS,
     *group_scenarios.SCENARIOS,
     *transaction_scenarios.SCENARIOS,
+    *transaction_life_scenarios.SCENARIOS,
     *describe_config_scenarios.SCENARIOS,
     *config_scenarios.SCENARIOS,
     *access_scenarios.SCENARIOS,
