@@ -67,7 +67,16 @@ def test_failing_row_does_not_stop_the_others(
     found = {"pybroker": {"MiB": 50.0}, "kafka": {"MiB": 350.0}}
     scenarios = (replace(start, run=fails), replace(rest, run=lambda *arguments: found))
     monkeypatch.setattr(bench, "SCENARIOS", scenarios)
-    for rows in ("STORAGE", "WALKS", "STARTS", "READS", "MEMORY", "WORKLOADS", "TRANSACTION_WORKLOADS"):
+    for rows in (
+        "STORAGE",
+        "WALKS",
+        "STARTS",
+        "READS",
+        "MEMORY",
+        "TRANSACTIONAL_IDS",
+        "WORKLOADS",
+        "TRANSACTION_WORKLOADS",
+    ):
         monkeypatch.setattr(bench, rows, ())
     assert bench.main(["--rounds", "1"]) == 1
     printed = capsys.readouterr()

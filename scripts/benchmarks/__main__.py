@@ -23,6 +23,7 @@ from benchmarks.storage_memory import MEMORY
 from benchmarks.storage_reads import READS
 from benchmarks.storage_start import STARTS
 from benchmarks.targets import Target, at_most
+from benchmarks.transactional_ids import TRANSACTIONAL_IDS
 from benchmarks.transactions import TRANSACTION_WORKLOADS
 from benchmarks.workloads import WORKLOADS, Site, Workload, warm_up
 
@@ -143,7 +144,7 @@ def main(arguments: list[str]) -> int:
     workloads = [each for each in (*WORKLOADS, *TRANSACTION_WORKLOADS) if options.only in each.name]
     scenarios = [
         scenario
-        for scenario in (*SCENARIOS, *STORAGE, *WALKS, *STARTS, *READS, *MEMORY)
+        for scenario in (*SCENARIOS, *STORAGE, *WALKS, *STARTS, *READS, *MEMORY, *TRANSACTIONAL_IDS)
         if options.only in scenario.name
     ]
     if not workloads and not scenarios and options.only != HOSTILE:

@@ -16,6 +16,7 @@ from support.time.deadline import wait_until
 from benchmarks.clusters import BROKER_IDS, SESSION_TIMEOUT_MS, Cluster
 from benchmarks.kafka_tools import create_topic_on, run_tool
 from benchmarks.targets import Target, ratio_at_least, ratio_at_most
+from benchmarks.transactions import Transactions
 
 __all__ = ["CLUSTER_ROWS", "ClusterRow", "warm_up_cluster"]
 
@@ -84,6 +85,14 @@ def _replicated(topic: str, records: int, properties: Sequence[str]) -> Callable
         return _produce(cluster, name, int(records * scale), properties)
 
     return run
+
+
+def _transactions(cluster: Cluster, scale: float) -> dict[str, float]:
+    load = Transactions(f"transactions-{time.time_ns()}", producers=1, records=1, partitions=1)
+    _make_topic(cluster, load.topic, (2, 3, 1))
+    used_before = cluster.cpu_seconds()
+    found = load.commit(cluster.bootstrap_servers, scale)
+    return {**found, "broker CPU s": cluster.cpu_seconds() - used_before}
 
 
 # -- failures under load
@@ -221,6 +230,11 @@ CLUSTER_ROWS = (
         "cluster: produce 20 K x 100 B, 3 replicas, acks=all, one record a request",
         (ratio_at_least("records/s", 1.3),),
         _replicated("single", 20_000, _ONE_RECORD),
+    ),
+    ClusterRow(
+        "cluster: transactions of one record, one producer, 3 replicas",
+        (ratio_at_least("transactions/s", 2.0), ratio_at_most("p99 ms", 0.5)),
+        _transactions,
     ),
     ClusterRow(
         f"cluster: leader's process killed, {_RATE:,} records/s, sessions of {SESSION_TIMEOUT_MS // 1000} s",

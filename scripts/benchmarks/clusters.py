@@ -36,6 +36,8 @@ _TIMEOUT_S = 180
 _SETTINGS = {
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
 }

@@ -25,7 +25,7 @@ from benchmarks.contestants import Contestant, kafka_as_shipped
 from benchmarks.scenarios import Scenario
 from benchmarks.targets import at_least, at_most, ratio_at_most
 
-__all__ = ["STARTS"]
+__all__ = ["STARTS", "brokers"]
 
 _PARTITIONS = 2000
 _SEGMENTS = 3
@@ -73,6 +73,7 @@ def make_crashed(directory: Path, mib: int, codec: Codec) -> None:
 def brokers(
     directory: Path, settings: dict[str, str]
 ) -> tuple[ZooKeeperProcess, dict[str, BrokerProcess | KafkaProcess]]:
+    """Returns a running ZooKeeper and both brokers, which are not started and can be restarted."""
     zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
     return zookeeper, {
         "pybroker": BrokerProcess(directory / "pybroker", settings),

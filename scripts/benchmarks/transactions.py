@@ -10,7 +10,7 @@ from benchmarks.kafka_tools import create_topic, run_tool
 from benchmarks.targets import CPU, Target, ratio_at_least, ratio_at_most
 from benchmarks.workloads import BATCHES, Load, Site, Workload, consume
 
-__all__ = ["TRANSACTION_WORKLOADS"]
+__all__ = ["TRANSACTION_WORKLOADS", "Transactions"]
 
 _LOAD = Path(__file__).with_name("TransactionLoad.java")
 _SECONDS = 10.0
@@ -30,7 +30,7 @@ def _producing(duration_ms: int, ratio: float) -> Workload:
     return Workload(name, (ratio_at_least("records/s", ratio), CPU), load.make_topic, load.produce)
 
 
-class _Transactions(NamedTuple):
+class Transactions(NamedTuple):
     """Transactions of so many records, over the partitions of the topic in turn."""
 
     topic: str
@@ -38,18 +38,18 @@ class _Transactions(NamedTuple):
     records: int
     partitions: int
 
+    def commit(self, servers: str, scale: float) -> dict[str, float]:
+        seconds = max(_SECONDS * scale, 2.0)
+        counts = map(str, (self.partitions, self.producers, self.records, seconds))
+        found = _figures("commit", servers, self.topic, *counts)
+        return {"transactions/s": found["rate"], "p50 ms": found["p50_ms"], "p99 ms": found["p99_ms"]}
 
-def _committing(name: str, load: _Transactions, *targets: Target) -> Workload:
+
+def _committing(name: str, load: Transactions, *targets: Target) -> Workload:
     def prepare(site: Site) -> None:
         create_topic(site.servers, load.topic, load.partitions)
 
-    def run(site: Site) -> dict[str, float]:
-        seconds = max(_SECONDS * site.scale, 2.0)
-        counts = map(str, (load.partitions, load.producers, load.records, seconds))
-        found = _figures("commit", site.servers, load.topic, *counts)
-        return {"transactions/s": found["rate"], "p50 ms": found["p50_ms"], "p99 ms": found["p99_ms"]}
-
-    return Workload(name, targets, prepare, run)
+    return Workload(name, targets, prepare, lambda site: load.commit(site.servers, site.scale))
 
 
 @dataclass
@@ -83,13 +83,13 @@ TRANSACTION_WORKLOADS = (
     _producing(10, 1.3),
     _committing(
         "transactions of one record, one producer",
-        _Transactions("transactions-one", producers=1, records=1, partitions=1),
+        Transactions("transactions-one", producers=1, records=1, partitions=1),
         ratio_at_least("transactions/s", 2.0),
         ratio_at_most("p99 ms", 0.5),
     ),
     _committing(
         "transactions of 10 records over 5 partitions, 50 producers",
-        _Transactions("transactions-many", producers=50, records=10, partitions=5),
+        Transactions("transactions-many", producers=50, records=10, partitions=5),
         ratio_at_least("transactions/s", 1.3),
         CPU,
     ),
