@@ -142,8 +142,7 @@ class TransactionChecks:
             else:  # an earlier batch is verified, but not in the log yet
                 self._waiting[asked, part].append(checked)
             return
-        guard = producers.guards.begin(*batch, self._clock_ms(), producers.max_producers)
-        guard.bumps_epochs = adds
+        guard = producers.guards.begin(*batch, self._clock_ms(), producers.max_producers, bumps_epochs=adds)
         if guard is asked:
             self._waiting[guard, part].append(checked)
             return

@@ -351,7 +351,7 @@ class ProducerState:
 
     def apply_marker(self, marker: EndMarker) -> None:
         """Apply a marker that is in the log."""
-        self.guards.end(marker.producer_id)
+        self.guards.end_by_marker(marker.producer_id, marker.producer_epoch)
         entry = self.producers.get(marker.producer_id)
         if entry is None:
             entry = self.producers[marker.producer_id] = ProducerEntry(marker.producer_id)

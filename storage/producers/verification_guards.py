@@ -20,11 +20,11 @@ class VerificationGuard:
 
     __slots__ = ("begun_ms", "bumps_epochs", "lowest_sequence", "producer_epoch")
 
-    def __init__(self, producer_epoch: int, sequence: int, now_ms: int) -> None:
+    def __init__(self, producer_epoch: int, sequence: int, now_ms: int, *, bumps_epochs: bool = False) -> None:
         self.producer_epoch = producer_epoch
         self.lowest_sequence = sequence
         self.begun_ms = now_ms
-        self.bumps_epochs = False
+        self.bumps_epochs = bumps_epochs
 
     def note(self, producer_epoch: int, sequence: int) -> None:
         """Add another waiting batch. Batches of an older producer epoch no longer count."""
@@ -44,7 +44,16 @@ class VerificationGuards(dict[int, VerificationGuard]):
 
     __slots__ = ()
 
-    def begin(self, producer_id: int, producer_epoch: int, sequence: int, now_ms: int, most: int) -> VerificationGuard:
+    def begin(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        sequence: int,
+        now_ms: int,
+        most: int,
+        *,
+        bumps_epochs: bool = False,
+    ) -> VerificationGuard:
         """Return the guard for a batch that starts a transaction: the existing one or a new one.
 
         When there are ``most``, the oldest are removed, and the batches that wait under them are refused.
@@ -52,13 +61,22 @@ class VerificationGuards(dict[int, VerificationGuard]):
         if producer_id not in self and len(self) >= most:
             for oldest in list(self)[: len(self) - most + max(most // 10, 1)]:
                 self.end(oldest)
-        guard = self.setdefault(producer_id, VerificationGuard(producer_epoch, sequence, now_ms))
+        new = VerificationGuard(producer_epoch, sequence, now_ms, bumps_epochs=bumps_epochs)
+        guard = self.setdefault(producer_id, new)
+        guard.bumps_epochs = bumps_epochs
         guard.note(producer_epoch, sequence)
         return guard
 
     def end(self, producer_id: int) -> None:
         """Remove the guard, because a batch or a marker of its transaction is in the log."""
         self.pop(producer_id, None)
+
+    def end_by_marker(self, producer_id: int, producer_epoch: int) -> None:
+        """Remove the guard, unless it belongs to the transaction after that of the marker: when the producer gets a new
+        epoch with every transaction, that one has the marker's epoch."""
+        guard = self.get(producer_id)
+        if guard is not None and not (guard.bumps_epochs and guard.producer_epoch >= producer_epoch):
+            self.end(producer_id)
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
         for producer_id, guard in list(self.items()):

@@ -352,3 +352,20 @@ async def test_marker_of_version_2_may_be_repeated_while_no_transaction_is_open(
     leader.send(b"a", version=ADDING_VERSION)
     for _ in range(2):
         assert leader.mark(AppendOrigin.BUMPING_COORDINATOR, 1) is ErrorCode.NONE
+
+
+async def test_next_transaction_of_version_2_may_begin_before_the_marker_of_the_last_one(leader: Leader) -> None:
+    """The coordinator adds the partition when the marker is there; the question was asked before."""
+    first = leader.send(b"a", version=ADDING_VERSION)
+    leader.coordinator.answer()
+    second = leader.send(b"b", epoch=1, version=ADDING_VERSION)
+    assert leader.mark(AppendOrigin.BUMPING_COORDINATOR, 1) is ErrorCode.NONE
+    leader.coordinator.answer()
+    assert codes(first + second) == [ErrorCode.NONE] * 2
+
+
+async def test_verification_of_version_2_overtaken_by_its_own_marker_is_fenced(leader: Leader) -> None:
+    late = leader.send(b"a", version=ADDING_VERSION)
+    assert leader.mark(AppendOrigin.BUMPING_COORDINATOR, 1) is ErrorCode.NONE
+    leader.coordinator.answer()
+    assert codes(late) == [ErrorCode.INVALID_PRODUCER_EPOCH]
