@@ -57,11 +57,17 @@ class DelayedAppend:
     def complete(self, error: ErrorCode) -> None:
         if not self.is_completed:
             self.is_completed = True
-            call_isolated(self._done, error)
+            # The timer may keep a finished operation for a while; it must not keep the request with it.
+            done, self._done = self._done, _nothing
+            call_isolated(done, error)
 
     def expire(self) -> None:
         self._waiting.one_finished()
         self.complete(ErrorCode.REQUEST_TIMED_OUT)
+
+
+def _nothing(_: ErrorCode) -> None:
+    """The ``done`` of an append that has ended."""
 
 
 class AppendPurgatory:

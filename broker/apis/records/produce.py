@@ -42,7 +42,7 @@ from ....replication.partition_set import PartitionSet
 from ....replication.transaction_checks import TransactionChecks, producer_of
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...requests.context import CloseConnectionError, EncodedResponse, RequestContext
-from .produce_template import FIRST_VERSION, ProduceTemplates, SingleBatchRequest
+from .produce_template import FIRST_VERSION, ProduceTemplate, ProduceTemplates, SingleBatchRequest
 
 __all__ = ["Produce"]
 
@@ -87,7 +87,7 @@ class Produce:
             check_records(records, context.api_version, None)
         except KafkaError:
             return self._append_all(context, request)  # which answers with the error
-        single = _SingleAppend(self, context, request)
+        single = _SingleAppend(self, context, template, partition)
         self._partitions.append(
             AppendRequest(
                 TopicPartition(template.topic, partition),
@@ -158,22 +158,28 @@ class Produce:
 
 
 class _SingleAppend(EncodedResponse):
-    """The append of a request with one batch, and the response to it if there is no error."""
+    """The append of a request with one batch, and the response to it if there is no error.
 
-    __slots__ = ("_context", "_future", "_handler", "_request", "result")
+    When it is done it forgets its future, which has it as the result: in such a cycle the records would stay in memory
+    until a garbage collection.
+    """
 
-    def __init__(self, handler: Produce, context: RequestContext, request: SingleBatchRequest) -> None:
+    __slots__ = ("_context", "_future", "_handler", "_partition", "_template", "result")
+
+    def __init__(self, handler: Produce, context: RequestContext, template: ProduceTemplate, partition: int) -> None:
         self._handler = handler
         self._context = context
-        self._request = request
+        self._template = template
+        self._partition = partition
         self._future: asyncio.Future[ProduceResponse | EncodedResponse] | None = None
         self.result: AppendResult | None = None
 
     def settle(self, result: AppendResult) -> None:
         """The append is done."""
         self.result = result
-        if self._future is not None and not self._future.done():
-            self._future.set_result(self.response(result))
+        future, self._future = self._future, None
+        if future is not None and not future.done():
+            future.set_result(self.response(result))
 
     def later(self) -> "asyncio.Future[ProduceResponse | EncodedResponse]":
         """A future of the response to an append that is not done yet."""
@@ -182,13 +188,13 @@ class _SingleAppend(EncodedResponse):
 
     def response(self, result: AppendResult) -> ProduceResponse | EncodedResponse:
         if result.error:
-            return _Response(self._handler, self._context, self._request.acks).of_single(self._request, result)
+            response = _Response(self._handler, self._context, self._template.acks)
+            return response.of_single(self._template.topic, self._partition, result)
         return self
 
     def encode_body(self, throttle_time_ms: int) -> bytes:
         assert self.result is not None
-        template, partition, _ = self._request
-        return template.response(partition, self.result, throttle_time_ms)
+        return self._template.response(self._partition, self.result, throttle_time_ms)
 
 
 class _Response:
@@ -206,10 +212,9 @@ class _Response:
         self.hinted: list[int] = []
         self.failures: list[str] = []
 
-    def of_single(self, request: SingleBatchRequest, result: AppendResult) -> ProduceResponse:
+    def of_single(self, name: str, partition: int, result: AppendResult) -> ProduceResponse:
         """The message for a request with one batch."""
-        name = request.template.topic
-        slot = PartitionProduceResponse(index=request.partition, base_offset=-1, current_leader=_NO_LEADER_HINT)
+        slot = PartitionProduceResponse(index=partition, base_offset=-1, current_leader=_NO_LEADER_HINT)
         self.message.responses.append(TopicProduceResponse(name=name, partition_responses=[slot]))
         self.pending = 1
         self.settle(name, slot, result)

@@ -1,7 +1,9 @@
 """A broker with produce templates and one that decodes every request store and answer the same bytes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import gc
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,7 +59,13 @@ class Counting(Produce):
         return super().__call__(context, request)
 
 
+class Frame(bytearray):
+    """A frame that can be referred to weakly."""
+
+
 class Broker:
+    last_frame: weakref.ref[Frame]
+
     def __init__(self, directory: Path, *, has_codec: bool) -> None:
         directory.mkdir()
         self.replicas = Replicas(directory)
@@ -78,7 +86,8 @@ class Broker:
             correlation_id=CORRELATION_ID,
             client_id=client_id,
         )
-        frame = bytearray(encode(header, API_SPECS[ApiKey.PRODUCE].request_header_version(version)) + body)
+        frame = Frame(encode(header, API_SPECS[ApiKey.PRODUCE].request_header_version(version)) + body)
+        self.last_frame = weakref.ref(frame)
         key, _, correlation_id, _, size = RequestHeaderParser().parse(frame)
         return self.dispatcher(Request(key, version, correlation_id, client_id, size, frame, ADDRESS, NOW_MS))
 
@@ -158,6 +167,27 @@ async def test_requests_of_earlier_versions_are_always_decoded(pair: Pair, versi
     for _ in range(2):
         assert (await pair.produce(batch_of(b"v"), version=version)).error_code == 0
     assert pair.short.handler.decoded == 2
+
+
+@pytest.fixture
+def no_garbage_collection() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_garbage_collection")
+async def test_request_that_waited_for_replicas_is_freed_with_its_response(pair: Pair) -> None:
+    await pair.produce(batch_of(b"v"), version=11, acks=-1)
+    await pair.order(leader_epoch=1, isr=(1, 2), replicas=(1, 2))
+
+    async def catch_up(broker: Broker) -> None:
+        assert broker.last_frame() is not None
+        broker.replicas.fetch(fetch_from(2, leader_epoch=1), params=follower(2, max_wait_ms=0))
+
+    await pair.produce(batch_of(b"v"), version=11, acks=-1, meanwhile=catch_up)
+    assert [broker.last_frame() for broker in pair.brokers] == [None, None]
+    assert pair.short.handler.decoded == 1
 
 
 async def test_template_matches_requests_for_another_partition(pair: Pair) -> None:
