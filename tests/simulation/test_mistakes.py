@@ -16,7 +16,7 @@ CAUGHT_BY = {
     "the maximal ISR leaves out joining replicas": (11, "the high watermark moves to"),
     "the high watermark moves below min.insync.replicas": (113, "the minimum is 2"),
     "leaders are elected outside of the ISR": (26, "is elected, the ISR was"),
-    "the controller forgets broker epochs": (33, "at offset"),
+    "the controller forgets broker epochs": (5, "leads under epoch"),
     "an append that was queued as leader runs as follower": (16, "replicated batches have offsets"),
     "consumers read uncommitted records": (1, "where it may see what is before"),
     "read_committed consumers read open transactions": (1, "of a transaction that is not committed"),
@@ -76,6 +76,12 @@ MORE: dict[str, dict[str, Any]] = {
         "change_count": 0,
         "duration_s": 12.0,
     },
+    "the controller forgets broker epochs": {
+        "faults": ("power fails",),
+        "broker_count": 3,
+        "fault_count": 10,
+        "duration_s": 12.0,
+    },
     "refused records are written": {
         "faults": ("broker is isolated", "process dies", "power fails", "link is cut"),
         "broker_count": 3,
@@ -85,7 +91,8 @@ MORE: dict[str, dict[str, Any]] = {
 }
 """Parameters of these mistakes' runs, in place of those chosen by the seed. The first needs a stored batch that is
 retried after two leader changes and truncations; the second, a refused batch whose successor is not refused; the
-third, several batches in flight to a leader whose disk is full; the fourth, an ISR below the minimum.
+third, several batches in flight to a leader whose disk is full; the fourth, a broker that restarts without its last
+records before its session has ended; the fifth, an ISR below the minimum.
 """
 
 
