@@ -174,6 +174,7 @@ class RequestPipeline:
         if not isinstance(reply, LaterReply):
             self._reading.pause(QUEUED)  # until the task has begun, because requests start in order
         parked = ParkedRequest(request.abandon)
+        request.abandon = None  # what it abandons may refer to the request, and such a cycle would be freed late
         self._parked.append(parked)
         self._watch_responses()
         later.future.add_done_callback(partial(self._answered, parked, request, kept_bytes, later.settle))
