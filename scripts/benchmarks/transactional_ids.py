@@ -115,13 +115,18 @@ def _longest_wait_ms(broker: Broker, is_over: threading.Event) -> float:
     while not is_over.is_set():
         try:
             with connect(broker) as connection:
+                _ask(connection)  # may wait for the end of the start
                 while not is_over.wait(_BETWEEN_REQUESTS_S):
                     asked = time.monotonic()
-                    exchange(connection, ApiKey.METADATA, 4, MetadataRequest(topics=[]))
+                    _ask(connection)
                     longest = max(longest, time.monotonic() - asked)
         except ConnectionRefusedError:  # it does not listen yet
             time.sleep(_BETWEEN_REQUESTS_S)
     return longest * 1000
+
+
+def _ask(connection: socket.socket) -> None:
+    exchange(connection, ApiKey.METADATA, 4, MetadataRequest(topics=[]))
 
 
 def many_ids(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
