@@ -1,15 +1,18 @@
 """No request holds its connection back longer than with Apache Kafka in the same trouble.
 
 Each request, and the one behind it, must be answered about as soon as by Apache Kafka 3.9.1 (`kafka_times`). A request
-fails the test if it is late in two clusters in a row, because a busy machine may delay one.
+fails the test if it is late in two clusters in a row, because a busy machine may delay one. Without trouble the
+response must have the expected error codes.
 """
 
 from pathlib import Path
 
 import pytest
 from support.load.answer_times import AnswerTime
+from support.load.healthy_codes import unexpected_codes
 from support.load.kafka_times import Bounds, is_late, kafka_times
-from support.load.request_of_each_api import TIMEOUT_MS, Scene, requests_of_each_api
+from support.load.request_of_each_api import TIMEOUT_MS, requests_of_each_api
+from support.load.scene import Scene
 from support.processes.troubled_cluster import Trouble, TroubledCluster
 
 ANSWERED_WITHOUT_ZOOKEEPER = {
@@ -55,8 +58,10 @@ def late_requests(directory: Path, trouble: Trouble) -> dict[str, AnswerTime]:
     finally:
         cluster.close()
     assert cluster.tracebacks() == []
-    asked = {each.api for each in requests_of_each_api(Scene(1, 2, "group", "/data"))}
+    asked = {each.api for each in requests_of_each_api(Scene(1, 2, "group"))}
     assert served <= asked, "an API is served that this test does not ask"
+    if trouble is Trouble.NONE:
+        assert {time.name: codes for time in times if (codes := unexpected_codes(time))} == {}
     return {time.name: time for time in times if is_late(time, bounds.get(time.name, AT_ONCE))}
 
 

@@ -1,8 +1,8 @@
 """One realistic request of each API, for a cluster of three brokers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import Message, encode
@@ -10,8 +10,18 @@ from pybroker.protocol.codec.schema import Array, Nested
 from pybroker.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from support.clients.wire_frames import spec_of
 from support.in_process.replicas import batch_of
+from support.load.requests_between_brokers import Fields, leads, live_brokers, shrinks_isr, stops
+from support.load.scene import Member, Scene
 
-__all__ = ["TIMEOUT_MS", "Asked", "Scene", "plain_request", "requests_of_each_api", "requests_without_internal_topics"]
+__all__ = [
+    "TIMEOUT_MS",
+    "Asked",
+    "join_fields",
+    "plain_request",
+    "requests_of_each_api",
+    "requests_without_internal_topics",
+    "sync_fields",
+]
 
 TIMEOUT_MS = 3_000
 """How long the requests allow the broker to wait."""
@@ -29,25 +39,6 @@ class Asked:
     @property
     def api(self) -> ApiKey:
         return spec_of(type(self.request)).key
-
-
-@dataclass(frozen=True)
-class Scene:
-    """The cluster that is asked.
-
-    Attributes:
-        controller: the broker that is controller, or broker 2 if that one does not run.
-        other: a running broker that is not the controller; leads partition 0 of every topic and coordinates `group`.
-        group: a group of consumers.
-        log_directory: a log directory of `other`.
-    """
-
-    controller: int
-    other: int
-    group: str
-    log_directory: str
-
-    TOPICS: ClassVar = ("records", "trimmed", "deleted", "grown", "moved", "elected", "described", "altered")
 
 
 def plain_request(api: ApiKey, **fields: Any) -> Message:
@@ -81,7 +72,7 @@ def requests_without_internal_topics(scene: Scene) -> list[Asked]:
             plain_request(ApiKey.FIND_COORDINATOR, key_type=0, coordinator_keys=["a", "b", "c"]),
             4,
         ),
-        Asked("JoinGroup, topic missing", scene.other, plain_request(ApiKey.JOIN_GROUP, **_join_fields(scene)), 3),
+        Asked("JoinGroup, topic missing", scene.other, plain_request(ApiKey.JOIN_GROUP, **join_fields(scene.group)), 3),
         Asked("OffsetFetch, topic missing", scene.other, plain_request(ApiKey.OFFSET_FETCH, group_id="g"), 5),
         Asked("ListGroups, topic missing", scene.other, plain_request(ApiKey.LIST_GROUPS), 4),
         *(
@@ -113,15 +104,25 @@ def _requests(scene: Scene, broker_id: int, rows: Sequence["_Row"]) -> list[Aske
     ]
 
 
-def _join_fields(scene: Scene) -> dict[str, Any]:
+def join_fields(group: str) -> dict[str, Any]:
+    """JoinGroup of a new member."""
     subscription = b"\0\0" + encode(ConsumerProtocolSubscription(topics=["records"]), 0)
     return {
-        "group_id": scene.group,
-        "session_timeout_ms": 30_000,
+        "group_id": group,
+        "session_timeout_ms": 60_000,
         "rebalance_timeout_ms": 60_000,
         "protocol_type": "consumer",
         "protocols": [{"name": "range", "metadata": subscription}],
     }
+
+
+def sync_fields(member: Member) -> dict[str, Any]:
+    """SyncGroup of a group's leader that is its only member."""
+    return {**_of_member(member), "assignments": [{"member_id": member.member_id, "assignment": b"\0"}]}
+
+
+def _of_member(member: Member) -> dict[str, Any]:
+    return {"group_id": member.group, "generation_id": member.generation_id, "member_id": member.member_id}
 
 
 _NEED_INTERNAL_TOPICS = {
@@ -135,11 +136,10 @@ _NEED_INTERNAL_TOPICS = {
 }
 """Beside those that `requests_without_internal_topics` names. Version 0 of OffsetCommit keeps offsets in ZooKeeper."""
 
-_Fields = Callable[[Scene], dict[str, Any]]
-_Row = tuple[ApiKey, int, str, _Fields]
+_Row = tuple[ApiKey, int, str, Fields]
 
 
-def _produce(acks: int) -> _Fields:
+def _produce(acks: int) -> Fields:
     return lambda _: {
         "acks": acks,
         "timeout_ms": TIMEOUT_MS,
@@ -147,11 +147,11 @@ def _produce(acks: int) -> _Fields:
     }
 
 
-def _fixed(**fields: Any) -> _Fields:
+def _fixed(**fields: Any) -> Fields:
     return lambda _: fields
 
 
-def _fetch(max_wait_ms: int, offset: int) -> _Fields:
+def _fetch(max_wait_ms: int, offset: int) -> Fields:
     partition = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
     return _fixed(
         max_wait_ms=max_wait_ms,
@@ -161,13 +161,18 @@ def _fetch(max_wait_ms: int, offset: int) -> _Fields:
     )
 
 
-def _of_group(**fields: Any) -> _Fields:
+def _of_group(**fields: Any) -> Fields:
     return lambda scene: {"group_id": scene.group, **fields}
 
 
-def _new_topics(prefix: str, count: int) -> _Fields:
+def _new_topics(prefix: str, count: int) -> Fields:
     topics = [{"name": f"{prefix}-{number}"} for number in range(count)]
     return _fixed(topics=topics, allow_auto_topic_creation=True)
+
+
+def _moves_to(directory: int) -> Fields:
+    topics = [{"name": "described", "partitions": [0]}]
+    return lambda scene: {"dirs": [{"path": scene.log_directories[directory], "topics": topics}]}
 
 
 _COMMITTED = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
@@ -201,6 +206,10 @@ _OF_ANY_BROKER: tuple[_Row, ...] = (
     (ApiKey.LEADER_AND_ISR, 4, "stale", _fixed(**_STALE)),
     (ApiKey.STOP_REPLICA, 3, "stale", _fixed(**_STALE)),
     (ApiKey.UPDATE_METADATA, 6, "stale", _fixed(**_STALE)),
+    (ApiKey.UPDATE_METADATA, 6, "", live_brokers),
+    (ApiKey.LEADER_AND_ISR, 4, "", leads("ordered", 1, is_new=False)),
+    (ApiKey.STOP_REPLICA, 3, "", stops(delete=False)),
+    (ApiKey.STOP_REPLICA, 3, "deleting", stops(delete=True)),
     (ApiKey.FIND_COORDINATOR, 4, "", lambda scene: {"key_type": 0, "coordinator_keys": [scene.group]}),
     (ApiKey.FIND_COORDINATOR, 4, "transactional id", _fixed(key_type=1, coordinator_keys=["t"])),
     (
@@ -214,10 +223,18 @@ _OF_ANY_BROKER: tuple[_Row, ...] = (
     (ApiKey.OFFSET_COMMIT, 0, "version 0", _of_group(topics=[{"name": "records", "partitions": [_COMMITTED]}])),
     (ApiKey.OFFSET_FETCH, 5, "", _of_group(topics=[{"name": "records", "partition_indexes": [0]}])),
     (ApiKey.OFFSET_FETCH, 0, "version 0", _of_group(topics=[{"name": "records", "partition_indexes": [0]}])),
-    (ApiKey.JOIN_GROUP, 3, "", _join_fields),
-    (ApiKey.HEARTBEAT, 3, "", _of_group(generation_id=1, member_id="m")),
-    (ApiKey.LEAVE_GROUP, 3, "", _of_group(members=[{"member_id": "m"}])),
-    (ApiKey.SYNC_GROUP, 4, "", _of_group(generation_id=1, member_id="m")),
+    (ApiKey.JOIN_GROUP, 3, "", lambda scene: join_fields(scene.group)),
+    (ApiKey.HEARTBEAT, 3, "unknown member", _of_group(generation_id=1, member_id="m")),
+    (ApiKey.LEAVE_GROUP, 3, "unknown member", _of_group(members=[{"member_id": "m"}])),
+    (ApiKey.SYNC_GROUP, 4, "unknown member", _of_group(generation_id=1, member_id="m")),
+    (ApiKey.SYNC_GROUP, 4, "", lambda scene: sync_fields(scene.joined)),
+    (ApiKey.HEARTBEAT, 3, "", lambda scene: _of_member(scene.stable)),
+    (
+        ApiKey.LEAVE_GROUP,
+        3,
+        "",
+        lambda scene: {"group_id": scene.stable.group, "members": [{"member_id": scene.stable.member_id}]},
+    ),
     (ApiKey.DESCRIBE_GROUPS, 4, "", lambda scene: {"groups": [scene.group]}),
     (ApiKey.LIST_GROUPS, 4, "", _fixed()),
     (ApiKey.OFFSET_DELETE, 0, "", _of_group(topics=_partition("records"))),
@@ -257,11 +274,18 @@ _OF_ANY_BROKER: tuple[_Row, ...] = (
         _fixed(markers=[{"producer_id": 1, "topics": [{"name": "unknown", "partition_indexes": [0]}]}]),
     ),
     (
+        ApiKey.WRITE_TXN_MARKERS,
+        1,
+        "",
+        _fixed(markers=[{"producer_id": 1, "topics": [{"name": Scene.SINGLE, "partition_indexes": [0]}]}]),
+    ),
+    (
         ApiKey.TXN_OFFSET_COMMIT,
         3,
         "",
         lambda scene: {
             **_TRANSACTION,
+            "transactional_id": scene.transactional_id,
             "group_id": scene.group,
             "topics": [{"name": "records", "partitions": [_COMMITTED]}],
             "member_id": "",
@@ -327,12 +351,8 @@ _OF_ANY_BROKER: tuple[_Row, ...] = (
             ]
         ),
     ),
-    (
-        ApiKey.ALTER_REPLICA_LOG_DIRS,
-        2,
-        "",
-        lambda scene: {"dirs": [{"path": scene.log_directory, "topics": [{"name": "records", "partitions": [0]}]}]},
-    ),
+    (ApiKey.ALTER_REPLICA_LOG_DIRS, 2, "to the same directory", _moves_to(0)),
+    (ApiKey.ALTER_REPLICA_LOG_DIRS, 2, "", _moves_to(1)),
     (ApiKey.DESCRIBE_LOG_DIRS, 4, "", _fixed(topics=None)),
     (ApiKey.CREATE_DELEGATION_TOKEN, 3, "", _fixed(owner_principal_type="", owner_principal_name="")),
     (ApiKey.RENEW_DELEGATION_TOKEN, 2, "", _fixed(hmac=b"a")),
@@ -372,6 +392,7 @@ _OF_ANY_BROKER: tuple[_Row, ...] = (
         "",
         _fixed(topics=[{"name": "refused", "num_partitions": 1, "replication_factor": 1}], timeout_ms=TIMEOUT_MS),
     ),
+    (ApiKey.LEADER_AND_ISR, 4, "new partition", leads("ordered-new", 0, is_new=True)),
 )
 
 _OF_THE_CONTROLLER: tuple[_Row, ...] = (
@@ -382,6 +403,8 @@ _OF_THE_CONTROLLER: tuple[_Row, ...] = (
     (ApiKey.CONTROLLED_SHUTDOWN, 3, "stale", _fixed(broker_id=2, broker_epoch=0)),
     (ApiKey.ALTER_PARTITION, 2, "stale", _fixed(broker_id=2, broker_epoch=0)),
     (ApiKey.ALLOCATE_PRODUCER_IDS, 0, "stale", _fixed(broker_id=2, broker_epoch=0)),
+    (ApiKey.ALLOCATE_PRODUCER_IDS, 0, "", lambda scene: scene.epochs.of_broker(scene.other)),
+    (ApiKey.ALTER_PARTITION, 1, "", shrinks_isr),
     (
         ApiKey.CREATE_TOPICS,
         5,
@@ -414,8 +437,14 @@ _OF_THE_CONTROLLER: tuple[_Row, ...] = (
     (
         ApiKey.ELECT_LEADERS,
         2,
-        "",
+        "not needed",
         _fixed(topic_partitions=[{"topic": "elected", "partitions": [0]}], timeout_ms=TIMEOUT_MS),
+    ),
+    (
+        ApiKey.ELECT_LEADERS,
+        2,
+        "",
+        _fixed(topic_partitions=[{"topic": "led", "partitions": [0]}], timeout_ms=TIMEOUT_MS),
     ),
     (
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
@@ -434,4 +463,5 @@ _OF_THE_CONTROLLER: tuple[_Row, ...] = (
         _fixed(feature_updates=[{"feature": "a", "max_version_level": 1, "upgrade_type": 1}], timeout_ms=TIMEOUT_MS),
     ),
     (ApiKey.ENVELOPE, 0, "", _fixed(request_data=b"", request_principal=None, client_host_address=b"\x7f\0\0\1")),
+    (ApiKey.CONTROLLED_SHUTDOWN, 3, "", lambda scene: scene.epochs.of_broker(Scene.LEAVING)),
 )

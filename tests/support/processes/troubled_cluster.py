@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,16 @@ from support.in_process.replicas import batch_of
 from support.load.answer_times import AnswerTime, answer_times
 from support.load.request_of_each_api import (
     TIMEOUT_MS,
-    Scene,
+    join_fields,
     plain_request,
     requests_of_each_api,
     requests_without_internal_topics,
+    sync_fields,
 )
+from support.load.scene import Epochs, Member, Scene
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.zookeeper_tree import client_of
 from support.time.patience import await_answer, await_that
 
 __all__ = ["Trouble", "TroubledCluster"]
@@ -39,6 +43,8 @@ _SETTINGS = {
 _OF_KAFKA = {"num.io.threads": "64"}
 """Kafka blocks a thread for each request that waits for ZooKeeper, and with too few threads all others wait too."""
 _CREATED_MS = 60_000
+_OF_TRANSACTIONS = 1
+"""The type of coordinator in FindCoordinator."""
 
 
 class Trouble(Enum):
@@ -68,13 +74,17 @@ class TroubledCluster:
         ).start()
         self._brokers: dict[int, BrokerProcess | KafkaProcess] = {}
         for broker_id in self._broker_ids:
-            settings = {**_SETTINGS, "broker.id": str(broker_id), "zookeeper.connect": self._zookeeper.connect}
             path = directory / str(broker_id)
+            settings = {
+                **_SETTINGS,
+                "broker.id": str(broker_id),
+                "zookeeper.connect": self._zookeeper.connect,
+                "log.dirs": f"{path / 'data'},{path / 'second'}",
+            }
             self._brokers[broker_id] = (
                 KafkaProcess(path, self._zookeeper, settings | _OF_KAFKA) if is_kafka else BrokerProcess(path, settings)
             )
         self._stopped: list[int] = []
-        self.log_directory = str(self._brokers[2].log_directory)
 
     def start(self) -> "TroubledCluster":
         """Start the brokers, and create the topics that `requests_of_each_api` needs."""
@@ -102,7 +112,7 @@ class TroubledCluster:
         trouble does not end then."""
         if self._trouble is Trouble.CONTROLLER_KILLED:
             return []
-        scene = self._scene("group")
+        scene = self._scene()
         self._begin_trouble()
         times = answer_times(requests_without_internal_topics(scene), self._addresses(), unwatched)
         self._heal()
@@ -110,7 +120,7 @@ class TroubledCluster:
 
     def times_of_each_api(self, unwatched: Collection[str] = ()) -> list[AnswerTime]:
         """Times in the trouble, with internal topics unless the trouble prevents their creation."""
-        asked = requests_of_each_api(self._scene(self._group_of_broker_2()))
+        asked = requests_of_each_api(self._scene_with_groups())
         served = self.served_apis()
         if self._trouble is not Trouble.CONTROLLER_KILLED_EARLY:  # it has begun
             self._begin_trouble()
@@ -141,24 +151,57 @@ class TroubledCluster:
             }
             for name in Scene.TOPICS
         ]
+        alone = {"partition_index": 0, "broker_ids": [2]}
+        topics.append({"name": Scene.SINGLE, "num_partitions": -1, "replication_factor": -1, "assignments": [alone]})
         answer = self._ask(1, ApiKey.CREATE_TOPICS, 5, topics=topics, timeout_ms=_CREATED_MS)
         assert not any(topic.error_code for topic in answer.topics), answer
         for name in ("records", "trimmed"):
             await_that(lambda name=name: self._is_produced(name), f"a record is in {name}")  # type: ignore[misc]
+        self._prefer_broker_1("led", [1, *(broker_id for broker_id in replicas if broker_id != 1)])
+
+    def _prefer_broker_1(self, topic: str, replicas: list[int]) -> None:
+        """Only the order of the replicas changes, so broker 2 still leads."""
+        partition = {"partition_index": 0, "replicas": replicas}
+        topics = [{"name": topic, "partitions": [partition]}]
+        answer = self._ask(1, ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, topics=topics, timeout_ms=_CREATED_MS)
+        assert not answer.responses[0].partitions[0].error_code, answer
+        for broker_id in self._broker_ids:
+            found = await_answer(
+                lambda at=broker_id: self._ask(at, ApiKey.METADATA, 9, topics=[{"name": topic}]),  # type: ignore[misc]
+                lambda answer: [each.replica_nodes[0] for each in answer.topics[0].partitions] == [1],
+                f"broker {broker_id} knows the order of the replicas",
+            )
+            assert found.topics[0].partitions[0].leader_id == 2
 
     def _is_produced(self, topic: str) -> bool:
         data = [{"name": topic, "partition_data": [{"index": 0, "records": batch_of(b"value")}]}]
         answer = self._ask(2, ApiKey.PRODUCE, 7, acks=-1, timeout_ms=_CREATED_MS, topic_data=data)
         return not answer.responses[0].partition_responses[0].error_code
 
-    def _group_of_broker_2(self) -> str:
-        """A group that broker 2 coordinates, and whose commits are replicated."""
+    def _scene_with_groups(self) -> Scene:
+        """Broker 2 coordinates the groups, and their commits are replicated. Without internal topics they are empty."""
+        scene = self._scene()
         if self._trouble in (Trouble.TOO_FEW_BROKERS, Trouble.CONTROLLER_KILLED_EARLY):
-            return "group"
+            return scene
         names = (f"group-{number}" for number in range(10_000))
-        group = next(name for name in names if self._coordinator_of(name) == 2)
+        of_broker_2 = (name for name in names if self._coordinator_of(name) == 2)
+        group = next(of_broker_2)
         await_that(lambda: self._is_committed(group), f"{group} has committed an offset")
-        return group
+        joined, stable = self._join(next(of_broker_2)), self._join(next(of_broker_2))
+        answer = self._ask(2, ApiKey.SYNC_GROUP, 4, **sync_fields(stable))
+        assert not answer.error_code, answer
+        if self._trouble is Trouble.BROKER_STOPPED:
+            id_ = next(name for name in names if self._coordinator_of(name, _OF_TRANSACTIONS) == 2)
+            scene = replace(scene, transactional_id=id_)
+        return replace(scene, group=group, joined=joined, stable=stable)
+
+    def _join(self, group: str) -> Member:
+        answer = await_answer(
+            lambda: self._ask(2, ApiKey.JOIN_GROUP, 3, **join_fields(group)),
+            lambda answer: not answer.error_code,
+            f"a member has joined {group}",
+        )
+        return Member(group, answer.member_id, answer.generation_id)
 
     def _is_committed(self, group: str) -> bool:
         partition = {"partition_index": 0, "committed_offset": 0, "committed_metadata": ""}
@@ -168,18 +211,24 @@ class TroubledCluster:
         )
         return not answer.topics[0].partitions[0].error_code
 
-    def _coordinator_of(self, group: str) -> int:
+    def _coordinator_of(self, key: str, key_type: int = 0) -> int:
         answer = await_answer(
-            lambda: self._ask(2, ApiKey.FIND_COORDINATOR, 2, key=group),
+            lambda: self._ask(2, ApiKey.FIND_COORDINATOR, 2, key=key, key_type=key_type),
             lambda answer: not answer.error_code,
-            f"{group} has a coordinator",
+            f"{key} has a coordinator",
         )
         node_id: int = answer.node_id
         return node_id
 
-    def _scene(self, group: str) -> Scene:
+    def _scene(self) -> Scene:
         controller = 2 if self._trouble in _WITHOUT_CONTROLLER else 1
-        return Scene(controller=controller, other=2, group=group, log_directory=self.log_directory)
+        with client_of(self._zookeeper.connect) as client:
+            of_controller = int(client.get("/controller_epoch")[0])
+            nodes = {broker_id: client.exists(f"/brokers/ids/{broker_id}") for broker_id in self._broker_ids}
+        of_brokers = {broker_id: node.czxid for broker_id, node in nodes.items() if node is not None}
+        found = self._ask(2, ApiKey.DESCRIBE_LOG_DIRS, 4, topics=[{"topic": "described", "partitions": [0]}]).results
+        used, second = (each.log_dir for each in sorted(found, key=lambda each: not each.topics))
+        return Scene(controller, 2, "group", (used, second), Epochs(of_controller, of_brokers), self._addresses())
 
     def _addresses(self) -> Mapping[int, tuple[str, int]]:
         return {broker_id: ("127.0.0.1", broker.port) for broker_id, broker in self._brokers.items()}
