@@ -110,16 +110,20 @@ class BrokerEvents:
             self._context.shutting_down.pop(broker_id, None)
             self._context.remove_broker(broker_id)
             await self._requests.disconnect(broker_id)
-        await self.replicas_offline(self._context.replicas_on(broker_ids))
+        replicas = self._context.replicas_on(broker_ids)
+        await self.replicas_offline(replicas)
+        await self._deletion.fail(replicas)
 
     async def replicas_offline(self, replicas: Iterable[PartitionReplica]) -> None:
-        """After a broker or log directory failed: elect other leaders and shrink ISRs."""
-        replicas = list(replicas)
+        """After a broker or log directory failed, or is full: elect other leaders and shrink ISRs.
+
+        Replicas that are being deleted are left alone: a full log directory can delete them, and a failed one reports
+        its error in the response to StopReplica. (Kafka's deletion waits until the broker restarts.)
+        """
         self._partitions.move(self._context.partitions_with_offline_leader, PartitionState.OFFLINE)
         elected = await self._partitions.bring_online()
         kept = [replica for replica in replicas if not self._context.is_queued_for_deletion(replica.topic)]
         await self._replicas.move_offline(kept)
-        await self._deletion.fail(replicas)
         if not kept and not elected:
             self._requests.tell_all_brokers(())
 

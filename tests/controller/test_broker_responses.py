@@ -107,10 +107,9 @@ async def test_replica_in_a_full_log_directory_is_deleted_with_its_topic(tmp_pat
     await plane.create_topic("t", {0: (2, 1)})
     await plane.settled()
     broker = plane.brokers[2]
-    broker.errors[T0] = ErrorCode.KAFKA_STORAGE_ERROR
+    broker.full.add(T0)
     await plane.tree.notify_of_log_dir_event(2)
     await plane.settled()
-    broker.errors.clear()  # it can delete, but not write
     await plane.tree.mark_for_deletion("t")
     await plane.settled()
     assert broker.deleted == [T0]

@@ -146,6 +146,22 @@ async def test_replica_that_could_not_be_deleted_is_tried_again_when_its_broker_
     assert plane.brokers[2].deleted == PARTITIONS  # not once more
 
 
+async def test_topic_is_deleted_though_a_late_response_reports_a_full_log_directory(plane: ControlPlane) -> None:
+    """The broker answers the LeaderAndIsr from before the deletion first, and then StopReplica without an error."""
+    broker, partition = plane.brokers[3], TopicPartition("t", 1)
+    broker.full.add(partition)
+    broker.reachable.clear()
+    await plane.tree.notify_of_log_dir_event(3)
+    await plane.controller.call("look", _nothing)
+    await plane.tree.mark_for_deletion("t")
+    await plane.controller.call("look again", _nothing)
+    broker.reachable.set()
+    await plane.settled()
+    assert broker.errors_told
+    assert broker.deleted == [partition]
+    assert await is_gone(plane)
+
+
 async def test_next_controller_continues_a_deletion(tmp_path: Path) -> None:
     first = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
     await first.create_topic("t", {0: (1, 2)})

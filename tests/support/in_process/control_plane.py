@@ -36,8 +36,8 @@ from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest, Up
 
 
 class FakeBroker:
-    """A broker that records every request. ``errors``: the error code it returns for a partition. While
-    ``reachable`` is cleared, requests wait.
+    """A broker that records every request. ``errors``: the error code it returns for a partition. ``full``: partitions
+    in full log directories, which it can only delete. While ``reachable`` is cleared, requests wait.
     """
 
     def __init__(self, broker_id: int) -> None:
@@ -47,6 +47,7 @@ class FakeBroker:
         self.deleted: list[TopicPartition] = []
         self.metadata = MetadataCache()
         self.errors: dict[TopicPartition, ErrorCode] = {}
+        self.full: set[TopicPartition] = set()
         self.errors_told = 0
         self.reachable = asyncio.Event()
         self.reachable.set()
@@ -84,7 +85,8 @@ class FakeBroker:
             for state in topic.partition_states:
                 partition = TopicPartition(topic.topic_name, state.partition_index)
                 self.roles[partition] = state
-                error = self.errors.get(partition, ErrorCode.NONE)
+                without_error = ErrorCode.KAFKA_STORAGE_ERROR if partition in self.full else ErrorCode.NONE
+                error = self.errors.get(partition, without_error)
                 self.errors_told += error is not ErrorCode.NONE
                 errors.partition_errors.append(
                     LeaderAndIsrPartitionError(partition_index=state.partition_index, error_code=error)
