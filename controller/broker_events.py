@@ -127,10 +127,13 @@ class BrokerEvents:
         if not kept and not elected:
             self._requests.tell_all_brokers(())
 
-    async def replicas_online(self, partitions: Iterable[TopicPartition]) -> None:
-        """Replicas of ``partitions`` in log directories that were full can be written again."""
-        await self._partitions.bring_online()
-        self._requests.tell_all_brokers(partitions)
+    async def replicas_online(self, replicas: Iterable[PartitionReplica]) -> None:
+        """Replicas in log directories that were full can be written again. An election since their brokers were asked
+        left them out, so the brokers are told the leaders again."""
+        kept = [replica for replica in replicas if not self._context.is_queued_for_deletion(replica.topic)]
+        elected = await self._partitions.bring_online()
+        self._replicas.move_online(replica for replica in kept if replica.partition not in elected)
+        self._requests.tell_all_brokers(replica.partition for replica in kept)
 
     def _add_broker(self, info: BrokerInfo, broker_epoch: int) -> None:
         self._context.put_broker(info, broker_epoch)

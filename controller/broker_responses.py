@@ -25,14 +25,14 @@ logger = logging.getLogger(__name__)
 
 class BrokerResponses:
     """``post`` queues an event for a response; ``replicas_offline`` is called, within an event, with lost replicas,
-    ``replicas_online`` with the partitions of replicas that are not lost any more."""
+    ``replicas_online`` with replicas that are not lost any more."""
 
     def __init__(
         self,
         context: ControllerContext,
         deletion: TopicDeletion,
         replicas_offline: Callable[[Iterable[PartitionReplica]], Awaitable[None]],
-        replicas_online: Callable[[Iterable[TopicPartition]], Awaitable[None]],
+        replicas_online: Callable[[Iterable[PartitionReplica]], Awaitable[None]],
         post: Callable[[str, Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._context = context
@@ -96,7 +96,7 @@ class BrokerResponses:
         again = sorted(before - offline)
         if again:
             logger.info("broker %d has %d replicas again whose log directories were full", broker_id, len(again))
-            await self._replicas_online(again)
+            await self._replicas_online(PartitionReplica(partition, broker_id) for partition in again)
 
     def _partition_errors(self, response: LeaderAndIsrResponse) -> Iterable[tuple[TopicPartition, int]]:
         for topic in response.topics:

@@ -101,6 +101,32 @@ async def test_partition_without_a_leader_is_led_by_a_replica_that_is_online_aga
     await plane.stop()
 
 
+async def test_replica_that_is_online_again_learns_of_a_leader_elected_since_its_broker_was_asked(
+    tmp_path: Path,
+) -> None:
+    plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2, 3))
+    await plane.create_topic("t", {0: (2, 3)})
+    await plane.settled()
+    first, second = plane.brokers[2], plane.brokers[3]
+    for broker in (second, first):
+        broker.full.add(T0)
+        await plane.tree.notify_of_log_dir_event(broker.broker_id)
+        await plane.settled()
+    assert (await plane.state("t")).leader == -1
+    second.reachable.clear()
+    for broker in (second, first):
+        broker.full.clear()
+        await plane.tree.notify_of_log_dir_event(broker.broker_id)
+        await plane.controller.call("look", plane.nap)
+    while (await plane.state("t")).leader == -1:
+        await plane.nap()
+    second.reachable.set()
+    await plane.settled()
+    state = await plane.state("t")
+    assert (second.roles[T0].leader, second.roles[T0].leader_epoch) == (2, state.leader_epoch)
+    await plane.stop()
+
+
 async def test_replica_in_a_full_log_directory_is_deleted_with_its_topic(tmp_path: Path) -> None:
     """Otherwise no deletion of a topic could make space."""
     plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
