@@ -22,7 +22,7 @@ from ...protocol.errors import (
 )
 from ...protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, decrement_sequence
 from ..segment.transaction_index import AbortedTransaction
-from .refused_batches import RefusedBatch, RefusedBatches
+from .refused_batches import RefusedBatch, RefusedBatches, is_reached
 from .verification_guards import VerificationGuard, VerificationGuards
 
 BATCHES_TO_KEEP = 5
@@ -215,8 +215,7 @@ class ProducerState:
         if guard is not None and batch.is_transactional:
             self._check_guard(batch, guard)
         if self.refused and origin is AppendOrigin.CLIENT:
-            is_of_epoch = entry is not None and entry.producer_epoch == batch.producer_epoch
-            last_sequence = entry.last_sequence if entry is not None and is_of_epoch else NO_SEQUENCE
+            last_sequence = self._last_sequence(batch.producer_id, batch.producer_epoch)
             self.refused.check(batch.producer_id, batch.producer_epoch, batch.first_sequence, last_sequence, now_ms)
         if self.guards and origin is AppendOrigin.CLIENT:
             self._check_guarded_sequence(batch)
@@ -386,8 +385,18 @@ class ProducerState:
             del self.producers[entry.producer_id]
 
     def note_refused(self, refused: RefusedBatch) -> None:
-        """Remember a batch that was refused for a passing reason (see `RefusedBatches`). From any thread."""
-        self.refused.note(refused, self.max_producers)
+        """Remember a batch that was refused for a passing reason (see `RefusedBatches`). From any thread.
+
+        A batch that is in the log is not remembered: it may be sent again because its response was late or lost.
+        """
+        last_sequence = self._last_sequence(refused.producer_id, refused.producer_epoch)
+        if not is_reached(refused, last_sequence):
+            self.refused.note(refused, self.max_producers)
+
+    def _last_sequence(self, producer_id: int, producer_epoch: int) -> int:
+        """The producer's last sequence in the log under this epoch; NO_SEQUENCE when the log has none."""
+        entry = self.producers.get(producer_id)
+        return entry.last_sequence if entry is not None and entry.producer_epoch == producer_epoch else NO_SEQUENCE
 
     def remove_expired(self, now_ms: int) -> None:
         """Forget producers that wrote nothing for `producer.id.expiration.ms` and have no open transaction."""

@@ -17,7 +17,7 @@ from ...base.buffer import Buffer
 from ...protocol.errors import CorruptRecordError, ErrorCode, KafkaError, error_for
 from ...protocol.records.batch import read_header
 
-__all__ = ["FORGOTTEN_AFTER_MS", "RefusedBatch", "RefusedBatches", "refused_batch"]
+__all__ = ["FORGOTTEN_AFTER_MS", "RefusedBatch", "RefusedBatches", "is_reached", "refused_batch"]
 
 _PASSING = frozenset(
     {
@@ -109,7 +109,7 @@ class RefusedBatches:
         refused = self._batches.get(producer_id)
         if refused is None or refused.producer_epoch != producer_epoch or refused.is_expired(now_ms):
             return
-        if not _is_behind(first_sequence, refused.first_sequence) or _is_reached(refused, last_sequence):
+        if not _is_behind(first_sequence, refused.first_sequence) or is_reached(refused, last_sequence):
             return
         raise error_for(
             refused.error,
@@ -123,7 +123,7 @@ class RefusedBatches:
             refused = self._batches.get(producer_id)
             if refused is not None and (
                 refused.producer_epoch < producer_epoch
-                or (refused.producer_epoch == producer_epoch and _is_reached(refused, last_sequence))
+                or (refused.producer_epoch == producer_epoch and is_reached(refused, last_sequence))
             ):
                 del self._batches[producer_id]
 
@@ -154,5 +154,6 @@ def _is_behind(sequence: int, other: int) -> bool:
     return 0 < (sequence - other) % _SEQUENCES < _HALF
 
 
-def _is_reached(refused: RefusedBatch, last_sequence: int) -> bool:
+def is_reached(refused: RefusedBatch, last_sequence: int) -> bool:
+    """Whether the batch is in a log with this last sequence of its producer; -1: the log has none."""
     return last_sequence >= 0 and (last_sequence - refused.first_sequence) % _SEQUENCES < _HALF

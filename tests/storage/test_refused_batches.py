@@ -137,6 +137,18 @@ def test_repeated_batch_is_a_duplicate_also_behind_a_refused_one(log: Log, files
     assert log.append(append_of(0)).duplicate
 
 
+def test_refused_repetition_of_a_stored_batch_does_not_hide_a_later_refusal(log: Log, files: FaultyFiles) -> None:
+    """The first response was lost, and the repetition is refused because the ISR is too small meanwhile."""
+    stored = append_of(0)
+    log.append(stored)
+    refused = refused_batch(stored.records, NotEnoughReplicasError(), NOW_MS)
+    assert refused is not None
+    log.producer_state.note_refused(refused)
+    fill(files)
+    results = one_by_one(log, [append_of(1), append_of(2)])
+    assert codes(results) == [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.KAFKA_STORAGE_ERROR]
+
+
 def test_append_fenced_by_a_leader_epoch_holds_back_the_next_one(log: Log) -> None:
     log.append(append_of(0))
     log.fence(2)
