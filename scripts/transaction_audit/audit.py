@@ -20,11 +20,11 @@ from transaction_audit.end_state import committed_values, group_offsets, hanging
 from transaction_audit.faults import Faults
 from transaction_audit.journal import take_journal
 
-__all__ = ["ALL_KINDS", "Plan", "Verdict", "audit"]
+__all__ = ["Plan", "Verdict", "audit"]
 
 WRITTEN, COPIED, GROUP = "written", "copied", "copies"
 PARTITIONS = 3
-ALL_KINDS = (
+_KINDS = (
     ClientKind("librdkafka", "write"),
     ClientKind("librdkafka", "write"),
     ClientKind("kafka-python", "write"),
@@ -47,12 +47,11 @@ _SETTLED_AFTER_S = 180.0
 
 @dataclass
 class Plan:
+    """`minutes`: how long faults happen. `lives_s`: how long a client runs until it is killed or gets a successor."""
+
     seed: int
     minutes: float
-    kinds: tuple[ClientKind, ...] = ALL_KINDS
     lives_s: tuple[float, float] = (8.0, 40.0)
-    settings: dict[str, str] = field(default_factory=dict)
-    """Settings of the brokers, in addition to `_SETTINGS`."""
 
 
 @dataclass
@@ -74,13 +73,13 @@ def audit(plan: Plan, directory: Path) -> Verdict:
     """Runs the plan. Data, journals and logs are kept in the directory."""
     random = Random(plan.seed)
     verdict = Verdict(plan.seed)
-    with BlockingCluster(3, {**_SETTINGS, **plan.settings}, directory=directory / "cluster") as cluster:
+    with BlockingCluster(3, _SETTINGS, directory=directory / "cluster") as cluster:
         view = ClusterView(cluster)
         create_topics(view, {WRITTEN: PARTITIONS, COPIED: PARTITIONS})
         clients = Clients(cluster.bootstrap_servers, (WRITTEN, COPIED), PARTITIONS, directory / "clients", plan.lives_s)
         faults = Faults(cluster, random)
         try:
-            for kind in plan.kinds:
+            for kind in _KINDS:
                 clients.add(kind, Random(random.random()))
             until_s = time.monotonic() + plan.minutes * 60
             _wait(clients, 5.0)
