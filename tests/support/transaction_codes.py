@@ -18,7 +18,9 @@ _PART = re.compile(r"v(\d+)(?:-(\d+))?: (.*)")
 
 
 START_IN_MEMORY = "Kafka keeps the start of the last transaction of an Empty id until the next load of the partition"
+VERIFIED = "Kafka 3.9 does not verify a batch of a newer epoch in an open transaction, Kafka 4 and pybroker do"
 DIFFERENT: list[tuple[str, str, str, str, str]] = [
+    ("Ongoing with records", "Produce *", "a newer epoch", "INVALID_PRODUCER_EPOCH", VERIFIED),
     ("Empty, fenced", "DescribeTransactions", "*", "Empty, epoch +2, start -1, 600000 ms, -", START_IN_MEMORY),
     ("Empty, fenced", "ListTransactions for 1 h", "*", "Empty", START_IN_MEMORY),
     ("*", "WriteTxnMarkers of *", "epoch -1", "INVALID_REQUEST", "Kafka fails with UNKNOWN_SERVER_ERROR"),

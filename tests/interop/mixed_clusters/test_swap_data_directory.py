@@ -6,7 +6,7 @@ ZooKeeper. Clients must read the same, and the log continues where it was.
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +18,9 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetad
 from kafka.admin import NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError as ZooKeeperNodeExistsError
+from pybroker.controller.tree import znodes
 from pybroker.controller.tree.embedded_store import EmbeddedStore
+from pybroker.controller.tree.znodes import Features
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
@@ -86,7 +88,7 @@ class Kafka:
 
     def start(self, tree: Tree) -> str:
         self._zookeeper = ZooKeeperProcess(self.metadata).start()
-        write_zookeeper(self._zookeeper.connect, tree)
+        write_zookeeper(self._zookeeper.connect, without_levels(tree))
         self._process = KafkaProcess(self.directory, self._zookeeper, SETTINGS).start()
         return self._process.bootstrap_servers
 
@@ -132,6 +134,14 @@ def write_zookeeper(connect: str, tree: Tree) -> None:
             client.set(path, tree[path])
     client.stop()
     client.close()
+
+
+def without_levels(tree: Tree) -> Tree:
+    """Kafka 3.9 stops on a level of a feature; `pybroker metadata copy` leaves them out, too."""
+    feature = tree.get(znodes.FEATURE_PATH)
+    if feature is None:
+        return tree
+    return {**tree, znodes.FEATURE_PATH: replace(Features.decode(feature), levels={}).encode()}
 
 
 def read_zookeeper(connect: str) -> Tree:
