@@ -60,10 +60,11 @@ def verify_partitions(
 
 
 def _check(transaction: Transaction | None, producer: RequestingProducer, transaction_version: int) -> ErrorCode:
-    """With transaction version 2 the producer may have an identity that counts from the end of its transaction on, so
-    that is looked at first."""
+    """A producer of transaction version 2 may have the identity that counts from the end of its transaction on, so its
+    identity is checked after that."""
     is_busy = transaction is not None and (transaction.is_pending or transaction.is_ending)
-    if is_busy and transaction_version >= EPOCH_BUMP_VERSION:
+    bumps_epochs = transaction is not None and transaction.current.bumps_epochs
+    if is_busy and bumps_epochs and transaction_version >= EPOCH_BUMP_VERSION:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     code = check_producer(transaction, producer)
     if transaction is None or code is not ErrorCode.NONE:

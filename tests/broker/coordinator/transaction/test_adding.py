@@ -27,14 +27,15 @@ REFUSED = {
 VERSIONS = [0, 1, 2]
 
 
-def transaction(state: TransactionState, epoch: int = 5) -> Transaction:
+def transaction(state: TransactionState, epoch: int = 5, version: int = 0) -> Transaction:
     partitions = frozenset({P0}) if state in (ONGOING, *ENDING) else frozenset[TopicPartition]()
     start_ms = -1 if state is EMPTY else START
-    return Transaction("id", TransactionPicture(state, ProducerIdentity(PID, epoch, 4), 30, partitions, start_ms, 20))
+    producer = ProducerIdentity(PID, epoch, 4)
+    return Transaction("id", TransactionPicture(state, producer, 30, partitions, start_ms, 20, version))
 
 
-def pending(state: TransactionState) -> Transaction:
-    stored = transaction(state)
+def pending(state: TransactionState, version: int = 0) -> Transaction:
+    stored = transaction(state, version=version)
     stored.prepare(
         stored.current._replace(state=EMPTY, start_ms=-1)
         if state in IDLE
@@ -51,7 +52,7 @@ def test_partitions_are_added_only_for_the_current_producer(
 ) -> None:
     is_identity_changing = version == 2 and state in ENDING
     expected = CONCURRENT if is_identity_changing else code
-    assert add_partitions(transaction(state), producer, [P1], NOW, version) == Response(expected)
+    assert add_partitions(transaction(state, version=version), producer, [P1], NOW, version) == Response(expected)
     assert verify_partitions(transaction(state), producer, [P0, P1]) == {P0: code, P1: code}
 
 
@@ -119,8 +120,9 @@ def test_nothing_is_added_while_a_record_is_written(state: TransactionState, ver
 @pytest.mark.parametrize(("producer", "code"), REFUSED.values(), ids=REFUSED)
 def test_a_pending_record_hides_the_producer_only_in_version_2(producer: RequestingProducer, code: ErrorCode) -> None:
     """Because the pending change of version 2 may be the one to the producer id of the request."""
-    assert add_partitions(pending(ONGOING), producer, [P1], NOW, 0) == Response(code)
-    assert add_partitions(pending(ONGOING), producer, [P1], NOW, 2) == Response(CONCURRENT)
+    assert add_partitions(pending(ONGOING, version=2), producer, [P1], NOW, 2) == Response(CONCURRENT)
+    for stored_version, version in ((0, 0), (0, 2), (2, 0)):
+        assert add_partitions(pending(ONGOING, stored_version), producer, [P1], NOW, version) == Response(code)
 
 
 def test_offsets_are_added_as_their_partition() -> None:
