@@ -125,7 +125,7 @@ class ControllerContext:
             self._partition_states.pop(partition, None)
             self.partitions_being_reassigned.pop(partition, None)
             for broker_id in assignment.replicas:
-                self._replica_states.pop(PartitionReplica(partition, broker_id), None)
+                self._forget_replica(PartitionReplica(partition, broker_id))
 
     def assignment(self, partition: TopicPartition) -> ReplicaAssignment:
         """The assignment; without replicas if the partition is unknown."""
@@ -256,9 +256,14 @@ class ControllerContext:
                 f" to {target.value}"
             )
         if target is ReplicaState.NON_EXISTENT:
-            self._replica_states.pop(replica, None)
+            self._forget_replica(replica)
         else:
             self._replica_states[replica] = target
+
+    def _forget_replica(self, replica: PartitionReplica) -> None:
+        """A later replica with the same name does not lie in the log directory in which this one was lost."""
+        self._replica_states.pop(replica, None)
+        self.offline_dir_replicas.get(replica.broker_id, set()).discard(replica.partition)
 
     def replicas_in(self, topic: str, state: ReplicaState) -> list[PartitionReplica]:
         return [replica for replica in self.replicas_of_topic(topic) if self.replica_state(replica) is state]

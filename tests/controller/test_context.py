@@ -69,13 +69,23 @@ def test_removed_topic_leaves_nothing_behind() -> None:
     context.initialize_partition(PARTITION, P.ONLINE)
     context.initialize_replica(REPLICA, R.ONLINE)
     context.topics_to_delete["t"] = None
+    context.offline_dir_replicas[1] = {PARTITION}
     context.remove_topic("t")
     assert context.topics == []
     assert context.all_partitions == []
     assert context.topic_name(topic_id) is None
     assert context.partition_state(PARTITION) is P.NON_EXISTENT
     assert context.replica_state(REPLICA) is R.NON_EXISTENT
+    assert context.offline_dir_replicas[1] == set()
     assert not context.is_queued_for_deletion("t")
+
+
+def test_replica_that_moves_away_and_back_is_not_offline() -> None:
+    context = ControllerContext()
+    context.initialize_replica(REPLICA, R.DELETION_SUCCESSFUL)
+    context.offline_dir_replicas[1] = {PARTITION}
+    context.move_replica(REPLICA, R.NON_EXISTENT)
+    assert context.offline_dir_replicas[1] == set()
 
 
 def test_topic_does_not_change_its_id() -> None:
