@@ -129,11 +129,12 @@ class BrokerEvents:
 
     async def replicas_online(self, replicas: Iterable[PartitionReplica]) -> None:
         """Replicas in log directories that were full can be written again. An election since their brokers were asked
-        left them out, so the brokers are told the leaders again."""
+        left them out, so the brokers are told the leaders again. Reassignments that waited for them go on."""
         kept = [replica for replica in replicas if not self._context.is_queued_for_deletion(replica.topic)]
         elected = await self._partitions.bring_online()
         self._replicas.move_online(replica for replica in kept if replica.partition not in elected)
         self._requests.tell_all_brokers(replica.partition for replica in kept)
+        await self._reassignments.resume_on({replica.broker_id for replica in kept})
 
     def _add_broker(self, info: BrokerInfo, broker_epoch: int) -> None:
         self._context.put_broker(info, broker_epoch)

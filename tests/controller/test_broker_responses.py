@@ -127,6 +127,26 @@ async def test_replica_that_is_online_again_learns_of_a_leader_elected_since_its
     await plane.stop()
 
 
+async def test_reassignment_to_a_replica_in_a_full_log_directory_ends_when_there_is_space(tmp_path: Path) -> None:
+    plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
+    await plane.create_topic("t", {0: (1, 2)})
+    await plane.settled()
+    for broker_id in (1, 2):
+        plane.brokers[broker_id].full.add(T0)
+        await plane.tree.notify_of_log_dir_event(broker_id)
+        await plane.settled()
+    state = await plane.state("t")
+    assert (state.leader, state.isr) == (-1, (2,))
+    await plane.controller.call("move", lambda: plane.controller._term.reassignments.begin({T0: (2,)}))
+    await plane.settled()
+    plane.brokers[2].full.clear()
+    await plane.tree.notify_of_log_dir_event(2)
+    await plane.settled()
+    assert (await plane.state("t")).leader == 2
+    assert plane.controller.context.partitions_being_reassigned == {}
+    await plane.stop()
+
+
 async def test_replica_in_a_full_log_directory_is_deleted_with_its_topic(tmp_path: Path) -> None:
     """Otherwise no deletion of a topic could make space."""
     plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
