@@ -98,7 +98,7 @@ class BrokerEvents:
         self._batch.add_update_metadata(brokers, self._context.partitions_with_leaders)
         self._requests.flush()
         replicas = self._context.replicas_on(brokers)
-        self._replicas.move_online(r for r in replicas if not self._context.is_queued_for_deletion(r.topic))
+        self._replicas.move_online(self._kept(replicas))
         await self._partitions.bring_online()
         await self._reassignments.resume_on(brokers)
         await self._deletion.resume_for(dict.fromkeys(replica.topic for replica in replicas))
@@ -122,7 +122,7 @@ class BrokerEvents:
         """
         self._partitions.move(self._context.partitions_with_offline_leader, PartitionState.OFFLINE)
         elected = await self._partitions.bring_online()
-        kept = [replica for replica in replicas if not self._context.is_queued_for_deletion(replica.topic)]
+        kept = self._kept(replicas)
         await self._replicas.move_offline(kept)
         if not kept and not elected:
             self._requests.tell_all_brokers(())
@@ -130,11 +130,15 @@ class BrokerEvents:
     async def replicas_online(self, replicas: Iterable[PartitionReplica]) -> None:
         """Replicas in log directories that were full can be written again. An election since their brokers were asked
         left them out, so the brokers are told the leaders again. Reassignments that waited for them go on."""
-        kept = [replica for replica in replicas if not self._context.is_queued_for_deletion(replica.topic)]
+        kept = self._kept(replicas)
         elected = await self._partitions.bring_online()
         self._replicas.move_online(replica for replica in kept if replica.partition not in elected)
         self._requests.tell_all_brokers(replica.partition for replica in kept)
         await self._reassignments.resume_on({replica.broker_id for replica in kept})
+
+    def _kept(self, replicas: Iterable[PartitionReplica]) -> list[PartitionReplica]:
+        """The replicas whose topics are not being deleted."""
+        return [replica for replica in replicas if not self._context.is_queued_for_deletion(replica.topic)]
 
     def _add_broker(self, info: BrokerInfo, broker_epoch: int) -> None:
         self._context.put_broker(info, broker_epoch)
