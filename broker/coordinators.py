@@ -186,13 +186,8 @@ class Coordinators:
             answered(_not_fenced(codes[part.topic_partition]))
 
     def _add_to_transaction(self, part: TransactionPart, answered: Answered) -> None:
-        is_answered = False
-
         def reply(response: Response) -> None:
-            nonlocal is_answered
-            if not is_answered:
-                is_answered = True
-                answered(_not_fenced(response.code))
+            answered(_not_fenced(response.code))
 
         self.transactions.requests.add_partitions(
             part.transactional_id,

@@ -65,7 +65,7 @@ class AddPartitionsToTxn:
         results: dict[str, Results] = {}
 
         def done(transactional_id: str, found: Results) -> None:
-            results.setdefault(transactional_id, found)
+            results[transactional_id] = found
             if len(results) == len(transactions):
                 pending(results)
 

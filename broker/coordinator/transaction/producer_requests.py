@@ -47,7 +47,7 @@ class _Question(NamedTuple):
 
 
 class ProducerRequests:
-    """Each method calls ``reply``, once or more; only the first call counts. ``now_ms``: the wall clock.
+    """Each method calls ``reply`` once, maybe before it returns. ``now_ms``: the wall clock.
 
     ``offsets_partition``: the partition of ``__consumer_offsets`` that stores a group.
     """
@@ -160,7 +160,7 @@ class ProducerRequests:
     def _ask(
         self, transactional_id: str, rule: Callable[[Transaction | None, int | None], Outcome], reply: Reply
     ) -> None:
-        self._decide(_Question(transactional_id, rule, reply, self._scheduler.time() + MAX_WAIT_S), None)
+        self._decide(_Question(transactional_id, rule, _once(reply), self._scheduler.time() + MAX_WAIT_S), None)
 
     def _decide(self, question: _Question, fresh_producer_id: int | None) -> None:
         code = self._registry.check(question.transactional_id)
@@ -207,3 +207,16 @@ class ProducerRequests:
         timeout_s = min(picture.timeout_ms, self._settings.request_timeout_ms) / 1000
         timer = self._scheduler.call_later(timeout_s, question.reply, Response(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         self._changes.apply(transaction, picture, done)
+
+
+def _once(reply: Reply) -> Reply:
+    """Passes on the first call: a change may still be written after its time was up."""
+    is_answered = False
+
+    def first(response: Response) -> None:
+        nonlocal is_answered
+        if not is_answered:
+            is_answered = True
+            reply(response)
+
+    return first
