@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...config.versions import is_at_least
+from ..coordinator.transaction.states import EPOCH_BUMP_VERSION
 
 __all__ = ["RequestVersions"]
 
@@ -45,7 +46,7 @@ class RequestVersions:
 
     def write_txn_markers_at(self, transaction_version: int) -> int:
         """From this level of the feature on, every broker reads the transaction version of a marker (KIP-1228)."""
-        return 2 if transaction_version >= 2 else self.write_txn_markers
+        return 2 if transaction_version >= EPOCH_BUMP_VERSION else self.write_txn_markers
 
 
 _FROM_3_0: Mapping[str, int] = {

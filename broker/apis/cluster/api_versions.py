@@ -20,6 +20,7 @@ from ....protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import Handler, RequestContext
 from ...requests.unsupported_version import advertised_range
 
@@ -34,7 +35,6 @@ SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 JAVA_CLIENT, HIDDEN_FROM_JAVA_CLIENT = "apache-kafka-java", ApiKey.DESCRIBE_TOPIC_PARTITIONS
 
 
-_BUMPS_EPOCHS = 2
 _SINCE_BUMPED_EPOCHS = frozenset({ApiKey.PRODUCE, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
 """Their last version is for producers that get a new epoch with every transaction (KIP-890)."""
 _FIRST_WITH_LOWEST_FEATURE_0 = 4
@@ -50,17 +50,17 @@ class ApiVersions:
     def __init__(self, served: Iterable[ApiKey], features: FeatureLevels, *, is_in_cluster: bool) -> None:
         self._features = features
         self._is_in_cluster = is_in_cluster
-        self._api_keys = [advertised_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
-        self._of_version_2 = [_with_bumped_epochs(each) for each in self._api_keys]
+        api_keys = [advertised_range(key) for key in sorted({*served, ApiKey.API_VERSIONS})]
+        self._api_keys = _by_client(api_keys)
+        self._of_version_2 = _by_client([_with_bumped_epochs(each) for each in api_keys])
 
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if context.api_version >= 3 and not names_its_software(request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         features = self._features
-        api_keys = self._of_version_2 if features.transaction_version >= _BUMPS_EPOCHS else self._api_keys
-        if context.api_version >= 3 and request.client_software_name == JAVA_CLIENT:
-            api_keys = [each for each in api_keys if each.api_key != HIDDEN_FROM_JAVA_CLIENT]
-        response = ApiVersionsResponse(api_keys=api_keys, finalized_features_epoch=features.epoch)
+        api_keys = self._of_version_2 if features.transaction_version >= EPOCH_BUMP_VERSION else self._api_keys
+        is_java_client = context.api_version >= 3 and request.client_software_name == JAVA_CLIENT
+        response = ApiVersionsResponse(api_keys=api_keys[is_java_client], finalized_features_epoch=features.epoch)
         if features.transaction_version:
             level = features.transaction_version
             response.finalized_features = [
@@ -73,6 +73,11 @@ class ApiVersions:
                 SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=0, max_version=LAST_TRANSACTION_VERSION)
             ]
         return response
+
+
+def _by_client(api_keys: list[ApiVersion]) -> Mapping[bool, list[ApiVersion]]:
+    """The list for other clients, and for Kafka's Java client (True)."""
+    return {False: api_keys, True: [each for each in api_keys if each.api_key != HIDDEN_FROM_JAVA_CLIENT]}
 
 
 def _with_bumped_epochs(listed: ApiVersion) -> ApiVersion:
