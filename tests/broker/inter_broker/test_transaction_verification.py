@@ -165,7 +165,7 @@ async def test_partitions_of_transaction_version_2_are_added(leader: Leader) -> 
     assert not request.verify_only
 
 
-async def test_one_request_never_both_verifies_and_adds_for_one_transactional_id(leader: Leader) -> None:
+async def test_partitions_of_a_transactional_id_are_not_verified_and_added_in_the_same_request(leader: Leader) -> None:
     leader.ask(A0)
     leader.ask(A1, adds=True)
     assert leader.told == [("t", 0, A1, ErrorCode.NETWORK_EXCEPTION)]

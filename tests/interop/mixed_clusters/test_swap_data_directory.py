@@ -6,7 +6,7 @@ ZooKeeper. Clients must read the same, and the log continues where it was.
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,9 +18,8 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetad
 from kafka.admin import NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError as ZooKeeperNodeExistsError
-from pybroker.controller.tree import znodes
 from pybroker.controller.tree.embedded_store import EmbeddedStore
-from pybroker.controller.tree.znodes import Features
+from pybroker.controller.tree.tree_copy import CopiedNode, without_levels
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
 
@@ -88,7 +87,7 @@ class Kafka:
 
     def start(self, tree: Tree) -> str:
         self._zookeeper = ZooKeeperProcess(self.metadata).start()
-        write_zookeeper(self._zookeeper.connect, without_levels(tree))
+        write_zookeeper(self._zookeeper.connect, without_feature_levels(tree))
         self._process = KafkaProcess(self.directory, self._zookeeper, SETTINGS).start()
         return self._process.bootstrap_servers
 
@@ -136,12 +135,10 @@ def write_zookeeper(connect: str, tree: Tree) -> None:
     client.close()
 
 
-def without_levels(tree: Tree) -> Tree:
-    """Kafka 3.9 stops on a level of a feature; `pybroker metadata copy` leaves them out, too."""
-    feature = tree.get(znodes.FEATURE_PATH)
-    if feature is None:
-        return tree
-    return {**tree, znodes.FEATURE_PATH: replace(Features.decode(feature), levels={}).encode()}
+def without_feature_levels(tree: Tree) -> Tree:
+    """Returns the nodes as `pybroker metadata copy` writes them: Kafka 3.9 stops on a level of a feature."""
+    nodes = without_levels([CopiedNode(path, data, 0) for path, data in tree.items()])
+    return {node.path: node.data for node in nodes}
 
 
 def read_zookeeper(connect: str) -> Tree:
