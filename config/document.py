@@ -16,8 +16,7 @@ DEFAULTS_END = "<!-- end of defaults -->"
 _INTRODUCTION = """\
 # Settings
 
-This page is written by `python -m pybroker.config.document docs/operator` from the table in `config/settings/`; a test
-compares the two.
+This page is written by `python -m pybroker.config.document docs/operator`.
 
 `pybroker --config server.properties` reads Kafka's own file, in Java's `.properties` syntax (ISO-8859-1; write other
 characters as `\\uXXXX`). `--override name=value` takes precedence over the file. `pybroker --print-config` prints every
@@ -26,8 +25,8 @@ differs from Kafka's is printed in bold; [deviations.md](deviations.md) gives th
 
 *Changes* tells whether `kafka-configs` can change the setting while brokers run: for single brokers (per-broker), or
 also for all (cluster-wide). The value of one broker takes precedence over the value of all brokers, and both over the
-file. On SIGHUP a broker reads these settings from the file again; changes of other
-settings are logged and need a restart. `listener.name.<listener>.<setting>` sets a setting for one listener only.
+file. On SIGHUP a broker reads these settings from the file again; others need a restart.
+`listener.name.<listener>.<setting>` sets a setting for one listener only.
 """
 
 _NO_EFFECT = {

@@ -33,7 +33,7 @@ SETTINGS = (
         MEDIUM,
         READ_ONLY,
         ACTED_ON,
-        "Run a small process that ends the broker's ZooKeeper session as soon as the broker's process dies.",
+        "Run a small process that ends the ZooKeeper session when the broker's process dies.",
     ),
     Setting(
         "pybroker.record.validation",
@@ -53,8 +53,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "When many consumers wait for the same records, delay their responses this long to send more at once; 0: "
-        "never.",
+        "When many consumers wait for the same records, gather records for so long; 0: never.",
     ),
     # Limits on memory that Kafka does not bound: docs/operator/limits.md.
     Setting(
@@ -65,8 +64,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Largest decompressed size of a batch that the broker's own process unpacks; a child process reads larger "
-        "ones, one at a time.",
+        "Largest decompressed size of a batch that the broker's own process unpacks, not a child process.",
     ),
     Setting(
         "pybroker.batch.inline.max.records",
@@ -76,8 +74,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Most records of a compressed batch that the broker's own process unpacks; a child process reads larger "
-        "ones, one at a time.",
+        "Most records of a compressed batch that the broker's own process unpacks, not a child process.",
     ),
     Setting(
         "pybroker.batch.max.decompressed.bytes",
@@ -97,7 +94,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Most invalid records that the error of a refused batch names one by one; the rest are counted.",
+        "Most invalid records that a refusal names one by one.",
     ),
     Setting(
         "pybroker.fetch.sessions.max.partitions",
@@ -117,7 +114,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory of all fetches that wait for records; beyond it the longest-waiting ones are answered early.",
+        "Memory of all fetches that wait for records; beyond it the longest-waiting ones are answered.",
     ),
     Setting(
         "pybroker.groups.max.bytes",
@@ -137,8 +134,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Largest response accepted from another broker. It must exceed socket.request.max.bytes of all brokers, "
-        "because a leader sends batches whole.",
+        "Largest response of another broker; it must exceed socket.request.max.bytes of all brokers.",
     ),
     Setting(
         "pybroker.max.in.flight.requests.per.connection",
@@ -198,8 +194,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Most idempotent producers that a partition remembers; beyond it the longest-silent ones are forgotten. "
-        "As many may wait for transaction coordinators, and as many refused batches for their repetition.",
+        "Most idempotent producers that a partition remembers; the longest-silent ones are forgotten first.",
     ),
     Setting(
         "pybroker.request.max.elements",
@@ -219,7 +214,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Size of one broker's dynamic settings (names, values, and 100 bytes for each), and of the cluster-wide ones.",
+        "Size of one broker's dynamic settings, and of the cluster-wide ones.",
     ),
     Setting(
         "pybroker.decoded.requests.max.bytes",
@@ -229,9 +224,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Approximate memory of decoded requests in progress and their responses, counted as 64 times their bytes: "
-        "this much for client requests and as much for administration; beyond it further requests wait. Produce, "
-        "Fetch, JoinGroup, SyncGroup and requests of brokers do not count.",
+        "Approximate memory of requests in progress, and as much again for administration; others wait.",
     ),
     Setting(
         "pybroker.local.send.buffers.max.bytes",
@@ -241,9 +234,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Total size of wide send buffers (1280 KiB each), which connections from this machine get with the first "
-        "records sent to them. Other connections use socket.send.buffer.bytes, and so do all when that is larger "
-        "or -1.",
+        "Memory of wide send buffers, which connections from this machine get with their first records.",
     ),
     Setting(
         "pybroker.topic.settings.max.bytes",
