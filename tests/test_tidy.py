@@ -43,6 +43,7 @@ FLOORS = {
     "controller": ("tree", "topics", LOOSE),
     "broker": (
         "start_error.py",
+        "security",
         "network",
         "environment.py",
         "metadata",

@@ -15,7 +15,6 @@ from ...controller.producer_ids import ProducerIds
 from ...controller.topics.auto_creation import AutoTopicCreation
 from ...controller.topics.topic_admin import TopicAdmin
 from ...controller.tree.metadata_store import MetadataStore
-from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from ...protocol.sentinels import NO_LEADER
@@ -30,13 +29,12 @@ from ...replication.transaction_checks import TransactionPart
 from ..coordinator.partitioning import partition_for_key
 from ..metadata.address import Address
 from ..metadata.metadata_cache import MetadataCache
-from ..network.request import ConnectionInfo
-from ..requests.context import Handler, RequestContext
 from .alter_partition_sender import AlterPartitionSender
 from .broker_link import BrokerLink
 from .contact_watch import ContactWatch
 from .controller_client import ProducerIdClient, TopicCreationClient
-from .controller_link import ControllerLink, LocalController, LocalHandler
+from .controller_link import ControllerLink, LocalController
+from .direct_calls import called_directly
 from .leaving import Successors, hand_over_leaderships
 from .marker_sender import MarkerSender
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
@@ -103,7 +101,10 @@ class ClusterLinks:
             is_active=self._is_controller,
             address_of=self._address_of,
             link_to=self._link_to,
-            local={key: self._called_directly(handler) for key, handler in controller.handlers.items()},
+            local={
+                key: called_directly(handler, self._listener, broker_id, clock_ms)
+                for key, handler in controller.handlers.items()
+            },
             timeout_ms=config.int("controller.socket.timeout.ms"),
         )
         self._alter_partition = AlterPartitionSender(
@@ -306,15 +307,3 @@ class ClusterLinks:
         hosted = self._partitions.get(topic_partition)
         if hosted is not None and hosted.is_throttled_as_follower:
             self._throttle.record(size_bytes, self._partitions.monotonic_ms())
-
-    # -- this broker as controller
-
-    def _called_directly(self, handler: Handler) -> LocalHandler:
-        here = ConnectionInfo(self._listener, "PLAINTEXT", ("", 0), ("", 0))
-
-        async def call(request: Message, version: int) -> Message:
-            context = RequestContext(version, 0, str(self._broker_id), here, self._clock_ms())
-            answer: Message = await handler(context, request)
-            return answer
-
-        return call

@@ -2,8 +2,9 @@
 
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
+from ..security.principal import ANONYMOUS, THIS_BROKER
 from .offender_log import Violation
 
 __all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "LaterReply", "Region", "Reply", "ReplyPart", "Request",
@@ -46,8 +47,8 @@ class CloseConnectionError(Exception):
 class ConnectionInfo:
     """The client of a connection, and the listener it came by. One for each connection, for its whole life."""
 
-    __slots__ = ("__weakref__", "listener_name", "local_host", "local_port", "peer_host", "peer_port",
-                 "principal", "security_protocol", "throttle")  # fmt: skip
+    __slots__ = ("__weakref__", "is_this_broker", "listener_name", "local_host", "local_port", "peer_host",
+                 "peer_port", "principal", "security_protocol", "throttle")  # fmt: skip
 
     def __init__(
         self,
@@ -60,10 +61,20 @@ class ConnectionInfo:
         self.security_protocol = security_protocol
         self.local_host, self.local_port = local
         self.peer_host, self.peer_port = peer
-        self.principal = "User:ANONYMOUS"
-        """Kafka's name of the authenticated client; authentication sets it."""
+        self.principal = ANONYMOUS
+        """The client; authentication sets it."""
+        self.is_this_broker = False
+        """No connection: this broker calls its own handlers, which needs no right."""
         self.throttle: Callable[[float], None] = no_connection
         """Read no further request for so many seconds (KIP-219); requests under way are still answered."""
+
+    @classmethod
+    def of_this_broker(cls, listener_name: str) -> Self:
+        """In place of a connection when this broker calls its own handlers."""
+        info = cls(listener_name, "PLAINTEXT", ("", 0), ("", 0))
+        info.principal = THIS_BROKER
+        info.is_this_broker = True
+        return info
 
     def __str__(self) -> str:
         return f"{_address(self.peer_host, self.peer_port)} on listener {self.listener_name}"

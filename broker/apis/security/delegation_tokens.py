@@ -19,8 +19,8 @@ _NO_TIME_MS = -1
 def create_delegation_token(
     context: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
-    requester_type, _, requester = context.address.principal.partition(":")
-    owner_type, owner = requester_type, requester
+    requester = context.address.principal
+    owner_type, owner = requester.type, requester.name
     if context.api_version >= 3 and request.owner_principal_name:
         owner_type, owner = request.owner_principal_type or "", request.owner_principal_name
     response = CreateDelegationTokenResponse(
@@ -32,8 +32,8 @@ def create_delegation_token(
         max_timestamp_ms=_NO_TIME_MS,
     )
     if context.api_version >= 3:
-        response.token_requester_principal_type = requester_type
-        response.token_requester_principal_name = requester
+        response.token_requester_principal_type = requester.type
+        response.token_requester_principal_name = requester.name
     return response
 
 
