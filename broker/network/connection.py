@@ -26,6 +26,7 @@ from .request import ConnectionInfo, no_connection
 from .request_pipeline import RequestPipeline
 from .response_writer import ResponseTooLongError, ResponseWriter
 from .socket_states import descriptor_of, leaves_many_descriptors, reset_at_close
+from .transport import Transport
 
 __all__ = ["Connection", "ConnectionOwner"]
 
@@ -47,7 +48,7 @@ class ConnectionOwner(Protocol):
 
     new_sender: RegionSenderFactory
 
-    def connected(self, connection: "Connection", transport: asyncio.Transport) -> ConnectionInfo: ...
+    def connected(self, connection: "Connection", transport: Transport) -> ConnectionInfo: ...
 
     def disconnected(self, connection: "Connection") -> None: ...
 
@@ -56,7 +57,7 @@ class Connection(asyncio.BufferedProtocol):
     """Implements `ManagedConnection` and `PipelineOwner`, whose docstrings are not repeated. It runs on the loop."""
 
     info: ConnectionInfo
-    _transport: asyncio.Transport
+    _transport: Transport
     _reading: ReadSwitch
     _writer: ResponseWriter
     _requests: RequestPipeline
@@ -78,7 +79,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- called by the loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's and a simulation's need not inherit from it
+        self._transport = cast("Transport", transport)  # uvloop's and a simulation's need not inherit from it
         self._transport.set_write_buffer_limits(high=0)
         self._reading = ReadSwitch(self, self._transport, self._resources.loop, self._resources.disconnects)
         self._writer = ResponseWriter(

@@ -19,6 +19,7 @@ from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
 from .settings import Endpoint, NetworkSettings
 from .socket_states import leaves_descriptors
+from .transport import Transport
 
 __all__ = ["Listeners"]
 
@@ -88,6 +89,8 @@ class Listeners:
         :raises AddressInUseError: no address stays bound.
         :raises BindError: no address stays bound.
         """
+        for endpoint in endpoints:
+            endpoint.security.check(endpoint.security_protocol)
         opened = []
         try:
             for endpoint in endpoints:
@@ -190,7 +193,7 @@ class Listeners:
 
     # --- what a connection reports
 
-    def connected(self, connection: Connection, transport: asyncio.Transport, endpoint: Endpoint) -> ConnectionInfo:
+    def connected(self, connection: Connection, transport: Transport, endpoint: Endpoint) -> ConnectionInfo:
         info = ConnectionInfo(
             endpoint.listener_name,
             endpoint.security_protocol,
@@ -297,10 +300,12 @@ class _Origin:
         self._endpoint = endpoint
         self.new_sender = new_sender
 
-    def new_connection(self) -> Connection:
-        return Connection(self._listeners._resources, self)
+    def new_connection(self) -> asyncio.BufferedProtocol:
+        connection = Connection(self._listeners._resources, self)
+        add_layer = self._endpoint.security.add_layer
+        return connection if add_layer is None else add_layer(connection)
 
-    def connected(self, connection: Connection, transport: asyncio.Transport) -> ConnectionInfo:
+    def connected(self, connection: Connection, transport: Transport) -> ConnectionInfo:
         return self._listeners.connected(connection, transport, self._endpoint)
 
     def disconnected(self, connection: Connection) -> None:

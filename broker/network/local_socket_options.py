@@ -6,13 +6,13 @@ How: a socket that has paced once goes on pacing. So listening sockets use Reno,
 connection from another machine gets the system's choice back before anything is sent.
 """
 
-import asyncio
 import contextlib
 import socket
 from typing import Protocol
 
 from .request import ConnectionInfo
 from .settings import NetworkSettings
+from .transport import Transport
 
 __all__ = ["WIDE_BUFFER_BYTES", "WIDE_BUFFER_TAKES", "LocalSocketOptions", "congestion_control_that_paces"]
 
@@ -64,7 +64,7 @@ class LocalSocketOptions:
             with contextlib.suppress(OSError):  # the sockets keep the system's option then, which is harmless
                 listening.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, _UNPACED)
 
-    def accepted(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:
+    def accepted(self, transport: Transport, info: ConnectionInfo) -> None:
         """To be called before anything is sent."""
         if self._paced_by is None or _is_local(info):
             return
@@ -73,7 +73,7 @@ class LocalSocketOptions:
             if _congestion_control(accepted) == _UNPACED:  # otherwise a route asks for another algorithm
                 accepted.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, self._paced_by)
 
-    def will_be_sent_records(self, transport: asyncio.Transport, info: ConnectionInfo) -> None:
+    def will_be_sent_records(self, transport: Transport, info: ConnectionInfo) -> None:
         """Give the connection a wide send buffer, if the budget allows, because it is sent records now."""
         if len(self._wide) >= self._most_wide or not _is_local(info):
             return

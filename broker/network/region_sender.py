@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 from ...storage.files.page_cache import is_cached, read_ahead, read_if_cached
+from .endpoint_security import is_encrypted
 from .request import Region
+from .transport import Transport, can_send_files
 
 __all__ = ["CopyingSender", "RegionSender", "RegionSenderFactory", "RunInWorker", "SendfileSender",
            "TruncatedRegionError", "new_region_sender", "sender_for"]  # fmt: skip
@@ -22,7 +24,6 @@ RunInWorker: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
 Done: TypeAlias = Callable[[OSError | None], None]
 
 _HAS_LINUX_SENDFILE: bool = sys.platform == "linux"
-_UNENCRYPTED = ("PLAINTEXT", "SASL_PLAINTEXT")
 _CHUNK = 256 * 1024
 _CHUNKS_PER_ITERATION = 8  # then the other connections get the loop
 _PROBE_AHEAD = 4 * _CHUNK  # one look at the page cache for many writes: most sockets' buffers take less than a chunk
@@ -56,7 +57,7 @@ class RegionSender(Protocol):
 
 
 RegionSenderFactory: TypeAlias = Callable[
-    [asyncio.Transport, asyncio.AbstractEventLoop, RunInWorker, Callable[[], bool]], RegionSender
+    [Transport, asyncio.AbstractEventLoop, RunInWorker, Callable[[], bool]], RegionSender
 ]
 """``(transport, loop, run_in_worker, is_full) -> sender``; ``is_full()``: the transport asked to pause writing."""
 
@@ -78,7 +79,7 @@ class _Sender:
 
     def __init__(
         self,
-        transport: asyncio.Transport,
+        transport: Transport,
         loop: asyncio.AbstractEventLoop,
         run_in_worker: RunInWorker,
         is_full: Callable[[], bool],
@@ -179,7 +180,7 @@ class SendfileSender(_Sender):
 
     def __init__(
         self,
-        transport: asyncio.Transport,
+        transport: Transport,
         loop: asyncio.AbstractEventLoop,
         run_in_worker: RunInWorker,
         is_full: Callable[[], bool],
@@ -279,6 +280,15 @@ def sender_for(security_protocol: str, plaintext_sender: RegionSenderFactory) ->
     """The sender for a listener's connections.
 
     `SendfileSender` writes to the socket itself, past the transport: on a listener that encrypts it would send
-    plaintext. So only listeners without TLS get ``plaintext_sender``.
+    plaintext. So ``plaintext_sender`` needs both: a listener without TLS, and a transport that `can_send_files`.
     """
-    return plaintext_sender if security_protocol in _UNENCRYPTED else CopyingSender
+    if is_encrypted(security_protocol):
+        return CopyingSender
+
+    def new_sender(
+        transport: Transport, loop: asyncio.AbstractEventLoop, run_in_worker: RunInWorker, is_full: Callable[[], bool]
+    ) -> RegionSender:
+        new = plaintext_sender if can_send_files(transport) else CopyingSender
+        return new(transport, loop, run_in_worker, is_full)
+
+    return new_sender

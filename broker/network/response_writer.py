@@ -5,7 +5,6 @@ are. Sending from raw descriptors needs this, and the socket's buffer in the ker
 ``blocked`` its owner keeps further responses and hands them over when ``on_ready`` is called.
 """
 
-import asyncio
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
@@ -13,6 +12,7 @@ from struct import error as StructError  # noqa: N812
 
 from .region_sender import RegionSender
 from .request import Region, ReplyPart, memory_of
+from .transport import Transport
 
 __all__ = ["SMALL_REGION", "ResponseTooLongError", "ResponseWriter"]
 
@@ -38,7 +38,7 @@ class ResponseWriter:
 
     def __init__(
         self,
-        transport: asyncio.Transport,
+        transport: Transport,
         make_sender: Callable[[], RegionSender],
         on_ready: Callable[[], None],
         on_broken: Callable[[OSError], None],

@@ -12,6 +12,7 @@ from ...config.config import Config
 from ...config.config_error import ConfigError
 from ...config.listeners import Listener, listener_address
 from .connection_limits import LimitSettings
+from .endpoint_security import UNPROTECTED, EndpointSecurity
 
 __all__ = ["Endpoint", "KnownHosts", "NetworkSettings", "addresses_of", "limit_settings"]
 
@@ -37,6 +38,7 @@ class Endpoint:
     host: str
     port: int
     security_protocol: str = "PLAINTEXT"
+    security: EndpointSecurity = field(default=UNPROTECTED, compare=False, repr=False)
 
     @classmethod
     def from_listener(cls, listener: Listener) -> "Endpoint":

@@ -1,6 +1,5 @@
 """Socket calls past the transport: peers that have closed, file descriptors in use, and reset at close."""
 
-import asyncio
 import contextlib
 import resource
 import select
@@ -9,6 +8,8 @@ import struct
 import sys
 from collections.abc import Iterable
 from typing import cast
+
+from .transport import Transport
 
 __all__ = ["closed_by_peer", "descriptor_of", "leaves_descriptors", "leaves_many_descriptors", "reserved",
            "reset_at_close"]  # fmt: skip
@@ -36,19 +37,19 @@ def reserved(limit: int) -> int:
     return max(32, limit // 16)
 
 
-def leaves_descriptors(transport: asyncio.Transport) -> bool:
+def leaves_descriptors(transport: Transport) -> bool:
     """Whether enough descriptors are left for the rest of the broker, now that this connection has one."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return descriptor_of(transport) < limit - reserved(limit) or limit == resource.RLIM_INFINITY
 
 
-def leaves_many_descriptors(transport: asyncio.Transport) -> bool:
+def leaves_many_descriptors(transport: Transport) -> bool:
     """Whether less than half of the descriptors were in use when this connection came."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return descriptor_of(transport) < limit // 2 or limit == resource.RLIM_INFINITY
 
 
-def descriptor_of(transport: asyncio.Transport) -> int:
+def descriptor_of(transport: Transport) -> int:
     """The socket's descriptor; negative when it is closed, or there is none.
 
     The system assigns the lowest free number, so it tells how many are in use.
@@ -57,7 +58,7 @@ def descriptor_of(transport: asyncio.Transport) -> int:
     return -1 if connection is None else cast("int", connection.fileno())
 
 
-def reset_at_close(transport: asyncio.Transport) -> None:
+def reset_at_close(transport: Transport) -> None:
     """Let the peer see a reset when the transport is aborted, also when no response is unsent."""
     connection = transport.get_extra_info("socket")
     if connection is not None and connection.fileno() >= 0:

@@ -8,6 +8,7 @@ from typing import Protocol
 from ..disconnect_poll import DisconnectPoll
 from ..managed_connection import ManagedConnection
 from ..request import ConnectionInfo
+from ..transport import Transport
 
 __all__ = ["ReadPause", "ReadSwitch", "ReadingConnection"]
 
@@ -57,7 +58,7 @@ class ReadSwitch:
     def __init__(
         self,
         connection: ReadingConnection,
-        transport: asyncio.Transport,
+        transport: Transport,
         loop: asyncio.AbstractEventLoop,
         disconnects: DisconnectPoll,
     ) -> None:

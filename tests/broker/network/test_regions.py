@@ -14,6 +14,7 @@ import pytest
 from pybroker.broker.network import region_sender
 from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.connection import Connection
+from pybroker.broker.network.endpoint_security import UNPROTECTED, EndpointSecurity, is_encrypted
 from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
@@ -455,7 +456,8 @@ async def test_response_too_long_for_its_size_field_closes_the_connection_with_o
 async def test_connections_of_listeners_with_tls_never_write_to_the_socket_past_the_transport(
     protocol: str, sender: type[object]
 ) -> None:
-    async with serving(new_sender=SendfileSender, security_protocol=protocol) as server:
+    security = EndpointSecurity(add_layer=lambda connection: connection) if is_encrypted(protocol) else UNPROTECTED
+    async with serving(new_sender=SendfileSender, security_protocol=protocol, security=security) as server:
         await server.connect()
         await until(lambda: server.listeners.connection_count == 1)
         (connection,) = server.listeners.connections()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pybroker.broker.network.endpoint_security import UNPROTECTED, EndpointSecurity
 from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import Endpoint, NetworkSettings
@@ -233,6 +234,7 @@ async def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     security_protocol: str = "PLAINTEXT",
+    security: EndpointSecurity = UNPROTECTED,
     **options: Any,
 ) -> AsyncIterator[Server]:
     """A server for the block. Every API key except UNKNOWN has a header of version 1.
@@ -250,7 +252,7 @@ async def serving(
         header_version=lambda api_key, api_version: None if api_key == UNKNOWN else 1,
         **options,
     )
-    (endpoint,) = await listeners.open([Endpoint("TEST", host, port, security_protocol)])
+    (endpoint,) = await listeners.open([Endpoint("TEST", host, port, security_protocol, security)])
     server = Server(listeners, handler, endpoint)
     try:
         yield server

@@ -1,0 +1,56 @@
+"""The transport below a connection: the calls that the network layer makes of it.
+
+The event loop's transports have these methods. A layer that encrypts stands between such a transport and the
+connection, and is itself a `LayerTransport`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeAlias
+
+__all__ = ["ConnectionLayer", "LayerTransport", "Transport", "can_send_files"]
+
+
+class Transport(Protocol):
+    """As `asyncio.Transport` documents them. The network layer sets the high-water mark to 0 and relies on it:
+    ``pause_writing`` means that bytes are left over, ``resume_writing`` that none are."""
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """``socket``, ``sockname`` or ``peername`` of the TCP connection; a layer passes the call on."""
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+    def get_write_buffer_size(self) -> int:
+        """All unsent bytes in memory; a layer counts its own and those of the transport below."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None: ...
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def is_closing(self) -> bool: ...
+
+    def close(self) -> None:
+        """Send what is unsent, then close."""
+
+    def abort(self) -> None: ...
+
+
+class LayerTransport(Transport, Protocol):
+    """A transport that is not the event loop's own."""
+
+    can_send_files: bool
+    """Whether bytes written to the socket past the transport reach the peer as they should: never under TLS."""
+
+
+ConnectionLayer: TypeAlias = Callable[[asyncio.BufferedProtocol], asyncio.BufferedProtocol]
+"""Puts a layer below a new connection, and returns it: the protocol that the event loop gets."""
+
+
+def can_send_files(transport: Transport) -> bool:
+    """Whether a transport allows `SendfileSender`. The event loop's own do not say; their listener does."""
+    allows: bool = getattr(transport, "can_send_files", True)
+    return allows
