@@ -63,6 +63,7 @@ from .start_steps import StartSteps
 
 if TYPE_CHECKING:
     from .inter_broker.cluster_links import ClusterLinks
+    from .inter_broker.link_factory import LinkFactory
 
 __all__ = ["BrokerServer"]
 
@@ -106,6 +107,7 @@ class BrokerServer:
         self._lifecycle = Lifecycle(self._parts)
         self._steps = StartSteps(self._loop)
         self._listeners: Listeners | None = None
+        self._link_factory: LinkFactory | None = None  # makes those of the controller too
         self._links: ClusterLinks | None = None
         self._tasks = BackgroundTasks(self._loop, self._fail)
 
@@ -317,10 +319,12 @@ class BrokerServer:
         from .apis.between_brokers.table import controller_apis  # not needed without a cluster
         from .inter_broker.cluster_links import ClusterLinks
         from .inter_broker.controller_link import LocalController
+        from .inter_broker.link_factory import LinkFactory
 
         controller = self._metadata.controller
+        self._link_factory = LinkFactory(self._loop)
         return ClusterLinks(
-            self._loop,
+            self._link_factory,
             config,
             self._metadata.identity.broker_id,
             self._partitions,
@@ -437,7 +441,9 @@ class BrokerServer:
             )
         from .inter_broker.remote_channel import channel_over_network  # not needed without a cluster
 
-        return channel_over_network(self._loop, self.config, self._metadata.identity.broker_id, broker_id, registration)
+        assert self._link_factory is not None  # otherwise there are no other brokers
+        identity = self._metadata.identity
+        return channel_over_network(self._link_factory, self.config, identity.broker_id, broker_id, registration)
 
     def _registered(self, broker_epoch: int) -> None:
         """Note the new broker epoch; requests of the controller for an earlier registration are refused."""

@@ -5,24 +5,44 @@ to do: nobody knows whether the other broker carried them out.
 """
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 from ...base.closing import AsyncClosable
-from ...config.config import Config
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.client import ClientConnection, ConnectionFailed, Event
 from ...protocol.codec import Message
 from ..metadata.address import Address
 from ..network.socket_states import reset_at_close
+from ..network.transport import Transport
 
-__all__ = ["BrokerLink", "Link"]
+__all__ = ["UNPROTECTED", "Ask", "BrokerLink", "Link", "LinkSecurity"]
+
+Ask: TypeAlias = Callable[[Message, int], Awaitable[Any]]
+"""``(request, version) -> response``, on a connection that is being opened."""
 
 
 class Link(AsyncClosable, Protocol):
     """The part of a `BrokerLink` that its users need; tests pass their own."""
 
     async def ask(self, request: Message, version: int, timeout_ms: int) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSecurity:
+    """What a new connection passes before its first request.
+
+    ``add_layer`` puts TLS below it, and calls its ``connection_made`` after the handshake with the broker at this
+    address. ``log_in`` then authenticates this broker; it raises ConnectionError when that fails.
+    """
+
+    add_layer: Callable[[asyncio.BufferedProtocol, Address], asyncio.BufferedProtocol] | None = None
+    log_in: Callable[[Ask], Awaitable[None]] | None = None
+
+
+UNPROTECTED = LinkSecurity()
 
 
 class BrokerLink:
@@ -39,32 +59,17 @@ class BrokerLink:
         client_id: str,
         connect_timeout_ms: int,
         max_response_bytes: int,
+        security: LinkSecurity = UNPROTECTED,
     ) -> None:
         self._loop = loop
         self._address = address
         self._client_id = client_id
         self._connect_timeout_ms = connect_timeout_ms
         self._max_response_bytes = max_response_bytes
+        self._security = security
         self._connection: _Connection | None = None
         self._connecting: asyncio.Task[_Connection] | None = None
         self._is_closed = False
-
-    @classmethod
-    def configured(
-        cls,
-        loop: asyncio.AbstractEventLoop,
-        address: Callable[[], Address | None],
-        client_id: str,
-        config: Config,
-    ) -> "BrokerLink":
-        """With the settings of the broker that sends the requests."""
-        return cls(
-            loop,
-            address,
-            client_id=client_id,
-            connect_timeout_ms=config.int("socket.connection.setup.timeout.ms"),
-            max_response_bytes=config.int("pybroker.inter.broker.response.max.bytes"),
-        )
 
     async def ask(self, request: Message, version: int, timeout_ms: int) -> Any:
         """The response to ``request``, which is sent in ``version`` of its API.
@@ -116,20 +121,31 @@ class BrokerLink:
         address = self._address()
         if address is None:
             raise ConnectionError("the broker's address is unknown")
+        connection = _Connection(self._loop, ClientConnection(self._client_id, self._max_response_bytes))
+        try:
+            await self._make(connection, address)
+        except BaseException as error:
+            connection.abort(f"it could not be opened: {error}")
+            raise
+        self._connection = connection
+        return connection
+
+    async def _make(self, connection: "_Connection", address: Address) -> None:
+        """Connect, and pass the other broker's protection. Raises ConnectionError."""
+        add_layer, log_in = self._security.add_layer, self._security.log_in
+        protocol = connection if add_layer is None else add_layer(connection, address)
         try:
             async with asyncio.timeout(self._connect_timeout_ms / 1000):
-                _, connection = await self._loop.create_connection(
-                    lambda: _Connection(self._loop, ClientConnection(self._client_id, self._max_response_bytes)),
-                    *address,
-                )
+                await self._loop.create_connection(lambda: protocol, *address)
+                await connection.made()
+                if log_in is not None:
+                    await log_in(partial(connection.ask, timeout_ms=self._connect_timeout_ms))
         except TimeoutError as error:
             raise ConnectionError(f"no connection to {address} within {self._connect_timeout_ms} ms") from error
         except ConnectionError:
             raise
         except OSError as error:  # for example an unknown host name, or no route
             raise ConnectionError(f"no connection to {address}: {error}") from error
-        self._connection = connection
-        return connection
 
     def _connected(self, connecting: "asyncio.Task[_Connection]") -> None:
         self._connecting = None
@@ -156,10 +172,22 @@ class _Connection(asyncio.BufferedProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop, client: ClientConnection) -> None:
         self._loop = loop
         self._client = client
-        self._transport: asyncio.Transport | None = None
+        self._transport: Transport | None = None
         self._reason = "the broker closed the connection"
+        self._made: asyncio.Future[None] | None = None
         self.is_lost = False
         self.gone = asyncio.Event()
+
+    async def made(self) -> None:
+        """Wait until requests can be sent. Only a layer makes that later than the TCP connection.
+
+        Raises ConnectionError when the connection is lost before.
+        """
+        if self._transport is None and not self.is_lost:
+            self._made = self._loop.create_future()
+            await self._made
+        if self.is_lost:
+            raise ConnectionError(self._reason)
 
     async def ask(self, request: Message, version: int, timeout_ms: int) -> Any:
         if self.is_lost or self._transport is None:
@@ -187,6 +215,7 @@ class _Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
+        self._end_making()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._client.get_buffer()
@@ -222,8 +251,13 @@ class _Connection(asyncio.BufferedProtocol):
         late.response.set_exception(TimeoutError(f"no response to {late.api_name} within {timeout_ms} ms"))
         self.abort("an earlier request was not answered in time")
 
+    def _end_making(self) -> None:
+        if self._made is not None and not self._made.done():
+            self._made.set_result(None)
+
     def _lose(self) -> None:
         self.is_lost = True
+        self._end_making()
         for sent in self._client.abandon():
             if sent.timer is not None:
                 sent.timer.cancel()

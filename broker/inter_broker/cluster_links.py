@@ -36,6 +36,7 @@ from .controller_client import ProducerIdClient, TopicCreationClient
 from .controller_link import ControllerLink, LocalController
 from .direct_calls import called_directly
 from .leaving import Successors, hand_over_leaderships
+from .link_factory import LinkFactory
 from .marker_sender import MarkerSender
 from .remote_leader import FetchSettings, LeaderVersions, RemoteLeader
 from .request_versions import RequestVersions
@@ -54,7 +55,7 @@ _LOOKS_AT_THE_LAST_REQUESTS = 20
 
 
 class ClusterLinks:
-    """``broker_epoch()``: the epoch of this broker's registration.
+    """``links`` makes all of them. ``broker_epoch()``: the epoch of this broker's registration.
 
     ``transaction_version()``: the level of that feature; the broker sets it.
     """
@@ -68,7 +69,7 @@ class ClusterLinks:
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
+        links: LinkFactory,
         config: Config,
         broker_id: int,
         partitions: PartitionSet,
@@ -79,7 +80,8 @@ class ClusterLinks:
         clock_ms: Callable[[], int],
         broken: Callable[[Exception], None],
     ) -> None:
-        self._loop = loop
+        self._loop = loop = links.loop
+        self._links = links
         self._config = config
         self._broker_id = broker_id
         self._partitions = partitions
@@ -258,7 +260,7 @@ class ClusterLinks:
         return None if endpoint is None else Address(endpoint.host, endpoint.port)
 
     def _link_to(self, address: Callable[[], Address | None], client_id: str | None = None) -> BrokerLink:
-        return BrokerLink.configured(self._loop, address, client_id or str(self._broker_id), self._config)
+        return self._links.link_to(address, self._listener, client_id or str(self._broker_id), self._config)
 
     def _new_fetcher(self, fetcher_id: FetcherId) -> Fetcher:
         config, leader_id = self._config, fetcher_id.leader_id

@@ -16,7 +16,8 @@ from ...protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from ...protocol.messages.stop_replica import StopReplicaRequest
 from ...protocol.messages.update_metadata import UpdateMetadataRequest
 from ..metadata.address import Address
-from .broker_link import BrokerLink, Link
+from .broker_link import Link
+from .link_factory import LinkFactory
 from .request_versions import RequestVersions
 
 __all__ = ["RETRY_SECONDS", "RemoteChannel", "channel_over_network"]
@@ -28,7 +29,7 @@ _LEADER_RECOVERY_SINCE = 6
 
 
 def channel_over_network(
-    loop: asyncio.AbstractEventLoop,
+    links: LinkFactory,
     config: Config,
     controller_id: int,
     broker_id: int,
@@ -43,7 +44,7 @@ def channel_over_network(
         endpoint = info.endpoint(listener) if info is not None else None
         return Address(endpoint.host, endpoint.port) if endpoint is not None else None
 
-    link = BrokerLink.configured(loop, address, str(controller_id), config)
+    link = links.link_to(address, listener, str(controller_id), config)
     versions = RequestVersions.of(config.string("inter.broker.protocol.version"))
     return RemoteChannel(broker_id, link, versions, config.int("request.timeout.ms"))
 
