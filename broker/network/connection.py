@@ -14,9 +14,11 @@ from collections import deque
 from functools import partial
 from typing import Protocol, cast
 
+from ..security.principal import Principal
 from .admission.gate import LARGE_BYTES
 from .admission.memory import ConnectionMemory
 from .admission.read_pause import CLOSING, CONNECTION_LIMIT, MEMORY, QUEUED, RESPONSES, THROTTLED, ReadPause, ReadSwitch
+from .frame_gate import FrameGate
 from .frame_reader import FIRST_READ, TINY_READ, BadFrame, FrameReader
 from .loop_resources import LoopResources
 from .offender_log import Violation
@@ -49,6 +51,9 @@ class ConnectionOwner(Protocol):
     new_sender: RegionSenderFactory
 
     def connected(self, connection: "Connection", transport: Transport) -> ConnectionInfo: ...
+
+    def frame_gate(self, info: ConnectionInfo) -> FrameGate | None:
+        """None: clients of the listener do not log in."""
 
     def disconnected(self, connection: "Connection") -> None: ...
 
@@ -88,6 +93,8 @@ class Connection(asyncio.BufferedProtocol):
         self._requests = RequestPipeline(self._resources, self, self._reading, self._memory, self._writer)
         self.info = self._owner.connected(self, self._transport)
         self.info.throttle = self._reading.throttle
+        self._requests.frame_gate = self._owner.frame_gate(self.info)
+        self.frame_limit_changed()
         self._resources.idle.touch(self)
 
     def get_buffer(self, sizehint: int) -> bytearray | memoryview:
@@ -104,7 +111,7 @@ class Connection(asyncio.BufferedProtocol):
         resources.idle.touch(self)
         if frames:
             self._requests.received_ms = resources.clock_ms()
-            if len(frames) == 1 and not self._reading.pauses & ~MEMORY:  # the usual case
+            if len(frames) == 1 and not self._reading.pauses & ~MEMORY and not reader.has_more:  # the usual case
                 self.share.used_s = 0.0
                 self._requests.start(frames[0])
             else:
@@ -260,6 +267,18 @@ class Connection(asyncio.BufferedProtocol):
     def admit(self) -> None:
         self.is_admitted = True
         self._reading.resume(CONNECTION_LIMIT)
+
+    def authenticated(self, principal: Principal) -> None:
+        """For a layer that knows the client by its certificate; before it delivers the first byte."""
+        self.info.principal = principal
+
+    def frame_limit_changed(self) -> None:
+        frame_gate, most_bytes = self._requests.frame_gate, self._resources.settings.max_request_bytes
+        limit = None if frame_gate is None else frame_gate.max_frame_bytes
+        if limit is None:
+            self._reader.limit(most_bytes, one_at_a_time=False)
+        else:
+            self._reader.limit(min(limit, most_bytes), one_at_a_time=True)
 
     # --- responses and memory
 

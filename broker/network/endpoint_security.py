@@ -1,11 +1,14 @@
 """The protection of one listener, as its connections use it. Each part is there if the listener's protocol needs it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...base.invariant import invariant
+from .frame_gate import FrameGate
+from .request import ConnectionInfo
 from .transport import ConnectionLayer
 
-__all__ = ["UNPROTECTED", "EndpointSecurity", "is_encrypted"]
+__all__ = ["UNPROTECTED", "EndpointSecurity", "has_login", "is_encrypted"]
 
 
 def is_encrypted(security_protocol: str) -> bool:
@@ -13,16 +16,25 @@ def is_encrypted(security_protocol: str) -> bool:
     return security_protocol not in ("PLAINTEXT", "SASL_PLAINTEXT")
 
 
+def has_login(security_protocol: str) -> bool:
+    """Whether clients log in by SASL."""
+    return security_protocol.startswith("SASL_")
+
+
 @dataclass(frozen=True, slots=True)
 class EndpointSecurity:
-    """``add_layer`` puts TLS below each connection; what it uses for that may change while the listener is open."""
+    """``add_layer`` puts TLS below each connection; what it uses for that may change while the listener is open.
+    ``new_gate`` makes the gate of each connection, at which its client logs in by SASL.
+    """
 
     add_layer: ConnectionLayer | None = None
+    new_gate: Callable[[ConnectionInfo], FrameGate] | None = None
 
     def check(self, security_protocol: str) -> None:
         """Raises InvariantError if a part is missing: the listener would be open where it must be closed."""
-        has_layer = self.add_layer is not None
+        has_layer, has_gate = self.add_layer is not None, self.new_gate is not None
         invariant(has_layer == is_encrypted(security_protocol), f"{security_protocol} with a TLS layer: {has_layer}")
+        invariant(has_gate == has_login(security_protocol), f"{security_protocol} with a login: {has_gate}")
 
 
 UNPROTECTED = EndpointSecurity()

@@ -60,13 +60,14 @@ class FrameReader:
     bytes are not a frame, ``bad_frame`` is set, and nothing after it can be read.
     """
 
-    __slots__ = ("_filled", "_frame", "_is_scarce", "_max_size", "_pool", "_prefix", "_read_size", "_rest",
-                 "_rest_position", "_shared", "_size", "bad_frame", "held_bytes", "tiny_reads")  # fmt: skip
+    __slots__ = ("_filled", "_frame", "_is_scarce", "_max_size", "_most_frames", "_pool", "_prefix", "_read_size",
+                 "_rest", "_rest_position", "_shared", "_size", "bad_frame", "held_bytes", "tiny_reads")  # fmt: skip
 
     def __init__(self, shared_buffer: bytearray, max_frame_size: int, pool: FramePool) -> None:
         self._shared = shared_buffer
         self._pool = pool
         self._max_size = max_frame_size
+        self._most_frames = MOST_FRAMES
         self._prefix = b""  # up to three bytes of a size
         self._frame: bytearray | None = None
         self._size = 0
@@ -79,6 +80,11 @@ class FrameReader:
         """Memory of the partial frame."""
         self.bad_frame: BadFrame | None = None
         self.tiny_reads = 0
+
+    def limit(self, max_frame_size: int, *, one_at_a_time: bool) -> None:
+        """Change the size limit of frames to come. ``one_at_a_time``: further frames of a read wait for `more`."""
+        self._max_size = max_frame_size
+        self._most_frames = 1 if one_at_a_time else MOST_FRAMES
 
     @property
     def filled_bytes(self) -> int:
@@ -166,7 +172,7 @@ class FrameReader:
         """The first frames from ``position`` on; later bytes are kept."""
         frames: list[bytearray] = []
         while end - position >= 4:
-            if len(frames) == MOST_FRAMES:
+            if len(frames) == self._most_frames:
                 self._keep_rest(source, position, end)
                 return frames
             (size,) = _SIZE.unpack_from(source, position)

@@ -11,6 +11,7 @@ from typing import Any, cast
 from .bound_sockets import bind_error, open_servers, start_serving
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
+from .frame_gate import FrameGate
 from .local_socket_options import LocalSocketOptions, congestion_control_that_paces
 from .loop_resources import LoopResources
 from .offender_log import Violation
@@ -303,7 +304,11 @@ class _Origin:
     def new_connection(self) -> asyncio.BufferedProtocol:
         connection = Connection(self._listeners._resources, self)
         add_layer = self._endpoint.security.add_layer
-        return connection if add_layer is None else add_layer(connection)
+        return connection if add_layer is None else add_layer(connection, connection.authenticated)
+
+    def frame_gate(self, info: ConnectionInfo) -> FrameGate | None:
+        new_gate = self._endpoint.security.new_gate
+        return None if new_gate is None else new_gate(info)
 
     def connected(self, connection: Connection, transport: Transport) -> ConnectionInfo:
         return self._listeners.connected(connection, transport, self._endpoint)

@@ -1,7 +1,7 @@
 """The requests of one connection, from start to response. Responses leave in the order in which the requests came.
 
-frame ─► Gate ─► handler ─► answered at once: to the ResponseWriter
-                        └─► later: a ParkedRequest keeps its place in the order
+frame ─► (FrameGate) ─► Gate ─► handler ─► answered at once: to the ResponseWriter
+                                      └─► later: a ParkedRequest keeps its place in the order
 """
 
 import asyncio
@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from .admission.gate import KEEPS_FRAME
 from .admission.memory import ConnectionMemory
-from .admission.read_pause import QUEUED, RESPONSES, ReadSwitch
+from .admission.read_pause import LOGIN, QUEUED, RESPONSES, ReadSwitch
+from .frame_gate import FrameGate, GateReply
 from .loop_resources import LoopResources
 from .managed_connection import ManagedConnection
 from .offender_log import Violation
@@ -52,6 +53,9 @@ class PipelineOwner(ManagedConnection, Protocol):
     def finish(self) -> None:
         """Take no further request, answer those under way, close."""
 
+    def frame_limit_changed(self) -> None:
+        """The gate of the connection may allow longer or shorter frames."""
+
 
 class ParkedRequest:
     """A started request whose response is not known, or not written, yet."""
@@ -69,7 +73,7 @@ class RequestPipeline:
 
     __slots__ = (
         "_client_id_bytes", "_connection", "_gate", "_headers", "_idle", "_is_lost", "_max_parked", "_memory",
-        "_parked", "_reading", "_writer", "client_id", "received_ms", "started_count",
+        "_parked", "_reading", "_writer", "client_id", "frame_gate", "received_ms", "started_count",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +100,8 @@ class RequestPipeline:
         self.received_ms = 0
         """Wall clock of the last read, for the requests that it brought."""
         self.started_count = 0
+        self.frame_gate: FrameGate | None = None
+        """Set before the first frame, if the client must log in."""
 
     # --- requests under way
 
@@ -128,6 +134,8 @@ class RequestPipeline:
 
     def start(self, frame: bytearray) -> None:
         """Start a request, or ``put_back`` its frame when the gate does not admit it yet."""
+        if self.frame_gate is not None and not self._passes(self.frame_gate, frame):
+            return
         try:
             api_key, api_version, correlation_id, client_id, header_size = self._headers.parse(frame)
         except BadRequestHeaderError as error:
@@ -157,6 +165,53 @@ class RequestPipeline:
             connection.count_memory()
         elif reply is not None:
             self._park(request, frame_bytes, reply)
+
+    def _passes(self, frame_gate: FrameGate, frame: bytearray) -> bool:
+        """Whether the frame is a request that may start; the gate has answered it otherwise."""
+        connection = self._connection
+        try:
+            answer = frame_gate.take(frame, self.received_ms)
+        except CloseConnectionError as error:
+            connection.refuse(error.violation, str(error))
+            return False
+        if answer is None:
+            return True
+        self.started_count += 1
+        connection.frame_limit_changed()
+        self._answer_for_gate(answer)
+        if answer.closes:
+            connection.finish()
+        return False
+
+    def _answer_for_gate(self, answer: GateReply) -> None:
+        reply = answer.reply
+        if isinstance(reply, LaterReply):
+            self._reading.pause(LOGIN)
+            parked = ParkedRequest(None)
+            self._parked.append(parked)
+            reply.future.add_done_callback(partial(self._gate_decided, parked, reply.settle))
+        elif reply is not None:
+            self._parked.append(ParkedRequest(None, reply))
+            self.send_ready()
+
+    def _gate_decided(
+        self, parked: ParkedRequest, settle: Callable[[], list[ReplyPart] | None], _done: "asyncio.Future[Any]"
+    ) -> None:
+        if self._is_lost:
+            return
+        connection = self._connection
+        try:
+            parked.parts = settle()
+        except CloseConnectionError as error:
+            connection.refuse(error.violation, str(error))
+        except (Exception, asyncio.CancelledError):
+            logger.exception("Closing the connection of %s: its login failed", connection.info)
+            connection.finish()
+        parked.is_ready = True
+        connection.frame_limit_changed()
+        if self._parked[0] is parked:
+            self.send_ready()
+        self._reading.resume(LOGIN)
 
     def _decode_client_id(self, client_id: bytearray | None) -> str | None:
         name = None if client_id is None else client_id.decode("utf-8", "replace")

@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias
 
+from ..security.principal import Principal
+
 __all__ = ["ConnectionLayer", "LayerTransport", "Transport", "can_send_files"]
 
 
@@ -46,8 +48,12 @@ class LayerTransport(Transport, Protocol):
     """Whether bytes written to the socket past the transport reach the peer as they should: never under TLS."""
 
 
-ConnectionLayer: TypeAlias = Callable[[asyncio.BufferedProtocol], asyncio.BufferedProtocol]
-"""Puts a layer below a new connection, and returns it: the protocol that the event loop gets."""
+ConnectionLayer: TypeAlias = Callable[[asyncio.BufferedProtocol, Callable[[Principal], None]], asyncio.BufferedProtocol]
+"""``(connection, authenticated) -> layer``: puts a layer below a new connection, for the event loop.
+
+The layer calls ``connection_made`` at once, because limits on connections count those in the handshake too, and
+``authenticated`` before the first byte if it knows the client.
+"""
 
 
 def can_send_files(transport: Transport) -> bool:

@@ -30,11 +30,13 @@ class ReadPause(IntFlag):
     """The client sends requests in very many small pieces. (Client quotas, KIP-219, will use this.)"""
     CLOSING = 32
     """The connection takes no further request, and closes when its last response is written, or at once."""
+    LOGIN = 64
+    """A step of the client's login is not decided."""
 
 
 # Plain numbers: the operators of IntFlag are slow, and these are used for every request.
-(CONNECTION_LIMIT, RESPONSES, MEMORY, QUEUED, THROTTLED, CLOSING) = (pause.value for pause in ReadPause)
-_WAIT_FOR_OTHERS = RESPONSES | QUEUED | CLOSING
+(CONNECTION_LIMIT, RESPONSES, MEMORY, QUEUED, THROTTLED, CLOSING, LOGIN) = (pause.value for pause in ReadPause)
+_WAIT_FOR_OTHERS = RESPONSES | QUEUED | CLOSING | LOGIN
 """Pauses so long that the peer may close meanwhile, which `DisconnectPoll` finds out."""
 
 

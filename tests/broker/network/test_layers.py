@@ -12,7 +12,7 @@ from support.in_process.network_peer import frame, serving
 
 
 async def test_all_bytes_of_a_connection_pass_the_layer_of_its_listener() -> None:
-    security = EndpointSecurity(add_layer=MaskingLayer)
+    security = EndpointSecurity(add_layer=lambda connection, _authenticated: MaskingLayer(connection))
     async with serving(security_protocol="SSL", security=security) as server:
         peer = await server.connect()
         peer.writer.write(masked(frame(3, 7)))
@@ -50,7 +50,9 @@ async def test_files_are_sent_past_the_transport_only_if_listener_and_transport_
     [
         ("SSL", UNPROTECTED),
         ("SASL_SSL", UNPROTECTED),
-        ("PLAINTEXT", EndpointSecurity(add_layer=lambda connection: connection)),
+        ("SASL_SSL", EndpointSecurity(add_layer=lambda connection, _authenticated: connection)),
+        ("SASL_PLAINTEXT", UNPROTECTED),
+        ("PLAINTEXT", EndpointSecurity(add_layer=lambda connection, _authenticated: connection)),
     ],
 )
 async def test_a_listener_whose_protection_does_not_fit_its_protocol_is_not_opened(

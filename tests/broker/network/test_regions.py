@@ -14,7 +14,7 @@ import pytest
 from pybroker.broker.network import region_sender
 from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.connection import Connection
-from pybroker.broker.network.endpoint_security import UNPROTECTED, EndpointSecurity, is_encrypted
+from pybroker.broker.network.endpoint_security import EndpointSecurity, has_login, is_encrypted
 from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
@@ -31,6 +31,7 @@ from support.in_process.network_peer import (
     warnings,
     write_file,
 )
+from support.in_process.scripted_gate import ScriptedGate
 
 MIB = 1024 * 1024
 SENDERS = [
@@ -456,7 +457,10 @@ async def test_response_too_long_for_its_size_field_closes_the_connection_with_o
 async def test_connections_of_listeners_with_tls_never_write_to_the_socket_past_the_transport(
     protocol: str, sender: type[object]
 ) -> None:
-    security = EndpointSecurity(add_layer=lambda connection: connection) if is_encrypted(protocol) else UNPROTECTED
+    security = EndpointSecurity(
+        add_layer=(lambda connection, _authenticated: connection) if is_encrypted(protocol) else None,
+        new_gate=ScriptedGate if has_login(protocol) else None,
+    )
     async with serving(new_sender=SendfileSender, security_protocol=protocol, security=security) as server:
         await server.connect()
         await until(lambda: server.listeners.connection_count == 1)

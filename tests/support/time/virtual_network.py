@@ -166,6 +166,9 @@ class VirtualNetwork:
         self._count += 1
         return ConnectionInfo("VIRTUAL", "PLAINTEXT", ("server", 0), (f"peer {self._count}", 0))
 
+    def frame_gate(self, info: ConnectionInfo) -> None:
+        """Returns nothing, because no client logs in."""
+
     def disconnected(self, connection: Connection) -> None:
         """Ignored: connections are not counted."""
 
