@@ -4,14 +4,20 @@ from typing import Any
 
 from ...protocol.errors import ErrorCode, error_for
 from ..requests.context import Handler, RequestContext
+from ..security.operations import AclOperation
 
 __all__ = ["refuse"]
 
 
-def refuse(code: ErrorCode, message: str | None = None) -> Handler:
-    """A handler that raises this error: the response then has the code wherever its API has a field for it."""
+def refuse(code: ErrorCode, message: str | None = None, needs: AclOperation | None = None) -> Handler:
+    """A handler that raises this error: the response then has the code wherever its API has a field for it.
+
+    ``needs``: the right to the cluster without which the error is a denial.
+    """
 
     def handler(context: RequestContext, request: Any) -> Any:
+        if needs is not None:
+            context.require_on_cluster(needs)
         raise error_for(code, message)
 
     return handler

@@ -1,7 +1,8 @@
-"""Requests that only brokers may send: they are accepted on the brokers' own listeners alone.
+"""Requests that only brokers may send: with an authorizer they need the right CLUSTER_ACTION, as in Kafka.
 
-Limits: without authentication, nothing else keeps a client from acting as controller or replica. The network can keep
-clients from a separate listener for brokers (``inter.broker.listener.name``).
+Without an authorizer they are accepted on the brokers' own listeners alone. Nothing else then keeps a client from
+acting as controller or replica; the network can keep clients from a separate listener for brokers
+(``inter.broker.listener.name``).
 """
 
 from collections.abc import Awaitable
@@ -9,6 +10,7 @@ from typing import Any
 
 from ...config.config import Config
 from ...protocol.errors import ClusterAuthorizationError
+from ..security.operations import AclOperation
 from .context import Handler, RequestContext
 
 __all__ = ["BetweenBrokers", "listeners_between_brokers"]
@@ -22,13 +24,15 @@ def listeners_between_brokers(config: Config) -> tuple[str, ...]:
 
 
 class BetweenBrokers:
-    """A handler: calls ``handler`` for requests on one of ``listeners``; ClusterAuthorizationError for others."""
+    """A handler: calls ``handler`` for requests of brokers; ClusterAuthorizationError for others."""
 
     def __init__(self, handler: Handler, listeners: tuple[str, ...]) -> None:
         self._handler = handler
         self._listeners = listeners
 
     def __call__(self, context: RequestContext, request: Any) -> Any | Awaitable[Any]:
-        if context.address.listener_name not in self._listeners:
+        if context.authorizer is not None:
+            context.require_on_cluster(AclOperation.CLUSTER_ACTION)
+        elif context.address.listener_name not in self._listeners:
             raise ClusterAuthorizationError("Only brokers may send this request, on the listener for brokers.")
         return self._handler(context, request)

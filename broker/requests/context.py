@@ -1,18 +1,50 @@
-"""The context of a request beyond its message, and the types of a handler's result."""
+"""The context of a request beyond its message, what its client may do, and the types of a handler's result."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ..network.request import CloseConnectionError, ConnectionInfo, Request
+from ..security.operations import CLUSTER_NAME, AclOperation, AclResourceType
+from ..security.principal import Principal
+from .authorized_operations import ALL_OPERATIONS, SUPPORTED_OPERATIONS, operation_bits
+from .denial import denial
 
-__all__ = ["CloseConnectionError", "EncodedResponse", "Handler", "RequestContext"]
+__all__ = ["Authorizer", "CloseConnectionError", "EncodedResponse", "Handler", "RequestContext"]
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+class Authorizer(Protocol):
+    """Decides what clients may do. It answers at once, from memory."""
+
+    def may(
+        self,
+        principal: Principal,
+        host: str,
+        operation: AclOperation,
+        resource_type: AclResourceType,
+        name: str,
+        *,
+        is_quiet: bool,
+    ) -> bool:
+        """``is_quiet``: a denial is no event for the log, because the client did not name the resource, or may do the
+        same with another right."""
+
+    def may_by_resource_type(
+        self, principal: Principal, host: str, operation: AclOperation, resource_type: AclResourceType
+    ) -> bool:
+        """Whether the principal may do the operation with any resource of the type."""
 
 
 @dataclass(slots=True)  # not frozen: that costs a microsecond a request
 class RequestContext:
     """``frame_bytes`` is the size of the request's frame, ``now_ms`` the wall clock when the frame was complete,
-    ``address`` both ends of the connection and its listener."""
+    ``address`` both ends of the connection and its listener.
+
+    Each handler asks here for each right that Kafka asks for. Without an authorizer everybody may do everything, and
+    this broker itself may in any case.
+    """
 
     api_version: int
     frame_bytes: int
@@ -23,9 +55,10 @@ class RequestContext:
     """Set by a handler whose response may take long: called when the connection is lost before."""
     request: Request | None = None
     """None when the request came by no connection."""
+    authorizer: Authorizer | None = None
 
     @classmethod
-    def of(cls, request: Request) -> "RequestContext":
+    def of(cls, request: Request, authorizer: Authorizer | None = None) -> "RequestContext":
         return cls(
             request.api_version,
             len(request.frame),
@@ -34,7 +67,70 @@ class RequestContext:
             request.received_ms,
             None,
             request,
+            authorizer,
         )
+
+    @property
+    def principal(self) -> Principal:
+        """The client that sent the request."""
+        return self.address.principal
+
+    def may(
+        self, operation: AclOperation, resource_type: AclResourceType, name: str, *, is_quiet: bool = False
+    ) -> bool:
+        """Whether the client may do the operation with the resource. ``is_quiet``: see `Authorizer.may`."""
+        authorizer, address = self.authorizer, self.address
+        if authorizer is None or address.is_this_broker:
+            return True
+        return authorizer.may(address.principal, address.peer_host, operation, resource_type, name, is_quiet=is_quiet)
+
+    def may_on_cluster(self, operation: AclOperation, *, is_quiet: bool = False) -> bool:
+        return self.may(operation, AclResourceType.CLUSTER, CLUSTER_NAME, is_quiet=is_quiet)
+
+    def may_by_resource_type(self, operation: AclOperation, resource_type: AclResourceType) -> bool:
+        """Whether the client may do the operation with any resource of the type."""
+        authorizer, address = self.authorizer, self.address
+        if authorizer is None or address.is_this_broker:
+            return True
+        return authorizer.may_by_resource_type(address.principal, address.peer_host, operation, resource_type)
+
+    def require(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> None:
+        """Raises the authorization error of the type, which then answers the whole request, if the client may not."""
+        if not self.may(operation, resource_type, name):
+            raise denial(resource_type)
+
+    def require_on_cluster(self, operation: AclOperation) -> None:
+        self.require(operation, AclResourceType.CLUSTER, CLUSTER_NAME)
+
+    def denied(
+        self, operation: AclOperation, resource_type: AclResourceType, names: Iterable[str], *, is_quiet: bool = False
+    ) -> Set[str]:
+        """Those of ``names`` with which the client may not do the operation. Each name is asked about once.
+
+        Without an authorizer ``names`` is not iterated.
+        """
+        if self.authorizer is None or self.address.is_this_broker:
+            return _NOTHING
+        return {
+            name for name in dict.fromkeys(names) if not self.may(operation, resource_type, name, is_quiet=is_quiet)
+        }
+
+    def operation_bits(self, resource_type: AclResourceType, name: str) -> int:
+        """The operations that the client may do with the resource, as bits (KIP-430)."""
+        if self.authorizer is None:
+            return ALL_OPERATIONS[resource_type]
+        return operation_bits(
+            *(
+                each
+                for each in SUPPORTED_OPERATIONS[resource_type]
+                if self.may(each, resource_type, name, is_quiet=True)
+            )
+        )
+
+    def cluster_operation_bits(self) -> int:
+        """Of the cluster; none without the right to describe it."""
+        may_describe = self.may_on_cluster(AclOperation.DESCRIBE)
+        return self.operation_bits(AclResourceType.CLUSTER, CLUSTER_NAME) if may_describe else 0
 
 
 class EncodedResponse:

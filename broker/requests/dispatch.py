@@ -20,7 +20,7 @@ from ...protocol.codec import DecodeError, EncodeError, Message, decode_prefix, 
 from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotControllerError, UnknownServerError
 from ..network.offender_log import Violation
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
-from .context import EncodedResponse, Handler, RequestContext
+from .context import Authorizer, EncodedResponse, Handler, RequestContext
 from .failures import failure_needs_request, failure_response
 from .request_codec import HasRequestCodec, RequestCodec
 from .unsupported_version import unsupported_version_response
@@ -79,10 +79,17 @@ def response_header(key: ApiKey, version: int) -> Struct:
 class Dispatcher:
     """The network layer's handler. ``handlers`` is the table of all APIs that are served.
 
-    ``max_elements``: how many elements the arrays of a request may have together.
+    ``max_elements``: how many elements the arrays of a request may have together. ``authorizer``: asked by handlers
+    through their context; None: everybody may do everything.
     """
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler], max_elements: int = MAX_REQUEST_ELEMENTS) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[ApiKey, Handler],
+        max_elements: int = MAX_REQUEST_ELEMENTS,
+        authorizer: Authorizer | None = None,
+    ) -> None:
+        self._authorizer = authorizer
         self._max_elements = max_elements
         self._handlers = handlers
         self._routes: dict[tuple[int, int], Route] = {}
@@ -99,7 +106,7 @@ class Dispatcher:
         message = None if route.codec is None else route.codec.decode(request)
         if message is None:
             message = self._decode(route, request)
-        context = RequestContext.of(request)
+        context = RequestContext.of(request, self._authorizer)
         try:
             response = route.handler(context, message)
         except CloseConnectionError:

@@ -11,6 +11,7 @@ from ....protocol.messages.alter_partition_reassignments import (
 )
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
+from ...security.operations import AclOperation
 
 __all__ = ["AlterPartitionReassignments"]
 
@@ -25,6 +26,7 @@ class AlterPartitionReassignments:
         self, context: RequestContext, request: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
         """The last entry counts for a partition that is named twice."""
+        context.require_on_cluster(AclOperation.ALTER)
         targets = {
             TopicPartition(topic.name, partition.partition_index): (
                 None if partition.replicas is None else tuple(partition.replicas)

@@ -31,6 +31,7 @@ from ....storage.store.log_store import LogStore
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
 from ...requests.yielding import with_yields
+from ...security.operations import AclOperation
 
 __all__ = ["AlterReplicaLogDirs"]
 
@@ -51,6 +52,7 @@ class AlterReplicaLogDirs:
     async def __call__(
         self, context: RequestContext, request: AlterReplicaLogDirsRequest
     ) -> AlterReplicaLogDirsResponse:
+        context.require_on_cluster(AclOperation.ALTER)
         wanted = {
             TopicPartition(topic.name, index): directory.path
             for directory in request.dirs

@@ -11,7 +11,7 @@ from ....protocol.messages.describe_cluster import (
 )
 from ...metadata.advertised_address import AdvertisedAddresses
 from ...metadata.metadata_cache import MetadataCache
-from ...requests.authorized_operations import ALL_CLUSTER_OPERATIONS, NOT_ASKED
+from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 
 __all__ = ["DescribeCluster"]
@@ -43,7 +43,7 @@ class DescribeCluster:
             cluster_id=self._cluster_id,
             controller_id=controller_id if listed else _NO_CONTROLLER,
             brokers=brokers,
-            cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asks_for_operations else NOT_ASKED,
+            cluster_authorized_operations=context.cluster_operation_bits() if asks_for_operations else NOT_ASKED,
         )
 
 

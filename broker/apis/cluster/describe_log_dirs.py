@@ -22,6 +22,7 @@ from ....storage.store.log_directory import LogDirectory
 from ....storage.store.log_store import LogStore
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
+from ...security.operations import AclOperation
 
 __all__ = ["DescribeLogDirs"]
 
@@ -37,6 +38,7 @@ class DescribeLogDirs:
         self._run_in_pool = run_in_pool
 
     async def __call__(self, context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+        context.require_on_cluster(AclOperation.DESCRIBE)
         wanted = None
         if request.topics is not None:
             wanted = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}

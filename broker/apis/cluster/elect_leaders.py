@@ -27,6 +27,7 @@ from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
+from ...security.operations import AclOperation
 
 __all__ = ["ElectLeaders", "LeaderElector"]
 
@@ -54,6 +55,7 @@ class ElectLeaders:
 
     async def __call__(self, context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
         """A request for all partitions gets results only for the partitions that needed an election."""
+        context.require_on_cluster(AclOperation.ALTER)
         strategy = _STRATEGIES.get(request.election_type)
         if strategy is None:
             raise UnknownServerError()

@@ -10,6 +10,7 @@ from ....protocol.messages.list_partition_reassignments import (
 )
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
+from ...security.operations import AclOperation
 
 __all__ = ["ListPartitionReassignments"]
 
@@ -23,6 +24,7 @@ class ListPartitionReassignments:
     async def __call__(
         self, context: RequestContext, request: ListPartitionReassignmentsRequest
     ) -> ListPartitionReassignmentsResponse:
+        context.require_on_cluster(AclOperation.DESCRIBE)
         asked = None
         if request.topics is not None:
             asked = [TopicPartition(topic.name, index) for topic in request.topics for index in topic.partition_indexes]

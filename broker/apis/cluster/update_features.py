@@ -18,6 +18,7 @@ from ....protocol.messages.update_features import (
     UpdateFeaturesResponse,
 )
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation
 
 __all__ = ["UpdateFeatures"]
 
@@ -31,6 +32,7 @@ class UpdateFeatures:
 
     async def __call__(self, context: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
         """The first update counts for a feature that is named twice."""
+        context.require_on_cluster(AclOperation.ALTER)
         if not self._controller.is_active:
             raise NotControllerError()
         updates: dict[str, FeatureUpdateKey] = {}

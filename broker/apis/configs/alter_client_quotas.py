@@ -17,6 +17,7 @@ from ....protocol.messages.alter_client_quotas import (
     ResponseEntryData,
 )
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation
 
 __all__ = ["alter_client_quotas"]
 
@@ -32,6 +33,7 @@ Entity = dict[str, str | None]
 
 def alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
     """Each entity is answered once, for its last entry, because Kafka keeps the entries in a map."""
+    context.require_on_cluster(AclOperation.ALTER_CONFIGS)
     answers: dict[frozenset[tuple[str, str | None]], ResponseEntryData] = {}
     for entry in request.entries:
         # The last name counts for a type that is named twice.

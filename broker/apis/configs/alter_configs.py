@@ -10,8 +10,9 @@ from ....protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation
 from ...settings.altered_config import AlteredConfig
-from .altered_resources import alter_each, check_entries
+from .altered_resources import alter_each, check_entries, require_right
 
 __all__ = ["AlterConfigs"]
 
@@ -24,6 +25,7 @@ class AlterConfigs:
 
     async def __call__(self, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
         async def replace(resource: AlterConfigsResource) -> None:
+            require_right(context, AclOperation.ALTER_CONFIGS, resource)
             check_entries((config.name, config.value) for config in resource.configs)
             settings = {config.name: config.value for config in resource.configs if config.value is not None}
             await self._configs.replace(

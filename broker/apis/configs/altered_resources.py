@@ -5,9 +5,12 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from ....protocol.errors import ErrorCode, InvalidRequestError, KafkaError
+from ...requests.context import RequestContext
 from ...requests.yielding import with_yields
+from ...security.operations import AclOperation, AclResourceType
+from ...settings.altered_config import ResourceType
 
-__all__ = ["Outcome", "alter_each", "check_entries"]
+__all__ = ["Outcome", "alter_each", "check_entries", "require_right"]
 
 Outcome = tuple[ErrorCode, str | None]
 """The error code, and the error message."""
@@ -39,6 +42,14 @@ async def alter_each(
         else:
             outcomes.append((ErrorCode.NONE, None))
     return outcomes
+
+
+def require_right(context: RequestContext, operation: AclOperation, resource: Resource) -> None:
+    """Raises the authorization error. Rights to settings of brokers and of their loggers are rights to the cluster."""
+    if resource.resource_type == ResourceType.TOPIC:
+        context.require(operation, AclResourceType.TOPIC, resource.resource_name)
+    else:
+        context.require_on_cluster(operation)
 
 
 def check_entries(entries: Iterable[tuple[str, str | None]]) -> None:

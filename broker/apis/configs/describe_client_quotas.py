@@ -10,6 +10,7 @@ from ....protocol.messages.describe_client_quotas import (
     DescribeClientQuotasResponse,
 )
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation
 
 __all__ = ["describe_client_quotas"]
 
@@ -23,6 +24,7 @@ _MATCH_TYPES = (_MATCH_EXACT, _MATCH_DEFAULT, _MATCH_ANY)
 def describe_client_quotas(
     context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
+    context.require_on_cluster(AclOperation.DESCRIBE_CONFIGS)
     seen: set[str] = set()
     for component in request.components:
         _check(component)

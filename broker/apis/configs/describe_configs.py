@@ -34,9 +34,11 @@ from ....protocol.messages.describe_configs import (
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
 from ...requests.yielding import with_yields
+from ...security.operations import AclOperation
 from ...settings.altered_config import ResourceType, broker_id_of
 from ...settings.dynamic_config import DynamicConfig
 from ...settings.loggers import LoggerLevels
+from .altered_resources import require_right
 
 __all__ = ["DescribeConfigs"]
 
@@ -73,13 +75,14 @@ class DescribeConfigs:
         show = cache(partial(_shown, context.api_version, request.include_synonyms, request.include_documentation))
         return DescribeConfigsResponse(
             results=[
-                await self._describe(*resource, wanted, show)
+                await self._describe(context, *resource, wanted, show)
                 async for resource, wanted in with_yields(_wanted(request.resources))
             ]
         )
 
     async def _describe(
         self,
+        context: RequestContext,
         resource_type: int,
         name: str,
         wanted: Collection[str],
@@ -87,6 +90,7 @@ class DescribeConfigs:
     ) -> DescribeConfigsResult:
         result = DescribeConfigsResult(resource_type=resource_type, resource_name=name)
         try:
+            require_right(context, AclOperation.DESCRIBE_CONFIGS, result)
             entries = await self._entries(resource_type, name)
         except KafkaError as error:
             result.error_code = error.code

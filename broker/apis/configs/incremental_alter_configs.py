@@ -9,8 +9,9 @@ from ....protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation
 from ...settings.altered_config import AlteredConfig, Operation, OperationType
-from .altered_resources import alter_each, check_entries
+from .altered_resources import alter_each, check_entries, require_right
 
 __all__ = ["IncrementalAlterConfigs"]
 
@@ -25,6 +26,7 @@ class IncrementalAlterConfigs:
         self, context: RequestContext, request: IncrementalAlterConfigsRequest
     ) -> IncrementalAlterConfigsResponse:
         async def alter(resource: AlterConfigsResource) -> None:
+            require_right(context, AclOperation.ALTER_CONFIGS, resource)
             check_entries(
                 (config.name, "" if config.config_operation == OperationType.DELETE else config.value)
                 for config in resource.configs

@@ -12,14 +12,12 @@ from ....protocol.messages.describe_groups import (
 )
 from ...coordinator.group.administration import Administration
 from ...coordinator.group.results import GroupSummary
+from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DescribeGroups"]
-
-_OPERATIONS_NOT_REQUESTED = -(2**31)
-_ALL_GROUP_OPERATIONS = (1 << 3) | (1 << 6) | (1 << 8)
-"""READ, DELETE and DESCRIBE, as bits: without an authorizer every client may do everything."""
 
 
 class DescribeGroups:
@@ -33,14 +31,21 @@ class DescribeGroups:
         names = dict.fromkeys(request.groups) if has_many_duplicates(request.groups) else request.groups
         return DescribeGroupsResponse(
             groups=[
-                _described(group_id, self._administration.describe(group_id), request.include_authorized_operations)
+                self._described(context, group_id, with_operations=request.include_authorized_operations)
                 for group_id in names
             ]
         )
 
+    def _described(self, context: RequestContext, group_id: str, *, with_operations: bool) -> DescribedGroup:
+        if not context.may(AclOperation.DESCRIBE, AclResourceType.GROUP, group_id):
+            return DescribedGroup(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        summary = self._administration.describe(group_id)
+        shows_operations = with_operations and summary.error is ErrorCode.NONE
+        operations = context.operation_bits(AclResourceType.GROUP, group_id) if shows_operations else NOT_ASKED
+        return _described(group_id, summary, operations)
 
-def _described(group_id: str, summary: GroupSummary, with_operations: bool) -> DescribedGroup:
-    shows_operations = with_operations and summary.error is ErrorCode.NONE
+
+def _described(group_id: str, summary: GroupSummary, operations: int) -> DescribedGroup:
     return DescribedGroup(
         error_code=summary.error,
         group_id=group_id,
@@ -58,5 +63,5 @@ def _described(group_id: str, summary: GroupSummary, with_operations: bool) -> D
             )
             for member in summary.members
         ],
-        authorized_operations=_ALL_GROUP_OPERATIONS if shows_operations else _OPERATIONS_NOT_REQUESTED,
+        authorized_operations=operations,
     )

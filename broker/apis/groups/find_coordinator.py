@@ -16,6 +16,8 @@ from ....protocol.messages.find_coordinator import Coordinator, FindCoordinatorR
 from ...coordinator.coordinator_directory import CoordinatorDirectory
 from ...metadata.leader_hints import BrokerEndpoint
 from ...requests.context import RequestContext
+from ...requests.denial import denial
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["CoordinatorType", "FindCoordinator"]
 
@@ -29,6 +31,12 @@ class CoordinatorType(IntEnum):
     GROUP = 0
     TRANSACTION = 1
     SHARE = 2
+
+
+_RESOURCE_TYPES = {
+    CoordinatorType.GROUP: AclResourceType.GROUP,
+    CoordinatorType.TRANSACTION: AclResourceType.TRANSACTIONAL_ID,
+}
 
 
 class _Found(NamedTuple):
@@ -54,32 +62,47 @@ class FindCoordinator:
             error, message = refusal
             return _response(context, [_Found(key, None, error, message) for key in keys])
         directory = self._directories[CoordinatorType(request.key_type)]
-        found = [_look_up(directory, context, key) for key in keys]
+        resource_type = _RESOURCE_TYPES[CoordinatorType(request.key_type)]
+        found = [_look_up(directory, context, key, resource_type) for key in keys]
         if all(one.error is not ErrorCode.COORDINATOR_NOT_AVAILABLE for one in found):
             return _response(context, found)
-        return self._after_creation(directory, context, keys)
+        return self._after_creation(directory, context, found)
 
     async def _after_creation(
-        self, directory: CoordinatorDirectory, context: RequestContext, keys: list[str]
+        self, directory: CoordinatorDirectory, context: RequestContext, found: list[_Found]
     ) -> FindCoordinatorResponse:
         await directory.ensure_topic()
-        return _response(context, [_look_up(directory, context, key) for key in keys])
+        is_missing = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return _response(
+            context, [_find(directory, context, one.key) if one.error is is_missing else one for one in found]
+        )
 
 
 def _refusal(context: RequestContext, key_type: int) -> tuple[ErrorCode, str] | None:
+    """The error of all keys."""
     match key_type:
         case CoordinatorType.GROUP | CoordinatorType.TRANSACTION:
             return None
         case CoordinatorType.SHARE if context.api_version < _FIRST_SHARE_VERSION:
             return ErrorCode.INVALID_REQUEST, "Share groups need FindCoordinator version 6."
         case CoordinatorType.SHARE:
+            context.require_on_cluster(AclOperation.CLUSTER_ACTION)
             # Not COORDINATOR_NOT_AVAILABLE: on that error a client retries until its own timeout.
             return ErrorCode.UNSUPPORTED_VERSION, "This broker does not serve share groups."
         case _:
             return ErrorCode.INVALID_REQUEST, f"Coordinator type {key_type} is unknown."
 
 
-def _look_up(directory: CoordinatorDirectory, context: RequestContext, key: str) -> _Found:
+def _look_up(
+    directory: CoordinatorDirectory, context: RequestContext, key: str, resource_type: AclResourceType
+) -> _Found:
+    if not context.may(AclOperation.DESCRIBE, resource_type, key):
+        error = denial(resource_type)
+        return _Found(key, None, error.code, error.message)
+    return _find(directory, context, key)
+
+
+def _find(directory: CoordinatorDirectory, context: RequestContext, key: str) -> _Found:
     node = directory.node_of(directory.partition_for(key), context.address)
     if node is None:
         error = error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE)

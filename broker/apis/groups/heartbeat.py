@@ -6,6 +6,7 @@ v1 throttle time · v3 static members (KIP-345) · v4 flexible.
 from ....protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ...coordinator.group.membership import Membership
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["Heartbeat"]
 
@@ -17,6 +18,7 @@ class Heartbeat:
         self._membership = membership
 
     def __call__(self, context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+        context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
         error = self._membership.heartbeat(
             request.group_id, request.member_id, request.group_instance_id, request.generation_id
         )

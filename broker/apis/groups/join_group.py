@@ -14,6 +14,7 @@ from ...coordinator.group.membership import Membership
 from ...coordinator.group.results import JoinResult
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["JoinGroup"]
 
@@ -28,6 +29,7 @@ class JoinGroup:
         self, context: RequestContext, request: JoinGroupRequest
     ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
         """The response may take as long as a rebalance."""
+        context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
         response = PendingResponse[JoinResult, JoinGroupResponse](lambda result: _response(context.api_version, result))
         self._membership.join(_domain_request(context, request), response)
         context.abandon = response.abandon

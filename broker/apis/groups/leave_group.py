@@ -8,6 +8,7 @@ from ....protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupRespo
 from ...coordinator.group.membership import Membership
 from ...coordinator.group.results import LeavingMember
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["LeaveGroup"]
 
@@ -21,6 +22,7 @@ class LeaveGroup:
         self._membership = membership
 
     def __call__(self, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
+        context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
         if context.api_version < _FIRST_BATCHED_VERSION:
             return self._leave_one(request)
         leaving = [LeavingMember(each.member_id, each.group_instance_id, each.reason) for each in request.members]

@@ -3,9 +3,12 @@
 v1 throttle time · v3 flexible · v4 states and a filter by state (KIP-518) · v5 types and a filter by type (KIP-848).
 """
 
+from collections.abc import Set
+
 from ....protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from ...coordinator.group.administration import Administration
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["ListGroups"]
 
@@ -18,6 +21,10 @@ class ListGroups:
 
     def __call__(self, context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
         error, listings = self._administration.list_groups(request.states_filter, request.types_filter)
+        denied: Set[str] = frozenset()
+        if not context.may_on_cluster(AclOperation.DESCRIBE, is_quiet=True):
+            groups = (listing.group_id for listing in listings)
+            denied = context.denied(AclOperation.DESCRIBE, AclResourceType.GROUP, groups, is_quiet=True)
         return ListGroupsResponse(
             error_code=error,
             groups=[
@@ -28,5 +35,6 @@ class ListGroups:
                     group_type=listing.group_type,
                 )
                 for listing in listings
+                if listing.group_id not in denied
             ],
         )

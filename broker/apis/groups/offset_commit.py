@@ -22,10 +22,13 @@ from ...coordinator.group.commits import CommitRequest, Commits
 from ...coordinator.group.offsets import OffsetAndMetadata
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
+from ...security.operations import AclOperation, AclResourceType
 from .legacy_offsets import LegacyOffsets, TopicExists
 
 __all__ = ["OffsetCommit"]
 
+_UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _NOT_GIVEN = -1
 _LATEST_MS = 2**63 - 1
 
@@ -41,14 +44,18 @@ class OffsetCommit:
     def __call__(
         self, context: RequestContext, request: OffsetCommitRequest
     ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
+        context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
+        denied = context.denied(AclOperation.READ, AclResourceType.TOPIC, (topic.name for topic in request.topics))
         asked = {
             TopicPartition(topic.name, partition.partition_index): partition
             for topic in request.topics
             for partition in topic.partitions
         }
-        known = {key: partition for key, partition in asked.items() if self._topic_exists(*key)}
+        known = {
+            key: partition for key, partition in asked.items() if key.topic not in denied and self._topic_exists(*key)
+        }
         # In the order of the request. Partitions that exist get their code below.
-        codes = dict.fromkeys(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        codes = {key: TOPIC_DENIED if key.topic in denied else _UNKNOWN for key in asked}
         if not known:
             return _response(codes)
         if context.api_version == 0:

@@ -10,6 +10,8 @@ from ....protocol.messages.offset_delete import (
 )
 from ...coordinator.group.administration import Administration
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
+from ...security.operations import AclOperation, AclResourceType
 from .legacy_offsets import TopicExists
 
 __all__ = ["OffsetDelete"]
@@ -24,18 +26,21 @@ class OffsetDelete:
 
     def __call__(self, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
         """Answers at once: the deletion takes effect in memory, and its records are written later."""
+        context.require(AclOperation.DELETE, AclResourceType.GROUP, request.group_id)
+        denied = context.denied(AclOperation.READ, AclResourceType.TOPIC, (topic.name for topic in request.topics))
         asked = [
             TopicPartition(topic.name, partition.partition_index)
             for topic in request.topics
             for partition in topic.partitions
         ]
-        known = [partition for partition in asked if self._topic_exists(*partition)]
+        known = [each for each in asked if each.topic not in denied and self._topic_exists(*each)]
         error, codes = self._administration.delete_offsets(request.group_id, known)
         if error is not ErrorCode.NONE:
             return OffsetDeleteResponse(error_code=error)
         topics: dict[str, list[OffsetDeleteResponsePartition]] = {}
         for topic, index in dict.fromkeys(asked):
-            code = codes.get(TopicPartition(topic, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            otherwise = TOPIC_DENIED if topic in denied else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            code = codes.get(TopicPartition(topic, index), otherwise)
             partition = OffsetDeleteResponsePartition(partition_index=index, error_code=code)
             topics.setdefault(topic, []).append(partition)
         return OffsetDeleteResponse(

@@ -6,7 +6,7 @@ request (KIP-447) · v8 many groups (KIP-709) · v9 member epochs of the consume
 classic groups.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence, Set
 from typing import TypeVar
 
 from ....base.topic_partition import TopicPartition
@@ -27,11 +27,14 @@ from ....protocol.sentinels import NO_LEADER_EPOCH
 from ...coordinator.group.commits import INVALID_OFFSET, Commits
 from ...coordinator.group.results import OffsetFetchResult
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
 from ...requests.duplicate_names import has_many_duplicates
+from ...security.operations import AclOperation, AclResourceType
 from .legacy_offsets import LegacyOffsets, TopicExists
 
 __all__ = ["OffsetFetch"]
 
+_GROUP_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 _FIRST_VERSION_WITH_ERROR = 2
 _FIRST_BATCHED_VERSION = 8
 
@@ -52,34 +55,69 @@ class OffsetFetch:
     ) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
         """Answers at once, except version 0, which reads from the metadata store."""
         if context.api_version == 0:
-            return self._fetch_from_tree(request)
+            return self._fetch_from_tree(context, request)
         if context.api_version < _FIRST_BATCHED_VERSION:
             return self._fetch_one(context, request)
         return OffsetFetchResponse(
             groups=[
-                self._fetch_group(group_id, partitions, request.require_stable)
+                self._fetch_group(context, group_id, partitions, request.require_stable)
                 for group_id, partitions in _by_group(request.groups)
             ]
         )
 
     def _fetch_group(
-        self, group_id: str, partitions: Iterable[TopicPartition] | None, require_stable: bool
+        self,
+        context: RequestContext,
+        group_id: str,
+        partitions: Sequence[TopicPartition] | None,
+        require_stable: bool,
     ) -> OffsetFetchResponseGroup:
-        error, results = self._commits.fetch(group_id, partitions, require_stable=require_stable)
+        error, results = self._fetch(context, group_id, partitions, require_stable)
         return OffsetFetchResponseGroup(group_id=group_id, error_code=error, topics=_batched_topics(results))
 
     def _fetch_one(self, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
         partitions = _partitions(request.topics)
-        error, results = self._commits.fetch(request.group_id, partitions, require_stable=request.require_stable)
+        error, results = self._fetch(context, request.group_id, partitions, request.require_stable)
         if error is not ErrorCode.NONE and context.api_version < _FIRST_VERSION_WITH_ERROR:
             # The response has no error code for the group: each partition repeats it.
             results = dict.fromkeys(partitions or (), _failed(error))
         return OffsetFetchResponse(error_code=error, topics=_topics(results))
 
-    async def _fetch_from_tree(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    def _fetch(
+        self,
+        context: RequestContext,
+        group_id: str,
+        partitions: Sequence[TopicPartition] | None,
+        require_stable: bool,
+    ) -> tuple[ErrorCode, Results]:
+        """Partitions of topics that the client may not describe get an error, or are left out if it asked for all."""
+        if not context.may(AclOperation.DESCRIBE, AclResourceType.GROUP, group_id):
+            return _GROUP_DENIED, {}
+        denied = _denied(context, partitions or ())
+        allowed = partitions
+        if denied and partitions is not None:
+            allowed = [partition for partition in partitions if partition.topic not in denied]
+        error, results = self._commits.fetch(group_id, allowed, require_stable=require_stable)
+        if error is not ErrorCode.NONE:
+            return error, results
+        if partitions is None:
+            denied = _denied(context, results)
+            return error, {key: result for key, result in results.items() if key.topic not in denied}
+        refused = {partition: _failed(TOPIC_DENIED) for partition in partitions if partition.topic in denied}
+        return error, {**results, **refused} if refused else results
+
+    async def _fetch_from_tree(self, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+        partitions = _partitions(request.topics) or []
+        if not context.may(AclOperation.DESCRIBE, AclResourceType.GROUP, request.group_id):
+            return OffsetFetchResponse(topics=_topics(dict.fromkeys(partitions, _failed(_GROUP_DENIED))))
+        denied = _denied(context, partitions)
         results = {}
-        for partition in _partitions(request.topics) or ():
-            results[partition] = await self._fetch_one_from_tree(request.group_id, partition)
+        for partition in partitions:
+            results[partition] = (
+                _failed(TOPIC_DENIED)
+                if partition.topic in denied
+                else await self._fetch_one_from_tree(request.group_id, partition)
+            )
         return OffsetFetchResponse(topics=_topics(results))
 
     async def _fetch_one_from_tree(self, group_id: str, partition: TopicPartition) -> OffsetFetchResult:
@@ -92,6 +130,11 @@ class OffsetFetch:
         if offset is None:
             return _failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return OffsetFetchResult(offset, NO_LEADER_EPOCH, "", ErrorCode.NONE)
+
+
+def _denied(context: RequestContext, partitions: Iterable[TopicPartition]) -> Set[str]:
+    topics = (partition.topic for partition in partitions)
+    return context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, topics)
 
 
 def _failed(error: ErrorCode) -> OffsetFetchResult:

@@ -14,6 +14,7 @@ from ...coordinator.group.results import SyncResult
 from ...coordinator.group.syncing import SyncRequest
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["SyncGroup"]
 
@@ -30,6 +31,7 @@ class SyncGroup:
         """The response may wait for the leader's assignment."""
         if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
             return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
         response = PendingResponse[SyncResult, SyncGroupResponse](_response)
         self._membership.sync(
             SyncRequest(

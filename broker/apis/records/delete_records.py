@@ -16,8 +16,10 @@ from ....protocol.messages.delete_records import (
 )
 from ....replication.record_deletion import NO_LOW_WATERMARK, Deleted, RecordDeletion
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
 from ...requests.partitions_by_topic import partitions_by_topic
 from ...requests.yielding import with_yields
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DeleteRecords"]
 
@@ -36,12 +38,15 @@ class DeleteRecords:
             for topic in request.topics
             for partition in topic.partitions
         }
-        here = [partition for partition in offsets if self._is_here(partition)]
+        denied = context.denied(AclOperation.DELETE, AclResourceType.TOPIC, (topic.name for topic in request.topics))
+        here = [partition for partition in offsets if partition.topic not in denied and self._is_here(partition)]
         deletions = (self._delete(partition, offsets[partition], request.timeout_ms) for partition in here)
         deleted = dict(zip(here, await asyncio.gather(*deletions), strict=True))
         results = {}
         async for partition, offset in with_yields(offsets.items()):
-            if partition not in deleted:  # refused at once: no task for each name that a client makes up
+            if partition.topic in denied:
+                deleted[partition] = Deleted(TOPIC_DENIED, NO_LOW_WATERMARK)
+            elif partition not in deleted:  # refused at once: no task for each name that a client makes up
                 deleted[partition] = await self._delete(partition, offset, request.timeout_ms)
             results[partition] = deleted[partition]
         return DeleteRecordsResponse(

@@ -9,7 +9,7 @@ tagged field (KIP-903); v16 the leader's address (KIP-951). All versions: `proto
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
@@ -46,6 +46,8 @@ from ....storage.workers.unpacking import BigBatchError, unpack_records
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...network.request import ConnectionInfo
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
+from ...security.operations import AclOperation, AclResourceType
 from .near_consumers import NearConsumers
 from .parked_fetches import ParkedFetches, fetch_bytes
 from .partition_data import partition_data
@@ -56,6 +58,7 @@ logger = logging.getLogger(__name__)
 
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.fetch.waiting.max.bytes``."""
+_NO_KEYS: frozenset[PartitionKey] = frozenset()
 _S_FOR_A_BYTE = 1e-8
 """A rough estimate for conversions. It keeps a small conversion on a new connection from queueing as a large one."""
 
@@ -120,10 +123,14 @@ class Fetch:
         if session.max_empty_wait_ms is not None and session.max_empty_wait_ms < params.max_wait_ms:
             params.max_wait_ms = session.max_empty_wait_ms
         readable, are_all_known = self._resolve(session) if uses_topic_ids else (list(session.partitions), True)
-        pending = _PendingFetch(self, context, session, are_all_known)
+        denied = _denied_to_follower(context, session) if replica_id >= 0 else _denied_to_consumer(context, readable)
+        if denied:
+            readable = [fetch for fetch in readable if fetch.key not in denied]
+        errors = None if are_all_known and not denied else partial(_errors, session, denied)
+        pending = _PendingFetch(self, context, session, errors)
         results = self._partitions.reads.fetch(params, readable, pending.complete, pending.parked) if readable else []
         if results is not None:
-            return self.answer(context, session, results if are_all_known else results + _unknown_topic_ids(session))
+            return self.answer(context, session, results if errors is None else results + errors())
         pending.future = asyncio.get_running_loop().create_future()
         context.abandon = pending.abandon
         self.parked.add(pending, fetch_bytes(len(readable), _named_partitions(request), context.frame_bytes))
@@ -266,13 +273,15 @@ class Fetch:
 class _PendingFetch:
     """A fetch whose response may come later."""
 
-    __slots__ = ("_are_all_known", "_context", "_handler", "_is_hurried", "_operation", "_session", "future")
+    __slots__ = ("_context", "_errors", "_handler", "_is_hurried", "_operation", "_session", "future")
 
-    def __init__(self, handler: Fetch, context: RequestContext, session: FetchContext, are_all_known: bool) -> None:
+    def __init__(
+        self, handler: Fetch, context: RequestContext, session: FetchContext, errors: Callable[[], FetchResults] | None
+    ) -> None:
         self._handler = handler
         self._context = context
         self._session = session
-        self._are_all_known = are_all_known
+        self._errors = errors
         self._operation: DelayedFetch | None = None
         self._is_hurried = False
         self.future: asyncio.Future[Any] | None = None  # its result: a response, or an awaitable of one
@@ -306,8 +315,8 @@ class _PendingFetch:
         if self.future is None or self.future.done():  # the connection may be closed
             return
         try:
-            if not self._are_all_known:
-                results = results + _unknown_topic_ids(self._session)
+            if self._errors is not None:
+                results = results + self._errors()
             self.future.set_result(self._handler.answer(self._context, self._session, results))
         except Exception as error:  # the error belongs to this request, not to the append that woke it
             self.future.set_exception(error)
@@ -350,17 +359,35 @@ class _Conversion:
         self._is_wanted = False
 
 
-def _unknown_topic_ids(session: FetchContext) -> FetchResults:
-    """An error for each partition whose topic id is unknown; our metadata may be behind.
+def _denied_to_follower(context: RequestContext, session: FetchContext) -> Set[PartitionKey]:
+    """All partitions or none: whoever names a replica id in a fetch acts as a broker."""
+    if context.may_on_cluster(AclOperation.CLUSTER_ACTION):
+        return _NO_KEYS
+    return {fetch.key for fetch in session.partitions}
+
+
+def _denied_to_consumer(context: RequestContext, readable: list[PartitionFetch]) -> Set[PartitionKey]:
+    topics = (fetch.topic_partition.topic for fetch in readable if fetch.topic_partition is not None)
+    denied = context.denied(AclOperation.READ, AclResourceType.TOPIC, topics)
+    if not denied:
+        return _NO_KEYS
+    return {fetch.key for fetch in readable if fetch.topic_partition and fetch.topic_partition.topic in denied}
+
+
+def _errors(session: FetchContext, denied: Set[PartitionKey]) -> FetchResults:
+    """An error for each partition that the client may not read, or whose topic id is unknown: our metadata may be
+    behind.
 
     The errors are made together with the response: a session may have very many, and no limit counts them while its
     fetch waits.
     """
-    return [
-        (fetch, FetchResult(ErrorCode.UNKNOWN_TOPIC_ID))
-        for fetch in session.partitions
-        if fetch.topic_partition is None and fetch.topic_id is not None
-    ]
+    errors: FetchResults = []
+    for fetch in session.partitions:
+        if fetch.key in denied:
+            errors.append((fetch, FetchResult(TOPIC_DENIED)))
+        elif fetch.topic_partition is None and fetch.topic_id is not None:
+            errors.append((fetch, FetchResult(ErrorCode.UNKNOWN_TOPIC_ID)))
+    return errors
 
 
 def _has_impossible_names(topics: list[FetchTopic]) -> bool:

@@ -33,7 +33,9 @@ from ....replication.partition.isolation import Isolation, check_isolation_level
 from ....replication.partition_set import PartitionSet
 from ....storage.segment.record_search import FoundOffset
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
 from ...requests.duplicate_names import MAX_DUPLICATES
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["ListOffsets"]
 
@@ -67,12 +69,16 @@ class ListOffsets:
         response: ListOffsetsResponse,
     ) -> Iterator[Awaitable[None] | None]:
         """Look up one partition after the other, see `_look_up`."""
+        denied = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, (topic.name for topic in request.topics))
         for topic in request.topics:
             answers: list[ListOffsetsPartitionResponse] = []
             response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
             for partition in topic.partitions:
                 answer = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
                 answers.append(answer)
+                if topic.name in denied:
+                    answer.error_code = TOPIC_DENIED
+                    continue
                 topic_partition = TopicPartition(topic.name, partition.partition_index)
                 # In version 0 each response may be as long as the list of segments.
                 is_repeated = asked[topic_partition] > (1 if context.api_version > 0 else MAX_DUPLICATES)

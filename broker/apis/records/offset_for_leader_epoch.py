@@ -4,6 +4,8 @@ Followers asked it first (v0, KIP-101); v1 also tells the epoch that was found (
 leader epoch and open to consumers (KIP-320); v3 names the replica; v4 is flexible. Only the leader answers.
 """
 
+from collections.abc import Set
+
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.offset_for_leader_epoch import (
@@ -15,6 +17,8 @@ from ....protocol.messages.offset_for_leader_epoch import (
 )
 from ....replication.partition_set import PartitionSet
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["OffsetForLeaderEpoch"]
 
@@ -24,11 +28,20 @@ class OffsetForLeaderEpoch:
         self._partitions = partitions
 
     def __call__(self, context: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+        denied: Set[str] = frozenset()
+        if not context.may_on_cluster(AclOperation.CLUSTER_ACTION, is_quiet=True):
+            names = (topic.topic for topic in request.topics)
+            denied = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names)
         return OffsetForLeaderEpochResponse(
             topics=[
                 OffsetForLeaderTopicResult(
                     topic=topic.topic,
-                    partitions=[self._look_up(topic.topic, partition) for partition in topic.partitions],
+                    partitions=[
+                        EpochEndOffset(partition=partition.partition, error_code=TOPIC_DENIED)
+                        if topic.topic in denied
+                        else self._look_up(topic.topic, partition)
+                        for partition in topic.partitions
+                    ],
                 )
                 for topic in request.topics
             ]

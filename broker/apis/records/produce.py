@@ -22,6 +22,7 @@ from ....protocol.errors import (
     InvalidRecordError,
     InvalidRequiredAcksError,
     KafkaError,
+    TopicAuthorizationError,
     TransactionalIdAuthorizationError,
     UnknownTopicOrPartitionError,
     UnsupportedCompressionTypeError,
@@ -42,6 +43,7 @@ from ....replication.partition_set import PartitionSet
 from ....replication.transaction_checks import TransactionChecks, producer_of
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...requests.context import CloseConnectionError, EncodedResponse, RequestContext
+from ...security.operations import AclOperation, AclResourceType
 from .produce_template import FIRST_VERSION, ProduceTemplate, ProduceTemplates, SingleBatchRequest
 
 __all__ = ["Produce"]
@@ -83,6 +85,8 @@ class Produce:
         if not isinstance(request, SingleBatchRequest):
             return self._append_all(context, request)
         template, partition, records = request
+        if not context.may(AclOperation.WRITE, AclResourceType.TOPIC, template.topic):
+            return self._append_all(context, request)  # which answers with the error
         try:
             check_records(records, context.api_version, None)
         except KafkaError:
@@ -112,9 +116,11 @@ class Produce:
         response = _Response(self, context, acks)
         append: Append = self._partitions.append
         if request.transactional_id is not None:
+            _require_right_to_transaction(context, request, request.transactional_id)
             _require_one_producer(request)
             append = partial(self._transactions.append, request.transactional_id, version)
         allow_internal = context.client_id == ADMIN_CLIENT_ID
+        denied = context.denied(AclOperation.WRITE, AclResourceType.TOPIC, (each.name for each in request.topic_data))
         for topic in request.topic_data:
             name = topic.name
             slots: list[PartitionProduceResponse] = []
@@ -123,6 +129,9 @@ class Produce:
             for data in topic.partition_data:
                 slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
                 slots.append(slot)
+                if name in denied:
+                    response.refuse(slot, TopicAuthorizationError())
+                    continue
                 topic_partition = TopicPartition(name, data.index)
                 try:
                     records = check_records(data.records, version, request.transactional_id)
@@ -276,6 +285,31 @@ class _Response:
         if self.failures:
             raise CloseConnectionError(f"produce with acks=0 failed: {', '.join(self.failures)}")
         return None
+
+
+def _require_right_to_transaction(
+    context: RequestContext, request: ProduceRequest | SingleBatchRequest, transactional_id: str
+) -> None:
+    """Raises TransactionalIdAuthorizationError for the whole request; CloseConnectionError if it gets no response.
+
+    The batches decide whether it is transactional, because they are what is appended.
+    """
+    is_transactional = any(
+        _is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data
+    )
+    if not is_transactional or context.may(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, transactional_id):
+        return
+    if not request.acks:
+        raise CloseConnectionError("produce with acks=0 failed: the client may not write with its transactional id")
+    raise TransactionalIdAuthorizationError()
+
+
+def _is_transactional(records: Records | None) -> bool:
+    view = records if isinstance(records, memoryview) else _view(records)
+    if len(view) < _BATCH.size:
+        return False
+    *_, magic, _, attributes = _BATCH.unpack_from(view)
+    return magic == 2 and bool(attributes & _TRANSACTIONAL)
 
 
 def _require_one_producer(request: ProduceRequest | SingleBatchRequest) -> None:

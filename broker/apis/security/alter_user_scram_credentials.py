@@ -18,6 +18,7 @@ from ....protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
 )
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation
 
 __all__ = ["alter_user_scram_credentials"]
 
@@ -30,6 +31,7 @@ _MIN_ITERATIONS, _MAX_ITERATIONS = 4096, 16384
 def alter_user_scram_credentials(
     context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
+    context.require_on_cluster(AclOperation.ALTER)
     changes = Counter((deletion.name, deletion.mechanism) for deletion in request.deletions)
     changes.update((upsertion.name, upsertion.mechanism) for upsertion in request.upsertions)
     twice = {user for (user, _), count in changes.items() if count > 1}

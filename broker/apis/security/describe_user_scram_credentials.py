@@ -12,6 +12,7 @@ from ....protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation
 
 __all__ = ["describe_user_scram_credentials"]
 
@@ -19,6 +20,7 @@ __all__ = ["describe_user_scram_credentials"]
 def describe_user_scram_credentials(
     context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
+    context.require_on_cluster(AclOperation.DESCRIBE)
     mentions = Counter(user.name for user in request.users or ())
     return DescribeUserScramCredentialsResponse(results=[_refusal(*mention) for mention in mentions.items()])
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
 from ...requests.context import Handler
+from ...security.operations import AclOperation
 from ..broker_parts import BrokerParts
 from ..refusal import refuse
 from .alter_user_scram_credentials import alter_user_scram_credentials
@@ -26,9 +27,11 @@ def security_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             "SaslAuthenticate request received after successful authentication",
         ),
         # ACLs (KIP-140)
-        ApiKey.DESCRIBE_ACLS: refuse(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker"),
-        ApiKey.CREATE_ACLS: refuse(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured."),
-        ApiKey.DELETE_ACLS: refuse(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured."),
+        ApiKey.DESCRIBE_ACLS: refuse(
+            ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker", AclOperation.DESCRIBE
+        ),
+        ApiKey.CREATE_ACLS: refuse(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.", AclOperation.ALTER),
+        ApiKey.DELETE_ACLS: refuse(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.", AclOperation.ALTER),
         # Delegation tokens (KIP-48) need an authenticated client.
         ApiKey.CREATE_DELEGATION_TOKEN: create_delegation_token,
         ApiKey.RENEW_DELEGATION_TOKEN: renew_delegation_token,

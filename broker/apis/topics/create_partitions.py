@@ -10,7 +10,14 @@ from collections import Counter
 
 from ....controller.controller import Controller
 from ....controller.topics.topic_growth import MorePartitions, TopicGrowth
-from ....protocol.errors import ErrorCode, InvalidRequestError, InvalidTopicError, KafkaError, NotControllerError
+from ....protocol.errors import (
+    ErrorCode,
+    InvalidRequestError,
+    InvalidTopicError,
+    KafkaError,
+    NotControllerError,
+    TopicAuthorizationError,
+)
 from ....protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -21,6 +28,7 @@ from ....protocol.sentinels import NO_LEADER
 from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["CreatePartitions"]
 
@@ -40,6 +48,8 @@ class CreatePartitions:
         if not self._controller.is_active:
             raise NotControllerError()
         mentions = Counter(topic.name for topic in request.topics)
+        names = (name for name, count in mentions.items() if count == 1)
+        denied = context.denied(AclOperation.ALTER, AclResourceType.TOPIC, names)
         results: dict[str, CreatePartitionsTopicResult] = {}
         grown: list[CreatePartitionsTopic] = []
         validated = 0  # partitions that a validating request would have added
@@ -47,7 +57,7 @@ class CreatePartitions:
             await asyncio.sleep(0)  # a request may name very many topics, and nothing else here yields
             result = CreatePartitionsTopicResult(name=topic.name)
             try:
-                self._check(topic.name, mentions[topic.name])
+                self._check(topic.name, mentions[topic.name], is_denied=topic.name in denied)
                 added = await self._growth.grow(_more(topic), validate_only=request.validate_only, beside=validated)
             except KafkaError as error:
                 result.error_code, result.error_message = error.code, error.message
@@ -59,9 +69,11 @@ class CreatePartitions:
             await self._await_leaders(grown, results, request.timeout_ms)
         return CreatePartitionsResponse(results=list(results.values()))
 
-    def _check(self, topic: str, mentions: int) -> None:
+    def _check(self, topic: str, mentions: int, *, is_denied: bool) -> None:
         if mentions > 1:
             raise InvalidRequestError("Duplicate topic in request.")
+        if is_denied:
+            raise TopicAuthorizationError("The topic authorization is failed.")
         if self._controller.is_queued_for_deletion(topic):
             raise InvalidTopicError("The topic is queued for deletion.")
 

@@ -10,8 +10,9 @@ and settings (KIP-525) · v6 quotas may refuse it (KIP-599) · v7 topic ids (KIP
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
 from functools import cache
+from typing import NamedTuple
 
 from ....base.topic_partition import TopicPartition
 from ....config.config_entries import ConfigEntry
@@ -32,10 +33,19 @@ from ....protocol.sentinels import NO_LEADER
 from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["CreateTopics"]
 
 logger = logging.getLogger(__name__)
+
+
+class _Rights(NamedTuple):
+    """Topics that the client may not create, and topics whose settings it may not see in the response."""
+
+    denied: Set[str] = frozenset()
+    without_configs: Set[str] = frozenset()
 
 
 class CreateTopics:
@@ -68,11 +78,12 @@ class CreateTopics:
         validated = 0  # partitions that a validating request would have created
         show = cache(_shown)  # a request may create very many topics, most of them with the same settings
         mentions = Counter(topic.name for topic in request.topics)
+        rights = self._rights(context, mentions)
         for topic in request.topics:
             if topic.name in results:
                 continue
             await asyncio.sleep(0)  # a request may name very many topics, and nothing else here yields
-            refusal = self._refusal(topic, mentions[topic.name])
+            refusal = self._refusal(topic, mentions[topic.name], rights)
             if refusal is None:
                 results[topic.name] = result = await self._create(topic, request.validate_only, validated, show)
                 if result.error_code == ErrorCode.NONE:
@@ -82,16 +93,30 @@ class CreateTopics:
                 results[topic.name] = _failure(topic.name, *refusal)
         if not request.validate_only:
             await self._await_leaders([results[name] for name in created], request.timeout_ms)
+        for name in rights.without_configs & results.keys():
+            _hide_configs(results[name])
         # As in Kafka, a topic that is named twice is answered twice.
         return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
 
-    def _refusal(self, topic: CreatableTopic, mentions: int) -> tuple[ErrorCode, str | None] | None:
+    def _rights(self, context: RequestContext, names: Iterable[str]) -> _Rights:
+        if not self._is_controller():
+            return _Rights()
+        may_create_all = context.may_on_cluster(AclOperation.CREATE, is_quiet=True)
+        names = [name for name in names if name != CLUSTER_METADATA_TOPIC]
+        return _Rights(
+            frozenset() if may_create_all else context.denied(AclOperation.CREATE, AclResourceType.TOPIC, names),
+            context.denied(AclOperation.DESCRIBE_CONFIGS, AclResourceType.TOPIC, names, is_quiet=True),
+        )
+
+    def _refusal(self, topic: CreatableTopic, mentions: int, rights: _Rights) -> tuple[ErrorCode, str | None] | None:
         if not self._is_controller():
             return ErrorCode.NOT_CONTROLLER, None
         if topic.name == CLUSTER_METADATA_TOPIC:
             return ErrorCode.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited."
         if mentions > 1:
             return ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic."
+        if topic.name in rights.denied:
+            return TOPIC_DENIED, "Authorization failed."
         return None
 
     async def _create(
@@ -157,6 +182,15 @@ def _shown(entry: ConfigEntry) -> CreatableTopicConfigs:
         config_source=entry.source,
         is_sensitive=entry.is_sensitive,
     )
+
+
+def _hide_configs(result: CreatableTopicResult) -> None:
+    """As in Kafka, a failed creation says nothing of settings, but a refusal before the attempt does."""
+    if result.error_code in (ErrorCode.NONE, TOPIC_DENIED, ErrorCode.INVALID_REQUEST):
+        result.topic_config_error_code = TOPIC_DENIED
+    result.topic_id = NULL_UUID
+    result.num_partitions = result.replication_factor = -1
+    result.configs = []
 
 
 def _failure(name: str, error: ErrorCode, message: str | None) -> CreatableTopicResult:

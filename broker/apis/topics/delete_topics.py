@@ -7,7 +7,7 @@ v1 throttle time · v3 TOPIC_DELETION_DISABLED in place of INVALID_REQUEST · v4
 v6 by name or topic id (KIP-516).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from ....controller.controller import Controller
@@ -23,6 +23,8 @@ from ....protocol.messages.delete_topics import (
 from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DeleteTopics"]
 
@@ -65,7 +67,8 @@ class DeleteTopics:
                     for state in states
                 ]
             )
-        results = [self._find(state) for state in states]
+        results = [self._named(state) for state in states]
+        self._find(context, results)
         ids = {result.name: self._cache.topic_id(result.name) for result in results if result.name is not None}
         first: dict[str | None, DeletableTopicResult] = {}  # a topic that is named twice is deleted once
         found = [result for result in results if result.error_code == ErrorCode.NONE]
@@ -95,18 +98,30 @@ class DeleteTopics:
             return ErrorCode.TOPIC_DELETION_DISABLED if context.api_version >= 3 else ErrorCode.INVALID_REQUEST
         return None
 
-    def _find(self, state: DeleteTopicState) -> DeletableTopicResult:
+    def _named(self, state: DeleteTopicState) -> DeletableTopicResult:
+        """With the name of the topic, if there is one with the id."""
         result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
         if state.topic_id != NULL_UUID:
             if state.name is not None:
                 raise InvalidRequestError("Topic name and topic ID can not both be specified.")
             result.name = self._controller.topic_name(state.topic_id)
-            if result.name is None:
-                result.error_code = ErrorCode.UNKNOWN_TOPIC_ID
-                return result
-        if result.name is None or not self._cache.has_topic(result.name):
-            result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return result
+
+    def _find(self, context: RequestContext, results: Sequence[DeletableTopicResult]) -> None:
+        """Set the errors of topics that are unknown, or that the client may not delete."""
+        names = [result.name for result in results if result.name is not None]
+        undescribed = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names)
+        undeleted = context.denied(AclOperation.DELETE, AclResourceType.TOPIC, names)
+        for result in results:
+            if result.topic_id != NULL_UUID and result.name is None:
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+            elif result.topic_id != NULL_UUID and result.name in undescribed:
+                result.name = None  # the client must not learn it
+                result.error_code = TOPIC_DENIED
+            elif result.name in undeleted:
+                result.error_code = TOPIC_DENIED
+            elif result.name is None or not self._cache.has_topic(result.name):
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     async def _mark(self, result: DeletableTopicResult) -> bool:
         assert result.name is not None

@@ -20,8 +20,9 @@ from ....protocol.messages.describe_topic_partitions import (
 from ....protocol.messages.update_metadata import UpdateMetadataPartitionState
 from ....protocol.sentinels import NO_LEADER
 from ...metadata.metadata_cache import MetadataCache
-from ...requests.authorized_operations import ALL_TOPIC_OPERATIONS
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DescribeTopicPartitions"]
 
@@ -38,9 +39,12 @@ class DescribeTopicPartitions:
     ) -> DescribeTopicPartitionsResponse:
         """A request without topics asks for all topics."""
         names, first_partition = self._page(request)
+        denied = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names)
         left = max(1, min(request.response_partition_limit, self._max_partitions))
         response = DescribeTopicPartitionsResponse()
         for name in names:
+            if name in denied:
+                continue
             if left == 0:
                 response.next_cursor = ResponseCursor(topic_name=name, partition_index=0)
                 break
@@ -53,7 +57,9 @@ class DescribeTopicPartitions:
                     break
                 left -= len(states)
             elif request.topics:
-                response.topics.append(_missing(name))
+                response.topics.append(self._missing(context, name))
+        if request.topics:
+            response.topics += [_denied(name) for name in names if name in denied]
         return response
 
     def _page(self, request: DescribeTopicPartitionsRequest) -> tuple[list[str], dict[str, int]]:
@@ -77,7 +83,16 @@ class DescribeTopicPartitions:
             topic_id=self._cache.topic_id(name),
             is_internal=is_internal_topic(name),
             partitions=[self._partition(context, state) for state in states],
-            topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+            topic_authorized_operations=context.operation_bits(AclResourceType.TOPIC, name),
+        )
+
+    def _missing(self, context: RequestContext, name: str) -> DescribeTopicPartitionsResponseTopic:
+        is_legal = is_legal_topic_name(name)
+        return DescribeTopicPartitionsResponseTopic(
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal else ErrorCode.INVALID_TOPIC_EXCEPTION,
+            name=name,
+            is_internal=is_internal_topic(name),
+            topic_authorized_operations=context.operation_bits(AclResourceType.TOPIC, name),
         )
 
     def _partition(
@@ -96,11 +111,5 @@ class DescribeTopicPartitions:
         )
 
 
-def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return DescribeTopicPartitionsResponseTopic(
-        error_code=code,
-        name=name,
-        is_internal=is_internal_topic(name),
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
-    )
+def _denied(name: str) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=TOPIC_DENIED, name=name)

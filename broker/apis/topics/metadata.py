@@ -6,7 +6,7 @@ offline replicas · v6 LISTENER_NOT_FOUND · v7 leader epochs (KIP-320) · v8 au
 · v10 topic ids in responses (KIP-516) · v12 topic ids in requests; names may be null.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Set
 from uuid import UUID
 
 from ....controller.topics.auto_creation import CreationResult
@@ -24,8 +24,10 @@ from ....protocol.messages.update_metadata import UpdateMetadataPartitionState
 from ....protocol.sentinels import NO_LEADER
 from ...metadata.advertised_address import AdvertisedAddresses
 from ...metadata.metadata_cache import MetadataCache
-from ...requests.authorized_operations import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, NOT_ASKED
+from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["Metadata"]
 
@@ -55,34 +57,51 @@ class Metadata:
         _check(context, request)
         asks_for_all = request.topics is None or (context.api_version == 0 and not request.topics)
         if asks_for_all:
-            return self._response(context, request, [self._topic(context, name) for name in sorted(self._cache.topics)])
+            hidden = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, self._cache.topics, is_quiet=True)
+            shown = [name for name in sorted(self._cache.topics) if name not in hidden]
+            return self._response(context, request, [self._topic(context, name) for name in shown])
         assert request.topics is not None
         topic_ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != NULL_UUID)
         if topic_ids:
             return self._response(context, request, [self._topic_by_id(context, topic_id) for topic_id in topic_ids])
         names = list(dict.fromkeys(topic.name for topic in request.topics if topic.name is not None))
-        missing = [name for name in names if not self._cache.has_topic(name)]
+        denied = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names)
+        failed = {name: _denied_topic(name) for name in denied}
+        missing = [name for name in names if name not in denied and not self._cache.has_topic(name)]
         if missing and request.allow_auto_topic_creation and self._create_missing is not None:
-            return self._after_creation(context, request, names, self._create_missing(missing))
-        return self._by_name(context, request, names, {name: _why_missing(name) for name in missing})
+            undone = self._may_not_create(context, missing)
+            failed |= {name: _failed_topic(name, TOPIC_DENIED) for name in undone}
+            missing = [name for name in missing if name not in undone]
+            if missing:
+                return self._after_creation(context, request, names, failed, self._create_missing(missing))
+        failed |= {name: _failed_topic(name, _why_missing(name)) for name in missing}
+        return self._by_name(context, request, names, failed)
+
+    def _may_not_create(self, context: RequestContext, names: list[str]) -> Set[str]:
+        if context.may_on_cluster(AclOperation.CREATE, is_quiet=True):
+            return frozenset()
+        return context.denied(AclOperation.CREATE, AclResourceType.TOPIC, names)
 
     async def _after_creation(
         self,
         context: RequestContext,
         request: MetadataRequest,
         names: list[str],
+        failed: dict[str, MetadataResponseTopic],
         creation: Awaitable[dict[str, CreationResult]],
     ) -> MetadataResponse:
-        results = await creation
-        return self._by_name(context, request, names, {name: result.code for name, result in results.items()})
+        created = {name: _failed_topic(name, result.code) for name, result in (await creation).items()}
+        return self._by_name(context, request, names, failed | created)
 
     def _by_name(
-        self, context: RequestContext, request: MetadataRequest, names: list[str], missing: dict[str, ErrorCode]
+        self,
+        context: RequestContext,
+        request: MetadataRequest,
+        names: list[str],
+        failed: dict[str, MetadataResponseTopic],
     ) -> MetadataResponse:
-        """``missing``: the codes of topics that were unknown when the request came, also of those created since."""
-        topics = [
-            _failed_topic(name, missing[name]) if name in missing else self._topic(context, name) for name in names
-        ]
+        """``failed``: topics that were unknown when the request came, also those created since, and denied ones."""
+        topics = [failed[name] if name in failed else self._topic(context, name) for name in names]
         return self._response(context, request, topics)
 
     def _response(
@@ -91,8 +110,8 @@ class Metadata:
         version = context.api_version
         if version >= 8 and request.include_topic_authorized_operations:
             for topic in topics:
-                if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
-                    topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+                if topic.name is not None and topic.error_code != TOPIC_DENIED:
+                    topic.topic_authorized_operations = context.operation_bits(AclResourceType.TOPIC, topic.name)
         asks_for_cluster = 8 <= version <= 10 and request.include_cluster_authorized_operations
         return MetadataResponse(
             brokers=[
@@ -102,13 +121,15 @@ class Metadata:
             cluster_id=self._cluster_id,
             controller_id=self._cache.controller_id,
             topics=topics,
-            cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asks_for_cluster else NOT_ASKED,
+            cluster_authorized_operations=context.cluster_operation_bits() if asks_for_cluster else NOT_ASKED,
         )
 
     def _topic_by_id(self, context: RequestContext, topic_id: UUID) -> MetadataResponseTopic:
         name = self._cache.topic_name(topic_id)
         if name is None:
             return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+        if not context.may(AclOperation.DESCRIBE, AclResourceType.TOPIC, name):
+            return MetadataResponseTopic(error_code=TOPIC_DENIED, name=None, topic_id=topic_id)
         return self._topic(context, name)
 
     def _topic(self, context: RequestContext, name: str) -> MetadataResponseTopic:
@@ -160,6 +181,11 @@ def _check(context: RequestContext, request: MetadataRequest) -> None:
 
 def _why_missing(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def _denied_topic(name: str) -> MetadataResponseTopic:
+    """It tells nothing but the name, not even whether there is such a topic."""
+    return MetadataResponseTopic(error_code=TOPIC_DENIED, name=name)
 
 
 def _failed_topic(name: str, error: ErrorCode) -> MetadataResponseTopic:

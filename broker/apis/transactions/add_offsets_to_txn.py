@@ -12,6 +12,7 @@ from ...coordinator.transaction.outcomes import Response, code_in_version
 from ...coordinator.transaction.producer_requests import ProducerRequests
 from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["AddOffsetsToTxn"]
 
@@ -25,6 +26,8 @@ class AddOffsetsToTxn:
     def __call__(
         self, context: RequestContext, request: AddOffsetsToTxnRequest
     ) -> AddOffsetsToTxnResponse | Awaitable[AddOffsetsToTxnResponse]:
+        context.require(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, request.transactional_id)
+        context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
         version = context.api_version
         pending = PendingResponse[Response, AddOffsetsToTxnResponse](
             lambda response: AddOffsetsToTxnResponse(

@@ -4,7 +4,7 @@ Up to v3 a client sends it, for one transaction. From v4 on a broker sends it, f
 to, or only verified. v2 may answer PRODUCER_FENCED (KIP-588) · v3 flexible · v5 may answer TRANSACTION_ABORTABLE.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 
 from ....base.topic_partition import TopicPartition
@@ -25,7 +25,9 @@ from ...coordinator.transaction.producer_requests import ProducerRequests
 from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
 from ...requests.partitions_by_topic import partitions_by_topic
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["AddPartitionsToTxn"]
 
@@ -46,12 +48,18 @@ class AddPartitionsToTxn:
         self, context: RequestContext, request: AddPartitionsToTxnRequest
     ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
         if context.api_version >= _FIRST_BATCHED_VERSION:
+            context.require_on_cluster(AclOperation.CLUSTER_ACTION)
             return self._batch(context, request)
         pending = PendingResponse[Results, AddPartitionsToTxnResponse](
             lambda results: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
         )
         producer = RequestingProducer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
         topics = request.v3_and_below_topics
+        context.require(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, request.v3_and_below_transactional_id)
+        denied = context.denied(AclOperation.WRITE, AclResourceType.TOPIC, (topic.name for topic in topics))
+        if denied:
+            self._refuse(_partitions(topics), pending, denied)
+            return pending.take()
         self._add(context.api_version, request.v3_and_below_transactional_id, producer, topics, pending)
         context.abandon = pending.abandon
         return pending.take()
@@ -110,11 +118,19 @@ class AddPartitionsToTxn:
 
     def _refuse_unknown(self, partitions: Sequence[TopicPartition], reply: Callable[[Results], None]) -> bool:
         """Whether a partition is unknown. Then nothing is added, and the reply says for which partition."""
-        unknown = {each for each in partitions if not self._is_known(*each)}
-        if unknown:
-            failed, skipped = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
-            reply(_results({each: failed if each in unknown else skipped for each in partitions}))
-        return bool(unknown)
+        is_unknown = any(not self._is_known(*each) for each in partitions)
+        if is_unknown:
+            self._refuse(partitions, reply, frozenset())
+        return is_unknown
+
+    def _refuse(self, partitions: Sequence[TopicPartition], reply: Callable[[Results], None], denied: Set[str]) -> None:
+        def code(partition: TopicPartition) -> ErrorCode:
+            if partition.topic in denied:
+                return TOPIC_DENIED
+            is_known = self._is_known(*partition)
+            return ErrorCode.OPERATION_NOT_ATTEMPTED if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+        reply(_results({each: code(each) for each in partitions}))
 
 
 def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPartition]:

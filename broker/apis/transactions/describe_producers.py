@@ -19,6 +19,7 @@ from ....storage.log.log import Log
 from ...metadata.metadata_cache import MetadataCache
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DescribeProducers"]
 
@@ -36,11 +37,14 @@ class DescribeProducers:
 
     async def __call__(self, context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
         async with self._one_at_a_time:
-            return DescribeProducersResponse(topics=[await self._topic(*each) for each in _wanted(request.topics)])
+            return DescribeProducersResponse(
+                topics=[await self._topic(context, *each) for each in _wanted(request.topics)]
+            )
 
-    async def _topic(self, name: str, indexes: Iterable[int]) -> TopicResponse:
+    async def _topic(self, context: RequestContext, name: str, indexes: Iterable[int]) -> TopicResponse:
         try:
             check_topic_name(name)
+            context.require(AclOperation.READ, AclResourceType.TOPIC, name)
             if not self._cache.has_topic(name):
                 raise UnknownTopicOrPartitionError("This server does not host this topic-partition.")
         except KafkaError as error:

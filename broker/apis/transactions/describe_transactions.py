@@ -1,5 +1,7 @@
 """DescribeTransactions (KIP-664): the state of transactional ids, and the partitions of their transactions. Only v0."""
 
+from collections.abc import Set
+
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -10,6 +12,7 @@ from ....protocol.messages.describe_transactions import (
 from ...coordinator.transaction.coordinator import TransactionCoordinator
 from ...coordinator.transaction.listing import Description
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DescribeTransactions"]
 
@@ -22,16 +25,25 @@ class DescribeTransactions:
 
     def __call__(self, context: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
         return DescribeTransactionsResponse(
-            transaction_states=[_state(name, self._transactions.describe(name)) for name in request.transactional_ids]
+            transaction_states=[self._described(context, each) for each in request.transactional_ids]
         )
 
+    def _described(self, context: RequestContext, transactional_id: str) -> TransactionState:
+        if not context.may(AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID, transactional_id):
+            code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            return TransactionState(error_code=code, transactional_id=transactional_id)
+        found = self._transactions.describe(transactional_id)
+        topics = sorted({partition.topic for partition in found.partitions})
+        return _state(transactional_id, found, context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, topics))
 
-def _state(transactional_id: str, found: Description) -> TransactionState:
+
+def _state(transactional_id: str, found: Description, hidden: Set[str]) -> TransactionState:
     if found.code is not ErrorCode.NONE:
         return TransactionState(error_code=found.code, transactional_id=transactional_id)
     topics: dict[str, TopicData] = {}
     for topic, partition in sorted(found.partitions):
-        topics.setdefault(topic, TopicData(topic=topic)).partitions.append(partition)
+        if topic not in hidden:
+            topics.setdefault(topic, TopicData(topic=topic)).partitions.append(partition)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=found.state,

@@ -13,6 +13,7 @@ from ...coordinator.transaction.outcomes import Response, code_in_version
 from ...coordinator.transaction.producer_requests import ProducerRequests
 from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["EndTxn"]
 
@@ -26,6 +27,7 @@ class EndTxn:
         self._transactions = transactions
 
     def __call__(self, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Awaitable[EndTxnResponse]:
+        context.require(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, request.transactional_id)
         version = context.api_version
         pending = PendingResponse[Response, EndTxnResponse](
             lambda response: EndTxnResponse(

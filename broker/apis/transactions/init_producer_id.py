@@ -8,7 +8,7 @@ aborted first. v2 flexible · v3 a producer keeps its id and bumps the epoch (KI
 from collections.abc import Awaitable, Callable
 
 from ....protocol.apis import ApiKey
-from ....protocol.errors import ErrorCode
+from ....protocol.errors import ClusterAuthorizationError, ErrorCode
 from ....protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ...coordinator.pending_response import PendingResponse
 from ...coordinator.transaction.init_rules import InitRequest
@@ -16,6 +16,7 @@ from ...coordinator.transaction.outcomes import Response, code_in_version
 from ...coordinator.transaction.producer_requests import ProducerRequests
 from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["InitProducerId"]
 
@@ -36,6 +37,10 @@ class InitProducerId:
     def __call__(
         self, context: RequestContext, request: InitProducerIdRequest
     ) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
+        if request.transactional_id is not None:
+            context.require(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, request.transactional_id)
+        elif not _may_be_idempotent(context):
+            raise ClusterAuthorizationError()
         if (request.producer_id == _NO_PRODUCER_ID) != (request.producer_epoch == _NO_PRODUCER_EPOCH):
             return _failure(ErrorCode.INVALID_REQUEST)
         if request.transactional_id is None:
@@ -58,6 +63,13 @@ class InitProducerId:
     async def _idempotent(self) -> InitProducerIdResponse:
         """A producer with an id gets a new one too: without transactions nothing depends on the old id."""
         return InitProducerIdResponse(producer_id=await self._next_producer_id(), producer_epoch=0)
+
+
+def _may_be_idempotent(context: RequestContext) -> bool:
+    """Since KIP-679 a client that may write to any topic may do so idempotently."""
+    if context.may_on_cluster(AclOperation.IDEMPOTENT_WRITE, is_quiet=True):
+        return True
+    return context.may_by_resource_type(AclOperation.WRITE, AclResourceType.TOPIC)
 
 
 def _failure(error: ErrorCode) -> InitProducerIdResponse:

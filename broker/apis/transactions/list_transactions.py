@@ -11,6 +11,7 @@ from ....protocol.messages.list_transactions import (
 from ...coordinator.transaction.coordinator import TransactionCoordinator
 from ...coordinator.transaction.listing import ListFilter
 from ...requests.context import RequestContext
+from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["ListTransactions"]
 
@@ -26,6 +27,8 @@ class ListTransactions:
             frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter
         )
         found = await self._transactions.listing(wanted)
+        ids = (each.transactional_id for each in found.listings)
+        hidden = context.denied(AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID, ids)
         return ListTransactionsResponse(
             error_code=found.code,
             unknown_state_filters=found.unknown_states,
@@ -36,5 +39,6 @@ class ListTransactions:
                     transaction_state=each.state,
                 )
                 for each in found.listings
+                if each.transactional_id not in hidden
             ],
         )

@@ -28,10 +28,13 @@ from ...coordinator.group.offset_batch import TransactionalProducer
 from ...coordinator.group.offsets import OffsetAndMetadata
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
+from ...requests.denial import TOPIC_DENIED
+from ...security.operations import AclOperation, AclResourceType
 from ..groups.legacy_offsets import TopicExists
 
 __all__ = ["TxnOffsetCommit"]
 
+_UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _FIRST_VERSION_FOR_LOADING = 2
 """Older clients fail on COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
 _FIRST_VERSION_FOR_ABORTABLE = 4
@@ -52,6 +55,9 @@ class TxnOffsetCommit:
         self, context: RequestContext, request: TxnOffsetCommitRequest
     ) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
         """The response comes when the offsets are written."""
+        context.require(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, request.transactional_id)
+        context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
+        denied = context.denied(AclOperation.READ, AclResourceType.TOPIC, (topic.name for topic in request.topics))
         asked = {
             TopicPartition(topic.name, partition.partition_index): OffsetAndMetadata(
                 partition.committed_offset,
@@ -62,8 +68,8 @@ class TxnOffsetCommit:
             for topic in request.topics
             for partition in topic.partitions
         }
-        known = {key: value for key, value in asked.items() if self._topic_exists(*key)}
-        unknown = dict.fromkeys(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        known = {key: value for key, value in asked.items() if key.topic not in denied and self._topic_exists(*key)}
+        unknown = {key: TOPIC_DENIED if key.topic in denied else _UNKNOWN for key in asked}
         if not known:
             return _response(unknown)
 

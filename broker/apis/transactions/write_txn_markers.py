@@ -22,6 +22,7 @@ from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
 from ...requests.yielding import with_yields
+from ...security.operations import AclOperation
 
 __all__ = ["WriteTxnMarkers"]
 
@@ -33,6 +34,8 @@ class WriteTxnMarkers:
         self._writer = writer
 
     async def __call__(self, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+        if not context.may_on_cluster(AclOperation.ALTER, is_quiet=True):
+            context.require_on_cluster(AclOperation.CLUSTER_ACTION)
         loop = asyncio.get_running_loop()
         written: list[tuple[int, TopicPartition, asyncio.Future[ErrorCode]]] = []
         async for marker, topic_partition in with_yields(_markers(request)):

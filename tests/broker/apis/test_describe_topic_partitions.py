@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.apis.topics.describe_topic_partitions import DescribeTopicPartitions
 from pybroker.broker.metadata.metadata_cache import MetadataCache
-from pybroker.broker.requests.authorized_operations import ALL_TOPIC_OPERATIONS
+from pybroker.broker.requests.authorized_operations import ALL_OPERATIONS
+from pybroker.broker.security.operations import AclResourceType
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.describe_topic_partitions import (
@@ -89,7 +90,7 @@ def test_a_request_without_topics_gets_all_topics_sorted_by_name() -> None:
 def test_a_topic_is_described_as_in_the_metadata_cache() -> None:
     (topic,) = ask("a").topics
     assert (topic.error_code, topic.topic_id) == (ErrorCode.NONE, UUID(int=2))
-    assert topic.topic_authorized_operations == ALL_TOPIC_OPERATIONS
+    assert topic.topic_authorized_operations == ALL_OPERATIONS[AclResourceType.TOPIC]
     even, odd = topic.partitions
     assert (even.leader_id, even.leader_epoch, even.replica_nodes, even.isr_nodes) == (1, 5, [1, 2], [1])
     assert even.offline_replicas == [2]
