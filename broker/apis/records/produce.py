@@ -9,7 +9,7 @@ watermark covers it. The response is returned at once if it is complete; otherwi
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from functools import partial
 from struct import Struct
 
@@ -70,6 +70,7 @@ _ERRORS_OF_RECORDS = frozenset(
 )
 """Errors that a correct client does not meet again and again, unlike those of a leader that has moved."""
 _TRANSACTIONAL = 0x10
+_NOTHING: frozenset[str] = frozenset()
 
 
 class Produce:
@@ -86,11 +87,11 @@ class Produce:
             return self._append_all(context, request)
         template, partition, records = request
         if not context.may(AclOperation.WRITE, AclResourceType.TOPIC, template.topic):
-            return self._append_all(context, request)  # which answers with the error
+            return self._append_all(context, request, {template.topic})
         try:
             check_records(records, context.api_version, None)
         except KafkaError:
-            return self._append_all(context, request)  # which answers with the error
+            return self._append_all(context, request, _NOTHING)  # which answers with the error
         single = _SingleAppend(self, context, template, partition)
         self._partitions.append(
             AppendRequest(
@@ -109,8 +110,9 @@ class Produce:
         return single.response(result) if result.error else single
 
     def _append_all(
-        self, context: RequestContext, request: ProduceRequest | SingleBatchRequest
+        self, context: RequestContext, request: ProduceRequest | SingleBatchRequest, denied: Set[str] | None = None
     ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+        """``denied``: the topics that the client may not write to; None: the authorizer was not asked yet."""
         acks = request.acks
         version = context.api_version
         response = _Response(self, context, acks)
@@ -120,7 +122,9 @@ class Produce:
             _require_one_producer(request)
             append = partial(self._transactions.append, request.transactional_id, version)
         allow_internal = context.client_id == ADMIN_CLIENT_ID
-        denied = context.denied(AclOperation.WRITE, AclResourceType.TOPIC, (each.name for each in request.topic_data))
+        if denied is None:
+            topics = (topic.name for topic in request.topic_data)
+            denied = context.denied(AclOperation.WRITE, AclResourceType.TOPIC, topics)
         for topic in request.topic_data:
             name = topic.name
             slots: list[PartitionProduceResponse] = []
@@ -130,7 +134,10 @@ class Produce:
                 slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
                 slots.append(slot)
                 if name in denied:
-                    response.refuse(slot, TopicAuthorizationError())
+                    lacks_id = request.transactional_id is None and _is_transactional(data.records)
+                    response.refuse(
+                        slot, TransactionalIdAuthorizationError() if lacks_id else TopicAuthorizationError()
+                    )
                     continue
                 topic_partition = TopicPartition(name, data.index)
                 try:

@@ -57,8 +57,9 @@ class Metadata:
         _check(context, request)
         asks_for_all = request.topics is None or (context.api_version == 0 and not request.topics)
         if asks_for_all:
-            hidden = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, self._cache.topics, is_quiet=True)
-            shown = [name for name in sorted(self._cache.topics) if name not in hidden]
+            names = sorted(self._cache.topics)
+            hidden = context.denied(AclOperation.DESCRIBE, AclResourceType.TOPIC, names, is_quiet=True)
+            shown = [name for name in names if name not in hidden]
             return self._response(context, request, [self._topic(context, name) for name in shown])
         assert request.topics is not None
         topic_ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != NULL_UUID)

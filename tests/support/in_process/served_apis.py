@@ -12,7 +12,7 @@ from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Struct
 from pybroker.protocol.codec.schema import Array, Nested, Text
 
-__all__ = ["Anything", "error_codes", "handler_table", "served_apis", "with_one_of_each"]
+__all__ = ["Anything", "broker_parts", "error_codes", "handler_table", "served_apis", "with_one_of_each"]
 
 
 class Anything:
@@ -27,9 +27,14 @@ class Anything:
 
 def handler_table() -> Mapping[ApiKey, Handler]:
     """The handlers of a broker with an embedded store. Handlers that only refuse can be called."""
+    return handlers(broker_parts())
+
+
+def broker_parts() -> BrokerParts:
+    """Parts that handlers can be made of, but not called with."""
     parts: dict[str, Any] = {field.name: Anything() for field in dataclasses.fields(BrokerParts)}
     parts["config"] = load_config("")
-    return handlers(BrokerParts(**parts))
+    return BrokerParts(**parts)
 
 
 def served_apis() -> list[ApiKey]:
