@@ -134,10 +134,7 @@ class Produce:
                 slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
                 slots.append(slot)
                 if name in denied:
-                    lacks_id = request.transactional_id is None and _is_transactional(data.records)
-                    response.refuse(
-                        slot, TransactionalIdAuthorizationError() if lacks_id else TopicAuthorizationError()
-                    )
+                    response.refuse(slot, _denial(request, data.records))
                     continue
                 topic_partition = TopicPartition(name, data.index)
                 try:
@@ -292,6 +289,12 @@ class _Response:
         if self.failures:
             raise CloseConnectionError(f"produce with acks=0 failed: {', '.join(self.failures)}")
         return None
+
+
+def _denial(request: ProduceRequest | SingleBatchRequest, records: Records | None) -> KafkaError:
+    """The error of a topic that the client may not write to; that of transactions without an id comes before it."""
+    lacks_id = request.transactional_id is None and _is_transactional(records)
+    return TransactionalIdAuthorizationError() if lacks_id else TopicAuthorizationError()
 
 
 def _require_right_to_transaction(

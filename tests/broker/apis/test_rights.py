@@ -4,17 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from pybroker import Broker
 from pybroker.broker.apis.between_brokers.table import between_brokers_apis
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.between_brokers import BetweenBrokers
 from pybroker.broker.requests.context import RequestContext
-from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.broker.security.operations import AclOperation, AclResourceType
-from pybroker.broker.security.principal import ANONYMOUS, Principal
+from pybroker.broker.security.principal import ANONYMOUS
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.errors import ClusterAuthorizationError, ErrorCode
-from support.clients.wire_client import WireClient
+from support.in_process.authorized_broker import AuthorizedBroker, RecordingAuthorizer, authorized_broker, row_of
 from support.in_process.rights_table import (
     ALTER_CONFIGS,
     CLUSTER_ACTION,
@@ -39,81 +37,10 @@ BETWEEN_BROKERS = {
 }
 
 
-class RecordingAuthorizer:
-    """Denies what is in ``denied``; None: everything."""
-
-    def __init__(self, denied: set[Ask] | None) -> None:
-        self.asked: list[Ask] = []
-        self.clients: set[tuple[Principal, str]] = set()
-        self._denied = denied
-
-    def may(
-        self,
-        principal: Principal,
-        host: str,
-        operation: AclOperation,
-        resource_type: AclResourceType,
-        name: str | None,
-        *,
-        is_quiet: bool,
-    ) -> bool:
-        ask = Ask(operation, resource_type, name, is_quiet)
-        self.asked.append(ask)
-        self.clients.add((principal, host))
-        return self._denied is not None and ask not in self._denied
-
-    def may_by_resource_type(
-        self, principal: Principal, host: str, operation: AclOperation, resource_type: AclResourceType
-    ) -> bool:
-        return self.may(principal, host, operation, resource_type, None, is_quiet=False)
-
-
-class Authorized:
-    """A running broker whose authorizer the test replaces."""
-
-    def __init__(self, broker: Broker, client: WireClient) -> None:
-        assert broker._server is not None
-        dispatcher = broker._server._listeners._resources.gate.handler
-        assert isinstance(dispatcher, Dispatcher)
-        self._dispatcher = dispatcher
-        self.client = client
-
-    def ask(self, key: ApiKey, row: Row, authorizer: RecordingAuthorizer) -> Any:
-        self._dispatcher._authorizer = authorizer
-        try:
-            return self.client.ask(plain_request(key, **row.fields), row.version)
-        finally:
-            self._dispatcher._authorizer = None
-
-
-SETTINGS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
-
-
 @pytest.fixture(scope="module")
-def authorized() -> Iterator[Authorized]:
-    """With topic records, groups g and known, and transactional ids t and known."""
-    made = Broker(SETTINGS)
-    with made as broker, WireClient(broker.bootstrap_servers) as client:
-        created = {"topics": [{"name": "records", "num_partitions": 1, "replication_factor": 1}], "timeout_ms": 60_000}
-        client.ask(plain_request(ApiKey.CREATE_TOPICS, **created), 5)
-        for key_type, name in ((0, "g"), (1, "t")):
-            found = {"key": name, "key_type": key_type}
-            while client.ask(plain_request(ApiKey.FIND_COORDINATOR, **found), 2).error_code:
-                pass
-        for name in ("g", "known"):
-            fields = {**_row(ApiKey.OFFSET_COMMIT, 7).fields, "group_id": name}
-            response = client.ask(plain_request(ApiKey.OFFSET_COMMIT, **fields), 7)
-            assert not any(error_codes(response, 7))
-        for name in ("t", "known"):
-            fields = {"transactional_id": name, "transaction_timeout_ms": 60_000}
-            assert not client.ask(plain_request(ApiKey.INIT_PRODUCER_ID, **fields), 4).error_code
-        yield Authorized(made, client)
-
-
-def _row(key: ApiKey, version: int) -> Row:
-    rows = RIGHTS[key]
-    assert not isinstance(rows, str)
-    return next(row for row in rows if row.version == version)
+def authorized() -> Iterator[AuthorizedBroker]:
+    with authorized_broker() as broker:
+        yield broker
 
 
 def cases(keys: Mapping[ApiKey, Any] | set[ApiKey]) -> list[Any]:
@@ -142,7 +69,7 @@ def asked(row: Row, authorizer: RecordingAuthorizer) -> list[Ask]:
 
 
 @pytest.mark.parametrize(("key", "row"), cases(SERVED))
-def test_each_api_asks_for_the_rights_of_the_table(authorized: Authorized, key: ApiKey, row: Row) -> None:
+def test_each_api_asks_for_the_rights_of_the_table(authorized: AuthorizedBroker, key: ApiKey, row: Row) -> None:
     authorizer = RecordingAuthorizer(denied=set())
     authorized.ask(key, row, authorizer)
     assert asked(row, authorizer) == expected(row, row.asks)
@@ -150,7 +77,7 @@ def test_each_api_asks_for_the_rights_of_the_table(authorized: Authorized, key: 
 
 
 @pytest.mark.parametrize(("key", "row"), cases(SERVED))
-def test_each_api_answers_a_denial_with_the_error_of_the_table(authorized: Authorized, key: ApiKey, row: Row) -> None:
+def test_each_api_answers_a_denial_as_the_table_says(authorized: AuthorizedBroker, key: ApiKey, row: Row) -> None:
     authorizer = RecordingAuthorizer(denied=None)
     response = authorized.ask(key, row, authorizer)
     assert asked(row, authorizer) == expected(row, row.asks if row.denied_asks is None else row.denied_asks)
@@ -164,7 +91,7 @@ def test_each_api_answers_a_denial_with_the_error_of_the_table(authorized: Autho
 
 
 @pytest.mark.parametrize("key", [key for key, rows in RIGHTS.items() if rows == OPEN])
-def test_an_open_api_asks_nothing(authorized: Authorized, key: ApiKey) -> None:
+def test_an_open_api_asks_nothing(authorized: AuthorizedBroker, key: ApiKey) -> None:
     authorizer = RecordingAuthorizer(denied=None)
     spec = API_SPECS[key]
     authorized.ask(key, Row(spec.max_version, {}, (), None), authorizer)
@@ -216,9 +143,9 @@ def test_each_name_is_asked_about_once_and_without_an_authorizer_none_is() -> No
     assert list(names) == ["a"]
 
 
-def test_a_topic_that_may_be_described_but_not_read_is_denied_per_topic(authorized: Authorized) -> None:
+def test_a_topic_that_may_be_described_but_not_read_is_denied_per_topic(authorized: AuthorizedBroker) -> None:
     """Rights of the group are there; of two topics one is denied, and the other is committed."""
-    row = _row(ApiKey.OFFSET_COMMIT, 7)
+    row = row_of(ApiKey.OFFSET_COMMIT, 7)
     (mine,) = row.fields["topics"]
     fields = {**row.fields, "topics": [mine, {**mine, "name": "x"}]}
     denied = RecordingAuthorizer({topic(AclOperation.READ, "x")})
