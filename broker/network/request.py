@@ -123,7 +123,7 @@ class Request:
         self.records_were_refused = False
         """Set by a produce handler that refuses records as invalid."""
         self.throttle_time_ms = 0
-        """Throttle time that the response tells the client (KIP-219)."""
+        """Throttle time that the response tells the client (KIP-219); set by `RequestContext.throttle`."""
 
     @property
     def body(self) -> memoryview:

@@ -70,6 +70,12 @@ class RequestContext:
             authorizer,
         )
 
+    def throttle(self, duration_ms: int) -> None:
+        """Have the response tell the client to wait, and the connection not read meanwhile. The longest time counts."""
+        request = self.request
+        if request is not None and duration_ms > request.throttle_time_ms:
+            request.throttle_time_ms = duration_ms
+
     @property
     def principal(self) -> Principal:
         """The client that sent the request."""

@@ -113,10 +113,8 @@ class Dispatcher:
             raise
         except Exception as error:
             response = self._failure(route, request, message, error)
-        if response is None:
-            return None
-        if isinstance(response, _RESPONSES):
-            return self._encode(route, request, message, response)
+        if response is None or isinstance(response, _RESPONSES):
+            return self._finish(route, request, message, response)
         return self._reply_later(route, request, context, message, response)
 
     def _decode(self, route: Route, request: Request) -> Message:
@@ -170,7 +168,7 @@ class Dispatcher:
             raise
         except Exception as error:
             response = self._failure(route, request, message, error)
-        return None if response is None else self._encode(route, request, message, response)
+        return self._finish(route, request, message, response)
 
     async def _await_response(
         self, request: Request, route: Route, message: Any, awaitable: Awaitable[Any]
@@ -181,6 +179,16 @@ class Dispatcher:
             raise
         except Exception as error:
             response = self._failure(route, request, message, error)
+        return self._finish(route, request, message, response)
+
+    def _finish(
+        self, route: Route, request: Request, message: Any, response: Message | EncodedResponse | None
+    ) -> list[ReplyPart] | None:
+        """The parts of the response; None sends nothing. Every request that is carried out ends here, and here its
+        client is throttled: the response goes out at once, and then the connection is not read for a time (KIP-219).
+        """
+        if request.throttle_time_ms:
+            request.connection.throttle(request.throttle_time_ms / 1000)
         return None if response is None else self._encode(route, request, message, response)
 
     def _failure(self, route: Route, request: Request, message: Any, error: Exception) -> Any:
