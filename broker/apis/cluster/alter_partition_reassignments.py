@@ -1,8 +1,10 @@
 """AlterPartitionReassignments (KIP-455): move partitions to other replicas, or cancel such a move. Only v0."""
 
+from collections.abc import Mapping
+
 from ....base.topic_partition import TopicPartition
 from ....controller.controller import Controller
-from ....protocol.errors import ErrorCode
+from ....protocol.errors import ClusterAuthorizationError, ErrorCode, KafkaError
 from ....protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -26,7 +28,6 @@ class AlterPartitionReassignments:
         self, context: RequestContext, request: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
         """The last entry counts for a partition that is named twice."""
-        context.require_on_cluster(AclOperation.ALTER)
         targets = {
             TopicPartition(topic.name, partition.partition_index): (
                 None if partition.replicas is None else tuple(partition.replicas)
@@ -34,20 +35,29 @@ class AlterPartitionReassignments:
             for topic in request.topics
             for partition in topic.partitions
         }
-        results = await self._controller.reassign(targets)
-        return AlterPartitionReassignmentsResponse(
-            responses=[
-                ReassignableTopicResponse(
-                    name=topic,
-                    partitions=[
-                        ReassignablePartitionResponse(
-                            partition_index=index,
-                            error_code=ErrorCode.NONE if error is None else error.code,
-                            error_message=None if error is None else error.message,
-                        )
-                        for index, error in partitions
-                    ],
-                )
-                for topic, partitions in partitions_by_topic(results).items()
-            ]
-        )
+        if not context.may_on_cluster(AclOperation.ALTER):
+            denied = ClusterAuthorizationError()
+            return _response(denied.code, dict.fromkeys(targets, denied))
+        return _response(ErrorCode.NONE, await self._controller.reassign(targets))
+
+
+def _response(
+    code: ErrorCode, results: Mapping[TopicPartition, KafkaError | None]
+) -> AlterPartitionReassignmentsResponse:
+    return AlterPartitionReassignmentsResponse(
+        error_code=code,
+        responses=[
+            ReassignableTopicResponse(
+                name=topic,
+                partitions=[
+                    ReassignablePartitionResponse(
+                        partition_index=index,
+                        error_code=ErrorCode.NONE if error is None else error.code,
+                        error_message=None if error is None else error.message,
+                    )
+                    for index, error in partitions
+                ],
+            )
+            for topic, partitions in partitions_by_topic(results).items()
+        ],
+    )

@@ -7,6 +7,7 @@ v8 a reason (KIP-800) · v9 a returning static leader may skip the assignment (K
 
 from collections.abc import Awaitable
 
+from ....protocol.errors import ErrorCode
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 from ...coordinator.group.joining import JoinRequest
 from ...coordinator.group.member import MemberProtocol
@@ -29,7 +30,8 @@ class JoinGroup:
         self, context: RequestContext, request: JoinGroupRequest
     ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
         """The response may take as long as a rebalance."""
-        context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
+        if not context.may(AclOperation.READ, AclResourceType.GROUP, request.group_id):
+            return _response(context.api_version, JoinResult(ErrorCode.GROUP_AUTHORIZATION_FAILED, member_id=""))
         response = PendingResponse[JoinResult, JoinGroupResponse](lambda result: _response(context.api_version, result))
         self._membership.join(_domain_request(context, request), response)
         context.abandon = response.abandon

@@ -8,7 +8,7 @@ aborted first. v2 flexible · v3 a producer keeps its id and bumps the epoch (KI
 from collections.abc import Awaitable, Callable
 
 from ....protocol.apis import ApiKey
-from ....protocol.errors import ClusterAuthorizationError, ErrorCode
+from ....protocol.errors import ErrorCode
 from ....protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ...coordinator.pending_response import PendingResponse
 from ...coordinator.transaction.init_rules import InitRequest
@@ -37,10 +37,9 @@ class InitProducerId:
     def __call__(
         self, context: RequestContext, request: InitProducerIdRequest
     ) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
-        if request.transactional_id is not None:
-            context.require(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, request.transactional_id)
-        elif not _may_be_idempotent(context):
-            raise ClusterAuthorizationError()
+        denial = _denial(context, request.transactional_id)
+        if denial is not None:
+            return _failure(denial)
         if (request.producer_id == _NO_PRODUCER_ID) != (request.producer_epoch == _NO_PRODUCER_EPOCH):
             return _failure(ErrorCode.INVALID_REQUEST)
         if request.transactional_id is None:
@@ -65,11 +64,15 @@ class InitProducerId:
         return InitProducerIdResponse(producer_id=await self._next_producer_id(), producer_epoch=0)
 
 
-def _may_be_idempotent(context: RequestContext) -> bool:
-    """Since KIP-679 a client that may write to any topic may do so idempotently."""
+def _denial(context: RequestContext, transactional_id: str | None) -> ErrorCode | None:
+    """None: the client may have a producer id. Who may write to any topic may do so idempotently (KIP-679)."""
+    if transactional_id is not None:
+        may_write = context.may(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, transactional_id)
+        return None if may_write else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if context.may_on_cluster(AclOperation.IDEMPOTENT_WRITE, is_quiet=True):
-        return True
-    return context.may_by_resource_type(AclOperation.WRITE, AclResourceType.TOPIC)
+        return None
+    may_write = context.may_by_resource_type(AclOperation.WRITE, AclResourceType.TOPIC)
+    return None if may_write else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def _failure(error: ErrorCode) -> InitProducerIdResponse:

@@ -224,3 +224,30 @@ def test_an_unknown_topic_and_a_denied_one_look_alike(ask: Client) -> None:
         asked = [{"name": name, "partitions": [{"partition_index": 0, "offset": 0}]}]
         (deleted,) = ask(ApiKey.DELETE_RECORDS, 2, topic(DELETE, name), topics=asked, timeout_ms=100).topics
         assert (deleted.partitions[0].error_code, deleted.partitions[0].low_watermark) == (TOPIC_DENIED, -1)
+
+
+def everything_denied(running: AuthorizedBroker, key: ApiKey, version: int, **fields: Any) -> Any:
+    return running.ask(key, Row(version, fields, (), None), RecordingAuthorizer(None))
+
+
+@pytest.mark.parametrize(("version", "protocol_name"), [(6, ""), (7, None)])
+def test_denied_join_has_the_fields_of_a_failed_join(
+    running: AuthorizedBroker, version: int, protocol_name: str | None
+) -> None:
+    response = everything_denied(running, ApiKey.JOIN_GROUP, version, group_id="g", member_id="m", protocol_type="")
+    assert response.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert (response.generation_id, response.protocol_name, response.member_id) == (-1, protocol_name, "")
+
+
+@pytest.mark.parametrize("transactional_id", ["t", None])
+def test_denied_producer_gets_neither_id_nor_epoch(running: AuthorizedBroker, transactional_id: str | None) -> None:
+    fields = {"transactional_id": transactional_id, "transaction_timeout_ms": 1000}
+    response = everything_denied(running, ApiKey.INIT_PRODUCER_ID, 4, **fields)
+    assert (response.producer_id, response.producer_epoch) == (-1, -1)
+
+
+def test_denied_reassignment_is_answered_at_the_top_and_for_each_partition(running: AuthorizedBroker) -> None:
+    topics = [{"name": "records", "partitions": [{"partition_index": 0, "replicas": [0]}]}]
+    response = everything_denied(running, ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, topics=topics)
+    codes = (response.error_code, response.responses[0].partitions[0].error_code)
+    assert codes == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED,) * 2
