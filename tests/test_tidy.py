@@ -64,6 +64,7 @@ FLOORS = {
         "commands",
     ),
     "broker/network": (
+        "transport.py",
         "loop_share.py",
         "offender_log.py",
         "protocol_sniffing.py",

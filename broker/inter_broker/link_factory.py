@@ -16,7 +16,8 @@ SecurityOfListener = Callable[[ListenerSecurity], LinkSecurity]
 
 def no_protection(listener: ListenerSecurity) -> LinkSecurity:
     """For PLAINTEXT listeners. Raises InvariantError for others, because a link without TLS or login must not open."""
-    invariant(listener.protocol == "PLAINTEXT", f"unprotected link to listener {listener.listener_name}")
+    is_protected = listener.encrypts or listener.authenticates
+    invariant(not is_protected, f"unprotected link to listener {listener.listener_name}")
     return UNPROTECTED
 
 

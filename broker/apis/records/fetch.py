@@ -9,7 +9,7 @@ tagged field (KIP-903); v16 the leader's address (KIP-951). All versions: `proto
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
@@ -34,7 +34,7 @@ from ....protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
 from ....protocol.sentinels import NO_LEADER_EPOCH
 from ....replication.leader.fetch_session import FINAL_EPOCH, FetchContext, FetchSessions
 from ....replication.partition.delayed_fetch import DelayedFetch
-from ....replication.partition.fetch import FetchParams, FetchResult, FetchResults, PartitionFetch, PartitionKey
+from ....replication.partition.fetch import FetchParams, FetchResults, PartitionFetch, PartitionKey
 from ....replication.partition.isolation import CONSUMER, Isolation, check_isolation_level
 from ....replication.partition.nearest_replica import ReplicaChoice
 from ....replication.partition_set import PartitionSet
@@ -46,8 +46,7 @@ from ....storage.workers.unpacking import BigBatchError, unpack_records
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...network.request import ConnectionInfo
 from ...requests.context import RequestContext
-from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
+from .fetch_rights import denied_partitions, fetch_errors
 from .near_consumers import NearConsumers
 from .parked_fetches import ParkedFetches, fetch_bytes
 from .partition_data import partition_data
@@ -58,7 +57,6 @@ logger = logging.getLogger(__name__)
 
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.fetch.waiting.max.bytes``."""
-_NO_KEYS: frozenset[PartitionKey] = frozenset()
 _S_FOR_A_BYTE = 1e-8
 """A rough estimate for conversions. It keeps a small conversion on a new connection from queueing as a large one."""
 
@@ -123,10 +121,10 @@ class Fetch:
         if session.max_empty_wait_ms is not None and session.max_empty_wait_ms < params.max_wait_ms:
             params.max_wait_ms = session.max_empty_wait_ms
         readable, are_all_known = self._resolve(session) if uses_topic_ids else (list(session.partitions), True)
-        denied = _denied_to_follower(context, session) if replica_id >= 0 else _denied_to_consumer(context, readable)
+        denied = denied_partitions(context, session, readable, is_follower=replica_id >= 0)
         if denied:
             readable = [fetch for fetch in readable if fetch.key not in denied]
-        errors = None if are_all_known and not denied else partial(_errors, session, denied)
+        errors = None if are_all_known and not denied else partial(fetch_errors, session, denied)
         pending = _PendingFetch(self, context, session, errors)
         results = self._partitions.reads.fetch(params, readable, pending.complete, pending.parked) if readable else []
         if results is not None:
@@ -357,37 +355,6 @@ class _Conversion:
     def abandon(self) -> None:
         """The connection has gone."""
         self._is_wanted = False
-
-
-def _denied_to_follower(context: RequestContext, session: FetchContext) -> Set[PartitionKey]:
-    """All partitions or none: whoever names a replica id in a fetch acts as a broker."""
-    if context.may_on_cluster(AclOperation.CLUSTER_ACTION):
-        return _NO_KEYS
-    return {fetch.key for fetch in session.partitions}
-
-
-def _denied_to_consumer(context: RequestContext, readable: list[PartitionFetch]) -> Set[PartitionKey]:
-    topics = (fetch.topic_partition.topic for fetch in readable if fetch.topic_partition is not None)
-    denied = context.denied(AclOperation.READ, AclResourceType.TOPIC, topics)
-    if not denied:
-        return _NO_KEYS
-    return {fetch.key for fetch in readable if fetch.topic_partition and fetch.topic_partition.topic in denied}
-
-
-def _errors(session: FetchContext, denied: Set[PartitionKey]) -> FetchResults:
-    """An error for each partition that the client may not read, or whose topic id is unknown: our metadata may be
-    behind.
-
-    The errors are made together with the response: a session may have very many, and no limit counts them while its
-    fetch waits.
-    """
-    errors: FetchResults = []
-    for fetch in session.partitions:
-        if fetch.key in denied:
-            errors.append((fetch, FetchResult(TOPIC_DENIED)))
-        elif fetch.topic_partition is None and fetch.topic_id is not None:
-            errors.append((fetch, FetchResult(ErrorCode.UNKNOWN_TOPIC_ID)))
-    return errors
 
 
 def _has_impossible_names(topics: list[FetchTopic]) -> bool:

@@ -22,7 +22,6 @@ from ....protocol.errors import (
     InvalidRecordError,
     InvalidRequiredAcksError,
     KafkaError,
-    TopicAuthorizationError,
     TransactionalIdAuthorizationError,
     UnknownTopicOrPartitionError,
     UnsupportedCompressionTypeError,
@@ -44,6 +43,7 @@ from ....replication.transaction_checks import TransactionChecks, producer_of
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...requests.context import CloseConnectionError, EncodedResponse, RequestContext
 from ...security.operations import AclOperation, AclResourceType
+from .produce_rights import TRANSACTIONAL, require_right_to_transaction, topic_denial
 from .produce_template import FIRST_VERSION, ProduceTemplate, ProduceTemplates, SingleBatchRequest
 
 __all__ = ["Produce"]
@@ -69,7 +69,6 @@ _ERRORS_OF_RECORDS = frozenset(
     )
 )
 """Errors that a correct client does not meet again and again, unlike those of a leader that has moved."""
-_TRANSACTIONAL = 0x10
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -118,7 +117,7 @@ class Produce:
         response = _Response(self, context, acks)
         append: Append = self._partitions.append
         if request.transactional_id is not None:
-            _require_right_to_transaction(context, request, request.transactional_id)
+            require_right_to_transaction(context, request, request.transactional_id)
             _require_one_producer(request)
             append = partial(self._transactions.append, request.transactional_id, version)
         allow_internal = context.client_id == ADMIN_CLIENT_ID
@@ -134,7 +133,7 @@ class Produce:
                 slot = PartitionProduceResponse(index=data.index, base_offset=-1, current_leader=_NO_LEADER_HINT)
                 slots.append(slot)
                 if name in denied:
-                    response.refuse(slot, _denial(request, data.records))
+                    response.refuse(slot, topic_denial(request.transactional_id, data.records))
                     continue
                 topic_partition = TopicPartition(name, data.index)
                 try:
@@ -291,37 +290,6 @@ class _Response:
         return None
 
 
-def _denial(request: ProduceRequest | SingleBatchRequest, records: Records | None) -> KafkaError:
-    """The error of a topic that the client may not write to; that of transactions without an id comes before it."""
-    lacks_id = request.transactional_id is None and _is_transactional(records)
-    return TransactionalIdAuthorizationError() if lacks_id else TopicAuthorizationError()
-
-
-def _require_right_to_transaction(
-    context: RequestContext, request: ProduceRequest | SingleBatchRequest, transactional_id: str
-) -> None:
-    """Raises TransactionalIdAuthorizationError for the whole request; CloseConnectionError if it gets no response.
-
-    The batches decide whether it is transactional, because they are what is appended.
-    """
-    is_transactional = any(
-        _is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data
-    )
-    if not is_transactional or context.may(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, transactional_id):
-        return
-    if not request.acks:
-        raise CloseConnectionError("produce with acks=0 failed: the client may not write with its transactional id")
-    raise TransactionalIdAuthorizationError()
-
-
-def _is_transactional(records: Records | None) -> bool:
-    view = records if isinstance(records, memoryview) else _view(records)
-    if len(view) < _BATCH.size:
-        return False
-    *_, magic, _, attributes = _BATCH.unpack_from(view)
-    return magic == 2 and bool(attributes & _TRANSACTIONAL)
-
-
 def _require_one_producer(request: ProduceRequest | SingleBatchRequest) -> None:
     """Raises InvalidPidMappingError for the whole request when its batches have several producer ids."""
     batches = (
@@ -346,7 +314,7 @@ def check_records(records: Records | None, version: int, transactional_id: str |
     if size >= _MIN_BATCH_BYTES:
         _, length, _, magic, _, attributes = _BATCH.unpack_from(view)
     if version < 3:
-        if magic == 2 and attributes & _TRANSACTIONAL:  # a log accepts no second batch behind it
+        if magic == 2 and attributes & TRANSACTIONAL:  # a log accepts no second batch behind it
             raise TransactionalIdAuthorizationError()
         return view
     if magic != 2 or length + LOG_OVERHEAD != size:
@@ -355,7 +323,7 @@ def check_records(records: Records | None, version: int, transactional_id: str |
         raise UnsupportedCompressionTypeError(
             f"Produce requests with version {version} are not allowed to use ZStandard compression"
         )
-    if attributes & _TRANSACTIONAL and transactional_id is None:
+    if attributes & TRANSACTIONAL and transactional_id is None:
         raise TransactionalIdAuthorizationError()
     return view
 

@@ -19,7 +19,7 @@ _NO_TIME_MS = -1
 def create_delegation_token(
     context: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
-    requester = context.address.principal
+    requester = context.principal
     owner_type, owner = requester.type, requester.name
     if context.api_version >= 3 and request.owner_principal_name:
         owner_type, owner = request.owner_principal_type or "", request.owner_principal_name
