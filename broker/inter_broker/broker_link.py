@@ -32,7 +32,7 @@ class Link(AsyncClosable, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinkSecurity:
-    """What a new connection passes before its first request.
+    """The steps of a new connection before its first request.
 
     ``add_layer`` puts TLS below it, and calls its ``connection_made`` after the handshake with the broker at this
     address. ``log_in`` then authenticates this broker; it raises ConnectionError when that fails.

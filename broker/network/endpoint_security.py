@@ -23,7 +23,7 @@ def has_login(security_protocol: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSecurity:
-    """``add_layer`` puts TLS below each connection; what it uses for that may change while the listener is open.
+    """``add_layer`` puts TLS below each connection; its certificates may change while the listener is open.
     ``new_gate`` makes the gate of each connection, at which its client logs in by SASL.
     """
 

@@ -111,7 +111,7 @@ class RequestContext:
     def denied(
         self, operation: AclOperation, resource_type: AclResourceType, names: Iterable[str], *, is_quiet: bool = False
     ) -> Set[str]:
-        """Those of ``names`` with which the client may not do the operation. Each name is asked about once.
+        """The ``names`` with which the client may not do the operation. The authorizer is asked once for each name.
 
         Without an authorizer ``names`` is not iterated.
         """
@@ -134,7 +134,7 @@ class RequestContext:
         )
 
     def cluster_operation_bits(self) -> int:
-        """Of the cluster; none without the right to describe it."""
+        """The operations that the client may do with the cluster; none without the right to describe it."""
         may_describe = self.may_on_cluster(AclOperation.DESCRIBE)
         return self.operation_bits(AclResourceType.CLUSTER, CLUSTER_NAME) if may_describe else 0
 

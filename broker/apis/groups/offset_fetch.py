@@ -111,13 +111,10 @@ class OffsetFetch:
         if not context.may(AclOperation.DESCRIBE, AclResourceType.GROUP, request.group_id):
             return OffsetFetchResponse(topics=_topics(dict.fromkeys(partitions, _failed(_GROUP_DENIED))))
         denied = _denied(context, partitions)
-        results = {}
+        results = dict.fromkeys(partitions, _failed(TOPIC_DENIED))
         for partition in partitions:
-            results[partition] = (
-                _failed(TOPIC_DENIED)
-                if partition.topic in denied
-                else await self._fetch_one_from_tree(request.group_id, partition)
-            )
+            if partition.topic not in denied:
+                results[partition] = await self._fetch_one_from_tree(request.group_id, partition)
         return OffsetFetchResponse(topics=_topics(results))
 
     async def _fetch_one_from_tree(self, group_id: str, partition: TopicPartition) -> OffsetFetchResult:

@@ -1,6 +1,6 @@
 """The right to a transactional id that a Produce request needs, and the error of a topic without the right to write.
 
-What a request may do is decided by its batches, because they are what is appended, not by its fields.
+The batches decide which rights a request needs, not its fields, because the log takes the batches.
 """
 
 from collections.abc import Iterator

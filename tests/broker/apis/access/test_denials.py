@@ -216,7 +216,7 @@ def test_a_transaction_gets_none_of_its_partitions_when_one_topic_is_denied(ask:
 
 
 def test_an_unknown_topic_and_a_denied_one_look_alike(ask: Client) -> None:
-    """Of a topic that it may not use the client does not learn whether it exists."""
+    """The client does not learn whether a topic exists that it may not use."""
     for name in ("records", "missing"):
         asked = [{"name": name, "partitions": [{"partition_index": 0, "timestamp": -1}]}]
         (listed,) = ask(ApiKey.LIST_OFFSETS, 5, topic(DESCRIBE, name), replica_id=-1, topics=asked).topics
