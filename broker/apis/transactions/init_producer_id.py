@@ -65,7 +65,7 @@ class InitProducerId:
 
 
 def _denial(context: RequestContext, transactional_id: str | None) -> ErrorCode | None:
-    """None: the client may have a producer id. A client that may write to any topic may do so idempotently (KIP-679)."""
+    """None: the client may have a producer id. A client with the right to write to any topic may too (KIP-679)."""
     if transactional_id is not None:
         may_write = context.may(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, transactional_id)
         return None if may_write else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
