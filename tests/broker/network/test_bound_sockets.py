@@ -6,6 +6,7 @@ import socket
 import pytest
 from pybroker.broker.network import bound_sockets
 from pybroker.broker.network.bound_sockets import AddressInUseError, BindError
+from pybroker.broker.network.endpoint_security import EndpointSecurity
 from pybroker.broker.network.settings import Endpoint, NetworkSettings
 from support.in_process.listener_maker import ListenerMaker
 from support.in_process.network_peer import ECHO, Peer, frame, serving
@@ -68,7 +69,8 @@ async def test_two_listeners_of_one_broker_cannot_share_a_port_by_any_addresses(
 
 async def test_opened_endpoints_name_the_port_that_the_system_chose(new_listeners: ListenerMaker) -> None:
     listeners = new_listeners()
-    asked = [Endpoint("A", "localhost", 0), Endpoint("B", "127.0.0.1", 0, "SSL")]
+    with_layer = EndpointSecurity(add_layer=lambda connection, _authenticated: connection)
+    asked = [Endpoint("A", "localhost", 0), Endpoint("B", "127.0.0.1", 0, "SSL", with_layer)]
     opened = await listeners.open(asked)
     assert [endpoint.listener_name for endpoint in opened] == ["A", "B"]
     assert opened[1].security_protocol == "SSL"

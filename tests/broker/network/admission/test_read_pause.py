@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from pybroker.broker.network.admission.read_pause import ReadPause
+from pybroker.broker.network.frame_gate import GateReply
 from pybroker.broker.network.frame_reader import FIRST_READ, FREE_TINY_READS
 from pybroker.broker.network.request import LaterReply, Reply, ReplyPart, Request
 from pybroker.broker.network.settings import NetworkSettings
 from support.in_process.network_peer import ECHO, PRODUCE, frame
+from support.in_process.scripted_gate import ScriptedGate
 from support.time.virtual_network import VirtualNetwork, VirtualPeer
 
 LOGGER = "pybroker.broker.network.admission.read_pause"
@@ -67,12 +69,23 @@ def send_single_bytes(peer: VirtualPeer) -> Iterator[None]:
     yield
 
 
+def take_a_step_of_the_login(peer: VirtualPeer) -> Iterator[None]:
+    decided = peer.network.loop.create_future()
+    gate = ScriptedGate(peer.connection.info)
+    gate.answer = lambda _frame: GateReply(LaterReply(decided, lambda: [struct.pack(">i", 1)]))
+    peer.connection._requests.frame_gate = gate
+    send(peer, frame(ECHO, 1))
+    yield
+    decided.set_result(None)
+
+
 REASONS: dict[ReadPause, Callable[[VirtualPeer], Iterator[None]]] = {
     ReadPause.CONNECTION_LIMIT: wait_for_admission,
     ReadPause.RESPONSES: do_not_read_responses,
     ReadPause.MEMORY: send_more_produce_requests_than_may_be_in_work,
     ReadPause.QUEUED: send_more_than_is_read_in_one_iteration,
     ReadPause.THROTTLED: send_single_bytes,
+    ReadPause.LOGIN: take_a_step_of_the_login,
 }
 """Each makes the broker stop reading until its ``yield``. The rest ends the pause, if time alone does not."""
 
