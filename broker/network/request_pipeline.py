@@ -73,7 +73,7 @@ class RequestPipeline:
 
     __slots__ = (
         "_client_id_bytes", "_connection", "_gate", "_headers", "_idle", "_is_lost", "_max_parked", "_memory",
-        "_parked", "_reading", "_writer", "client_id", "frame_gate", "received_ms", "started_count",
+        "_parked", "_passed", "_reading", "_writer", "client_id", "frame_gate", "received_ms", "started_count",
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +100,7 @@ class RequestPipeline:
         self.received_ms = 0
         """Wall clock of the last read, for the requests that it brought."""
         self.started_count = 0
+        self._passed: bytearray | None = None  # the frame that was put back
         self.frame_gate: FrameGate | None = None
         """Set before the first frame, if the client must log in."""
 
@@ -145,8 +146,10 @@ class RequestPipeline:
         frame_bytes = len(frame)
         connection, parked = self._connection, self._parked
         if not self._gate.admits(connection, api_key, frame_bytes, has_others=bool(parked)):
+            self._passed = frame
             connection.put_back(frame)
             return
+        self._passed = None
         self.started_count += 1
         request = Request(
             api_key, api_version, correlation_id, client_name, header_size, frame, connection.info, self.received_ms
@@ -167,7 +170,10 @@ class RequestPipeline:
             self._park(request, frame_bytes, reply)
 
     def _passes(self, frame_gate: FrameGate, frame: bytearray) -> bool:
-        """Whether the frame is a request that may start; the gate has answered it otherwise."""
+        """Whether the frame is a request that may start; the gate has answered it otherwise. It sees a frame that was
+        put back only once."""
+        if frame is self._passed:
+            return True
         connection = self._connection
         try:
             answer = frame_gate.take(frame, self.received_ms)
@@ -292,6 +298,7 @@ class RequestPipeline:
         """The connection is lost: abandon requests under way, and drop the reference to it, so that it is freed without
         a garbage collection."""
         self._is_lost = True
+        self._passed = None
         while self._parked:
             _abandon(self._parked.pop())
         del self._connection

@@ -4,6 +4,7 @@ import ast
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from pybroker.broker.network.admission.read_pause import ReadPause
@@ -57,6 +58,26 @@ async def test_frames_that_pass_the_gate_are_requests() -> None:
         assert await peer.answers(2) == [1, 2]
         assert gate.seen == [frame(ECHO, 1)[4:], frame(ECHO, 2)[4:]]
         assert server.handler.started == [1, 2]
+
+
+async def test_gate_sees_a_request_once_that_must_wait_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second ApiVersions request before the login would close the connection."""
+    async with gated() as (server, peer, gate):
+        admission = server.listeners._resources.gate
+        admits, asked = admission.admits, []
+
+        def not_at_first(*arguments: Any, **named: Any) -> bool:
+            asked.append(arguments)
+            return len(asked) > 1 and admits(*arguments, **named)
+
+        monkeypatch.setattr(admission, "admits", not_at_first)
+        peer.send(frame(ECHO, 1))
+        await until(lambda: bool(asked))
+        server.listeners.connections()[0].start_queued()
+        assert await peer.answers(1) == [1]
+        peer.send(frame(ECHO, 2))
+        assert await peer.answers(1) == [2]
+        assert gate.seen == [frame(ECHO, 1)[4:], frame(ECHO, 2)[4:]]
 
 
 async def test_each_frame_of_one_read_is_judged_after_the_one_before() -> None:
