@@ -55,6 +55,7 @@ from .metadata.topic_waiters import TopicWaiters
 from .network.listener import Listeners
 from .network.settings import Endpoint
 from .open_parts import OpenParts
+from .protection import Protection
 from .requests.dispatch import Dispatcher
 from .settings.live_settings import LiveSettings
 from .settings.topic_overrides import TopicOverrides
@@ -88,6 +89,7 @@ class BrokerServer:
     _run_in_pool: RunInPool
     _store: MetadataStore
     _settings: LiveSettings
+    _protection: Protection
     _metadata: MetadataPlane
     _cache: MetadataCache
     _waiters: TopicWaiters
@@ -230,6 +232,7 @@ class BrokerServer:
         identity = await resolve_identity(self._store, config, use.broker_id, environment.random)
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
+        self._protection = Protection(config)
         self._pool.resize(config.int("num.io.threads"))
         self._logs.update_config(config)
         self._metadata = MetadataPlane(
@@ -322,7 +325,7 @@ class BrokerServer:
         from .inter_broker.link_factory import LinkFactory
 
         controller = self._metadata.controller
-        self._link_factory = LinkFactory(self._loop)
+        self._link_factory = LinkFactory(self._loop, self._protection.of_link)
         return ClusterLinks(
             self._link_factory,
             config,
@@ -375,7 +378,7 @@ class BrokerServer:
         self._settings.limit_connections(listeners.change_limits)
         self._settings.features.on_change(listeners.finish_connections)
         self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
-        self.endpoints = await listeners.bind([Endpoint.from_listener(listener) for listener in config.listeners()])
+        self.endpoints = await listeners.bind([self._protection.endpoint(listener) for listener in config.listeners()])
         if self._links is not None:
             # Stopped before the listeners, so that waiting clients get a response and other brokers reach this one.
             self._parts.add(self._links.stop_asking)

@@ -51,6 +51,7 @@ FLOORS = {
         "requests",
         "settings",
         "inter_broker",
+        "protection.py",
         "coordinators.py",
         "apis",
         "start_refusals.py",
