@@ -17,7 +17,11 @@ def test_direct_call_carries_this_brokers_own_principal_on_the_listener_between_
         return AllocateProducerIdsResponse(producer_id_start=7)
 
     call = called_directly(handler, "INTERNAL", 3, lambda: 1_000)
-    answer: Any = asyncio.run(call(AllocateProducerIdsRequest(), 0))
+
+    async def ask() -> Any:
+        return await call(AllocateProducerIdsRequest(), 0)
+
+    answer = asyncio.run(ask())
     (context,) = seen
     assert answer.producer_id_start == 7
     assert context.address.principal is THIS_BROKER

@@ -4,7 +4,7 @@ import ast
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from pybroker.broker.network.admission.read_pause import ReadPause
@@ -21,7 +21,7 @@ TOKEN = b"\0\0\0\5token"
 
 
 @asynccontextmanager
-async def gated(**settings: object) -> AsyncIterator[tuple[Server, Peer, ScriptedGate]]:
+async def gated(**settings: Any) -> AsyncIterator[tuple[Server, Peer, ScriptedGate]]:
     gates: list[ScriptedGate] = []
 
     def new_gate(info: ConnectionInfo) -> ScriptedGate:
@@ -155,13 +155,13 @@ async def test_a_refused_client_gets_its_late_answer_and_then_the_end() -> None:
 
 @pytest.mark.parametrize("is_late", [False, True])
 async def test_a_gate_may_close_the_connection_without_an_answer(is_late: bool) -> None:
-    def refuse() -> None:
+    def refuse() -> NoReturn:
         raise CloseConnectionError("a request before the login")
 
     def answer(_frame: bytes) -> GateReply | None:
         if is_late:
             return GateReply(LaterReply(decided, refuse))
-        return refuse()
+        refuse()
 
     decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     decided.set_result(None)

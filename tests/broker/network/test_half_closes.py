@@ -80,4 +80,4 @@ def test_half_of_the_descriptor_limit_counts_as_many_descriptors(monkeypatch: py
             (resource.RLIM_INFINITY, True),
         ):
             monkeypatch.setattr(resource, "getrlimit", lambda which, soft=limit: (soft, soft))
-            assert leaves_many_descriptors(transport) is leaves_many  # type: ignore[arg-type]
+            assert leaves_many_descriptors(transport) is leaves_many

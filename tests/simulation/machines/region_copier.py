@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from pybroker.broker.network.region_sender import Done, RunInWorker, TruncatedRegionError
 from pybroker.broker.network.request import Region
+from pybroker.broker.network.transport import Transport
 from pybroker.storage.files.files import FileRegion
 
 __all__ = ["RegionCopier"]
@@ -15,7 +16,7 @@ class RegionCopier:
 
     def __init__(
         self,
-        transport: asyncio.Transport,
+        transport: Transport,
         loop: asyncio.AbstractEventLoop,
         run_in_worker: RunInWorker,
         is_full: Callable[[], bool],

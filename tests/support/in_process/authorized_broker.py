@@ -51,6 +51,7 @@ class AuthorizedBroker:
 
     def __init__(self, broker: Broker, client: WireClient) -> None:
         assert broker._server is not None
+        assert broker._server._listeners is not None
         dispatcher = broker._server._listeners._resources.gate.handler
         assert isinstance(dispatcher, Dispatcher)
         self._dispatcher = dispatcher

@@ -2,9 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
-
-from pybroker.broker.network.transport import Transport
+from typing import Any, cast
 
 __all__ = ["MaskingLayer", "masked"]
 
@@ -27,9 +25,9 @@ class MaskingLayer(asyncio.BufferedProtocol):
         for name in ("eof_received", "pause_writing", "resume_writing", "connection_lost"):
             setattr(self, name, getattr(connection, name))
 
-    def connection_made(self, transport: Transport) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._lower = transport
-        self._connection.connection_made(self)
+        self._connection.connection_made(cast("asyncio.Transport", self))
 
     def get_buffer(self, sizehint: int) -> bytearray:
         return self._buffer
@@ -37,7 +35,7 @@ class MaskingLayer(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         left = masked(self._buffer[:nbytes])
         while left:
-            buffer = self._connection.get_buffer(-1)
+            buffer = memoryview(self._connection.get_buffer(-1))
             count = min(len(buffer), len(left))
             buffer[:count] = left[:count]
             del buffer

@@ -12,6 +12,7 @@ from pybroker.broker.network.loop_resources import LoopResources
 from pybroker.broker.network.region_sender import RegionSenderFactory
 from pybroker.broker.network.request import ConnectionInfo, Handler
 from pybroker.broker.network.settings import NetworkSettings
+from pybroker.broker.network.transport import Transport
 
 from .virtual_timers import VirtualHandle, VirtualTimers
 
@@ -162,7 +163,7 @@ class VirtualNetwork:
         peer.connection.admit()
         return peer
 
-    def connected(self, connection: Connection, transport: asyncio.Transport) -> ConnectionInfo:
+    def connected(self, connection: Connection, transport: Transport) -> ConnectionInfo:
         self._count += 1
         return ConnectionInfo("VIRTUAL", "PLAINTEXT", ("server", 0), (f"peer {self._count}", 0))
 

@@ -36,7 +36,7 @@ class Recorder:
         self.called: list[ApiKey] = []
         self.single_batches = 0
         self.table = {key: self._handler(key) for key in ApiKey}
-        self.table[ApiKey.PRODUCE] = _Produce(self)  # type: ignore[assignment]
+        self.table[ApiKey.PRODUCE] = _Produce(self)
 
     def _handler(self, key: ApiKey) -> Any:
         def handle(_context: RequestContext, _request: Message) -> Any:
