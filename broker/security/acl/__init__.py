@@ -1,0 +1,1 @@
+"""Decides by ACLs what a client may do (Kafka's AclAuthorizer)."""
