@@ -1,0 +1,90 @@
+"""Writes the authorizer's log under Kafka's name, `kafka.authorizer.logger`, with Kafka's fields in Kafka's order.
+
+A refused access is logged at INFO, an allowed one at DEBUG. Questions that only find out what a principal may do, or
+that only filter a list, are logged at TRACE (level 5). The same refusal is logged once in 30 s, with a count of the
+refusals left out, because a client can repeat it as often as it likes.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+
+from ....base.acls import AclOperation, PatternType, ResourcePattern, ResourceType
+
+__all__ = ["AUTHORIZER_LOGGER", "MOST_REFUSALS", "QUIET_S", "TRACE", "AuthorizerLog"]
+
+AUTHORIZER_LOGGER = "kafka.authorizer.logger"
+TRACE = 5
+QUIET_S = 30.0
+MOST_REFUSALS = 1024
+"""Refusals remembered at once; when all are younger than `QUIET_S`, further ones share one line."""
+_LINE = (
+    "Principal = %s is %s Operation = %s from host = %s on resource = %s for request = %s with resourceRefCount = %d"
+)
+_OTHERS = ("", "", AclOperation.UNKNOWN, "")
+
+logger = logging.getLogger(AUTHORIZER_LOGGER)
+
+
+class AuthorizerLog:
+    """``now_s`` is a clock that never goes back."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._refusals: OrderedDict[tuple[str, str, AclOperation, str], tuple[float, int]] = OrderedDict()
+
+    def verdict(
+        self,
+        is_allowed: bool,
+        principal: object,
+        host: str,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str,
+        *,
+        request: str,
+        count: int = 1,
+        is_probe: bool = False,
+    ) -> None:
+        """``count``: how often the request names the resource. ``is_probe``: the verdict refuses or grants nothing."""
+        level = TRACE if is_probe else logging.DEBUG if is_allowed else logging.INFO
+        if not logger.isEnabledFor(level):
+            return
+        resource = printable(str(ResourcePattern(resource_type, name, PatternType.LITERAL)))
+        who = printable(str(principal))
+        line = _LINE % (
+            who, "Allowed" if is_allowed else "Denied", operation.pascal_name, host, resource, request, count
+        )  # fmt: skip
+        if level == logging.INFO:
+            self._refused((who, host, operation, resource), line)
+        else:
+            logger.log(level, "%s", line)
+
+    def _refused(self, key: tuple[str, str, AclOperation, str], line: str) -> None:
+        now_s = self._now_s()
+        if key not in self._refusals and self._is_full(now_s):
+            key = _OTHERS
+        last_s, left_out = self._refusals.get(key, (None, 0))
+        if last_s is not None and now_s - last_s < QUIET_S:
+            self._refusals[key] = (last_s, left_out + 1)
+            return
+        self._refusals[key] = (now_s, 0)
+        self._refusals.move_to_end(key)
+        others = "refusals of others" if key == _OTHERS else "such refusals"
+        logger.info("%s", f"{line} ({left_out} more {others} since the last such line)" if left_out else line)
+
+    def _is_full(self, now_s: float) -> bool:
+        """Forgets the oldest refusals when there is no space for another one."""
+        while len(self._refusals) >= MOST_REFUSALS:
+            last_s, _ = next(iter(self._refusals.values()))
+            if now_s - last_s < QUIET_S:
+                return True
+            self._refusals.popitem(last=False)
+        return False
+
+
+def printable(text: str) -> str:
+    """``text`` with escapes for the characters that could forge another line of the log, or hide a part of one."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,85 @@
+"""Tests of the authorizer's log: Kafka's fields, levels, and a bound on repeated refusals."""
+
+import logging
+
+import pytest
+from pybroker.base.acls import AclOperation, ResourceType
+from pybroker.broker.security.acl.authorizer_log import AUTHORIZER_LOGGER, MOST_REFUSALS, QUIET_S, TRACE, AuthorizerLog
+
+
+class Clock:
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def log(clock: Clock, caplog: pytest.LogCaptureFixture) -> AuthorizerLog:
+    caplog.set_level(TRACE, AUTHORIZER_LOGGER)
+    return AuthorizerLog(clock)
+
+
+def refuse(log: AuthorizerLog, name: str = "t", principal: str = "User:a") -> None:
+    log.verdict(False, principal, "10.0.0.1", AclOperation.READ, ResourceType.TOPIC, name, request="Fetch", count=2)
+
+
+def test_refusal_has_the_fields_of_kafka_in_its_order(log: AuthorizerLog, caplog: pytest.LogCaptureFixture) -> None:
+    refuse(log)
+    assert caplog.record_tuples == [
+        (
+            "kafka.authorizer.logger",
+            logging.INFO,
+            "Principal = User:a is Denied Operation = Read from host = 10.0.0.1 on resource = Topic:LITERAL:t "
+            "for request = Fetch with resourceRefCount = 2",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("is_allowed", "is_probe", "level"),
+    [(False, False, logging.INFO), (True, False, logging.DEBUG), (False, True, TRACE), (True, True, TRACE)],
+)
+def test_level_tells_refusals_from_grants_and_probes(
+    is_allowed: bool, is_probe: bool, level: int, log: AuthorizerLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    operation, kind = AclOperation.DESCRIBE_CONFIGS, ResourceType.TRANSACTIONAL_ID
+    log.verdict(is_allowed, "User:a", "h", operation, kind, "x", request="Produce", is_probe=is_probe)
+    (record,) = caplog.records
+    assert record.levelno == level
+    assert "Operation = DescribeConfigs" in record.getMessage()
+    assert "resource = TransactionalId:LITERAL:x" in record.getMessage()
+
+
+def test_repeated_refusal_is_counted_and_logged_again_later(
+    log: AuthorizerLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(5):
+        refuse(log)
+    refuse(log, "other")
+    assert len(caplog.records) == 2
+    clock.now_s += QUIET_S
+    refuse(log)
+    assert caplog.messages[-1].endswith("resourceRefCount = 2 (4 more such refusals since the last such line)")
+
+
+def test_different_refusals_cannot_fill_the_log_or_the_memory(
+    log: AuthorizerLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(3 * MOST_REFUSALS):
+        refuse(log, f"t{number}")
+    assert len(caplog.records) == MOST_REFUSALS + 1
+    clock.now_s += QUIET_S
+    refuse(log, "new")
+    assert len(caplog.records) == MOST_REFUSALS + 2
+
+
+def test_names_cannot_forge_a_line(log: AuthorizerLog, caplog: pytest.LogCaptureFixture) -> None:
+    refuse(log, "t\nPrincipal = User:root is Allowed", "User:a\r\u2028")
+    assert caplog.messages[0].isprintable()
+    assert r"Topic:LITERAL:t\nPrincipal" in caplog.messages[0]
