@@ -1,10 +1,8 @@
 """The model of ZooKeeper passes the tests of every store, and simulates lost connections and expired sessions."""
 
 import asyncio
-import selectors
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable
 from random import Random
-from typing import Any
 
 import pytest
 from pybroker.controller.tree.metadata_store import (
@@ -20,40 +18,9 @@ from pybroker.controller.tree.metadata_store import (
 )
 from simulation.machines.model_zookeeper import ModelStore, ModelZooKeeper
 from support.in_process.metadata_store_suite import MetadataStoreSuite, Watcher, watches_survive_a_reconnection
+from support.in_process.virtual_zookeeper import on_virtual_time
 
 TIMEOUT_MS = 6_000
-
-
-class ImpatientSelector(selectors.DefaultSelector):
-    """A selector that never waits: the loop's waiting time passes at once."""
-
-    now_s = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
-        if not ready:
-            assert timeout is not None, "the loop waits for something that never comes"
-            self.now_s += max(timeout, 0)
-        return ready
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        self._waits = ImpatientSelector()
-        super().__init__(self._waits)
-
-    def time(self) -> float:
-        return self._waits.now_s
-
-
-def on_virtual_time(scenario: Callable[[ModelZooKeeper], Coroutine[Any, Any, None]], seed: int = 1) -> ModelZooKeeper:
-    loop = VirtualLoop()
-    zookeeper = ModelZooKeeper(loop, Random(seed), lambda: round(loop.time() * 1000))
-    try:
-        loop.run_until_complete(scenario(zookeeper))
-    finally:
-        loop.close()
-    return zookeeper
 
 
 # -- the suite
