@@ -47,6 +47,15 @@ class Tree(AclTree):
         super().__init__(store, no_wait)
         self.clock = clock
         self.failures = 0
+        self.has_read_all = asyncio.Event()
+        self.may_apply_all = asyncio.Event()
+        self.may_apply_all.set()
+
+    async def read_all(self) -> dict[ResourcePattern, frozenset[AclEntry] | ZnodeDecodeError]:
+        found = await super().read_all()
+        self.has_read_all.set()
+        await self.may_apply_all.wait()
+        return found
 
     async def notifications(self, changes_path: str, watch: Watch | None = None) -> list[str]:
         if self.failures:
@@ -131,6 +140,20 @@ async def test_broker_that_has_written_obeys_before_the_notification_arrives(tre
         await tree.store.create(PATH, acl_nodes.encode_acls(frozenset({A})))
         await broker.live.refresh([TOPIC, GROUPS])
         assert broker.told == {TOPIC: {A}}
+
+
+async def test_slow_reading_of_all_acls_does_not_undo_a_later_change(tree: Tree) -> None:
+    tree.may_apply_all.clear()
+    broker = Broker(tree, tree.clock)
+    loading = asyncio.create_task(broker.live.load())
+    await tree.has_read_all.wait()
+    await tree.add(TOPIC, A)
+    refreshing = asyncio.create_task(broker.live.refresh([TOPIC]))
+    for _ in range(20):  # turns of the loop in which the change could be read and applied
+        await asyncio.sleep(0)
+    tree.may_apply_all.set()
+    await asyncio.gather(loading, refreshing)
+    assert broker.told == {TOPIC: {A}}
 
 
 async def test_start_fails_on_a_node_that_cannot_be_decoded(tree: Tree) -> None:
