@@ -31,12 +31,14 @@ from .tree.metadata_store import (
 )
 from .tree.znodes import ZnodeDecodeError
 
-__all__ = ["AclChange", "AclContentionError", "AclTree", "Acls", "ChangedAcls", "Notification"]
+__all__ = ["AclChange", "AclContentionError", "AclTree", "Acls", "AclsTooLargeError", "ChangedAcls", "Notification"]
 
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 11
 """As in Kafka: one try and ten more after conflicts."""
+MOST_BYTES = 900_000
+"""The largest node. ZooKeeper closes connections that send more than 1 MiB (``jute.maxbuffer``)."""
 _NODES_AT_A_TIME = 1000
 
 Acls = Mapping[ResourcePattern, frozenset[AclEntry]]
@@ -46,6 +48,10 @@ AclChange = Callable[[frozenset[AclEntry]], frozenset[AclEntry]]
 
 class AclContentionError(Exception):
     """Other writers changed the same ACLs at each of `MOST_TRIES` tries. Nothing was written."""
+
+
+class AclsTooLargeError(Exception):
+    """The ACLs of one pattern would exceed `MOST_BYTES`. Nothing was written."""
 
 
 class ChangedAcls(NamedTuple):
@@ -119,7 +125,7 @@ class AclTree:
     async def update(self, pattern: ResourcePattern, change: AclChange) -> ChangedAcls:
         """Change the entries of a pattern, and notify every broker. A pattern without entries has no node.
 
-        Raises ZnodeDecodeError if the present entries cannot be decoded, and AclContentionError.
+        Raises ZnodeDecodeError if the present entries cannot be decoded, AclContentionError and AclsTooLargeError.
         """
         maybe_changed: frozenset[AclEntry] = frozenset()
         for remaining in range(MOST_TRIES - 1, -1, -1):
@@ -153,14 +159,19 @@ class AclTree:
         if version is None and not after:
             await self._confirm_absence(path)
             return
+        data = acl_nodes.encode_acls(after)
+        if len(data) > MOST_BYTES and len(after) > len(before):
+            raise AclsTooLargeError(
+                f"{len(after)} ACLs of {pattern} have {len(data)} bytes; the limit is {MOST_BYTES}."
+            )
         if version is None:
-            write: Operation = Create(path, acl_nodes.encode_acls(after))
+            write: Operation = Create(path, data)
         elif after == before and after:
             # The server may have answered the read with old data; a check of the version is never answered so.
             await self.store.multi([Check(path, version)])
             return
         elif after:
-            write = SetData(path, acl_nodes.encode_acls(after), version)
+            write = SetData(path, data, version)
         else:
             write = Delete(path, version)
         prefix = acl_nodes.change_prefix(pattern.pattern_type)

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from pybroker.base.acls import AclEntry, AclOperation, AclPermission, PatternType, ResourcePattern, ResourceType
-from pybroker.controller.acl_tree import MOST_TRIES, AclContentionError, AclTree
+from pybroker.controller.acl_tree import MOST_BYTES, MOST_TRIES, AclContentionError, AclsTooLargeError, AclTree
 from pybroker.controller.tree import acl_nodes
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.metadata_store import ConnectionLossError, MetadataStore, Operation, OperationResult
@@ -133,6 +133,16 @@ async def test_rules_removed_by_a_write_without_a_response_are_reported_as_remov
     assert await tree.update(TOPIC, lambda entries: entries - {A}) == ({A, B}, {B})
     assert await tree.read(TOPIC) == {B}
     assert await notified(tree) == [TOPIC, TOPIC]
+
+
+async def test_node_does_not_grow_beyond_what_zookeeper_takes(tree: AclTree) -> None:
+    many = frozenset(entry("x" * 1000 + str(number)) for number in range(MOST_BYTES // 1100))
+    await tree.update(TOPIC, lambda entries: entries | many)
+    more = frozenset(entry("y" * 1000 + str(number)) for number in range(MOST_BYTES // 1100))
+    with pytest.raises(AclsTooLargeError, match=r"ACLs of Topic:LITERAL:t have \d+ bytes; the limit is 900000\."):
+        await tree.update(TOPIC, lambda entries: entries | more)
+    assert await tree.read(TOPIC) == many
+    assert len(await notified(tree)) == 1
 
 
 async def test_paths_are_created_once_and_found_again(tree: AclTree) -> None:

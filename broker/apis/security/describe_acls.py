@@ -1,0 +1,55 @@
+"""DescribeAcls (KIP-140): the ACLs in force on this broker that match a filter.
+
+v1 patterns by prefix (KIP-290); v0 knows literal patterns only · v2 flexible · v3 ACLs on users (KIP-373).
+"""
+
+from collections.abc import Callable
+
+from ....base.acls import AclOperation
+from ....protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+from ...requests.context import RequestContext
+from ...security.acl.acl_administration import AclAdministration
+from .acl_messages import check_codes, wanted_acls
+
+__all__ = ["DescribeAcls"]
+
+
+class DescribeAcls:
+    """Handles DescribeAcls requests. ``require``: raises an error if the client may not do this with the cluster."""
+
+    def __init__(
+        self, administration: AclAdministration, require: Callable[[RequestContext, AclOperation], None]
+    ) -> None:
+        self._administration = administration
+        self._require = require
+
+    async def __call__(self, context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+        check_codes(
+            request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type
+        )
+        self._require(context, AclOperation.DESCRIBE)
+        found = await self._administration.find(wanted_acls(request))
+        return DescribeAclsResponse(
+            resources=[
+                DescribeAclsResource(
+                    resource_type=pattern.resource_type,
+                    resource_name=pattern.name,
+                    pattern_type=pattern.pattern_type,
+                    acls=[
+                        AclDescription(
+                            principal=entry.principal,
+                            host=entry.host,
+                            operation=entry.operation,
+                            permission_type=entry.permission,
+                        )
+                        for entry in entries
+                    ],
+                )
+                for pattern, entries in found.items()
+            ]
+        )

@@ -1,0 +1,161 @@
+"""Creates, finds and deletes ACLs for clients (the three calls of Kafka's AclAuthorizer).
+
+Every broker does it, not only the controller. This broker obeys a change before it answers; others obey when they
+have read the notification.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ....base.acls import AclBinding, AclEntry, ResourcePattern
+from ....base.chunks import chunks
+from ....controller.acl_tree import AclChange, AclContentionError, AclsTooLargeError, AclTree, ChangedAcls
+from ....controller.live_acls import LiveAcls
+from ....controller.tree.acl_nodes import is_storable
+from ....controller.tree.metadata_store import MetadataStoreError
+from ....controller.tree.znodes import ZnodeDecodeError
+from ....protocol.errors import InvalidRequestError, KafkaError, UnknownServerError
+from .acl_filters import AclFilter
+
+__all__ = ["AclAdministration", "DeletedAcls"]
+
+logger = logging.getLogger(__name__)
+
+_WRITES_AT_ONCE = 100
+_PATTERNS_BETWEEN_YIELDS = 1000
+
+
+@dataclass(slots=True)
+class DeletedAcls:
+    """What a filter has deleted, with the error of each ACL that could not be deleted.
+
+    ``error``: a pattern that the filter names could not be read, so that nobody knows whether ACLs match.
+    """
+
+    acls: dict[AclBinding, KafkaError | None] = field(default_factory=dict)
+    error: KafkaError | None = None
+
+
+class AclAdministration:
+    """``live``: the ACLs in force, in which filters look for patterns."""
+
+    def __init__(self, tree: AclTree, live: LiveAcls) -> None:
+        self._tree = tree
+        self._live = live
+        self._changing = asyncio.Lock()  # as in Kafka, the changes of one broker do not get in each other's way
+
+    async def find(self, wanted: AclFilter) -> dict[ResourcePattern, list[AclEntry]]:
+        """The ACLs in force that match, in a fixed order."""
+        found = {}
+        for pattern in await self._matching([wanted], sorted(self._live.acls)):
+            entries = self._live.acls.get(pattern, frozenset())
+            matching = sorted(entry for entry in entries if wanted.entry.matches(entry))
+            if matching:
+                found[pattern] = matching
+        return found
+
+    async def create(self, bindings: Iterable[AclBinding]) -> dict[AclBinding, KafkaError | None]:
+        """Store valid ACLs; returns the error of each that was not stored. To store an ACL again is a success."""
+        added: dict[ResourcePattern, set[AclEntry]] = {}
+        for binding in bindings:
+            added.setdefault(binding.pattern, set()).add(binding.entry)
+
+        def adding(pattern: ResourcePattern) -> AclChange:
+            return lambda entries: entries | added[pattern]
+
+        async with self._changing:
+            outcomes = await self._update({pattern: adding(pattern) for pattern in added})
+        return {
+            AclBinding(pattern, entry): outcome if isinstance(outcome, KafkaError) else None
+            for pattern, outcome in outcomes.items()
+            for entry in added[pattern]
+        }
+
+    async def delete(self, filters: Sequence[AclFilter]) -> list[DeletedAcls]:
+        """Delete all ACLs that match. An ACL that matches several filters belongs to the first of them.
+
+        Patterns that a filter names are read from the store, so that it finds ACLs of other brokers just created. Other
+        filters look at the ACLs in force on this broker.
+        """
+        named = {pattern for wanted in filters for pattern in wanted.pattern.named_patterns()}
+        named = {pattern for pattern in named if is_storable(pattern.name)}
+        async with self._changing:
+            patterns = await self._matching(filters, named | self._live.acls.keys())
+            known = {pattern: self._live.acls.get(pattern, frozenset()) for pattern in patterns}
+            outcomes = await self._update({pattern: _removing(filters, pattern) for pattern in patterns})
+        results = [DeletedAcls() for _ in filters]
+        for pattern, outcome in outcomes.items():
+            if isinstance(outcome, KafkaError):
+                _report(filters, results, pattern, known[pattern], outcome)
+            else:
+                _report(filters, results, pattern, outcome.before - outcome.after, None)
+        return results
+
+    async def _matching(
+        self, filters: Sequence[AclFilter], patterns: Collection[ResourcePattern]
+    ) -> list[ResourcePattern]:
+        """The patterns that match a filter. Yields to the loop: there may be many of both."""
+        found = []
+        compared = 0
+        for pattern in list(patterns):
+            compared += len(filters)
+            if compared >= _PATTERNS_BETWEEN_YIELDS:
+                compared = 0
+                await asyncio.sleep(0)
+            if any(wanted.pattern.matches(pattern) for wanted in filters):
+                found.append(pattern)
+        return found
+
+    async def _update(
+        self, changes: dict[ResourcePattern, AclChange]
+    ) -> dict[ResourcePattern, ChangedAcls | KafkaError]:
+        """Change each pattern, and obey the changes; returns the change or the error of each."""
+        outcomes: dict[ResourcePattern, ChangedAcls | KafkaError] = {}
+        for some in chunks(list(changes), _WRITES_AT_ONCE):
+            done = await asyncio.gather(*(self._update_one(pattern, changes[pattern]) for pattern in some))
+            outcomes.update(zip(some, done, strict=True))
+        try:
+            await self._live.refresh(outcomes)
+        except MetadataStoreError as error:  # the changes are stored; the next session reads them
+            logger.error("changed ACLs are not in force on this broker before its next session: %s", error)
+        return outcomes
+
+    async def _update_one(self, pattern: ResourcePattern, change: AclChange) -> ChangedAcls | KafkaError:
+        try:
+            return await self._tree.update(pattern, change)
+        except AclsTooLargeError as error:
+            return InvalidRequestError(str(error))
+        except (MetadataStoreError, ZnodeDecodeError, AclContentionError) as error:
+            logger.error("ACLs of %s not changed: %s", pattern, error)
+            return UnknownServerError()
+
+
+def _removing(filters: Sequence[AclFilter], pattern: ResourcePattern) -> AclChange:
+    matching = [wanted.entry for wanted in filters if wanted.pattern.matches(pattern)]
+    return lambda entries: frozenset(
+        entry for entry in entries if not any(wanted.matches(entry) for wanted in matching)
+    )
+
+
+def _report(
+    filters: Sequence[AclFilter],
+    results: Sequence[DeletedAcls],
+    pattern: ResourcePattern,
+    entries: Iterable[AclEntry],
+    error: KafkaError | None,
+) -> None:
+    """Add the deleted entries of a pattern, or those that ``error`` kept, to the results of the filters."""
+    matched = False
+    for binding in (AclBinding(pattern, entry) for entry in sorted(entries)):
+        for wanted, result in zip(filters, results, strict=True):
+            if wanted.matches(binding):
+                result.acls[binding] = error
+                matched = True
+                break
+    if error is None or matched:
+        return
+    for wanted, result in zip(filters, results, strict=True):
+        if wanted.pattern.matches(pattern):
+            result.error = error
