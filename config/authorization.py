@@ -1,0 +1,89 @@
+"""Which authorizer the settings ask for, and its settings (Kafka's AclAuthorizer).
+
+Kafka's authorizer reads ``super.users`` and ``allow.everyone.if.no.acl.found`` outside the table of settings; so does
+this file.
+"""
+
+import re
+from dataclasses import dataclass
+
+from .config import Config
+from .config_error import ConfigError
+from .values import trim
+
+__all__ = ["ACL_AUTHORIZER", "ALLOW_EVERYONE", "SUPER_USERS", "AuthorizationSettings"]
+
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+_KRAFT_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+AUTHORIZER = "authorizer.class.name"
+SUPER_USERS = "super.users"
+ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
+_USER = "User:"
+_PRINCIPAL_AFTER_COMMA = re.compile(r",\s*User:")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationSettings:
+    """``super_users`` in the form ``User:name``; ``allow_everyone``: to resources to which no ACL applies."""
+
+    super_users: frozenset[str]
+    allow_everyone: bool
+
+    @classmethod
+    def from_config(cls, config: Config) -> "AuthorizationSettings | None":
+        """The settings; None without an authorizer.
+
+        Raises:
+            ConfigError: another authorizer, settings of an authorizer without one, or a super user that cannot exist.
+        """
+        class_name = trim(config.string(AUTHORIZER))
+        if not class_name:
+            _refuse_without_authorizer(config)
+            return None
+        if class_name != ACL_AUTHORIZER:
+            hint = "it works in KRaft mode only; " if class_name == _KRAFT_AUTHORIZER else ""
+            raise ConfigError(f"{config.shown(AUTHORIZER)}: {hint}the only authorizer is {ACL_AUTHORIZER}")
+        return cls(_super_users(config), _allows_everyone(config))
+
+
+def _refuse_without_authorizer(config: Config) -> None:
+    for name in (SUPER_USERS, ALLOW_EVERYONE):
+        if config.is_given(name):
+            raise ConfigError(f"{_shown(config, name)}: it protects nothing without {AUTHORIZER}={ACL_AUTHORIZER}")
+
+
+def _super_users(config: Config) -> frozenset[str]:
+    text = config.given[SUPER_USERS].text if config.is_given(SUPER_USERS) else ""
+    if not trim(text):
+        return frozenset()
+    users = [trim(user) for user in text.rstrip(";").split(";")]
+    for user in users:
+        reason = _why_nobody_is(user)
+        if reason is not None:
+            raise ConfigError(f"{_shown(config, SUPER_USERS)}: nobody can be {user!r}: {reason}")
+    return frozenset(users)
+
+
+def _why_nobody_is(user: str) -> str | None:
+    """The reason why no client can ever be this principal; None if a client can."""
+    if not user.startswith(_USER) or user == _USER:
+        return "a super user must have the form User:name"
+    if user == "User:*":
+        return "it would be a user whose name is *, not everyone"
+    if _PRINCIPAL_AFTER_COMMA.search(user):
+        return "super users are separated by semicolons, because names of certificates contain commas"
+    return None
+
+
+def _allows_everyone(config: Config) -> bool:
+    if not config.is_given(ALLOW_EVERYONE):
+        return False
+    text = trim(config.given[ALLOW_EVERYONE].text).lower()
+    if text not in ("true", "false"):
+        raise ConfigError(f"{_shown(config, ALLOW_EVERYONE)}: must be true or false")
+    return text == "true"
+
+
+def _shown(config: Config, name: str) -> str:
+    given = config.given[name]
+    return f"{given.name or name}={trim(given.text)} ({given.place})"

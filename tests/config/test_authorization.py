@@ -1,0 +1,70 @@
+"""Tests of the settings of the authorizer."""
+
+import pytest
+from pybroker.config.authorization import ACL_AUTHORIZER, AuthorizationSettings
+from pybroker.config.config import Config
+from pybroker.config.config_error import ConfigError
+from pybroker.config.given import Given, Source
+
+ON = {"authorizer.class.name": ACL_AUTHORIZER}
+
+
+def settings(values: dict[str, str]) -> AuthorizationSettings | None:
+    return AuthorizationSettings.from_config(
+        Config({name: Given(text, Source.FILE, "settings line 1") for name, text in values.items()})
+    )
+
+
+def test_no_authorizer_is_the_default() -> None:
+    assert settings({}) is None
+    assert settings({"authorizer.class.name": " "}) is None
+
+
+def test_authorizer_denies_by_default_and_has_no_super_users() -> None:
+    assert settings(ON) == AuthorizationSettings(frozenset(), False)
+
+
+@pytest.mark.parametrize(
+    ("text", "users"),
+    [
+        ("", set()),
+        ("User:a", {"User:a"}),
+        (" User:a ; User:b;", {"User:a", "User:b"}),
+        ("User:CN=a,O=b, C=c;User:x:y", {"User:CN=a,O=b, C=c", "User:x:y"}),
+        ("User:ANONYMOUS", {"User:ANONYMOUS"}),
+    ],
+)
+def test_super_users_are_separated_by_semicolons(text: str, users: set[str]) -> None:
+    assert settings({**ON, "super.users": text}) == AuthorizationSettings(frozenset(users), False)
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("TRUE ", True), ("false", False)])
+def test_everyone_may_be_allowed_where_no_acl_applies(text: str, value: bool) -> None:
+    assert settings({**ON, "allow.everyone.if.no.acl.found": text}) == AuthorizationSettings(frozenset(), value)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({**ON, "super.users": "alice"}, "nobody can be 'alice': a super user must have the form User:name"),
+        ({**ON, "super.users": "User:a;;User:b"}, "nobody can be '': a super user must have the form User:name"),
+        ({**ON, "super.users": "user:a"}, "nobody can be 'user:a'"),
+        ({**ON, "super.users": "Group:admins"}, "nobody can be 'Group:admins'"),
+        ({**ON, "super.users": "User:"}, "nobody can be 'User:'"),
+        ({**ON, "super.users": "User:*"}, "it would be a user whose name is *, not everyone"),
+        ({**ON, "super.users": "User:a, User:b"}, "super users are separated by semicolons"),
+        ({**ON, "allow.everyone.if.no.acl.found": "yes"}, "must be true or false"),
+        ({"super.users": "User:a"}, f"it protects nothing without authorizer.class.name={ACL_AUTHORIZER}"),
+        ({"allow.everyone.if.no.acl.found": "false"}, "it protects nothing without authorizer.class.name"),
+        ({"authorizer.class.name": "com.example.Mine"}, f"the only authorizer is {ACL_AUTHORIZER}"),
+        (
+            {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"},
+            "it works in KRaft mode only",
+        ),
+    ],
+)
+def test_setting_that_would_not_protect_is_refused_with_its_place(values: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        settings(values)
+    assert words in str(raised.value)
+    assert "(settings line 1): " in str(raised.value)
