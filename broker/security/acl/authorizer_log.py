@@ -45,12 +45,13 @@ class AuthorizerLog:
         request: str,
         count: int = 1,
         is_probe: bool = False,
+        pattern_type: PatternType = PatternType.LITERAL,
     ) -> None:
         """``count``: how often the request names the resource. ``is_probe``: the verdict refuses or grants nothing."""
         level = TRACE if is_probe else logging.DEBUG if is_allowed else logging.INFO
         if not logger.isEnabledFor(level):
             return
-        resource = printable(str(ResourcePattern(resource_type, name, PatternType.LITERAL)))
+        resource = printable(str(ResourcePattern(resource_type, name, pattern_type)))
         who = printable(str(principal))
         line = _LINE % (
             who, "Allowed" if is_allowed else "Denied", operation.pascal_name, host, resource, request, count

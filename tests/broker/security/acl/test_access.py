@@ -1,0 +1,57 @@
+"""Tests of the answers that requests get, and of what the log says about them."""
+
+import logging
+
+import pytest
+from pybroker.base.acls import (
+    AclBinding,
+    AclEntry,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourcePattern,
+    ResourceType,
+)
+from pybroker.broker.security.acl.access import Access
+from pybroker.broker.security.acl.acl_index import AclIndex
+from pybroker.broker.security.acl.authorizer import Authorizer, DecidedBy
+from pybroker.broker.security.acl.authorizer_log import AUTHORIZER_LOGGER, TRACE, AuthorizerLog
+from support.acls import by_pattern
+
+PATTERN = ResourcePattern(ResourceType.TOPIC, "t", PatternType.LITERAL)
+ENTRY = AclEntry("User:a", "*", AclOperation.READ, AclPermission.ALLOW)
+READ_T = (AclOperation.READ, ResourceType.TOPIC, "t")
+
+
+@pytest.fixture
+def access(caplog: pytest.LogCaptureFixture) -> Access:
+    caplog.set_level(TRACE, AUTHORIZER_LOGGER)
+    index = AclIndex(by_pattern([AclBinding(PATTERN, ENTRY)]))
+    return Access(Authorizer(index), AuthorizerLog(lambda: 0.0))
+
+
+def test_answers_are_logged_by_their_verdict(access: Access, caplog: pytest.LogCaptureFixture) -> None:
+    assert access.may("User:a", "h", *READ_T, request="Fetch")
+    assert not access.may("User:b", "h", *READ_T, request="Fetch", count=3)
+    assert [record.levelno for record in caplog.records] == [logging.DEBUG, logging.INFO]
+    assert caplog.messages[1].endswith("for request = Fetch with resourceRefCount = 3")
+
+
+def test_quiet_refusal_is_for_debugging_only(access: Access, caplog: pytest.LogCaptureFixture) -> None:
+    assert access.may("User:a", "h", *READ_T, is_quiet=True)
+    assert not access.may("User:b", "h", *READ_T, is_quiet=True)
+    assert [record.levelno for record in caplog.records] == [logging.DEBUG, TRACE]
+
+
+def test_question_about_any_resource_is_answered_and_logged(access: Access, caplog: pytest.LogCaptureFixture) -> None:
+    assert access.may_by_resource_type("User:a", "h", AclOperation.READ, ResourceType.TOPIC)
+    assert not access.may_by_resource_type("User:a", "h", AclOperation.WRITE, ResourceType.TOPIC, request="P")
+    assert caplog.messages[1] == (
+        "Principal = User:a is Denied Operation = Write from host = h on resource = Topic:UNKNOWN:NONE "
+        "for request = P with resourceRefCount = 0"
+    )
+
+
+def test_explanation_is_not_logged(access: Access, caplog: pytest.LogCaptureFixture) -> None:
+    assert access.explain("User:b", "h", *READ_T).decided_by is DecidedBy.NO_ALLOW
+    assert caplog.records == []
