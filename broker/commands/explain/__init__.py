@@ -1,0 +1,1 @@
+"""`pybroker explain`: says which rule decides what a user may do."""

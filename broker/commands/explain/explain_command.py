@@ -1,0 +1,147 @@
+"""``pybroker explain acl``: says whether a user may do an operation, and which rule decides.
+
+It reads the ACLs from the metadata store: ZooKeeper, or the embedded store of a broker that is stopped.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ....base.acls import CLUSTER_NAME, AclEntry, AclOperation, ResourcePattern, ResourceType
+from ....config.authorization import AuthorizationSettings
+from ....config.config import Config
+from ....config.load import load_config
+from ....controller.acl_tree import AclTree
+from ....controller.tree.embedded_store import EmbeddedStore
+from ....controller.tree.metadata_store import MetadataStore, MetadataStoreError
+from ....controller.tree.znodes import ZnodeDecodeError
+from ....controller.tree.zookeeper_settings import ZooKeeperSettings
+from ....controller.tree.zookeeper_store import ZooKeeperStore
+from ...security.acl.acl_index import AclIndex
+from ...security.acl.authorizer import Authorizer, Explanation
+from ...security.acl.host_text import host_text
+from ...security.acl.operations_of_types import OPERATIONS_OF_TYPES
+from ..command_parser import BAD_INPUT, CommandError, CommandParser
+
+__all__ = ["Question", "explain", "explain_command", "question_of"]
+
+_DENIED = 3
+_DESCRIPTION = "Says whether a user may do an operation with a resource, and which rule decides."
+_EPILOG = """\
+example:
+  pybroker explain acl --config server.properties --user alice --operation Read --topic orders
+
+exit codes: 0 allowed; 3 denied; 1 failed; 2 bad arguments or settings"""
+_RESOURCES = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional-id": ResourceType.TRANSACTIONAL_ID,
+    "delegation-token": ResourceType.DELEGATION_TOKEN,
+    "user-principal": ResourceType.USER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    principal: str
+    host: str
+    operation: AclOperation
+    resource_type: ResourceType
+    name: str
+
+
+def explain_command(arguments: Sequence[str]) -> int:
+    """The command; returns its exit code. Raises CommandError, ConfigError."""
+    config_file, question = question_of(arguments)
+    config = load_config(config_file or "")
+    settings = AuthorizationSettings.from_config(config)
+    if settings is None:
+        return _answer("allowed: there is no authorizer, because authorizer.class.name is not set", is_allowed=True)
+
+    async def ask() -> Explanation:
+        store = await _open_store(config)
+        try:
+            return await explain(store, settings, question)
+        finally:
+            await store.close()
+
+    try:
+        explanation = asyncio.run(ask())
+    except (MetadataStoreError, ZnodeDecodeError) as error:
+        raise CommandError(f"ACLs cannot be read: {error}") from error
+    return _answer(str(explanation), is_allowed=explanation.is_allowed)
+
+
+async def _open_store(config: Config) -> MetadataStore:
+    if not config.uses_embedded_store:
+        return await ZooKeeperStore.open(replace(ZooKeeperSettings.from_config(config), is_guarded=False))
+    path = config.metadata_store_path
+    if not path.exists():  # it would be created
+        raise CommandError(f"{path}: there is no embedded store", BAD_INPUT)
+    return await EmbeddedStore.open(path, lambda: time.time_ns() // 1_000_000)
+
+
+def _answer(line: str, *, is_allowed: bool) -> int:
+    sys.stdout.write(f"{line}\n")
+    return 0 if is_allowed else _DENIED
+
+
+async def explain(store: MetadataStore, settings: AuthorizationSettings, question: Question) -> Explanation:
+    """The verdict by the ACLs in the store. Raises MetadataStoreError, ZnodeDecodeError."""
+    found = await AclTree(store, _no_wait).read_all()
+    acls: Mapping[ResourcePattern, frozenset[AclEntry]] = {
+        pattern: entries for pattern, entries in found.items() if not isinstance(entries, ZnodeDecodeError)
+    }
+    for error in found.values():
+        if isinstance(error, ZnodeDecodeError):
+            raise error
+    authorizer = Authorizer(AclIndex(acls), settings.super_users, allow_everyone=settings.allow_everyone)
+    return authorizer.explain(
+        question.principal, question.host, question.operation, question.resource_type, question.name
+    )
+
+
+async def _no_wait() -> None:
+    """Only writers wait."""
+
+
+def question_of(arguments: Sequence[str]) -> tuple[Path | None, Question]:
+    """The file of settings and the question. Raises CommandError."""
+    if not arguments or arguments[0] not in ("acl", "-h", "--help"):
+        wrong = f"{arguments[0]}: unknown subject" if arguments else "a subject is missing"
+        raise CommandError(f"{wrong}; subjects: acl (see pybroker explain acl --help)", BAD_INPUT)
+    parser = CommandParser("pybroker explain acl", _DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("--config", metavar="FILE", type=Path, help="settings file of a broker")
+    parser.add_argument("--user", metavar="NAME", required=True, help="the user, as alice or User:alice")
+    parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where it comes from (%(default)s)")
+    parser.add_argument("--operation", metavar="NAME", required=True, help="as Read, Write or DescribeConfigs")
+    resources = parser.add_mutually_exclusive_group(required=True)
+    for option in _RESOURCES:
+        resources.add_argument(f"--{option}", metavar="NAME")
+    resources.add_argument("--cluster", action="store_true")
+    options = parser.parse_args(arguments[1:] if arguments[0] == "acl" else ["--help"])
+    resource_type, name = _resource(options)
+    user = options.user if options.user.startswith("User:") else f"User:{options.user}"
+    operation = _operation(parser, options.operation, resource_type)
+    return options.config, Question(user, host_text(options.host), operation, resource_type, name)
+
+
+def _resource(options: argparse.Namespace) -> tuple[ResourceType, str]:
+    for option, resource_type in _RESOURCES.items():
+        name = getattr(options, option.replace("-", "_"))
+        if name is not None:
+            return resource_type, name
+    return ResourceType.CLUSTER, CLUSTER_NAME
+
+
+def _operation(parser: CommandParser, text: str, resource_type: ResourceType) -> AclOperation:
+    operation = AclOperation.of_name(text.replace("-", "").replace("_", ""))
+    known = OPERATIONS_OF_TYPES[resource_type]
+    if operation not in known:
+        names = ", ".join(one.pascal_name for one in known)
+        parser.error(f"--operation {text}: operations on a {resource_type.pascal_name}: {names}")
+    return operation
