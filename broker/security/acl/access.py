@@ -3,6 +3,7 @@
 from ....base.acls import AclOperation, PatternType, ResourceType
 from .authorizer import Authorizer, Explanation
 from .authorizer_log import AuthorizerLog
+from .verdicts import Verdicts
 
 __all__ = ["Access"]
 
@@ -15,6 +16,7 @@ class Access:
 
     def __init__(self, authorizer: Authorizer, log: AuthorizerLog) -> None:
         self.authorizer = authorizer
+        self._verdicts = Verdicts(authorizer)
         self._log = log
 
     def may(
@@ -30,7 +32,7 @@ class Access:
         count: int = 1,
     ) -> bool:
         """``is_quiet``: a refusal is not logged, because another right may do. ``count``: mentions in the request."""
-        verdict = self.authorizer.may(principal, host, operation, resource_type, name)
+        verdict = self._verdicts.may(principal, host, operation, resource_type, name)
         self._log.verdict(
             verdict,
             principal,

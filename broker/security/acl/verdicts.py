@@ -1,37 +1,40 @@
-"""Verdicts that one connection remembers, so that each of its requests does not ask the authorizer again."""
+"""Remembers verdicts, because a produce or fetch request asks about the same topics as the one before it."""
 
 from ....base.acls import AclOperation, ResourceType
 from .authorizer import Authorizer
 
-__all__ = ["MOST_VERDICTS", "Verdicts"]
+__all__ = ["LONGEST_NAME", "MOST_VERDICTS", "Verdicts"]
 
-MOST_VERDICTS = 1024
-"""A full memory is emptied: a connection seldom uses so many resources."""
+MOST_VERDICTS = 8192
+"""A full memory is emptied."""
+LONGEST_NAME = 249
+"""The longest name of a topic. Longer names are not remembered, so that they cannot fill the memory."""
 
 
 class Verdicts:
-    """The verdicts on one principal and host. A change of any ACL forgets them all."""
+    """Answers as ``authorizer`` does. A change of any ACL forgets all verdicts."""
 
-    __slots__ = ("_authorizer", "_epoch", "_host", "_principal", "_remembered")
+    __slots__ = ("_authorizer", "_epoch", "_remembered")
 
-    def __init__(self, authorizer: Authorizer, principal: object, host: str) -> None:
+    def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
-        self._principal = str(principal)
-        self._host = host
         self._epoch = authorizer.index.epoch
-        self._remembered: dict[tuple[AclOperation, ResourceType, str], bool] = {}
+        self._remembered: dict[tuple[object, str, AclOperation, ResourceType, str], bool] = {}
 
     def __len__(self) -> int:
         return len(self._remembered)
 
-    def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        remembered = self._remembered
-        if self._epoch != self._authorizer.index.epoch or len(remembered) >= MOST_VERDICTS:
-            remembered.clear()
+    def may(
+        self, principal: object, host: str, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> bool:
+        """``principal`` must be immutable."""
+        if self._epoch != self._authorizer.index.epoch or len(self._remembered) >= MOST_VERDICTS:
+            self._remembered.clear()
             self._epoch = self._authorizer.index.epoch
-        question = (operation, resource_type, name)
-        verdict = remembered.get(question)
+        question = (principal, host, operation, resource_type, name)
+        verdict = self._remembered.get(question)
         if verdict is None:
-            verdict = self._authorizer.may(self._principal, self._host, operation, resource_type, name)
-            remembered[question] = verdict
+            verdict = self._authorizer.may(*question)
+            if len(name) <= LONGEST_NAME:
+                self._remembered[question] = verdict
         return verdict

@@ -1,14 +1,21 @@
-"""Tests of the verdicts that a connection remembers."""
+"""Tests that remembered verdicts are those of the ACLs in force, and that their number is bounded."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.base.acls import AclBinding, AclEntry, AclOperation, ResourcePattern, ResourceType
 from pybroker.broker.security.acl.acl_index import AclIndex
 from pybroker.broker.security.acl.authorizer import Authorizer
-from pybroker.broker.security.acl.verdicts import MOST_VERDICTS, Verdicts
+from pybroker.broker.security.acl.verdicts import LONGEST_NAME, MOST_VERDICTS, Verdicts
 from support.acls import HOSTS, NAMES, PRINCIPALS, RESOURCE_TYPES, bindings, by_pattern, operations
 
-QUESTIONS = st.tuples(operations, st.sampled_from(RESOURCE_TYPES), st.sampled_from(NAMES))
+QUESTIONS = st.tuples(
+    st.sampled_from(PRINCIPALS),
+    st.sampled_from(HOSTS),
+    operations,
+    st.sampled_from(RESOURCE_TYPES),
+    st.sampled_from(NAMES),
+)
+READ = (AclOperation.READ, ResourceType.TOPIC)
 
 
 class CountingAuthorizer(Authorizer):
@@ -21,12 +28,12 @@ class CountingAuthorizer(Authorizer):
         return super().may(principal, host, operation, resource_type, name)
 
 
-@given(st.lists(st.one_of(bindings, QUESTIONS), max_size=20), st.sampled_from(PRINCIPALS))
+@given(st.lists(st.one_of(bindings, QUESTIONS), max_size=20))
 def test_remembered_verdicts_are_those_of_the_acls_in_force(
-    steps: list[list[AclBinding] | tuple[AclOperation, ResourceType, str]], principal: str
+    steps: list[list[AclBinding] | tuple[str, str, AclOperation, ResourceType, str]],
 ) -> None:
     authorizer = Authorizer(AclIndex())
-    verdicts = Verdicts(authorizer, principal, HOSTS[0])
+    verdicts = Verdicts(authorizer)
     for step in steps:
         if isinstance(step, list):
             gone: dict[ResourcePattern, frozenset[AclEntry]] = {
@@ -34,22 +41,30 @@ def test_remembered_verdicts_are_those_of_the_acls_in_force(
             }
             authorizer.index.replace({**gone, **by_pattern(step)})
         else:
-            assert verdicts.may(*step) is authorizer.may(principal, HOSTS[0], *step)
+            assert verdicts.may(*step) is authorizer.may(*step)
 
 
 def test_same_question_is_asked_once_until_an_acl_changes() -> None:
     authorizer = CountingAuthorizer(AclIndex())
-    verdicts = Verdicts(authorizer, "User:a", "h")
+    verdicts = Verdicts(authorizer)
     for _ in range(3):
-        verdicts.may(AclOperation.READ, ResourceType.TOPIC, "t")
+        verdicts.may("User:a", "h", *READ, "t")
     assert authorizer.asked == 1
     authorizer.index.replace({})
-    verdicts.may(AclOperation.READ, ResourceType.TOPIC, "t")
+    verdicts.may("User:a", "h", *READ, "t")
     assert authorizer.asked == 2
 
 
 def test_number_of_remembered_verdicts_is_bounded() -> None:
-    verdicts = Verdicts(CountingAuthorizer(AclIndex()), "User:a", "h")
+    verdicts = Verdicts(Authorizer(AclIndex()))
     for number in range(3 * MOST_VERDICTS):
-        verdicts.may(AclOperation.READ, ResourceType.TOPIC, f"t{number}")
+        verdicts.may("User:a", "h", *READ, f"t{number}")
         assert len(verdicts) <= MOST_VERDICTS
+
+
+def test_long_names_are_not_remembered() -> None:
+    verdicts = Verdicts(Authorizer(AclIndex(), allow_everyone=True))
+    assert verdicts.may("User:a", "h", *READ, "x" * (LONGEST_NAME + 1))
+    assert len(verdicts) == 0
+    assert verdicts.may("User:a", "h", *READ, "x" * LONGEST_NAME)
+    assert len(verdicts) == 1
