@@ -19,7 +19,17 @@ from pybroker.base.acls import (
 from pybroker.broker.security.acl.acl_index import AclIndex
 from pybroker.broker.security.acl.authorizer import Authorizer, DecidedBy
 from pybroker.broker.security.acl.operations_of_types import OPERATIONS_OF_TYPES, allowed_operations
-from support.acls import HOSTS, NAMES, PRINCIPALS, RESOURCE_TYPES, bindings, by_pattern, operations
+from support.acls import (
+    HOSTS,
+    NAMES,
+    PATTERN_TYPES,
+    PERMISSIONS,
+    PRINCIPALS,
+    RESOURCE_TYPES,
+    bindings,
+    by_pattern,
+    operations,
+)
 
 ASKED = st.tuples(
     st.sampled_from(PRINCIPALS), st.sampled_from(HOSTS), operations, st.sampled_from(RESOURCE_TYPES),
@@ -153,11 +163,40 @@ def may_on_some_name(acls: list[AclBinding], asked: Asked) -> bool:
     return any(model(plain_bindings, (*asked[:4], name), allow_everyone=False) for name in names - {"*"})
 
 
+WRITE_RULES = st.lists(
+    st.builds(
+        AclBinding,
+        st.builds(ResourcePattern, st.just(ResourceType.TOPIC), st.sampled_from(NAMES), st.sampled_from(PATTERN_TYPES)),
+        st.builds(
+            AclEntry,
+            st.sampled_from(("User:a", "User:*")),
+            st.just("*"),
+            st.sampled_from((AclOperation.WRITE, AclOperation.ALL)),
+            st.sampled_from(PERMISSIONS),
+        ),
+    ),
+    max_size=8,
+)
+"""Rules that all concern one question, so that DENY rules often meet ALLOW rules."""
+
+
 @given(bindings, ASKED)
 def test_right_on_any_resource_is_found_exactly_when_some_name_may_be_used(
     acls: list[AclBinding], asked: Asked
 ) -> None:
     assert authorizer(acls).may_by_resource_type(*asked[:4]) is may_on_some_name(acls, asked)
+
+
+@given(WRITE_RULES)
+def test_right_to_write_to_any_topic_is_found_exactly_when_some_topic_may_be_written(acls: list[AclBinding]) -> None:
+    asked = ("User:a", "h", AclOperation.WRITE, ResourceType.TOPIC, "")
+    assert authorizer(acls).may_by_resource_type(*asked[:4]) is may_on_some_name(acls, asked)
+
+
+@given(WRITE_RULES, st.sampled_from((*NAMES, "abcd", "c")))
+def test_authorizer_decides_as_the_model_does_where_rules_meet(acls: list[AclBinding], name: str) -> None:
+    asked = ("User:a", "h", AclOperation.WRITE, ResourceType.TOPIC, name)
+    assert authorizer(acls).may(*asked) is model(acls, asked, allow_everyone=False)
 
 
 def test_everyone_may_use_any_resource_unless_the_wildcard_is_denied() -> None:
