@@ -11,7 +11,7 @@ from .config import Config
 from .config_error import ConfigError
 from .values import trim
 
-__all__ = ["ACL_AUTHORIZER", "ALLOW_EVERYONE", "SUPER_USERS", "AuthorizationSettings"]
+__all__ = ["ACL_AUTHORIZER", "ALLOW_EVERYONE", "SUPER_USERS", "AuthorizationSettings", "warning_of_open_store"]
 
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 _KRAFT_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -44,6 +44,17 @@ class AuthorizationSettings:
             hint = "it works in KRaft mode only; " if class_name == _KRAFT_AUTHORIZER else ""
             raise ConfigError(f"{config.shown(AUTHORIZER)}: {hint}the only authorizer is {ACL_AUTHORIZER}")
         return cls(_super_users(config), _allows_everyone(config))
+
+
+def warning_of_open_store(config: Config) -> str | None:
+    """A line for the log of a broker with an authorizer whose ACLs anyone can change in ZooKeeper; None if not so."""
+    is_protected = config.boolean("zookeeper.set.acl") or config.boolean("zookeeper.ssl.client.enable")
+    if config.uses_embedded_store or is_protected:
+        return None
+    return (
+        f"everyone who can connect to ZooKeeper at {config.string('zookeeper.connect')} can change ACLs: protect it "
+        "with zookeeper.set.acl=true and authentication, or with TLS (zookeeper.ssl.client.enable=true)"
+    )
 
 
 def _refuse_without_authorizer(config: Config) -> None:

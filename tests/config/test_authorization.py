@@ -1,7 +1,7 @@
 """Tests of the settings of the authorizer."""
 
 import pytest
-from pybroker.config.authorization import ACL_AUTHORIZER, AuthorizationSettings
+from pybroker.config.authorization import ACL_AUTHORIZER, AuthorizationSettings, warning_of_open_store
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.given import Given, Source
@@ -9,10 +9,12 @@ from pybroker.config.given import Given, Source
 ON = {"authorizer.class.name": ACL_AUTHORIZER}
 
 
+def config(values: dict[str, str]) -> Config:
+    return Config({name: Given(text, Source.FILE, "settings line 1") for name, text in values.items()})
+
+
 def settings(values: dict[str, str]) -> AuthorizationSettings | None:
-    return AuthorizationSettings.from_config(
-        Config({name: Given(text, Source.FILE, "settings line 1") for name, text in values.items()})
-    )
+    return AuthorizationSettings.from_config(config(values))
 
 
 def test_no_authorizer_is_the_default() -> None:
@@ -68,3 +70,18 @@ def test_setting_that_would_not_protect_is_refused_with_its_place(values: dict[s
         settings(values)
     assert words in str(raised.value)
     assert "(settings line 1): " in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_open"),
+    [
+        ({}, False),
+        ({"zookeeper.connect": "zk:2181"}, True),
+        ({"zookeeper.connect": "zk:2181", "zookeeper.set.acl": "true"}, False),
+        ({"zookeeper.connect": "zk:2181", "zookeeper.ssl.client.enable": "true"}, False),
+    ],
+)
+def test_operator_is_warned_of_acls_that_anyone_can_change(values: dict[str, str], is_open: bool) -> None:
+    warning = warning_of_open_store(config(values))
+    assert (warning is not None) is is_open
+    assert warning is None or "ZooKeeper at zk:2181" in warning
