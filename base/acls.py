@@ -121,7 +121,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AclEntry(NamedTuple):
-    """Who may, or may not, do what from where (Kafka's AccessControlEntry). Principals have the form ``Type:name``."""
+    """A rule: a principal (``Type:name``) may or may not do an operation from a host (Kafka's AccessControlEntry)."""
 
     principal: str
     host: str

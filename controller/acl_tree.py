@@ -1,12 +1,10 @@
 """Reads and writes the ACLs of the metadata tree (Kafka's AclAuthorizer, KafkaZkClient).
 
 Every broker may write, not only the controller. A write merges the change into the node's entries and is conditional
-on the node's version, so that two writers lose nothing. The node and its notification change in one transaction. (In
-Kafka a broker that crashes between its two writes leaves the others with old ACLs.)
+on the node's version, so that two writers lose nothing. The node and its notification change in one transaction.
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -32,8 +30,6 @@ from .tree.metadata_store import (
 from .tree.znodes import ZnodeDecodeError
 
 __all__ = ["AclChange", "AclContentionError", "AclTree", "Acls", "AclsTooLargeError", "ChangedAcls", "Notification"]
-
-logger = logging.getLogger(__name__)
 
 MOST_TRIES = 11
 """As in Kafka: one try and ten more after conflicts."""
@@ -87,12 +83,7 @@ class AclTree:
 
     async def read(self, pattern: ResourcePattern) -> frozenset[AclEntry]:
         """The entries of a pattern; empty if it has none. Raises ZnodeDecodeError."""
-        path = acl_nodes.acl_path(pattern)
-        try:
-            data, _ = await self.store.get(path)
-        except NoNodeError:
-            return frozenset()
-        return acl_nodes.decode_acls(path, data)
+        return (await self._read_version(pattern))[0]
 
     async def read_all(self) -> dict[ResourcePattern, frozenset[AclEntry] | ZnodeDecodeError]:
         """The entries of each pattern that has a node, or the error of a node that cannot be decoded."""
@@ -135,8 +126,7 @@ class AclTree:
                 await self._write(pattern, before, after, version)
             except ConnectionLossError:
                 maybe_changed |= before  # the next read tells whether it was written
-            except (BadVersionError, NodeExistsError, NoNodeError) as error:
-                logger.debug("ACLs of %s were changed meanwhile, %d tries remain: %s", pattern, remaining, error)
+            except (BadVersionError, NodeExistsError, NoNodeError):
                 if remaining:
                     await self._wait()
             else:

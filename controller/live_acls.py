@@ -58,7 +58,7 @@ class LiveAcls:
         await self._read_all(may_fail=True)
 
     async def run(self) -> None:
-        """Apply changes until the store is closed. Started once, as a task, after `load`."""
+        """Apply changes until the store is closed. Started as a task, after `load`."""
         self._want()
         try:
             while True:
@@ -84,17 +84,15 @@ class LiveAcls:
     async def refresh(self, patterns: Iterable[ResourcePattern]) -> None:
         """Read these patterns now: a broker that has written ACLs obeys them before it answers."""
         wanted = list(patterns)
+        changed: dict[ResourcePattern, frozenset[AclEntry]] = {}
         async with self._reading:
             outcomes = await asyncio.gather(*(self._tree.read(pattern) for pattern in wanted), return_exceptions=True)
-            changed: dict[ResourcePattern, frozenset[AclEntry]] = {}
             for pattern, outcome in zip(wanted, outcomes, strict=True):
                 if isinstance(outcome, frozenset | ZnodeDecodeError):
                     changed[pattern] = self._in_force(pattern, outcome)
                 else:
                     raise outcome
             self._apply(changed)
-
-    # -- changes
 
     def _want(self) -> None:
         self._wanted.set()
@@ -156,8 +154,8 @@ class LiveAcls:
             pattern = acl_nodes.decode_acl_change(path, data)
         except ZnodeDecodeError as error:  # anyone may have written it; it must not hide the other changes
             logger.error("a change of ACLs is ignored: %s", error)
-            return
-        await self.refresh([pattern])
+        else:
+            await self.refresh([pattern])
 
     def _numbers(self, changes_path: str, names: Iterable[str]) -> list[int]:
         numbers = []
@@ -170,10 +168,10 @@ class LiveAcls:
 
     async def _purge(self, changes_path: str, names: Iterable[str]) -> None:
         present = {f"{changes_path}/{name}" for name in names}
-        for path in [path for path in self._created_ms if path.startswith(f"{changes_path}/") and path not in present]:
-            del self._created_ms[path]
+        created = {path: ms for path, ms in self._created_ms.items() if path in present}
+        others = {path: ms for path, ms in self._created_ms.items() if not path.startswith(f"{changes_path}/")}
+        self._created_ms = others | created
         oldest_kept_ms = self._clock_ms() - EXPIRATION_MS
-        created = {path: self._created_ms[path] for path in present & self._created_ms.keys()}
         are_heard = self._is_alone and len(created) >= MOST_KEPT_ALONE
         await self._tree.forget([path for path, ms in created.items() if are_heard or ms < oldest_kept_ms])
 

@@ -173,7 +173,8 @@ async def test_both_write_the_same_nodes(tree: AclTree, connect: str, zookeeper:
     for acl in acls:
         await write(tree, acl)
         await asyncio.to_thread(kafka_acls, of_kafka, "--add", *arguments_of(acl))
-    ours, kafkas = (await asyncio.to_thread(read_tree, place) for place in (connect, of_kafka))
+    ours = await asyncio.to_thread(read_tree, connect)
+    kafkas = await asyncio.to_thread(read_tree, of_kafka)
     assert {path: node for path, node in ours.items() if "acl" in path} == kafkas
 
 

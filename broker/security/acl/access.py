@@ -1,4 +1,4 @@
-"""Answers whether a client may do something, and logs the answer (Kafka's AuthHelper with its authorizer)."""
+"""Decides whether a client may do something, and logs the verdict (Kafka's AuthHelper with its authorizer)."""
 
 from ....base.acls import AclOperation, PatternType, ResourceType
 from .authorizer import Authorizer, Explanation

@@ -29,7 +29,7 @@ _PATTERNS_BETWEEN_YIELDS = 1000
 
 @dataclass(slots=True)
 class DeletedAcls:
-    """What a filter has deleted, with the error of each ACL that could not be deleted.
+    """The ACLs that a filter has deleted, with the error of each ACL that could not be deleted.
 
     ``error``: a pattern that the filter names could not be read, so that nobody knows whether ACLs match.
     """

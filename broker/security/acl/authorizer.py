@@ -1,12 +1,9 @@
 """Decides by ACLs whether a principal may do an operation on a resource. Pure (Kafka's AclAuthorizer).
 
-The rules, in order:
-
 1. A super user may do everything.
 2. A resource to which no ACL applies is open or closed by ``allow.everyone.if.no.acl.found``.
 3. A DENY that applies decides, whatever else is allowed.
-4. Otherwise an ALLOW must apply. ALLOW READ, WRITE, DELETE and ALTER imply DESCRIBE; ALLOW ALTER_CONFIGS implies
-   DESCRIBE_CONFIGS.
+4. Otherwise an ALLOW must apply. It may imply the operation (`IMPLIED_OPERATIONS`).
 """
 
 from collections.abc import Iterable

@@ -16,7 +16,7 @@ __all__ = ["NOT_SERVED", "OPEN_APIS", "REQUIRED_RIGHTS", "Denied", "Requirement"
 
 
 class Denied(Enum):
-    """What a client sees without the right."""
+    """How a response tells a client that it lacks the right."""
 
     REQUEST = "the response has the error at the top, or in each item if it has no error at the top"
     ITEM = "each item that names the resource has the error"
