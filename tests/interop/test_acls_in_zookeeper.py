@@ -185,7 +185,7 @@ async def test_rules_that_both_add_to_one_topic_at_once_are_all_kept(tree: AclTr
             kafka_acls, connect, "--add", *arguments_of(theirs[0]), "--operation", theirs[1].entry.operation.pascal_name
         )
     )
-    ours = []
+    ours: list[AclBinding] = []
     while not adding.done():
         acl = binding(ResourceType.TOPIC, "t", AclOperation.READ, principal=f"User:{len(ours)}")
         await write(tree, acl)

@@ -7,7 +7,14 @@ from random import Random
 
 import pytest
 from pybroker.base.acls import AclEntry, AclOperation, AclPermission, PatternType, ResourcePattern, ResourceType
-from pybroker.controller.acl_tree import MOST_BYTES, MOST_TRIES, AclContentionError, AclsTooLargeError, AclTree
+from pybroker.controller.acl_tree import (
+    MOST_BYTES,
+    MOST_TRIES,
+    AclContentionError,
+    AclsTooLargeError,
+    AclTree,
+    ChangedAcls,
+)
 from pybroker.controller.tree import acl_nodes
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.metadata_store import ConnectionLossError, MetadataStore, Operation, OperationResult
@@ -24,6 +31,7 @@ def entry(user: str, permission: AclPermission = AclPermission.ALLOW) -> AclEntr
 
 
 A, B = entry("a"), entry("b")
+NONE: frozenset[AclEntry] = frozenset()
 
 
 async def no_wait() -> None:
@@ -56,12 +64,12 @@ async def tree(tmp_path: Path) -> AsyncIterator[AclTree]:
 
 async def test_first_and_last_entry_create_and_delete_the_node(tree: AclTree) -> None:
     path = acl_nodes.acl_path(TOPIC)
-    assert await tree.update(TOPIC, lambda entries: entries | {A}) == (frozenset(), {A})
-    assert await tree.update(TOPIC, lambda entries: entries | {B}) == ({A}, {A, B})
-    assert await tree.update(TOPIC, lambda entries: entries - {A}) == ({A, B}, {B})
+    assert await tree.update(TOPIC, lambda entries: entries | {A}) == ChangedAcls(NONE, frozenset({A}))
+    assert await tree.update(TOPIC, lambda entries: entries | {B}) == ChangedAcls(frozenset({A}), frozenset({A, B}))
+    assert await tree.update(TOPIC, lambda entries: entries - {A}) == ChangedAcls(frozenset({A, B}), frozenset({B}))
     assert await tree.read(TOPIC) == {B}
     assert await tree.store.exists(path) is not None
-    assert await tree.update(TOPIC, lambda entries: entries - {B}) == ({B}, frozenset())
+    assert await tree.update(TOPIC, lambda entries: entries - {B}) == ChangedAcls(frozenset({B}), NONE)
     assert await tree.store.exists(path) is None
     assert await tree.read(TOPIC) == frozenset()
 
@@ -84,7 +92,7 @@ async def test_all_acls_are_found_with_the_errors_of_undecodable_nodes(tree: Acl
     await tree.store.create("/kafka-acl/FutureType/x", b"?")
     found = await tree.read_all()
     assert isinstance(found.pop(broken), ZnodeDecodeError)
-    assert found == {TOPIC: {A}, PREFIX: {B}}
+    assert found == {TOPIC: frozenset({A}), PREFIX: frozenset({B})}
 
 
 async def test_undecodable_node_is_not_overwritten(tree: AclTree) -> None:
@@ -130,7 +138,7 @@ async def test_rules_removed_by_a_write_without_a_response_are_reported_as_remov
         return response
 
     monkeypatch.setattr(tree.store, "multi", lost)
-    assert await tree.update(TOPIC, lambda entries: entries - {A}) == ({A, B}, {B})
+    assert await tree.update(TOPIC, lambda entries: entries - {A}) == ChangedAcls(frozenset({A, B}), frozenset({B}))
     assert await tree.read(TOPIC) == {B}
     assert await notified(tree) == [TOPIC, TOPIC]
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -111,7 +112,7 @@ class Broker:
         ]
 
 
-def fields_of(wanted: AclFilter) -> dict[str, object]:
+def fields_of(wanted: AclFilter) -> dict[str, Any]:
     return {
         "resource_type_filter": wanted.pattern.resource_type,
         "resource_name_filter": wanted.pattern.name,
