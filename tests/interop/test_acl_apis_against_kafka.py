@@ -72,15 +72,26 @@ def creation(random: Random) -> AclCreation:
 
 
 def wanted(random: Random) -> dict[str, Any]:
-    return {
-        "resource_type_filter": random.choice((*TYPES, 1, 1, 99)),
-        "resource_name_filter": random.choice((*NAMES, None, None, "", "a/b", "abcd")),
-        "pattern_type_filter": random.choice((1, 2, 2, *PATTERN_TYPES, 9)),
-        "principal_filter": random.choice((None, None, *PRINCIPALS)),
-        "host_filter": random.choice((None, None, *HOSTS)),
-        "operation": random.choice((1, 1, 1, *OPERATIONS, 77)),
-        "permission_type": random.choice((1, 1, *PERMISSIONS)),
+    """A filter that restricts two fields on average, so that filters of one request often overlap."""
+    everything = {
+        "resource_type_filter": 1,
+        "resource_name_filter": None,
+        "pattern_type_filter": random.choice((1, 2)),
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": 1,
+        "permission_type": 1,
     }
+    restricted = {
+        "resource_type_filter": random.choice((*TYPES, 99)),
+        "resource_name_filter": random.choice((*NAMES, "", "a/b", "abcd")),
+        "pattern_type_filter": random.choice((*PATTERN_TYPES, 9)),
+        "principal_filter": random.choice(PRINCIPALS),
+        "host_filter": random.choice(HOSTS),
+        "operation": random.choice((*OPERATIONS, 77)),
+        "permission_type": random.choice(PERMISSIONS),
+    }
+    return everything | {name: value for name, value in restricted.items() if random.random() < 0.3}
 
 
 def request_and_version(random: Random) -> tuple[Message, int]:
