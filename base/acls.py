@@ -18,9 +18,9 @@ __all__ = [
     "AclEntry",
     "AclOperation",
     "AclPermission",
+    "AclResourceType",
     "PatternType",
     "ResourcePattern",
-    "ResourceType",
 ]
 
 EVERY_PRINCIPAL = "User:*"
@@ -28,7 +28,7 @@ EVERY_HOST = "*"
 EVERY_RESOURCE = "*"
 """The literal name of the pattern that matches all resources of its type."""
 CLUSTER_NAME = "kafka-cluster"
-"""The name of the only resource of type `ResourceType.CLUSTER`."""
+"""The name of the only resource of type `AclResourceType.CLUSTER`."""
 
 
 class _Coded(IntEnum):
@@ -49,7 +49,7 @@ class _Coded(IntEnum):
         return "".join(part.capitalize() for part in self.name.split("_"))
 
 
-class ResourceType(_Coded):
+class AclResourceType(_Coded):
     UNKNOWN = 0
     ANY = 1
     TOPIC = 2
@@ -100,13 +100,13 @@ class AclPermission(_Coded):
 
 
 CONCRETE_OPERATIONS = tuple(operation for operation in AclOperation if operation > AclOperation.ALL)
-CONCRETE_RESOURCE_TYPES = tuple(kind for kind in ResourceType if kind > ResourceType.ANY)
+CONCRETE_RESOURCE_TYPES = tuple(kind for kind in AclResourceType if kind > AclResourceType.ANY)
 
 
 class ResourcePattern(NamedTuple):
     """The resources of a type that have this name, or whose names begin with it."""
 
-    resource_type: ResourceType
+    resource_type: AclResourceType
     name: str
     pattern_type: PatternType
 

@@ -39,6 +39,7 @@ from ..storage.store.store_schedule import StoreSchedule
 from ..storage.workers.worker_pool import ClosablePool
 from .apis.broker_parts import BrokerParts
 from .apis.handler_table import handlers
+from .authorization import Authorization
 from .background_tasks import BackgroundTasks
 from .coordinator.coordinator_topic import CoordinatorTopic
 from .coordinators import CoordinatorParts, Coordinators, OtherBrokers
@@ -111,6 +112,7 @@ class BrokerServer:
         self._listeners: Listeners | None = None
         self._link_factory: LinkFactory | None = None  # makes those of the controller too
         self._links: ClusterLinks | None = None
+        self._authorization = Authorization()
         self._tasks = BackgroundTasks(self._loop, self._fail)
 
     # -- start and stop
@@ -187,6 +189,7 @@ class BrokerServer:
             self._replication_schedule.start()
             self._coordinators.start()
             self._tasks.spawn(self._settings.run())
+            self._tasks.spawn(self._authorization.run())
             steps.begin("the latest changes of settings")
             await self._settings.changes.caught_up()
             self._store.start_is_over()
@@ -252,6 +255,7 @@ class BrokerServer:
             ),
         )
         await self._overrides.load(self._metadata.tree)
+        await self._authorization.load(config, self._store, environment)
 
     async def _open_store(self) -> MetadataStore:
         begin_session = partial(self._environment.open_store, self.config, self._environment.clock_ms)
@@ -401,8 +405,10 @@ class BrokerServer:
             run_in_pool=RunInPool(self._pool, is_long=True),
             random=self._environment.random,
             orders=self._orders,
+            acls=self._authorization.administration,
         )
-        return Dispatcher(handlers(parts), self.config.int("pybroker.request.max.elements"))
+        limit = self.config.int("pybroker.request.max.elements")
+        return Dispatcher(handlers(parts), limit, self._authorization.access)
 
     def _coordinator_topic(self, topic: str) -> CoordinatorTopic:
         creation = self._metadata.auto_creation

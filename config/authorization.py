@@ -59,13 +59,13 @@ def warning_of_open_store(config: Config) -> str | None:
 
 def _refuse_without_authorizer(config: Config) -> None:
     for name in (SUPER_USERS, ALLOW_EVERYONE):
-        if config.is_given(name):
+        if _text(config, name) is not None:
             raise ConfigError(f"{_shown(config, name)}: it protects nothing without {AUTHORIZER}={ACL_AUTHORIZER}")
 
 
 def _super_users(config: Config) -> frozenset[str]:
-    text = config.given[SUPER_USERS].text if config.is_given(SUPER_USERS) else ""
-    if not trim(text):
+    text = _text(config, SUPER_USERS)
+    if not text:
         return frozenset()
     users = [trim(user) for user in text.rstrip(";").split(";")]
     for user in users:
@@ -87,14 +87,21 @@ def _why_nobody_is(user: str) -> str | None:
 
 
 def _allows_everyone(config: Config) -> bool:
-    if not config.is_given(ALLOW_EVERYONE):
+    text = _text(config, ALLOW_EVERYONE)
+    if text is None:
         return False
-    text = trim(config.given[ALLOW_EVERYONE].text).lower()
+    text = text.lower()
     if text not in ("true", "false"):
         raise ConfigError(f"{_shown(config, ALLOW_EVERYONE)}: must be true or false")
     return text == "true"
 
 
+def _text(config: Config, name: str) -> str | None:
+    """The value given at the start. A client that may change the broker's dynamic settings must not add super users."""
+    given = config.static.get(name)
+    return None if given is None else trim(given.text)
+
+
 def _shown(config: Config, name: str) -> str:
-    given = config.given[name]
+    given = config.static[name]
     return f"{given.name or name}={trim(given.text)} ({given.place})"

@@ -12,7 +12,7 @@ from .given import Given, Source
 from .listeners import Listener, parse_listeners, parse_protocol_map
 from .setting import Setting
 from .single_kraft_node import SingleKraftNode, single_kraft_node
-from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
+from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, READ_OUTSIDE_THE_TABLE
 from .typed_values import TypedValues
 from .values import INT, BadValueError, Value, format_value, parse_value, split_list, trim
 
@@ -86,7 +86,8 @@ class Config(TypedValues):
         rest = {name: value for name, value in given.items() if name not in BROKER_SETTINGS}
         self._given = MappingProxyType(given)
         self._listener_given = {name: value for name, value in rest.items() if base_setting(name) is not None}
-        self.unknown = MappingProxyType({name: rest[name] for name in rest if name not in self._listener_given})
+        outside = self._listener_given.keys() | READ_OUTSIDE_THE_TABLE
+        self.unknown = MappingProxyType({name: rest[name] for name in rest if name not in outside})
         self.uses_embedded_store = "zookeeper.connect" not in known or trim(known["zookeeper.connect"].text) == ""
         values = dict(_defaults(self.uses_embedded_store))
         for name, value in known.items():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from .former_names import FORMER_NAMES
 from .image_names import IMAGE_NAMES
 from .setting import Setting, SupportKind
-from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, TOPIC_SETTINGS
+from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, READ_OUTSIDE_THE_TABLE, TOPIC_SETTINGS
 from .values import trim
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def notices(config: "Config") -> list[str]:
 def notices_of(config: "Config", name: str) -> list[str]:
     """The warning about one given setting: no line, or one."""
     setting = setting_taken(config, name)
-    return _of_known(config, name, setting) if setting is not None else [_of_unknown(config, name)]
+    if setting is not None:
+        return _of_known(config, name, setting)
+    return [] if name in READ_OUTSIDE_THE_TABLE else [_of_unknown(config, name)]
 
 
 def topic_notices(topic: str, old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:

@@ -6,13 +6,13 @@ Kafka's default are accepted.
 
 from collections.abc import Sequence
 
+from .authorization import AuthorizationSettings
 from .config import Config
 from .config_error import ConfigError
 from .setting import Setting, SupportKind
 from .values import trim
 
-# Prefixes of unknown names that can only mean protection: a misspelt ``ssl.…`` must not start an open broker, and
-# neither must a setting that Kafka's authorizer reads outside the table.
+# Prefixes of unknown names that can only mean protection: a misspelt ``ssl.…`` must not start an open broker.
 _PROTECTION_PREFIXES = {
     "allow.everyone.if.no.acl.found": "authorization",
     "authorizer.": "authorization",
@@ -30,6 +30,7 @@ def check_refusals(config: Config) -> None:
     """Raises ConfigError, with one line that names every refused setting."""
     _refuse_other_modes(config)
     _refuse_protection(config)
+    AuthorizationSettings.from_config(config)
     _refuse_secure_listeners(config)
     _refuse_protection_of_another_store(config)
 

@@ -49,3 +49,5 @@ DYNAMIC_ONLY_SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {setting.name: setting for setting in quotas.DYNAMIC_ONLY}
 )
 TOPIC_SETTINGS: Mapping[str, Setting] = MappingProxyType({setting.name: setting for setting in topic.SETTINGS})
+READ_OUTSIDE_THE_TABLE = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
+"""The settings that Kafka's authorizer reads by itself (`config/authorization.py`)."""

@@ -52,6 +52,7 @@ FLOORS = {
         "settings",
         "inter_broker",
         "protection.py",
+        "authorization.py",
         "coordinators.py",
         "apis",
         "start_refusals.py",

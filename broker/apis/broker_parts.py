@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from random import Random
+from typing import TYPE_CHECKING
 
 from ...config.config import Config
 from ...controller.metadata_plane import MetadataPlane
@@ -15,6 +16,9 @@ from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.metadata_cache import MetadataCache
 from ..metadata.topic_waiters import TopicWaiters
 from ..settings.live_settings import LiveSettings
+
+if TYPE_CHECKING:
+    from ..security.acl.acl_administration import AclAdministration
 
 __all__ = ["BrokerParts"]
 
@@ -37,6 +41,8 @@ class BrokerParts:
     run_in_pool: RunInPool
     random: Random
     orders: ControllerOrders
+    acls: "AclAdministration | None"
+    """None without an authorizer."""
 
     @property
     def is_in_cluster(self) -> bool:

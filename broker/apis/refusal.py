@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from ...base.acls import AclOperation
 from ...protocol.errors import ErrorCode, error_for
 from ..requests.context import Handler, RequestContext
-from ..security.operations import AclOperation
 
 __all__ = ["refuse"]
 

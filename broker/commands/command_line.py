@@ -57,6 +57,12 @@ def _container(arguments: Sequence[str]) -> int:
     return container_command(arguments)
 
 
+def _explain(arguments: Sequence[str]) -> int:
+    from .explain.explain_command import explain_command
+
+    return explain_command(arguments)
+
+
 def _healthcheck(arguments: Sequence[str]) -> int:
     from .healthcheck import healthcheck
 
@@ -78,6 +84,7 @@ def _metadata(arguments: Sequence[str]) -> int:
 # Each subcommand imports its code when it runs.
 _COMMANDS: Mapping[str, _Command] = {
     "container": _Command("run a broker in a container, with settings from KAFKA_* environment variables", _container),
+    "explain": _Command("say whether a user may do something, and which rule decides", _explain),
     "healthcheck": _Command("check that a broker answers; the exit code tells", _healthcheck),
     "log": _Command("print, check or summarise the files in log directories", _log),
     "metadata": _Command("copy a cluster's metadata between the embedded store and ZooKeeper", _metadata),

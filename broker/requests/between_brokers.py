@@ -8,9 +8,9 @@ acting as controller or replica; the network can keep clients from a separate li
 from collections.abc import Awaitable
 from typing import Any
 
+from ...base.acls import AclOperation
 from ...config.config import Config
 from ...protocol.errors import ClusterAuthorizationError
-from ..security.operations import AclOperation
 from .context import Handler, RequestContext
 
 __all__ = ["BetweenBrokers", "listeners_between_brokers"]

@@ -1,13 +1,15 @@
 """The context of a request beyond its message, what its client may do, and the types of a handler's result."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...base.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from ..network.request import CloseConnectionError, ConnectionInfo, Request
-from ..security.operations import CLUSTER_NAME, AclOperation, AclResourceType
+from ..security.acl.operations_of_types import OPERATIONS_OF_TYPES
 from ..security.principal import Principal
-from .authorized_operations import ALL_OPERATIONS, SUPPORTED_OPERATIONS, operation_bits
+from .authorized_operations import ALL_OPERATIONS, operation_bits
 from .denial import denial
 
 __all__ = ["Authorizer", "CloseConnectionError", "EncodedResponse", "Handler", "RequestContext"]
@@ -27,12 +29,20 @@ class Authorizer(Protocol):
         name: str,
         *,
         is_quiet: bool,
+        api_key: int,
+        count: int,
     ) -> bool:
         """``is_quiet``: a denial is no event for the log, because the client did not name the resource, or may do the
-        same with another right."""
+        same with another right. ``api_key`` of the request, and how often it names the resource: for the log too."""
 
     def may_by_resource_type(
-        self, principal: Principal, host: str, operation: AclOperation, resource_type: AclResourceType
+        self,
+        principal: Principal,
+        host: str,
+        operation: AclOperation,
+        resource_type: AclResourceType,
+        *,
+        api_key: int,
     ) -> bool:
         """Whether the principal may do the operation with any resource of the type."""
 
@@ -82,13 +92,32 @@ class RequestContext:
         return self.address.principal
 
     def may(
-        self, operation: AclOperation, resource_type: AclResourceType, name: str, *, is_quiet: bool = False
+        self,
+        operation: AclOperation,
+        resource_type: AclResourceType,
+        name: str,
+        *,
+        is_quiet: bool = False,
+        count: int = 1,
     ) -> bool:
-        """Whether the client may do the operation with the resource. ``is_quiet``: see `Authorizer.may`."""
+        """Whether the client may do the operation with the resource. ``is_quiet``, ``count``: see `Authorizer.may`."""
         authorizer, address = self.authorizer, self.address
         if authorizer is None or address.is_this_broker:
             return True
-        return authorizer.may(address.principal, address.peer_host, operation, resource_type, name, is_quiet=is_quiet)
+        return authorizer.may(
+            address.principal,
+            address.peer_host,
+            operation,
+            resource_type,
+            name,
+            is_quiet=is_quiet,
+            api_key=self._api_key,
+            count=count,
+        )
+
+    @property
+    def _api_key(self) -> int:
+        return -1 if self.request is None else self.request.api_key
 
     def may_on_cluster(self, operation: AclOperation, *, is_quiet: bool = False) -> bool:
         return self.may(operation, AclResourceType.CLUSTER, CLUSTER_NAME, is_quiet=is_quiet)
@@ -98,7 +127,9 @@ class RequestContext:
         authorizer, address = self.authorizer, self.address
         if authorizer is None or address.is_this_broker:
             return True
-        return authorizer.may_by_resource_type(address.principal, address.peer_host, operation, resource_type)
+        return authorizer.may_by_resource_type(
+            address.principal, address.peer_host, operation, resource_type, api_key=self._api_key
+        )
 
     def require(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> None:
         """Raises the authorization error of the type, which then answers the whole request, if the client may not."""
@@ -118,7 +149,9 @@ class RequestContext:
         if self.authorizer is None or self.address.is_this_broker:
             return _NOTHING
         return {
-            name for name in dict.fromkeys(names) if not self.may(operation, resource_type, name, is_quiet=is_quiet)
+            name
+            for name, count in Counter(names).items()
+            if not self.may(operation, resource_type, name, is_quiet=is_quiet, count=count)
         }
 
     def operation_bits(self, resource_type: AclResourceType, name: str) -> int:
@@ -126,11 +159,7 @@ class RequestContext:
         if self.authorizer is None:
             return ALL_OPERATIONS[resource_type]
         return operation_bits(
-            *(
-                each
-                for each in SUPPORTED_OPERATIONS[resource_type]
-                if self.may(each, resource_type, name, is_quiet=True)
-            )
+            *(each for each in OPERATIONS_OF_TYPES[resource_type] if self.may(each, resource_type, name, is_quiet=True))
         )
 
     def cluster_operation_bits(self) -> int:

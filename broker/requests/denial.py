@@ -1,5 +1,6 @@
 """The error that tells a client that it lacks a right, by the type of the resource."""
 
+from ...base.acls import AclResourceType
 from ...protocol.errors import (
     ClusterAuthorizationError,
     DelegationTokenAuthorizationError,
@@ -9,7 +10,6 @@ from ...protocol.errors import (
     TopicAuthorizationError,
     TransactionalIdAuthorizationError,
 )
-from ..security.operations import AclResourceType
 
 __all__ = ["TOPIC_DENIED", "denial"]
 

@@ -4,7 +4,7 @@ A setting of a missing part refers to the part's constant here. When the part is
 ``PART = ACTED_ON``; the settings page, the warnings at the start and the refusals follow from that.
 """
 
-from ..setting import no_meaning, not_yet, other_mode, partly, refused
+from ..setting import ACTED_ON, no_meaning, not_yet, other_mode, partly, refused
 
 # Not built yet: the settings are read and checked, and a line at the start says that they have no effect.
 CLASSIC_PROTOCOL = partly("it must be classic, because Kafka 3.9 serves the other protocols in KRaft mode only")
@@ -35,7 +35,7 @@ PURGATORY = no_meaning("an answered request leaves the purgatory at once")
 
 # Missing protection: a broker that started without it would be open where the operator wanted it closed.
 AUTHENTICATION = refused("authentication")
-AUTHORIZATION = refused("authorization")
+AUTHORIZATION = ACTED_ON
 DELEGATION_TOKENS = refused("delegation tokens")
 PASSWORD_ENCODING = refused("encrypted passwords")
 POLICIES = refused("policies in Java classes")

@@ -8,9 +8,9 @@ from ...base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 from .znode_json import JsonNode, ZnodeDecodeError, decode_text, encode_json
 
@@ -36,7 +36,7 @@ CHANGES_PATHS = tuple(_CHANGES.values())
 _VERSION = 1
 
 
-def acl_type_path(resource_type: ResourceType, pattern_type: PatternType) -> str:
+def acl_type_path(resource_type: AclResourceType, pattern_type: PatternType) -> str:
     """The parent of the nodes of one resource type and pattern type."""
     return f"{_ROOTS[pattern_type]}/{resource_type.pascal_name}"
 
@@ -147,7 +147,7 @@ def decode_acl_change(path: str, data: bytes) -> ResourcePattern:
     return ResourcePattern(_resource_type(path, node.text("resourceType")), node.text("name"), PatternType.PREFIXED)
 
 
-def _resource_type(path: str, name: str) -> ResourceType:
+def _resource_type(path: str, name: str) -> AclResourceType:
     """A type by the name of the enumeration or of the node, as ``TRANSACTIONAL_ID`` or ``TransactionalId``."""
     for kind in CONCRETE_RESOURCE_TYPES:
         if name.upper() in (kind.name, kind.pascal_name.upper()):

@@ -16,6 +16,7 @@ PACKAGES = ("broker", "controller", "replication", "storage")
 # Settings that are read by another expression than their names.
 THROUGH = {
     "advertised.listeners": "advertised_listeners",
+    "authorizer.class.name": "AuthorizationSettings",
     "inter.broker.listener.name": "inter_broker_listener_name",
     "listeners": "listeners()",
     "listener.security.protocol.map": "listeners()",

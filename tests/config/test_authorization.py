@@ -4,7 +4,10 @@ import pytest
 from pybroker.config.authorization import ACL_AUTHORIZER, AuthorizationSettings, warning_of_open_store
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
+from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.config.given import Given, Source
+from pybroker.config.load import load_config
+from pybroker.config.notices import notices
 
 ON = {"authorizer.class.name": ACL_AUTHORIZER}
 
@@ -85,3 +88,20 @@ def test_operator_is_warned_of_acls_that_anyone_can_change(values: dict[str, str
     warning = warning_of_open_store(config(values))
     assert (warning is not None) is is_open
     assert warning is None or "ZooKeeper at zk:2181" in warning
+
+
+def test_settings_of_the_authorizer_are_checked_and_known_at_the_start() -> None:
+    text = f"authorizer.class.name={ACL_AUTHORIZER}\nsuper.users=User:a\nallow.everyone.if.no.acl.found=true"
+    known = load_config(text)
+    assert AuthorizationSettings.from_config(known) == AuthorizationSettings(frozenset({"User:a"}), True)
+    assert notices(known) == []
+    with pytest.raises(ConfigError, match="nobody can be 'a'"):
+        load_config(f"authorizer.class.name={ACL_AUTHORIZER}\nsuper.users=a")
+    with pytest.raises(ConfigError, match="it protects nothing without"):
+        load_config("super.users=User:a")
+
+
+def test_super_user_set_while_the_broker_runs_is_not_one() -> None:
+    at_start = {"authorizer.class.name": Given(ACL_AUTHORIZER, Source.FILE, "settings line 1")}
+    changed = Config(at_start, DynamicLayers(per_broker={"super.users": "User:thief"}))
+    assert AuthorizationSettings.from_config(changed) == AuthorizationSettings(frozenset(), False)

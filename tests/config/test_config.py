@@ -206,9 +206,9 @@ def test_kraft_mode_is_refused_with_a_solution(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "authorizer.class.name=kafka.security.authorizer.AclAuthorizer",
-        "super.users=User:admin",
-        "allow.everyone.if.no.acl.found=false",
+        "authorizer.zookeeper.url=zk:2181",
+        "super.userss=User:admin",
+        "allow.everyone.if.no.acl.found.=false",
         "ssl.keystore.location=/k.jks",
         "ssl.client.auth=required",
         "ssl.no.such.thing=1",

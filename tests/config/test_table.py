@@ -96,7 +96,6 @@ def test_security_settings_are_refused_rather_than_ignored() -> None:
     }
     assert set(kinds.values()) == {SupportKind.REFUSED}
     for name in (
-        "authorizer.class.name",
         "zookeeper.ssl.crl.enable",
         "delegation.token.secret.key",
         "principal.builder.class",

@@ -134,9 +134,9 @@ class OurBroker:
         self.live = LiveAcls(tree, lambda _: None, lambda: 0, is_alone=True)
         administration = AclAdministration(tree, self.live)
         self._handlers: dict[type, Handler] = {
-            CreateAclsRequest: CreateAcls(administration, lambda *_: None),
-            DescribeAclsRequest: DescribeAcls(administration, lambda *_: None),
-            DeleteAclsRequest: DeleteAcls(administration, lambda *_: None),
+            CreateAclsRequest: CreateAcls(administration),
+            DescribeAclsRequest: DescribeAcls(administration),
+            DeleteAclsRequest: DeleteAcls(administration),
         }
 
     async def ask(self, request: Message, version: int) -> Any:

@@ -11,9 +11,9 @@ from pybroker.base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 from pybroker.broker.security.acl.acl_index import AclIndex
 from pybroker.controller.acl_tree import AclTree
@@ -30,7 +30,7 @@ LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 
 
 def binding(
-    kind: ResourceType,
+    kind: AclResourceType,
     name: str,
     operation: AclOperation,
     pattern_type: PatternType = LITERAL,
@@ -42,22 +42,22 @@ def binding(
 
 
 ACLS = [
-    binding(ResourceType.TOPIC, "orders", AclOperation.READ),
-    binding(ResourceType.TOPIC, "orders", AclOperation.DESCRIBE_CONFIGS),
-    binding(ResourceType.TOPIC, "*", AclOperation.ALL, principal="User:CN=a,O=b"),
-    binding(ResourceType.TOPIC, "ord", AclOperation.WRITE, PREFIXED, AclPermission.DENY, "User:*", "10.0.0.1"),
-    binding(ResourceType.GROUP, "a:b", AclOperation.READ),
-    binding(ResourceType.TRANSACTIONAL_ID, "tx", AclOperation.WRITE, PREFIXED),
-    binding(ResourceType.CLUSTER, "kafka-cluster", AclOperation.IDEMPOTENT_WRITE),
-    binding(ResourceType.DELEGATION_TOKEN, "x", AclOperation.DESCRIBE),
-    binding(ResourceType.USER, "User:bob", AclOperation.CREATE_TOKENS),
+    binding(AclResourceType.TOPIC, "orders", AclOperation.READ),
+    binding(AclResourceType.TOPIC, "orders", AclOperation.DESCRIBE_CONFIGS),
+    binding(AclResourceType.TOPIC, "*", AclOperation.ALL, principal="User:CN=a,O=b"),
+    binding(AclResourceType.TOPIC, "ord", AclOperation.WRITE, PREFIXED, AclPermission.DENY, "User:*", "10.0.0.1"),
+    binding(AclResourceType.GROUP, "a:b", AclOperation.READ),
+    binding(AclResourceType.TRANSACTIONAL_ID, "tx", AclOperation.WRITE, PREFIXED),
+    binding(AclResourceType.CLUSTER, "kafka-cluster", AclOperation.IDEMPOTENT_WRITE),
+    binding(AclResourceType.DELEGATION_TOKEN, "x", AclOperation.DESCRIBE),
+    binding(AclResourceType.USER, "User:bob", AclOperation.CREATE_TOKENS),
 ]
 OPTIONS = {
-    ResourceType.TOPIC: "--topic",
-    ResourceType.GROUP: "--group",
-    ResourceType.TRANSACTIONAL_ID: "--transactional-id",
-    ResourceType.DELEGATION_TOKEN: "--delegation-token",
-    ResourceType.USER: "--user-principal",
+    AclResourceType.TOPIC: "--topic",
+    AclResourceType.GROUP: "--group",
+    AclResourceType.TRANSACTIONAL_ID: "--transactional-id",
+    AclResourceType.DELEGATION_TOKEN: "--delegation-token",
+    AclResourceType.USER: "--user-principal",
 }
 
 
@@ -69,7 +69,7 @@ def arguments_of(acl: AclBinding) -> list[str]:
     """The options that name this ACL."""
     pattern, entry = acl
     who = "allow" if entry.permission is AclPermission.ALLOW else "deny"
-    if pattern.resource_type is ResourceType.CLUSTER:
+    if pattern.resource_type is AclResourceType.CLUSTER:
         resource = ["--cluster"]
     else:
         resource = [OPTIONS[pattern.resource_type], pattern.name]
@@ -96,7 +96,7 @@ def listed(output: str) -> set[AclBinding]:
     for line in output.splitlines():
         if (resource := LISTED_RESOURCE.search(line)) is not None:
             kind, name, pattern_type = resource.groups()
-            pattern = ResourcePattern(ResourceType[kind], name, PatternType[pattern_type])
+            pattern = ResourcePattern(AclResourceType[kind], name, PatternType[pattern_type])
         if (listed_entry := LISTED_ENTRY.search(line)) is not None:
             principal, host, operation, permission = listed_entry.groups()
             assert pattern is not None
@@ -179,7 +179,7 @@ async def test_both_write_the_same_nodes(tree: AclTree, connect: str, zookeeper:
 
 
 async def test_rules_that_both_add_to_one_topic_at_once_are_all_kept(tree: AclTree, connect: str) -> None:
-    theirs = [binding(ResourceType.TOPIC, "t", operation) for operation in (AclOperation.READ, AclOperation.WRITE)]
+    theirs = [binding(AclResourceType.TOPIC, "t", operation) for operation in (AclOperation.READ, AclOperation.WRITE)]
     adding = asyncio.create_task(
         asyncio.to_thread(
             kafka_acls, connect, "--add", *arguments_of(theirs[0]), "--operation", theirs[1].entry.operation.pascal_name
@@ -187,7 +187,7 @@ async def test_rules_that_both_add_to_one_topic_at_once_are_all_kept(tree: AclTr
     )
     ours: list[AclBinding] = []
     while not adding.done():
-        acl = binding(ResourceType.TOPIC, "t", AclOperation.READ, principal=f"User:{len(ours)}")
+        acl = binding(AclResourceType.TOPIC, "t", AclOperation.READ, principal=f"User:{len(ours)}")
         await write(tree, acl)
         ours.append(acl)
         await asyncio.wait({adding}, timeout=0.05)  # Kafka gives up after ten conflicts in a row

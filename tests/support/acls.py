@@ -9,15 +9,15 @@ from pybroker.base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 
 PRINCIPALS = ("User:a", "User:b", "Group:a")
 HOSTS = ("10.0.0.1", "0:0:0:0:0:0:0:1")
 NAMES = ("a", "ab", "abc", "b", "ba", "ä", "ä𝄞", "*")
-RESOURCE_TYPES = (ResourceType.TOPIC, ResourceType.GROUP)
+RESOURCE_TYPES = (AclResourceType.TOPIC, AclResourceType.GROUP)
 PATTERN_TYPES = (PatternType.LITERAL, PatternType.PREFIXED)
 PERMISSIONS = (AclPermission.ALLOW, AclPermission.DENY)
 

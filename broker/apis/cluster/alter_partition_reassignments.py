@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ....base.acls import AclOperation
 from ....base.topic_partition import TopicPartition
 from ....controller.controller import Controller
 from ....protocol.errors import ClusterAuthorizationError, ErrorCode, KafkaError
@@ -13,7 +14,6 @@ from ....protocol.messages.alter_partition_reassignments import (
 )
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...security.operations import AclOperation
 
 __all__ = ["AlterPartitionReassignments"]
 

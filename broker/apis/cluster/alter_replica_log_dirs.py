@@ -10,6 +10,7 @@ v1 throttling after the response (KIP-219) · v2 flexible.
 
 import logging
 
+from ....base.acls import AclOperation
 from ....base.topic_partition import MAX_FILE_NAME_LENGTH, TopicPartition
 from ....protocol.errors import (
     ErrorCode,
@@ -31,7 +32,6 @@ from ....storage.store.log_store import LogStore
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
 from ...requests.yielding import with_yields
-from ...security.operations import AclOperation
 
 __all__ = ["AlterReplicaLogDirs"]
 

@@ -6,6 +6,7 @@ bytes (KIP-827).
 
 from collections.abc import Collection
 
+from ....base.acls import AclOperation
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.describe_log_dirs import (
@@ -22,7 +23,6 @@ from ....storage.store.log_directory import LogDirectory
 from ....storage.store.log_store import LogStore
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...security.operations import AclOperation
 
 __all__ = ["DescribeLogDirs"]
 

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol
 
+from ....base.acls import AclOperation
 from ....base.topic_partition import TopicPartition
 from ....controller.leader_election import ElectionStrategy
 from ....protocol.errors import (
@@ -27,7 +28,6 @@ from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...security.operations import AclOperation
 
 __all__ = ["ElectLeaders", "LeaderElector"]
 

@@ -1,5 +1,6 @@
 """ListPartitionReassignments (KIP-455): the reassignments in progress, of all partitions or of some. Only v0."""
 
+from ....base.acls import AclOperation
 from ....base.topic_partition import TopicPartition
 from ....controller.controller import Controller
 from ....protocol.messages.list_partition_reassignments import (
@@ -10,7 +11,6 @@ from ....protocol.messages.list_partition_reassignments import (
 )
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...security.operations import AclOperation
 
 __all__ = ["ListPartitionReassignments"]
 

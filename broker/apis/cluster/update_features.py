@@ -8,6 +8,7 @@ v1 kinds of updates in place of a flag, and validation only, on request (KIP-778
 
 from collections.abc import Awaitable, Callable
 
+from ....base.acls import AclOperation
 from ....controller.controller import Controller
 from ....controller.features import TRANSACTION_VERSION, FeatureUpdate, UpgradeType
 from ....protocol.errors import ErrorCode, FeatureUpdateFailedError, NotControllerError
@@ -18,7 +19,6 @@ from ....protocol.messages.update_features import (
     UpdateFeaturesResponse,
 )
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation
 
 __all__ = ["UpdateFeatures"]
 

@@ -7,6 +7,7 @@ entries get the error that Kafka gives. v1 is flexible.
 import ipaddress
 import math
 
+from ....base.acls import AclOperation
 from ....protocol.errors import ErrorCode, fitting
 from ....protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -17,7 +18,6 @@ from ....protocol.messages.alter_client_quotas import (
     ResponseEntryData,
 )
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation
 
 __all__ = ["alter_client_quotas"]
 

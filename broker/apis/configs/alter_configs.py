@@ -3,6 +3,7 @@
 IncrementalAlterConfigs changes single settings. v2 flexible.
 """
 
+from ....base.acls import AclOperation
 from ....protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -10,7 +11,6 @@ from ....protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation
 from ...settings.altered_config import AlteredConfig
 from .altered_resources import alter_each, check_entries, require_right
 

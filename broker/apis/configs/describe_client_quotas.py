@@ -3,6 +3,7 @@
 The filter of the request is validated all the same. v1 is flexible.
 """
 
+from ....base.acls import AclOperation
 from ....protocol.errors import InvalidRequestError, UnknownServerError, UnsupportedVersionError
 from ....protocol.messages.describe_client_quotas import (
     ComponentData,
@@ -10,7 +11,6 @@ from ....protocol.messages.describe_client_quotas import (
     DescribeClientQuotasResponse,
 )
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation
 
 __all__ = ["describe_client_quotas"]
 

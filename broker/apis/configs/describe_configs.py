@@ -11,6 +11,7 @@ request (KIP-569) · v4 flexible.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 
+from ....base.acls import AclOperation
 from ....config.config_entries import (
     ConfigEntry,
     ConfigSource,
@@ -34,7 +35,6 @@ from ....protocol.messages.describe_configs import (
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
 from ...requests.yielding import with_yields
-from ...security.operations import AclOperation
 from ...settings.altered_config import ResourceType, broker_id_of
 from ...settings.dynamic_config import DynamicConfig
 from ...settings.loggers import LoggerLevels

@@ -2,6 +2,7 @@
 loggers (loggers: KIP-412). v1 flexible.
 """
 
+from ....base.acls import AclOperation
 from ....protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -9,7 +10,6 @@ from ....protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation
 from ...settings.altered_config import AlteredConfig, Operation, OperationType
 from .altered_resources import alter_each, check_entries, require_right
 

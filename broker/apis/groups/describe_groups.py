@@ -3,6 +3,7 @@
 v1 throttle time · v3 authorized operations (KIP-430) · v4 instance ids (KIP-345) · v5 flexible.
 """
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.describe_groups import (
     DescribedGroup,
@@ -15,7 +16,6 @@ from ...coordinator.group.results import GroupSummary
 from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DescribeGroups"]
 

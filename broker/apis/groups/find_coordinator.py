@@ -11,13 +11,13 @@ from collections.abc import Awaitable
 from enum import IntEnum
 from typing import NamedTuple
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode, error_for
 from ....protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from ...coordinator.coordinator_directory import CoordinatorDirectory
 from ...metadata.leader_hints import BrokerEndpoint
 from ...requests.context import RequestContext
 from ...requests.denial import denial
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["CoordinatorType", "FindCoordinator"]
 

@@ -3,10 +3,10 @@
 v1 throttle time · v3 static members (KIP-345) · v4 flexible.
 """
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ...coordinator.group.membership import Membership
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["Heartbeat"]
 

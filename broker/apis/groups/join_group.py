@@ -7,6 +7,7 @@ v8 a reason (KIP-800) · v9 a returning static leader may skip the assignment (K
 
 from collections.abc import Awaitable
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 from ...coordinator.group.joining import JoinRequest
@@ -15,7 +16,6 @@ from ...coordinator.group.membership import Membership
 from ...coordinator.group.results import JoinResult
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["JoinGroup"]
 

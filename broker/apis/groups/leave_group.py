@@ -3,12 +3,12 @@
 v1 throttle time · v3 many members, by member id or instance id (KIP-345) · v4 flexible · v5 a reason (KIP-800).
 """
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 from ...coordinator.group.membership import Membership
 from ...coordinator.group.results import LeavingMember
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["LeaveGroup"]
 

@@ -5,10 +5,10 @@ v1 throttle time · v3 flexible · v4 states and a filter by state (KIP-518) · 
 
 from collections.abc import Set
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from ...coordinator.group.administration import Administration
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["ListGroups"]
 

@@ -9,6 +9,7 @@ members (KIP-345) · v8 flexible · v9 member epochs of the consumer protocol (K
 
 from collections.abc import Awaitable, Mapping
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.offset_commit import (
@@ -23,7 +24,6 @@ from ...coordinator.group.offsets import OffsetAndMetadata
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
 from .legacy_offsets import LegacyOffsets, TopicExists
 
 __all__ = ["OffsetCommit"]

@@ -1,5 +1,6 @@
 """OffsetDelete (KIP-496): delete a group's offsets of topics that no member reads. Only v0."""
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.offset_delete import (
@@ -11,7 +12,6 @@ from ....protocol.messages.offset_delete import (
 from ...coordinator.group.administration import Administration
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
 from .legacy_offsets import TopicExists
 
 __all__ = ["OffsetDelete"]

@@ -9,6 +9,7 @@ classic groups.
 from collections.abc import Awaitable, Iterable, Mapping, Sequence, Set
 from typing import TypeVar
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.offset_fetch import (
@@ -29,7 +30,6 @@ from ...coordinator.group.results import OffsetFetchResult
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
 from ...requests.duplicate_names import has_many_duplicates
-from ...security.operations import AclOperation, AclResourceType
 from .legacy_offsets import LegacyOffsets, TopicExists
 
 __all__ = ["OffsetFetch"]

@@ -7,6 +7,7 @@ v3 static members (KIP-345) · v4 flexible · v5 protocol type and protocol name
 
 from collections.abc import Awaitable
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ...coordinator.group.membership import Membership
@@ -14,7 +15,6 @@ from ...coordinator.group.results import SyncResult
 from ...coordinator.group.syncing import SyncRequest
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["SyncGroup"]
 

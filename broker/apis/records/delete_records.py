@@ -6,6 +6,7 @@ v1 throttling happens after the response (KIP-219) · v2 flexible.
 import asyncio
 from collections.abc import Callable
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.delete_records import (
@@ -19,7 +20,6 @@ from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
 from ...requests.partitions_by_topic import partitions_by_topic
 from ...requests.yielding import with_yields
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DeleteRecords"]
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Set
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode
 from ....replication.leader.fetch_session import FetchContext
 from ....replication.partition.fetch import FetchResult, FetchResults, PartitionFetch, PartitionKey
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["denied_partitions", "fetch_errors"]
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Iterator
 from inspect import isawaitable
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import (
     ErrorCode,
@@ -35,7 +36,6 @@ from ....storage.segment.record_search import FoundOffset
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
 from ...requests.duplicate_names import MAX_DUPLICATES
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["ListOffsets"]
 

@@ -6,6 +6,7 @@ leader epoch and open to consumers (KIP-320); v3 names the replica; v4 is flexib
 
 from collections.abc import Set
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.offset_for_leader_epoch import (
@@ -18,7 +19,6 @@ from ....protocol.messages.offset_for_leader_epoch import (
 from ....replication.partition_set import PartitionSet
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["OffsetForLeaderEpoch"]
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Set
 from functools import partial
 from struct import Struct
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....protocol.codec import Records
 from ....protocol.errors import (
@@ -42,7 +43,6 @@ from ....replication.partition_set import PartitionSet
 from ....replication.transaction_checks import TransactionChecks, producer_of
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...requests.context import CloseConnectionError, EncodedResponse, RequestContext
-from ...security.operations import AclOperation, AclResourceType
 from .produce_rights import TRANSACTIONAL, require_right_to_transaction, topic_denial
 from .produce_template import FIRST_VERSION, ProduceTemplate, ProduceTemplates, SingleBatchRequest
 

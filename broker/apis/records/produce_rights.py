@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Protocol
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.codec import Records
 from ....protocol.errors import KafkaError, TopicAuthorizationError, TransactionalIdAuthorizationError
 from ....protocol.messages.produce import TopicProduceData
 from ....protocol.records.batch import MAGIC_POSITION
 from ...requests.context import CloseConnectionError, RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["TRANSACTIONAL", "require_right_to_transaction", "topic_denial"]
 

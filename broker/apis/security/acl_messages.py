@@ -6,9 +6,9 @@ from ....base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 from ....controller.tree.acl_nodes import is_storable
 from ....protocol.errors import InvalidRequestError
@@ -26,7 +26,7 @@ _UNKNOWN = 0
 def created_binding(creation: AclCreation) -> AclBinding:
     """The ACL to be created. Raises InvalidRequestError for an ACL that cannot be stored."""
     pattern = ResourcePattern(
-        ResourceType.of_code(creation.resource_type),
+        AclResourceType.of_code(creation.resource_type),
         creation.resource_name,
         PatternType.of_code(creation.resource_pattern_type),
     )
@@ -36,7 +36,7 @@ def created_binding(creation: AclCreation) -> AclBinding:
         AclOperation.of_code(creation.operation),
         AclPermission.of_code(creation.permission_type),
     )
-    if pattern.resource_type is ResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
+    if pattern.resource_type is AclResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
         raise InvalidRequestError(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not pattern.name:
         raise InvalidRequestError("Invalid empty resource name")
@@ -48,7 +48,7 @@ def created_binding(creation: AclCreation) -> AclBinding:
 def _is_concrete(pattern: ResourcePattern, entry: AclEntry) -> bool:
     """Whether no part is unknown or only for filters."""
     return (
-        pattern.resource_type > ResourceType.ANY
+        pattern.resource_type > AclResourceType.ANY
         and pattern.pattern_type in (PatternType.LITERAL, PatternType.PREFIXED)
         and entry.operation > AclOperation.ANY
         and entry.permission in (AclPermission.ALLOW, AclPermission.DENY)
@@ -59,7 +59,7 @@ def wanted_acls(wanted: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
     """The filter. A code that is unknown to this version of Kafka matches nothing that clients can create."""
     return AclFilter(
         PatternFilter(
-            ResourceType.of_code(wanted.resource_type_filter),
+            AclResourceType.of_code(wanted.resource_type_filter),
             wanted.resource_name_filter,
             PatternType.of_code(wanted.pattern_type_filter),
         ),

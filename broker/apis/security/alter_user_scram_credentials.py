@@ -5,6 +5,7 @@ No listener has SASL, so nobody could use stored credentials. Deletions fail bec
 
 from collections import Counter
 
+from ....base.acls import AclOperation
 from ....protocol.errors import (
     DuplicateResourceError,
     KafkaError,
@@ -18,7 +19,6 @@ from ....protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
 )
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation
 
 __all__ = ["alter_user_scram_credentials"]
 

@@ -6,8 +6,6 @@ obeys the new ACLs; the other brokers follow within milliseconds.
 v1 patterns by prefix (KIP-290) · v2 flexible · v3 ACLs on users (KIP-373).
 """
 
-from collections.abc import Callable
-
 from ....base.acls import AclBinding, AclOperation
 from ....protocol.errors import InvalidRequestError, KafkaError
 from ....protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
@@ -19,13 +17,10 @@ __all__ = ["CreateAcls"]
 
 
 class CreateAcls:
-    """Handles CreateAcls requests. ``require``: raises an error if the client may not do this with the cluster."""
+    """Handles CreateAcls requests."""
 
-    def __init__(
-        self, administration: AclAdministration, require: Callable[[RequestContext, AclOperation], None]
-    ) -> None:
+    def __init__(self, administration: AclAdministration) -> None:
         self._administration = administration
-        self._require = require
 
     async def __call__(self, context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
         for creation in request.creations:
@@ -35,7 +30,7 @@ class CreateAcls:
                 creation.operation,
                 creation.permission_type,
             )
-        self._require(context, AclOperation.ALTER)
+        context.require_on_cluster(AclOperation.ALTER)
         checked = [_checked(creation) for creation in request.creations]
         errors = await self._administration.create(binding for binding in checked if isinstance(binding, AclBinding))
         outcomes = (errors[item] if isinstance(item, AclBinding) else item for item in checked)

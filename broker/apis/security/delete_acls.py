@@ -6,8 +6,6 @@ first of them. The response comes when this broker obeys the change.
 v1 patterns by prefix (KIP-290); v0 knows literal patterns only · v2 flexible · v3 ACLs on users (KIP-373).
 """
 
-from collections.abc import Callable
-
 from ....base.acls import AclBinding, AclOperation
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.messages.delete_acls import (
@@ -24,20 +22,17 @@ __all__ = ["DeleteAcls"]
 
 
 class DeleteAcls:
-    """Handles DeleteAcls requests. ``require``: raises an error if the client may not do this with the cluster."""
+    """Handles DeleteAcls requests."""
 
-    def __init__(
-        self, administration: AclAdministration, require: Callable[[RequestContext, AclOperation], None]
-    ) -> None:
+    def __init__(self, administration: AclAdministration) -> None:
         self._administration = administration
-        self._require = require
 
     async def __call__(self, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
         for wanted in request.filters:
             check_codes(
                 wanted.resource_type_filter, wanted.pattern_type_filter, wanted.operation, wanted.permission_type
             )
-        self._require(context, AclOperation.ALTER)
+        context.require_on_cluster(AclOperation.ALTER)
         deleted = await self._administration.delete([wanted_acls(wanted) for wanted in request.filters])
         return DeleteAclsResponse(filter_results=[_filter_result(result) for result in deleted])
 

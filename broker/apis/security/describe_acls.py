@@ -3,8 +3,6 @@
 v1 patterns by prefix (KIP-290); v0 knows literal patterns only · v2 flexible · v3 ACLs on users (KIP-373).
 """
 
-from collections.abc import Callable
-
 from ....base.acls import AclOperation
 from ....protocol.messages.describe_acls import (
     AclDescription,
@@ -20,19 +18,16 @@ __all__ = ["DescribeAcls"]
 
 
 class DescribeAcls:
-    """Handles DescribeAcls requests. ``require``: raises an error if the client may not do this with the cluster."""
+    """Handles DescribeAcls requests."""
 
-    def __init__(
-        self, administration: AclAdministration, require: Callable[[RequestContext, AclOperation], None]
-    ) -> None:
+    def __init__(self, administration: AclAdministration) -> None:
         self._administration = administration
-        self._require = require
 
     async def __call__(self, context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
         check_codes(
             request.resource_type_filter, request.pattern_type_filter, request.operation, request.permission_type
         )
-        self._require(context, AclOperation.DESCRIBE)
+        context.require_on_cluster(AclOperation.DESCRIBE)
         found = await self._administration.find(wanted_acls(request))
         return DescribeAclsResponse(
             resources=[

@@ -5,6 +5,7 @@ A user that the request names gets an error.
 
 from collections import Counter
 
+from ....base.acls import AclOperation
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
@@ -12,7 +13,6 @@ from ....protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation
 
 __all__ = ["describe_user_scram_credentials"]
 

@@ -1,19 +1,23 @@
 """The APIs of ACLs, SASL, SCRAM credentials and delegation tokens, with their handlers.
 
-The broker has PLAINTEXT listeners only and no authorizer. Each API answers as Kafka does in that configuration.
+The broker has PLAINTEXT listeners only. Each API answers as Kafka does in that configuration.
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from ....base.acls import AclOperation
 from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
 from ...requests.context import Handler
-from ...security.operations import AclOperation
 from ..broker_parts import BrokerParts
 from ..refusal import refuse
 from .alter_user_scram_credentials import alter_user_scram_credentials
 from .delegation_tokens import create_delegation_token, expire_delegation_token, renew_delegation_token
 from .describe_user_scram_credentials import describe_user_scram_credentials
+
+if TYPE_CHECKING:
+    from ...security.acl.acl_administration import AclAdministration
 
 __all__ = ["security_apis"]
 
@@ -26,12 +30,7 @@ def security_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             ErrorCode.ILLEGAL_SASL_STATE,
             "SaslAuthenticate request received after successful authentication",
         ),
-        # ACLs (KIP-140)
-        ApiKey.DESCRIBE_ACLS: refuse(
-            ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker", AclOperation.DESCRIBE
-        ),
-        ApiKey.CREATE_ACLS: refuse(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.", AclOperation.ALTER),
-        ApiKey.DELETE_ACLS: refuse(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.", AclOperation.ALTER),
+        **(_without_authorizer() if parts.acls is None else _acl_apis(parts.acls)),
         # Delegation tokens (KIP-48) need an authenticated client.
         ApiKey.CREATE_DELEGATION_TOKEN: create_delegation_token,
         ApiKey.RENEW_DELEGATION_TOKEN: renew_delegation_token,
@@ -40,4 +39,25 @@ def security_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         # SCRAM credentials (KIP-554)
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials,
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials,
+    }
+
+
+def _without_authorizer() -> Mapping[ApiKey, Handler]:
+    code = ErrorCode.SECURITY_DISABLED
+    return {
+        ApiKey.DESCRIBE_ACLS: refuse(code, "No Authorizer is configured on the broker", AclOperation.DESCRIBE),
+        ApiKey.CREATE_ACLS: refuse(code, "No Authorizer is configured.", AclOperation.ALTER),
+        ApiKey.DELETE_ACLS: refuse(code, "No Authorizer is configured.", AclOperation.ALTER),
+    }
+
+
+def _acl_apis(acls: "AclAdministration") -> Mapping[ApiKey, Handler]:
+    from .create_acls import CreateAcls  # not needed without an authorizer
+    from .delete_acls import DeleteAcls
+    from .describe_acls import DescribeAcls
+
+    return {
+        ApiKey.DESCRIBE_ACLS: DescribeAcls(acls),
+        ApiKey.CREATE_ACLS: CreateAcls(acls),
+        ApiKey.DELETE_ACLS: DeleteAcls(acls),
     }

@@ -8,6 +8,7 @@ v1 throttling after the response (KIP-219) · v2 flexible · v3 quotas may refus
 import asyncio
 from collections import Counter
 
+from ....base.acls import AclOperation, AclResourceType
 from ....controller.controller import Controller
 from ....controller.topics.topic_growth import MorePartitions, TopicGrowth
 from ....protocol.errors import (
@@ -28,7 +29,6 @@ from ....protocol.sentinels import NO_LEADER
 from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["CreatePartitions"]
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Set
 from functools import cache
 from typing import NamedTuple
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....config.config_entries import ConfigEntry
 from ....config.notices import topic_notices
@@ -34,7 +35,6 @@ from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["CreateTopics"]
 

@@ -10,6 +10,7 @@ v6 by name or topic id (KIP-516).
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
+from ....base.acls import AclOperation, AclResourceType
 from ....controller.controller import Controller
 from ....controller.topics.topic_admin import TopicAdmin
 from ....protocol.codec import NULL_UUID
@@ -24,7 +25,6 @@ from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DeleteTopics"]
 

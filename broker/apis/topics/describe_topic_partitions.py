@@ -8,6 +8,7 @@ Behaviour:
 
 from collections.abc import Iterable
 
+from ....base.acls import AclOperation, AclResourceType
 from ....controller.topics.topic_names import is_internal_topic, is_legal_topic_name
 from ....protocol.errors import ErrorCode, InvalidRequestError
 from ....protocol.messages.describe_topic_partitions import (
@@ -22,7 +23,6 @@ from ....protocol.sentinels import NO_LEADER
 from ...metadata.metadata_cache import MetadataCache
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DescribeTopicPartitions"]
 

@@ -9,6 +9,7 @@ offline replicas · v6 LISTENER_NOT_FOUND · v7 leader epochs (KIP-320) · v8 au
 from collections.abc import Awaitable, Callable, Iterable, Set
 from uuid import UUID
 
+from ....base.acls import AclOperation, AclResourceType
 from ....controller.topics.auto_creation import CreationResult
 from ....controller.topics.topic_names import is_internal_topic, is_legal_topic_name
 from ....protocol.codec import NULL_UUID
@@ -27,7 +28,6 @@ from ...metadata.metadata_cache import MetadataCache
 from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["Metadata"]
 

@@ -5,6 +5,7 @@ v2 may answer PRODUCER_FENCED (KIP-588) · v3 flexible · v4 the client knows TR
 
 from collections.abc import Awaitable
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.apis import ApiKey
 from ....protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from ...coordinator.pending_response import PendingResponse
@@ -12,7 +13,6 @@ from ...coordinator.transaction.outcomes import Response, code_in_version
 from ...coordinator.transaction.producer_requests import ProducerRequests
 from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["AddOffsetsToTxn"]
 

@@ -7,6 +7,7 @@ to, or only verified. v2 may answer PRODUCER_FENCED (KIP-588) · v3 flexible · 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
@@ -27,7 +28,6 @@ from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
 from ...requests.partitions_by_topic import partitions_by_topic
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["AddPartitionsToTxn"]
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.topic_partition import TopicPartition
 from ....controller.topics.topic_names import check_topic_name
 from ....protocol.errors import KafkaError, UnknownTopicOrPartitionError
@@ -19,7 +20,6 @@ from ....storage.log.log import Log
 from ...metadata.metadata_cache import MetadataCache
 from ...requests.context import RequestContext
 from ...requests.duplicate_names import has_many_duplicates
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DescribeProducers"]
 

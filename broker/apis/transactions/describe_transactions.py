@@ -2,6 +2,7 @@
 
 from collections.abc import Set
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -12,7 +13,6 @@ from ....protocol.messages.describe_transactions import (
 from ...coordinator.transaction.coordinator import TransactionCoordinator
 from ...coordinator.transaction.listing import Description
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["DescribeTransactions"]
 

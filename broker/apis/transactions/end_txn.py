@@ -6,6 +6,7 @@ v5 the producer gets a new epoch with every end.
 
 from collections.abc import Awaitable
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.apis import ApiKey
 from ....protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from ...coordinator.pending_response import PendingResponse
@@ -13,7 +14,6 @@ from ...coordinator.transaction.outcomes import Response, code_in_version
 from ...coordinator.transaction.producer_requests import ProducerRequests
 from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["EndTxn"]
 

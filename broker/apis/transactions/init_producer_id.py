@@ -7,6 +7,7 @@ aborted first. v2 flexible · v3 a producer keeps its id and bumps the epoch (KI
 
 from collections.abc import Awaitable, Callable
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.apis import ApiKey
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -16,7 +17,6 @@ from ...coordinator.transaction.outcomes import Response, code_in_version
 from ...coordinator.transaction.producer_requests import ProducerRequests
 from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["InitProducerId"]
 

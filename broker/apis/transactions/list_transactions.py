@@ -3,6 +3,7 @@
 v1 a filter for long transactions (KIP-994).
 """
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
@@ -11,7 +12,6 @@ from ....protocol.messages.list_transactions import (
 from ...coordinator.transaction.coordinator import TransactionCoordinator
 from ...coordinator.transaction.listing import ListFilter
 from ...requests.context import RequestContext
-from ...security.operations import AclOperation, AclResourceType
 
 __all__ = ["ListTransactions"]
 

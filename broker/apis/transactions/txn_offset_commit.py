@@ -9,6 +9,7 @@ TRANSACTION_ABORTABLE (KIP-890) · v5 adds the offsets partition to the transact
 
 from collections.abc import Awaitable, Mapping
 
+from ....base.acls import AclOperation, AclResourceType
 from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
@@ -29,7 +30,6 @@ from ...coordinator.group.offsets import OffsetAndMetadata
 from ...coordinator.pending_response import PendingResponse
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
-from ...security.operations import AclOperation, AclResourceType
 from ..groups.legacy_offsets import TopicExists
 
 __all__ = ["TxnOffsetCommit"]

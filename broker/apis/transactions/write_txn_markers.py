@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterator
 from functools import partial
 
+from ....base.acls import AclOperation
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.write_txn_markers import (
@@ -22,7 +23,6 @@ from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
 from ...requests.context import RequestContext
 from ...requests.partitions_by_topic import partitions_by_topic
 from ...requests.yielding import with_yields
-from ...security.operations import AclOperation
 
 __all__ = ["WriteTxnMarkers"]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ....base.acls import CLUSTER_NAME, AclEntry, AclOperation, ResourcePattern, ResourceType
+from ....base.acls import CLUSTER_NAME, AclEntry, AclOperation, AclResourceType, ResourcePattern
 from ....config.authorization import AuthorizationSettings
 from ....config.config import Config
 from ....config.load import load_config
@@ -22,7 +22,7 @@ from ....controller.tree.znodes import ZnodeDecodeError
 from ....controller.tree.zookeeper_settings import ZooKeeperSettings
 from ....controller.tree.zookeeper_store import ZooKeeperStore
 from ...security.acl.acl_index import AclIndex
-from ...security.acl.authorizer import Authorizer, Explanation
+from ...security.acl.authorizer import AclAuthorizer, Explanation
 from ...security.acl.host_text import host_text
 from ...security.acl.operations_of_types import OPERATIONS_OF_TYPES
 from ..command_parser import BAD_INPUT, CommandError, CommandParser
@@ -37,11 +37,11 @@ example:
 
 exit codes: 0 allowed; 3 denied; 1 failed; 2 bad arguments or settings"""
 _RESOURCES = {
-    "topic": ResourceType.TOPIC,
-    "group": ResourceType.GROUP,
-    "transactional-id": ResourceType.TRANSACTIONAL_ID,
-    "delegation-token": ResourceType.DELEGATION_TOKEN,
-    "user-principal": ResourceType.USER,
+    "topic": AclResourceType.TOPIC,
+    "group": AclResourceType.GROUP,
+    "transactional-id": AclResourceType.TRANSACTIONAL_ID,
+    "delegation-token": AclResourceType.DELEGATION_TOKEN,
+    "user-principal": AclResourceType.USER,
 }
 
 
@@ -50,7 +50,7 @@ class Question:
     principal: str
     host: str
     operation: AclOperation
-    resource_type: ResourceType
+    resource_type: AclResourceType
     name: str
 
 
@@ -99,7 +99,7 @@ async def explain(store: MetadataStore, settings: AuthorizationSettings, questio
     for error in found.values():
         if isinstance(error, ZnodeDecodeError):
             raise error
-    authorizer = Authorizer(AclIndex(acls), settings.super_users, allow_everyone=settings.allow_everyone)
+    authorizer = AclAuthorizer(AclIndex(acls), settings.super_users, allow_everyone=settings.allow_everyone)
     return authorizer.explain(
         question.principal, question.host, question.operation, question.resource_type, question.name
     )
@@ -130,15 +130,15 @@ def question_of(arguments: Sequence[str]) -> tuple[Path | None, Question]:
     return options.config, Question(user, host_text(options.host), operation, resource_type, name)
 
 
-def _resource(options: argparse.Namespace) -> tuple[ResourceType, str]:
+def _resource(options: argparse.Namespace) -> tuple[AclResourceType, str]:
     for option, resource_type in _RESOURCES.items():
         name = getattr(options, option.replace("-", "_"))
         if name is not None:
             return resource_type, name
-    return ResourceType.CLUSTER, CLUSTER_NAME
+    return AclResourceType.CLUSTER, CLUSTER_NAME
 
 
-def _operation(parser: CommandParser, text: str, resource_type: ResourceType) -> AclOperation:
+def _operation(parser: CommandParser, text: str, resource_type: AclResourceType) -> AclOperation:
     operation = AclOperation.of_name(text.replace("-", "").replace("_", ""))
     known = OPERATIONS_OF_TYPES[resource_type]
     if operation not in known:

@@ -1,21 +1,26 @@
 """Decides whether a client may do something, and logs the verdict (Kafka's AuthHelper with its authorizer)."""
 
-from ....base.acls import AclOperation, PatternType, ResourceType
-from .authorizer import Authorizer, Explanation
-from .authorizer_log import AuthorizerLog
+import logging
+
+from ....base.acls import AclOperation, AclResourceType, PatternType
+from .authorizer import AclAuthorizer
+from .authorizer_log import TRACE, AuthorizerLog, logger
+from .host_text import host_text
 from .verdicts import Verdicts
 
 __all__ = ["Access"]
 
 _NO_NAME = "NONE"
 """Kafka's name in the log of a question about any resource of a type."""
+_NO_API = -1
 
 
 class Access:
-    """Decides by ``authorizer``. ``request`` in all calls: the name of the API, for the log."""
+    """The authorizer of requests. ``host`` in all calls: the client's address in any form; ``api_key``: that of the
+    request, for the log."""
 
-    def __init__(self, authorizer: Authorizer, log: AuthorizerLog) -> None:
-        self.authorizer = authorizer
+    def __init__(self, authorizer: AclAuthorizer, log: AuthorizerLog) -> None:
+        self._authorizer = authorizer
         self._verdicts = Verdicts(authorizer)
         self._log = log
 
@@ -24,48 +29,53 @@ class Access:
         principal: object,
         host: str,
         operation: AclOperation,
-        resource_type: ResourceType,
+        resource_type: AclResourceType,
         name: str,
         *,
         is_quiet: bool = False,
-        request: str = "",
+        api_key: int = _NO_API,
         count: int = 1,
     ) -> bool:
-        """``is_quiet``: a refusal is not logged, because another right may do. ``count``: mentions in the request."""
+        """``is_quiet``: a denial is not logged, because another right may do. ``count``: mentions in the request."""
         verdict = self._verdicts.may(principal, host, operation, resource_type, name)
-        self._log.verdict(
-            verdict,
-            principal,
-            host,
-            operation,
-            resource_type,
-            name,
-            request=request,
-            count=count,
-            is_probe=is_quiet and not verdict,
-        )
+        level = logging.DEBUG if verdict else TRACE if is_quiet else logging.INFO
+        if logger.isEnabledFor(level):
+            self._log.verdict(
+                level,
+                principal,
+                host_text(host),
+                operation,
+                resource_type,
+                name,
+                api_key=api_key,
+                count=count,
+                is_allowed=verdict,
+            )
         return verdict
 
     def may_by_resource_type(
-        self, principal: object, host: str, operation: AclOperation, resource_type: ResourceType, *, request: str = ""
+        self,
+        principal: object,
+        host: str,
+        operation: AclOperation,
+        resource_type: AclResourceType,
+        *,
+        api_key: int = _NO_API,
     ) -> bool:
         """Whether the principal may do the operation with at least one resource of the type."""
-        verdict = self.authorizer.may_by_resource_type(principal, host, operation, resource_type)
-        self._log.verdict(
-            verdict,
-            principal,
-            host,
-            operation,
-            resource_type,
-            _NO_NAME,
-            request=request,
-            count=0,
-            pattern_type=PatternType.UNKNOWN,
-        )
+        verdict = self._authorizer.may_by_resource_type(principal, host_text(host), operation, resource_type)
+        level = logging.DEBUG if verdict else logging.INFO
+        if logger.isEnabledFor(level):
+            self._log.verdict(
+                level,
+                principal,
+                host_text(host),
+                operation,
+                resource_type,
+                _NO_NAME,
+                api_key=api_key,
+                count=0,
+                is_allowed=verdict,
+                pattern_type=PatternType.UNKNOWN,
+            )
         return verdict
-
-    def explain(
-        self, principal: object, host: str, operation: AclOperation, resource_type: ResourceType, name: str
-    ) -> Explanation:
-        """The verdict with the rule that decides; nothing is logged."""
-        return self.authorizer.explain(principal, host, operation, resource_type, name)

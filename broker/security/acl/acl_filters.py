@@ -7,9 +7,9 @@ from ....base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 
 __all__ = ["AclFilter", "EntryFilter", "PatternFilter"]
@@ -20,12 +20,12 @@ _TYPES_THAT_NAME_A_PATTERN = (PatternType.LITERAL, PatternType.PREFIXED)
 class PatternFilter(NamedTuple):
     """``PatternType.MATCH`` finds the patterns that apply to the resource ``name``; other types compare the name."""
 
-    resource_type: ResourceType = ResourceType.ANY
+    resource_type: AclResourceType = AclResourceType.ANY
     name: str | None = None
     pattern_type: PatternType = PatternType.ANY
 
     def matches(self, pattern: ResourcePattern) -> bool:
-        if self.resource_type not in (ResourceType.ANY, pattern.resource_type):
+        if self.resource_type not in (AclResourceType.ANY, pattern.resource_type):
             return False
         if self.pattern_type not in (PatternType.ANY, PatternType.MATCH, pattern.pattern_type):
             return False
@@ -37,7 +37,7 @@ class PatternFilter(NamedTuple):
 
     def named_patterns(self) -> tuple[ResourcePattern, ...]:
         """The only patterns that can match; empty if there may be others."""
-        if self.resource_type in (ResourceType.ANY, ResourceType.UNKNOWN) or self.name is None:
+        if self.resource_type in (AclResourceType.ANY, AclResourceType.UNKNOWN) or self.name is None:
             return ()
         if self.pattern_type is PatternType.ANY:
             types: tuple[PatternType, ...] = _TYPES_THAT_NAME_A_PATTERN

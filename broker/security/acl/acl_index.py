@@ -16,9 +16,9 @@ from ....base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 
 __all__ = ["IMPLIED_OPERATIONS", "AclIndex", "PatternRules", "Right", "rights_of"]
@@ -101,7 +101,7 @@ class _OfType:
 
 
 class _NamesKey(NamedTuple):
-    resource_type: ResourceType
+    resource_type: AclResourceType
     pattern_type: PatternType
     entry: AclEntry
 
@@ -111,7 +111,7 @@ class AclIndex:
 
     def __init__(self, acls: Mapping[ResourcePattern, frozenset[AclEntry]] | None = None) -> None:
         self.epoch = 0
-        self._types = {resource_type: _OfType() for resource_type in ResourceType}
+        self._types = {resource_type: _OfType() for resource_type in AclResourceType}
         self._rules: dict[ResourcePattern, PatternRules] = {}
         self._names: dict[_NamesKey, set[str]] = {}
         self.replace(acls or {})
@@ -125,12 +125,16 @@ class AclIndex:
     def acls(self) -> Iterator[tuple[ResourcePattern, frozenset[AclEntry]]]:
         return ((pattern, rules.entries) for pattern, rules in self._rules.items())
 
-    def matching(self, resource_type: ResourceType, name: str) -> list[PatternRules]:
+    def matching(self, resource_type: AclResourceType, name: str) -> list[PatternRules]:
         """The rules of the patterns that apply to a resource, in no order."""
         return self._types[resource_type].matching(name)
 
     def names(
-        self, permission: AclPermission, pattern_type: PatternType, resource_type: ResourceType, rights: Iterable[Right]
+        self,
+        permission: AclPermission,
+        pattern_type: PatternType,
+        resource_type: AclResourceType,
+        rights: Iterable[Right],
     ) -> list[set[str]]:
         """The names of the patterns with an entry for one of ``rights`` or for ``ALL`` operations; none is implied."""
         found = []

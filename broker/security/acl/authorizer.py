@@ -16,12 +16,12 @@ from ....base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
-    ResourceType,
 )
 from .acl_index import IMPLIED_OPERATIONS, AclIndex, PatternRules, Right, rights_of
 
-__all__ = ["Authorizer", "DecidedBy", "Explanation"]
+__all__ = ["AclAuthorizer", "DecidedBy", "Explanation"]
 
 
 class DecidedBy(Enum):
@@ -45,7 +45,7 @@ class Explanation:
         return f"{'allowed' if self.is_allowed else 'denied'}: {self.decided_by.value}{rule}"
 
 
-class Authorizer:
+class AclAuthorizer:
     """``super_users`` and principals have the form ``Type:name``; they are compared as text, as in Kafka.
 
     ``index`` may change between two questions; its epoch then rises.
@@ -57,7 +57,7 @@ class Authorizer:
         self.allow_everyone = allow_everyone
 
     def may(
-        self, principal: object, host: str, operation: AclOperation, resource_type: ResourceType, name: str
+        self, principal: object, host: str, operation: AclOperation, resource_type: AclResourceType, name: str
     ) -> bool:
         """``principal`` is a text, or an object whose text it is; ``host`` is an address as Java writes it."""
         who = str(principal)
@@ -72,7 +72,7 @@ class Authorizer:
         )
 
     def may_by_resource_type(
-        self, principal: object, host: str, operation: AclOperation, resource_type: ResourceType
+        self, principal: object, host: str, operation: AclOperation, resource_type: AclResourceType
     ) -> bool:
         """Whether the principal may do the operation on at least one resource of the type (KIP-679).
 
@@ -103,12 +103,16 @@ class Authorizer:
         )
 
     def _names(
-        self, permission: AclPermission, pattern_type: PatternType, resource_type: ResourceType, rights: Iterable[Right]
+        self,
+        permission: AclPermission,
+        pattern_type: PatternType,
+        resource_type: AclResourceType,
+        rights: Iterable[Right],
     ) -> set[str]:
         return set().union(*self.index.names(permission, pattern_type, resource_type, rights))
 
     def explain(
-        self, principal: object, host: str, operation: AclOperation, resource_type: ResourceType, name: str
+        self, principal: object, host: str, operation: AclOperation, resource_type: AclResourceType, name: str
     ) -> Explanation:
         """The verdict of `may` with the rule that decides; of several ACLs the most specific one."""
         who = str(principal)

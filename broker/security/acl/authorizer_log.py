@@ -9,7 +9,8 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 
-from ....base.acls import AclOperation, PatternType, ResourcePattern, ResourceType
+from ....base.acls import AclOperation, AclResourceType, PatternType, ResourcePattern
+from ....protocol.apis import API_SPECS, ApiKey
 
 __all__ = ["AUTHORIZER_LOGGER", "MOST_REFUSALS", "QUIET_S", "TRACE", "AuthorizerLog"]
 
@@ -35,26 +36,23 @@ class AuthorizerLog:
 
     def verdict(
         self,
-        is_allowed: bool,
+        level: int,
         principal: object,
         host: str,
         operation: AclOperation,
-        resource_type: ResourceType,
+        resource_type: AclResourceType,
         name: str,
         *,
-        request: str,
-        count: int = 1,
-        is_probe: bool = False,
+        api_key: int,
+        count: int,
+        is_allowed: bool,
         pattern_type: PatternType = PatternType.LITERAL,
     ) -> None:
-        """``count``: how often the request names the resource. ``is_probe``: the verdict refuses or grants nothing."""
-        level = TRACE if is_probe else logging.DEBUG if is_allowed else logging.INFO
-        if not logger.isEnabledFor(level):
-            return
+        """Called when ``level`` is logged. ``api_key``: of the request. ``count``: how often it names the resource."""
         resource = printable(str(ResourcePattern(resource_type, name, pattern_type)))
         who = printable(str(principal))
         line = _LINE % (
-            who, "Allowed" if is_allowed else "Denied", operation.pascal_name, host, resource, request, count
+            who, "Allowed" if is_allowed else "Denied", operation.pascal_name, host, resource, _name(api_key), count
         )  # fmt: skip
         if level == logging.INFO:
             self._refused((who, host, operation, resource), line)
@@ -82,6 +80,13 @@ class AuthorizerLog:
                 return True
             self._refusals.popitem(last=False)
         return False
+
+
+def _name(api_key: int) -> str:
+    try:
+        return API_SPECS[ApiKey(api_key)].name
+    except (KeyError, ValueError):
+        return "unknown"
 
 
 def printable(text: str) -> str:

@@ -1,14 +1,13 @@
-"""The operations that exist for each resource type, and which of them a principal may do, as bits (KIP-430)."""
+"""The operations that exist for each resource type."""
 
 from collections.abc import Mapping
 
-from ....base.acls import AclOperation, ResourceType
-from .authorizer import Authorizer
+from ....base.acls import AclOperation, AclResourceType
 
-__all__ = ["OPERATIONS_OF_TYPES", "allowed_operations"]
+__all__ = ["OPERATIONS_OF_TYPES"]
 
-OPERATIONS_OF_TYPES: Mapping[ResourceType, tuple[AclOperation, ...]] = {
-    ResourceType.TOPIC: (
+OPERATIONS_OF_TYPES: Mapping[AclResourceType, tuple[AclOperation, ...]] = {
+    AclResourceType.TOPIC: (
         AclOperation.READ,
         AclOperation.WRITE,
         AclOperation.CREATE,
@@ -18,8 +17,8 @@ OPERATIONS_OF_TYPES: Mapping[ResourceType, tuple[AclOperation, ...]] = {
         AclOperation.DESCRIBE_CONFIGS,
         AclOperation.ALTER_CONFIGS,
     ),
-    ResourceType.GROUP: (AclOperation.READ, AclOperation.DELETE, AclOperation.DESCRIBE),
-    ResourceType.CLUSTER: (
+    AclResourceType.GROUP: (AclOperation.READ, AclOperation.DELETE, AclOperation.DESCRIBE),
+    AclResourceType.CLUSTER: (
         AclOperation.CREATE,
         AclOperation.ALTER,
         AclOperation.DESCRIBE,
@@ -28,18 +27,7 @@ OPERATIONS_OF_TYPES: Mapping[ResourceType, tuple[AclOperation, ...]] = {
         AclOperation.ALTER_CONFIGS,
         AclOperation.IDEMPOTENT_WRITE,
     ),
-    ResourceType.TRANSACTIONAL_ID: (AclOperation.WRITE, AclOperation.DESCRIBE),
-    ResourceType.DELEGATION_TOKEN: (AclOperation.DESCRIBE,),
-    ResourceType.USER: (AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS),
+    AclResourceType.TRANSACTIONAL_ID: (AclOperation.WRITE, AclOperation.DESCRIBE),
+    AclResourceType.DELEGATION_TOKEN: (AclOperation.DESCRIBE,),
+    AclResourceType.USER: (AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS),
 }
-
-
-def allowed_operations(
-    authorizer: Authorizer, principal: object, host: str, resource_type: ResourceType, name: str
-) -> int:
-    """The bits of the operations that the principal may do with the resource."""
-    return sum(
-        1 << operation
-        for operation in OPERATIONS_OF_TYPES[resource_type]
-        if authorizer.may(principal, host, operation, resource_type, name)
-    )

@@ -5,10 +5,10 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.acls import AclResourceType
 from pybroker.broker.apis.topics.describe_topic_partitions import DescribeTopicPartitions
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.broker.requests.authorized_operations import ALL_OPERATIONS
-from pybroker.broker.security.operations import AclResourceType
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.describe_topic_partitions import (

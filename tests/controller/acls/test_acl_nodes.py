@@ -11,9 +11,9 @@ from pybroker.base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 from pybroker.controller.tree import acl_nodes
 from pybroker.controller.tree.znodes import ZnodeDecodeError
@@ -55,13 +55,13 @@ def test_each_pattern_has_a_node_of_its_own(one: ResourcePattern, other: Resourc
 @pytest.mark.parametrize(
     ("pattern", "path"),
     [
-        (ResourcePattern(ResourceType.TOPIC, "*", PatternType.LITERAL), "/kafka-acl/Topic/*"),
+        (ResourcePattern(AclResourceType.TOPIC, "*", PatternType.LITERAL), "/kafka-acl/Topic/*"),
         (
-            ResourcePattern(ResourceType.TRANSACTIONAL_ID, "t", PatternType.LITERAL),
+            ResourcePattern(AclResourceType.TRANSACTIONAL_ID, "t", PatternType.LITERAL),
             "/kafka-acl/TransactionalId/t",
         ),
         (
-            ResourcePattern(ResourceType.DELEGATION_TOKEN, "t", PatternType.PREFIXED),
+            ResourcePattern(AclResourceType.DELEGATION_TOKEN, "t", PatternType.PREFIXED),
             "/kafka-acl-extended/prefixed/DelegationToken/t",
         ),
     ],
@@ -86,9 +86,9 @@ def test_json_is_that_of_kafka() -> None:
 
 
 def test_notifications_are_those_of_kafka() -> None:
-    literal = ResourcePattern(ResourceType.TRANSACTIONAL_ID, "a:b", PatternType.LITERAL)
+    literal = ResourcePattern(AclResourceType.TRANSACTIONAL_ID, "a:b", PatternType.LITERAL)
     assert acl_nodes.encode_acl_change(literal) == b"TRANSACTIONAL_ID:a:b"
-    prefixed = ResourcePattern(ResourceType.GROUP, "g", PatternType.PREFIXED)
+    prefixed = ResourcePattern(AclResourceType.GROUP, "g", PatternType.PREFIXED)
     assert json.loads(acl_nodes.encode_acl_change(prefixed)) == {
         "version": 1, "resourceType": "GROUP", "name": "g", "patternType": "PREFIXED",
     }  # fmt: skip
@@ -98,7 +98,7 @@ def test_notifications_are_those_of_kafka() -> None:
 
 def test_notification_in_pascal_case_is_understood() -> None:
     found = acl_nodes.decode_acl_change("/kafka-acl-changes/acl_changes_1", b"TransactionalId:t")
-    assert found == ResourcePattern(ResourceType.TRANSACTIONAL_ID, "t", PatternType.LITERAL)
+    assert found == ResourcePattern(AclResourceType.TRANSACTIONAL_ID, "t", PatternType.LITERAL)
 
 
 @pytest.mark.parametrize("operation", ["READ", "read", "Read"])

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from pybroker.base.acls import AclEntry, AclOperation, AclPermission, PatternType, ResourcePattern, ResourceType
+from pybroker.base.acls import AclEntry, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
 from pybroker.controller.acl_tree import (
     MOST_BYTES,
     MOST_TRIES,
@@ -22,8 +22,8 @@ from pybroker.controller.tree.znodes import ZnodeDecodeError
 from simulation.machines.model_zookeeper import ModelZooKeeper
 from support.in_process.virtual_zookeeper import on_virtual_time
 
-TOPIC = ResourcePattern(ResourceType.TOPIC, "t", PatternType.LITERAL)
-PREFIX = ResourcePattern(ResourceType.TRANSACTIONAL_ID, "t", PatternType.PREFIXED)
+TOPIC = ResourcePattern(AclResourceType.TOPIC, "t", PatternType.LITERAL)
+PREFIX = ResourcePattern(AclResourceType.TRANSACTIONAL_ID, "t", PatternType.PREFIXED)
 
 
 def entry(user: str, permission: AclPermission = AclPermission.ALLOW) -> AclEntry:

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from pybroker.base.acls import AclEntry, AclOperation, AclPermission, PatternType, ResourcePattern, ResourceType
+from pybroker.base.acls import AclEntry, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
 from pybroker.controller import live_acls
 from pybroker.controller.acl_tree import Acls, AclTree
 from pybroker.controller.live_acls import EXPIRATION_MS, MOST_KEPT_ALONE, NOBODY, LiveAcls
@@ -21,8 +21,8 @@ from simulation.machines.model_zookeeper import ModelZooKeeper
 from support.in_process.virtual_zookeeper import on_virtual_time
 
 NOW_MS = 1_700_000_000_000
-TOPIC = ResourcePattern(ResourceType.TOPIC, "t", PatternType.LITERAL)
-GROUPS = ResourcePattern(ResourceType.GROUP, "g", PatternType.PREFIXED)
+TOPIC = ResourcePattern(AclResourceType.TOPIC, "t", PatternType.LITERAL)
+GROUPS = ResourcePattern(AclResourceType.GROUP, "g", PatternType.PREFIXED)
 PATH = acl_nodes.acl_path(TOPIC)
 A = AclEntry("User:a", "*", AclOperation.READ, AclPermission.ALLOW)
 B = A._replace(principal="User:b")

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from pybroker import Broker
+from pybroker.base.acls import AclOperation, AclResourceType
 from pybroker.broker.requests.dispatch import Dispatcher
-from pybroker.broker.security.operations import AclOperation, AclResourceType
 from pybroker.broker.security.principal import Principal
 from pybroker.protocol.apis import ApiKey
 from support.clients.wire_client import WireClient
@@ -34,6 +34,8 @@ class RecordingAuthorizer:
         name: str | None,
         *,
         is_quiet: bool,
+        api_key: int,
+        count: int = 1,
     ) -> bool:
         ask = Ask(operation, resource_type, name, is_quiet)
         self.asked.append(ask)
@@ -41,9 +43,9 @@ class RecordingAuthorizer:
         return self._denied is not None and ask not in self._denied
 
     def may_by_resource_type(
-        self, principal: Principal, host: str, operation: AclOperation, resource_type: AclResourceType
+        self, principal: Principal, host: str, operation: AclOperation, resource_type: AclResourceType, *, api_key: int
     ) -> bool:
-        return self.may(principal, host, operation, resource_type, None, is_quiet=False)
+        return self.may(principal, host, operation, resource_type, None, is_quiet=False, api_key=api_key)
 
 
 class AuthorizedBroker:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.network.request import ConnectionInfo
-from pybroker.broker.requests.context import RequestContext
+from pybroker.broker.requests.context import Authorizer, RequestContext
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import Message, decode, encode
 from support.clients.group_clients import NO_DELAY
@@ -24,9 +24,11 @@ def versions(key: ApiKey, first: int | None = None, last: int | None = None) -> 
     return range(low, (spec.max_version if last is None else last) + 1)
 
 
-def context(version: int, *, now_ms: int = 1_000, client_id: str | None = "c") -> RequestContext:
+def context(
+    version: int, *, now_ms: int = 1_000, client_id: str | None = "c", authorizer: Authorizer | None = None
+) -> RequestContext:
     address = ConnectionInfo("PLAINTEXT", "PLAINTEXT", ("10.0.0.1", 9092), ("10.0.0.7", 50_000))
-    return RequestContext(version, 1, client_id, address, now_ms)
+    return RequestContext(version, 1, client_id, address, now_ms, authorizer=authorizer)
 
 
 async def call(handler: Callable[[RequestContext, Any], Any], version: int, request: Message, **fields: Any) -> Any:

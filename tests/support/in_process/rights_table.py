@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from pybroker.broker.security.operations import CLUSTER_NAME, AclOperation, AclResourceType
+from pybroker.base.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.replicas import batch_of

@@ -33,7 +33,7 @@ def handler_table() -> Mapping[ApiKey, Handler]:
 def broker_parts() -> BrokerParts:
     """Parts that handlers can be made of, but not called with."""
     parts: dict[str, Any] = {field.name: Anything() for field in dataclasses.fields(BrokerParts)}
-    parts["config"] = load_config("")
+    parts["config"], parts["acls"] = load_config(""), None
     return BrokerParts(**parts)
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from pybroker.base.acls import AclOperation, AclResourceType
 from pybroker.broker.apis.between_brokers.table import between_brokers_apis
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.between_brokers import BetweenBrokers
 from pybroker.broker.requests.context import RequestContext
-from pybroker.broker.security.operations import AclOperation, AclResourceType
 from pybroker.broker.security.principal import ANONYMOUS
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.errors import ClusterAuthorizationError, ErrorCode

@@ -13,31 +13,34 @@ from pybroker.base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 from pybroker.broker.apis.security.create_acls import CreateAcls
 from pybroker.broker.apis.security.delete_acls import DeleteAcls
 from pybroker.broker.apis.security.describe_acls import DescribeAcls
-from pybroker.broker.requests.context import CloseConnectionError, RequestContext
+from pybroker.broker.requests.context import CloseConnectionError, Handler
 from pybroker.broker.security.acl.acl_administration import AclAdministration
 from pybroker.broker.security.acl.acl_filters import AclFilter, EntryFilter, PatternFilter
 from pybroker.broker.security.acl.acl_index import AclIndex
-from pybroker.broker.security.acl.authorizer import Authorizer
+from pybroker.broker.security.acl.authorizer import AclAuthorizer
 from pybroker.controller.acl_tree import AclTree
 from pybroker.controller.live_acls import LiveAcls
 from pybroker.controller.tree import acl_nodes
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.metadata_store import MetadataStore
 from pybroker.protocol.apis import ApiKey
+from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ClusterAuthorizationError, ErrorCode
 from pybroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from pybroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from pybroker.protocol.messages.describe_acls import DescribeAclsRequest
 from simulation.machines.model_zookeeper import ModelZooKeeper
 from support.acls import PATTERN_TYPES, RESOURCE_TYPES, by_pattern, entries, patterns
+from support.in_process.authorized_broker import RecordingAuthorizer
 from support.in_process.group_handlers import call, versions
+from support.in_process.rights_table import cluster
 from support.in_process.virtual_zookeeper import on_virtual_time
 from support.time.loop_turns import turns_during
 
@@ -53,33 +56,35 @@ async def no_wait() -> None:
 
 
 class Broker:
-    """A broker with ACLs. Its clients have the right ``granted`` on the cluster."""
+    """A broker with ACLs. Its clients have the rights ``granted`` on the cluster."""
 
     def __init__(self, store: MetadataStore) -> None:
         self.tree = AclTree(store, no_wait)
         self.index = AclIndex()
         self.live = LiveAcls(self.tree, self.index.replace, lambda: NOW_MS, is_alone=True)
         self.administration = AclAdministration(self.tree, self.live)
-        self.granted: AclOperation | None = AclOperation.ALL
+        self.granted = frozenset({AclOperation.ALTER, AclOperation.DESCRIBE})
 
-    def require(self, _context: RequestContext, operation: AclOperation) -> None:
-        if self.granted not in (AclOperation.ALL, operation):
-            raise ClusterAuthorizationError()
+    async def _call(self, handler: Handler, version: int, request: Message) -> Any:
+        denied = {cluster(operation) for operation in (AclOperation.ALTER, AclOperation.DESCRIBE)} - {
+            cluster(operation) for operation in self.granted
+        }
+        return await call(handler, version, request, authorizer=RecordingAuthorizer(denied))
 
     async def create(self, *creations: AclCreation, version: int = 3) -> list[tuple[ErrorCode, str | None]]:
-        handler = CreateAcls(self.administration, self.require)
-        response = await call(handler, version, CreateAclsRequest(creations=list(creations)))
+        handler = CreateAcls(self.administration)
+        response = await self._call(handler, version, CreateAclsRequest(creations=list(creations)))
         return [(ErrorCode(result.error_code), result.error_message) for result in response.results]
 
     async def describe(self, wanted: AclFilter = EVERYTHING, version: int = 3) -> set[AclBinding]:
-        handler = DescribeAcls(self.administration, self.require)
+        handler = DescribeAcls(self.administration)
         request = DescribeAclsRequest(**fields_of(wanted))
-        response = await call(handler, version, request)
+        response = await self._call(handler, version, request)
         assert response.error_code == 0
         return {
             AclBinding(
                 ResourcePattern(
-                    ResourceType(resource.resource_type), resource.resource_name, PatternType(resource.pattern_type)
+                    AclResourceType(resource.resource_type), resource.resource_name, PatternType(resource.pattern_type)
                 ),
                 AclEntry(acl.principal, acl.host, AclOperation(acl.operation), AclPermission(acl.permission_type)),
             )
@@ -90,16 +95,16 @@ class Broker:
     async def delete(
         self, *filters: AclFilter, version: int = 3
     ) -> list[tuple[ErrorCode, dict[AclBinding, ErrorCode]]]:
-        handler = DeleteAcls(self.administration, self.require)
+        handler = DeleteAcls(self.administration)
         request = DeleteAclsRequest(filters=[DeleteAclsFilter(**fields_of(wanted)) for wanted in filters])
-        response = await call(handler, version, request)
+        response = await self._call(handler, version, request)
         return [
             (
                 ErrorCode(result.error_code),
                 {
                     AclBinding(
                         ResourcePattern(
-                            ResourceType(acl.resource_type), acl.resource_name, PatternType(acl.pattern_type)
+                            AclResourceType(acl.resource_type), acl.resource_name, PatternType(acl.pattern_type)
                         ),
                         AclEntry(
                             acl.principal, acl.host, AclOperation(acl.operation), AclPermission(acl.permission_type)
@@ -137,7 +142,7 @@ def creation(binding: AclBinding) -> AclCreation:
 
 
 def topic(name: str, entry: AclEntry = ALLOW_READ, pattern_type: PatternType = PatternType.LITERAL) -> AclBinding:
-    return AclBinding(ResourcePattern(ResourceType.TOPIC, name, pattern_type), entry)
+    return AclBinding(ResourcePattern(AclResourceType.TOPIC, name, pattern_type), entry)
 
 
 def creations(bindings: Iterable[AclBinding]) -> list[AclCreation]:
@@ -168,8 +173,8 @@ async def test_created_acls_are_described_and_deleted(broker: Broker, version: i
 
 
 async def test_broker_obeys_before_it_answers(broker: Broker) -> None:
-    asked = ("User:a", "h", AclOperation.DESCRIBE, ResourceType.TOPIC, "t")
-    authorizer = Authorizer(broker.index)
+    asked = ("User:a", "h", AclOperation.DESCRIBE, AclResourceType.TOPIC, "t")
+    authorizer = AclAuthorizer(broker.index)
     assert not authorizer.may(*asked)
     await broker.create(creation(topic("t")))
     assert authorizer.may(*asked)
@@ -188,12 +193,12 @@ async def test_old_version_shows_literal_patterns_only(broker: Broker) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"resource_type": ResourceType.CLUSTER}, "The only valid name for the CLUSTER resource is kafka-cluster"),
+        ({"resource_type": AclResourceType.CLUSTER}, "The only valid name for the CLUSTER resource is kafka-cluster"),
         ({"resource_name": ""}, "Invalid empty resource name"),
         ({"resource_name": "a/b"}, "Failed to create ACL"),
         ({"resource_name": ".."}, "Failed to create ACL"),
         ({"principal": "alice"}, "Failed to create ACL"),
-        ({"resource_type": ResourceType.ANY}, "Failed to create ACL"),
+        ({"resource_type": AclResourceType.ANY}, "Failed to create ACL"),
         ({"resource_type": 99}, "Failed to create ACL"),
         ({"resource_pattern_type": PatternType.MATCH}, "Failed to create ACL"),
         ({"resource_pattern_type": PatternType.ANY}, "Failed to create ACL"),
@@ -226,7 +231,7 @@ async def test_connection_is_closed_when_a_field_is_of_the_type_unknown(field: s
     setattr(unknown, field, 0)
     with pytest.raises(CloseConnectionError):
         await broker.create(unknown)
-    unknown_filter = AclFilter(PatternFilter(ResourceType.UNKNOWN))
+    unknown_filter = AclFilter(PatternFilter(AclResourceType.UNKNOWN))
     with pytest.raises(CloseConnectionError):
         await broker.describe(unknown_filter)
     with pytest.raises(CloseConnectionError):
@@ -238,7 +243,7 @@ async def test_client_needs_alter_to_change_and_describe_to_see_acls(
     granted: AclOperation | None, broker: Broker
 ) -> None:
     await broker.create(creation(topic("t")))
-    broker.granted = granted
+    broker.granted = frozenset({granted} if granted is not None else ())
     if granted is AclOperation.DESCRIBE:
         assert await broker.describe() == {topic("t")}
     else:
@@ -257,8 +262,8 @@ async def test_deleted_acl_belongs_to_the_first_filter_that_matches(broker: Brok
     await broker.create(*creations([one, other, kept]))
     deleted = await broker.delete(
         AclFilter(entry=EntryFilter(operation=AclOperation.READ)),
-        AclFilter(PatternFilter(ResourceType.TOPIC, "t", PatternType.MATCH)),
-        AclFilter(PatternFilter(ResourceType.GROUP)),
+        AclFilter(PatternFilter(AclResourceType.TOPIC, "t", PatternType.MATCH)),
+        AclFilter(PatternFilter(AclResourceType.GROUP)),
     )
     assert deleted == [
         (ErrorCode.NONE, {one: ErrorCode.NONE}),
@@ -273,17 +278,17 @@ async def test_filter_that_names_a_pattern_finds_acls_not_in_force_here_yet(
     pattern_type: PatternType, broker: Broker
 ) -> None:
     await broker.tree.update(topic("t").pattern, lambda _: frozenset({ALLOW_READ}))  # by another broker
-    assert await broker.delete(AclFilter(PatternFilter(ResourceType.TOPIC, "t", PatternType.MATCH))) == [
+    assert await broker.delete(AclFilter(PatternFilter(AclResourceType.TOPIC, "t", PatternType.MATCH))) == [
         (ErrorCode.NONE, {})
     ]
-    assert await broker.delete(AclFilter(PatternFilter(ResourceType.TOPIC, "t", pattern_type))) == [
+    assert await broker.delete(AclFilter(PatternFilter(AclResourceType.TOPIC, "t", pattern_type))) == [
         (ErrorCode.NONE, {topic("t"): ErrorCode.NONE})
     ]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", ".", "𝄞"])
 async def test_filter_with_a_name_that_no_node_can_have_matches_nothing(name: str, broker: Broker) -> None:
-    wanted = AclFilter(PatternFilter(ResourceType.TOPIC, name, PatternType.LITERAL))
+    wanted = AclFilter(PatternFilter(AclResourceType.TOPIC, name, PatternType.LITERAL))
     assert await broker.delete(wanted) == [(ErrorCode.NONE, {})]
     assert await broker.describe(wanted) == set()
 
@@ -296,7 +301,7 @@ async def test_undecodable_node_is_reported_and_stays(broker: Broker) -> None:
         SUCCESS,
     ]
     (code, deleted), other = await broker.delete(
-        AclFilter(PatternFilter(ResourceType.TOPIC, "t")), AclFilter(PatternFilter(ResourceType.TOPIC, "u"))
+        AclFilter(PatternFilter(AclResourceType.TOPIC, "t")), AclFilter(PatternFilter(AclResourceType.TOPIC, "u"))
     )
     assert ErrorCode.UNKNOWN_SERVER_ERROR in {code, *deleted.values()}
     assert other == (ErrorCode.NONE, {topic("u"): ErrorCode.NONE})
@@ -312,7 +317,9 @@ async def test_acls_that_could_not_be_deleted_are_listed_with_the_error(broker: 
 
 async def test_large_requests_yield_to_other_tasks(broker: Broker) -> None:
     await broker.create(*creations(topic(f"t{number}") for number in range(300)))
-    filters = [AclFilter(PatternFilter(ResourceType.GROUP, f"g{number}", PatternType.MATCH)) for number in range(100)]
+    filters = [
+        AclFilter(PatternFilter(AclResourceType.GROUP, f"g{number}", PatternType.MATCH)) for number in range(100)
+    ]
     assert await turns_during(broker.delete(*filters)) >= 30
 
 
@@ -321,7 +328,7 @@ FILTERS = st.builds(
     AclFilter,
     st.builds(
         PatternFilter,
-        st.sampled_from((ResourceType.ANY, *RESOURCE_TYPES)),
+        st.sampled_from((AclResourceType.ANY, *RESOURCE_TYPES)),
         st.sampled_from((None, "a", "abc", "*")),
         st.sampled_from((PatternType.ANY, PatternType.MATCH, *PATTERN_TYPES)),
     ),

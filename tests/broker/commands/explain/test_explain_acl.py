@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pybroker.base.acls import AclEntry, AclOperation, AclPermission, PatternType, ResourcePattern, ResourceType
+from pybroker.base.acls import AclEntry, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
 from pybroker.broker.commands.command_parser import CommandError
 from pybroker.broker.commands.explain.explain_command import Question, explain, explain_command, question_of
 from pybroker.config.authorization import AuthorizationSettings
@@ -12,7 +12,7 @@ from pybroker.controller.tree import acl_nodes
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.znodes import ZnodeDecodeError
 
-TOPICS = ResourcePattern(ResourceType.TOPIC, "ord", PatternType.PREFIXED)
+TOPICS = ResourcePattern(AclResourceType.TOPIC, "ord", PatternType.PREFIXED)
 ALLOW = AclEntry("User:alice", "*", AclOperation.READ, AclPermission.ALLOW)
 
 
@@ -53,12 +53,12 @@ def test_everything_is_allowed_without_an_authorizer(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("resource", "resource_type", "name"),
     [
-        (["--topic", "t"], ResourceType.TOPIC, "t"),
-        (["--cluster"], ResourceType.CLUSTER, "kafka-cluster"),
+        (["--topic", "t"], AclResourceType.TOPIC, "t"),
+        (["--cluster"], AclResourceType.CLUSTER, "kafka-cluster"),
     ],
 )
 def test_question_is_read_from_the_arguments(
-    operation: str, resource: list[str], resource_type: ResourceType, name: str
+    operation: str, resource: list[str], resource_type: AclResourceType, name: str
 ) -> None:
     arguments = ["acl", "--config", "x", "--user", "a", "--host", "::1", "--operation", operation, *resource]
     question = Question("User:a", "0:0:0:0:0:0:0:1", AclOperation.DESCRIBE_CONFIGS, resource_type, name)

@@ -8,31 +8,32 @@ from pybroker.base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 from pybroker.broker.security.acl.access import Access
 from pybroker.broker.security.acl.acl_index import AclIndex
-from pybroker.broker.security.acl.authorizer import Authorizer, DecidedBy
+from pybroker.broker.security.acl.authorizer import AclAuthorizer
 from pybroker.broker.security.acl.authorizer_log import AUTHORIZER_LOGGER, TRACE, AuthorizerLog
+from pybroker.protocol.apis import ApiKey
 from support.acls import by_pattern
 
-PATTERN = ResourcePattern(ResourceType.TOPIC, "t", PatternType.LITERAL)
+PATTERN = ResourcePattern(AclResourceType.TOPIC, "t", PatternType.LITERAL)
 ENTRY = AclEntry("User:a", "*", AclOperation.READ, AclPermission.ALLOW)
-READ_T = (AclOperation.READ, ResourceType.TOPIC, "t")
+READ_T = (AclOperation.READ, AclResourceType.TOPIC, "t")
 
 
 @pytest.fixture
 def access(caplog: pytest.LogCaptureFixture) -> Access:
     caplog.set_level(TRACE, AUTHORIZER_LOGGER)
     index = AclIndex(by_pattern([AclBinding(PATTERN, ENTRY)]))
-    return Access(Authorizer(index), AuthorizerLog(lambda: 0.0))
+    return Access(AclAuthorizer(index), AuthorizerLog(lambda: 0.0))
 
 
 def test_answers_are_logged_by_their_verdict(access: Access, caplog: pytest.LogCaptureFixture) -> None:
-    assert access.may("User:a", "h", *READ_T, request="Fetch")
-    assert not access.may("User:b", "h", *READ_T, request="Fetch", count=3)
+    assert access.may("User:a", "h", *READ_T, api_key=ApiKey.FETCH)
+    assert not access.may("User:b", "h", *READ_T, api_key=ApiKey.FETCH, count=3)
     assert [record.levelno for record in caplog.records] == [logging.DEBUG, logging.INFO]
     assert caplog.messages[1].endswith("for request = Fetch with resourceRefCount = 3")
 
@@ -44,14 +45,19 @@ def test_quiet_refusal_is_for_debugging_only(access: Access, caplog: pytest.LogC
 
 
 def test_question_about_any_resource_is_answered_and_logged(access: Access, caplog: pytest.LogCaptureFixture) -> None:
-    assert access.may_by_resource_type("User:a", "h", AclOperation.READ, ResourceType.TOPIC)
-    assert not access.may_by_resource_type("User:a", "h", AclOperation.WRITE, ResourceType.TOPIC, request="P")
+    assert access.may_by_resource_type("User:a", "h", AclOperation.READ, AclResourceType.TOPIC)
+    assert not access.may_by_resource_type(
+        "User:a", "h", AclOperation.WRITE, AclResourceType.TOPIC, api_key=ApiKey.PRODUCE
+    )
     assert caplog.messages[1] == (
         "Principal = User:a is Denied Operation = Write from host = h on resource = Topic:UNKNOWN:NONE "
-        "for request = P with resourceRefCount = 0"
+        "for request = Produce with resourceRefCount = 0"
     )
 
 
-def test_explanation_is_not_logged(access: Access, caplog: pytest.LogCaptureFixture) -> None:
-    assert access.explain("User:b", "h", *READ_T).decided_by is DecidedBy.NO_ALLOW
-    assert caplog.records == []
+def test_host_is_compared_in_the_form_of_java() -> None:
+    entry = ENTRY._replace(host="0:0:0:0:0:0:0:1")
+    access = Access(AclAuthorizer(AclIndex(by_pattern([AclBinding(PATTERN, entry)]))), AuthorizerLog(lambda: 0.0))
+    assert access.may("User:a", "::1", *READ_T)
+    assert access.may_by_resource_type("User:a", "::1", AclOperation.READ, AclResourceType.TOPIC)
+    assert not access.may("User:a", "::2", *READ_T)

@@ -8,9 +8,9 @@ from pybroker.base.acls import (
     AclEntry,
     AclOperation,
     AclPermission,
+    AclResourceType,
     PatternType,
     ResourcePattern,
-    ResourceType,
 )
 from pybroker.broker.security.acl.acl_filters import AclFilter, EntryFilter, PatternFilter
 from pybroker.broker.security.acl.acl_index import AclIndex
@@ -19,14 +19,14 @@ from support.acls import NAMES, by_pattern, entries, patterns
 ENTRY = AclEntry("User:a", "*", AclOperation.READ, AclPermission.ALLOW)
 FILTERS = st.builds(
     PatternFilter,
-    st.sampled_from((ResourceType.ANY, ResourceType.TOPIC, ResourceType.USER)),
+    st.sampled_from((AclResourceType.ANY, AclResourceType.TOPIC, AclResourceType.USER)),
     st.sampled_from((None, *NAMES, "abcd")),
     st.sampled_from((PatternType.ANY, PatternType.MATCH, PatternType.LITERAL, PatternType.PREFIXED)),
 )
 
 
 def pattern(name: str, pattern_type: PatternType = PatternType.LITERAL) -> ResourcePattern:
-    return ResourcePattern(ResourceType.TOPIC, name, pattern_type)
+    return ResourcePattern(AclResourceType.TOPIC, name, pattern_type)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def pattern(name: str, pattern_type: PatternType = PatternType.LITERAL) -> Resou
 def test_match_finds_the_patterns_that_apply_to_a_resource(
     name: str, pattern_type: PatternType, is_found: bool
 ) -> None:
-    wanted = PatternFilter(ResourceType.TOPIC, "ab", PatternType.MATCH)
+    wanted = PatternFilter(AclResourceType.TOPIC, "ab", PatternType.MATCH)
     assert wanted.matches(pattern(name, pattern_type)) is is_found
 
 
@@ -63,7 +63,7 @@ def test_named_patterns_are_all_that_can_match(wanted: PatternFilter, other: Res
     if named:
         assert wanted.matches(other) is (other in named)
     else:
-        assert wanted.name is None or ResourceType.ANY is wanted.resource_type or (
+        assert wanted.name is None or AclResourceType.ANY is wanted.resource_type or (
             wanted.pattern_type is PatternType.MATCH
         )  # fmt: skip
 

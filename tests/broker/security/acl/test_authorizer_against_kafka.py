@@ -9,11 +9,11 @@ from pybroker.base.acls import (
     AclBinding,
     AclEntry,
     AclOperation,
+    AclResourceType,
     ResourcePattern,
-    ResourceType,
 )
 from pybroker.broker.security.acl.acl_index import AclIndex
-from pybroker.broker.security.acl.authorizer import Authorizer
+from pybroker.broker.security.acl.authorizer import AclAuthorizer
 from pybroker.broker.security.acl.host_text import host_text
 from support.acls import HOSTS, NAMES, PATTERN_TYPES, PERMISSIONS, PRINCIPALS, RESOURCE_TYPES, by_pattern
 from support.processes.java import java_command
@@ -21,7 +21,7 @@ from support.processes.java import java_command
 PROBE = str(Path(__file__).with_name("AclAuthorizerProbe.java"))
 SETS, QUESTIONS = 200, 60
 ADDRESSES = ("127.0.0.1", "::1", "::", "2001:db8::a:0", "::ffff:10.1.2.3", "::10.1.2.3", "64:ff9b::10.1.2.3")
-Question = tuple[str, str, AclOperation, ResourceType, str]
+Question = tuple[str, str, AclOperation, AclResourceType, str]
 
 
 def ask_kafka(lines: list[str]) -> list[str]:
@@ -68,7 +68,7 @@ def test_kafka_gives_the_same_verdicts() -> None:
     for number in range(SETS):
         acls = random_acls(random)
         allow_everyone = number % 4 == 0
-        ours = Authorizer(AclIndex(by_pattern(acls)), allow_everyone=allow_everyone)
+        ours = AclAuthorizer(AclIndex(by_pattern(acls)), allow_everyone=allow_everyone)
         lines.append(f"new\t{allow_everyone}")
         for pattern, entry in acls:
             fields = ("acl", int(pattern.resource_type), int(pattern.pattern_type), pattern.name, *entry)

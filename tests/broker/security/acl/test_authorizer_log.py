@@ -3,8 +3,9 @@
 import logging
 
 import pytest
-from pybroker.base.acls import AclOperation, ResourceType
+from pybroker.base.acls import AclOperation, AclResourceType
 from pybroker.broker.security.acl.authorizer_log import AUTHORIZER_LOGGER, MOST_REFUSALS, QUIET_S, TRACE, AuthorizerLog
+from pybroker.protocol.apis import ApiKey
 
 
 class Clock:
@@ -26,7 +27,8 @@ def log(clock: Clock, caplog: pytest.LogCaptureFixture) -> AuthorizerLog:
 
 
 def refuse(log: AuthorizerLog, name: str = "t", principal: str = "User:a") -> None:
-    log.verdict(False, principal, "10.0.0.1", AclOperation.READ, ResourceType.TOPIC, name, request="Fetch", count=2)
+    where = (principal, "10.0.0.1", AclOperation.READ, AclResourceType.TOPIC, name)
+    log.verdict(logging.INFO, *where, api_key=ApiKey.FETCH, count=2, is_allowed=False)
 
 
 def test_refusal_has_the_fields_of_kafka_in_its_order(log: AuthorizerLog, caplog: pytest.LogCaptureFixture) -> None:
@@ -41,19 +43,16 @@ def test_refusal_has_the_fields_of_kafka_in_its_order(log: AuthorizerLog, caplog
     ]
 
 
-@pytest.mark.parametrize(
-    ("is_allowed", "is_probe", "level"),
-    [(False, False, logging.INFO), (True, False, logging.DEBUG), (False, True, TRACE), (True, True, TRACE)],
-)
-def test_level_tells_refusals_from_grants_and_probes(
-    is_allowed: bool, is_probe: bool, level: int, log: AuthorizerLog, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("level", "is_allowed"), [(logging.DEBUG, True), (TRACE, False)])
+def test_other_verdicts_have_their_level(
+    level: int, is_allowed: bool, log: AuthorizerLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    operation, kind = AclOperation.DESCRIBE_CONFIGS, ResourceType.TRANSACTIONAL_ID
-    log.verdict(is_allowed, "User:a", "h", operation, kind, "x", request="Produce", is_probe=is_probe)
+    where = ("User:a", "h", AclOperation.DESCRIBE_CONFIGS, AclResourceType.TRANSACTIONAL_ID, "x")
+    log.verdict(level, *where, api_key=-1, count=1, is_allowed=is_allowed)
     (record,) = caplog.records
     assert record.levelno == level
     assert "Operation = DescribeConfigs" in record.getMessage()
-    assert "resource = TransactionalId:LITERAL:x" in record.getMessage()
+    assert "resource = TransactionalId:LITERAL:x for request = unknown" in record.getMessage()
 
 
 def test_repeated_refusal_is_counted_and_logged_again_later(

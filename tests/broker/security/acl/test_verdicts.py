@@ -2,9 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.base.acls import AclBinding, AclEntry, AclOperation, ResourcePattern, ResourceType
+from pybroker.base.acls import AclBinding, AclEntry, AclOperation, AclResourceType, ResourcePattern
 from pybroker.broker.security.acl.acl_index import AclIndex
-from pybroker.broker.security.acl.authorizer import Authorizer
+from pybroker.broker.security.acl.authorizer import AclAuthorizer
 from pybroker.broker.security.acl.verdicts import LONGEST_NAME, MOST_VERDICTS, Verdicts
 from support.acls import HOSTS, NAMES, PRINCIPALS, RESOURCE_TYPES, bindings, by_pattern, operations
 
@@ -15,14 +15,14 @@ QUESTIONS = st.tuples(
     st.sampled_from(RESOURCE_TYPES),
     st.sampled_from(NAMES),
 )
-READ = (AclOperation.READ, ResourceType.TOPIC)
+READ = (AclOperation.READ, AclResourceType.TOPIC)
 
 
-class CountingAuthorizer(Authorizer):
+class CountingAuthorizer(AclAuthorizer):
     asked = 0
 
     def may(
-        self, principal: object, host: str, operation: AclOperation, resource_type: ResourceType, name: str
+        self, principal: object, host: str, operation: AclOperation, resource_type: AclResourceType, name: str
     ) -> bool:
         self.asked += 1
         return super().may(principal, host, operation, resource_type, name)
@@ -30,9 +30,9 @@ class CountingAuthorizer(Authorizer):
 
 @given(st.lists(st.one_of(bindings, QUESTIONS), max_size=20))
 def test_remembered_verdicts_are_those_of_the_acls_in_force(
-    steps: list[list[AclBinding] | tuple[str, str, AclOperation, ResourceType, str]],
+    steps: list[list[AclBinding] | tuple[str, str, AclOperation, AclResourceType, str]],
 ) -> None:
-    authorizer = Authorizer(AclIndex())
+    authorizer = AclAuthorizer(AclIndex())
     verdicts = Verdicts(authorizer)
     for step in steps:
         if isinstance(step, list):
@@ -56,14 +56,14 @@ def test_same_question_is_asked_once_until_an_acl_changes() -> None:
 
 
 def test_number_of_remembered_verdicts_is_bounded() -> None:
-    verdicts = Verdicts(Authorizer(AclIndex()))
+    verdicts = Verdicts(AclAuthorizer(AclIndex()))
     for number in range(3 * MOST_VERDICTS):
         verdicts.may("User:a", "h", *READ, f"t{number}")
         assert len(verdicts) <= MOST_VERDICTS
 
 
 def test_long_names_are_not_remembered() -> None:
-    verdicts = Verdicts(Authorizer(AclIndex(), allow_everyone=True))
+    verdicts = Verdicts(AclAuthorizer(AclIndex(), allow_everyone=True))
     assert verdicts.may("User:a", "h", *READ, "x" * (LONGEST_NAME + 1))
     assert len(verdicts) == 0
     assert verdicts.may("User:a", "h", *READ, "x" * LONGEST_NAME)
