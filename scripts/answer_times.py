@@ -1,6 +1,6 @@
 """Prints how long pybroker and Apache Kafka take to answer one request of each API in each kind of trouble.
 
-The table is the one of docs/contributor/reliability.md. scripts/answer-times runs it in the project's environment.
+docs/contributor/reliability.md sums the table up. scripts/answer-times runs it in the project's environment.
 """
 
 import argparse
