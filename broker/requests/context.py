@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...base.acls import CLUSTER_NAME, AclOperation, AclResourceType
+from ...protocol.errors import ClusterAuthorizationError
 from ..network.request import CloseConnectionError, ConnectionInfo, Request
 from ..security.acl.operations_of_types import OPERATIONS_OF_TYPES
 from ..security.principal import Principal
@@ -137,7 +138,9 @@ class RequestContext:
             raise denial(resource_type)
 
     def require_on_cluster(self, operation: AclOperation) -> None:
-        self.require(operation, AclResourceType.CLUSTER, CLUSTER_NAME)
+        """As `require`; responses also say it in words, as Kafka's do for this type alone."""
+        if not self.may_on_cluster(operation):
+            raise ClusterAuthorizationError(ClusterAuthorizationError.description)
 
     def denied(
         self, operation: AclOperation, resource_type: AclResourceType, names: Iterable[str], *, is_quiet: bool = False
@@ -150,7 +153,7 @@ class RequestContext:
             return _NOTHING
         return {
             name
-            for name, count in Counter(names).items()
+            for name, count in Counter(iter(names)).items()
             if not self.may(operation, resource_type, name, is_quiet=is_quiet, count=count)
         }
 

@@ -36,7 +36,7 @@ class AlterPartitionReassignments:
             for partition in topic.partitions
         }
         if not context.may_on_cluster(AclOperation.ALTER):
-            denied = ClusterAuthorizationError()
+            denied = ClusterAuthorizationError(ClusterAuthorizationError.description)
             return _response(denied.code, dict.fromkeys(targets, denied))
         return _response(ErrorCode.NONE, await self._controller.reassign(targets))
 

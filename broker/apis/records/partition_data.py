@@ -17,7 +17,11 @@ _NO_DIVERGENCE = EpochEndOffset()
 _NO_LEADER_HINT = LeaderIdAndEpoch()
 _NO_SNAPSHOT = SnapshotId()
 
-_NEVER_READ = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_NEVER_READ = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
 """Errors whose list of aborted transactions is empty in place of null, as in Kafka."""
 
 

@@ -22,6 +22,7 @@ class RecordingAuthorizer:
 
     def __init__(self, denied: Set[Ask] | None) -> None:
         self.asked: list[Ask] = []
+        self.counts: list[int] = []
         self.clients: set[tuple[Principal, str]] = set()
         self._denied = denied
 
@@ -39,6 +40,7 @@ class RecordingAuthorizer:
     ) -> bool:
         ask = Ask(operation, resource_type, name, is_quiet)
         self.asked.append(ask)
+        self.counts.append(count)
         self.clients.add((principal, host))
         return self._denied is not None and ask not in self._denied
 

@@ -138,6 +138,8 @@ def test_each_name_is_asked_about_once_and_without_an_authorizer_none_is() -> No
     context = RequestContext(0, 0, None, info, 0, authorizer=authorizer)
     assert context.denied(ALTER_CONFIGS, AclResourceType.TOPIC, ["a", "b", "a", "b"]) == {"b"}
     assert authorizer.asked == [topic(ALTER_CONFIGS, "a"), topic(ALTER_CONFIGS, "b")]
+    assert context.denied(ALTER_CONFIGS, AclResourceType.TOPIC, dict.fromkeys(["a"])) == set()
+    assert authorizer.counts == [2, 2, 1]
     names = iter(["a"])
     assert not RequestContext(0, 0, None, info, 0).denied(ALTER_CONFIGS, AclResourceType.TOPIC, names)
     assert list(names) == ["a"]
