@@ -33,13 +33,14 @@ class Conversation:
     """The interface of a scenario. A scenario must do the same on both sides: it decides by responses, never by time.
 
     Each request uses the connection named by `on`, opened on first use. A step is named by its number, API, version and
-    optional `note`. Names of topics and groups belong to the scenario.
+    optional `note`. `source_host`: the address it connects from. Names of topics and groups belong to the scenario.
     """
 
-    def __init__(self, address: tuple[str, int], scenario: str) -> None:
+    def __init__(self, address: tuple[str, int], scenario: str, *, source_host: str = "") -> None:
         self.scenario = scenario
         self.steps: list[Step] = []
         self._address = address
+        self._source = (source_host, 0)
         self._connections: dict[str, socket.socket] = {}
         self._correlation_ids = count(1)
         self._numbers = count(1)
@@ -188,7 +189,7 @@ class Conversation:
     def _connection(self, on: str) -> socket.socket:
         connection = self._connections.get(on)
         if connection is None:
-            connection = self._connections[on] = socket.create_connection(self._address)
+            connection = self._connections[on] = socket.create_connection(self._address, source_address=self._source)
         return connection
 
 
