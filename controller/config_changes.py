@@ -13,7 +13,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from .features import FeatureLevels
 from .tree import znodes
 from .tree.cluster_tree import ClusterTree
-from .tree.metadata_store import MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError, WatchEvent
+from .tree.metadata_store import (
+    InvalidPathError,
+    MetadataStoreError,
+    SessionEvent,
+    SessionExpiredError,
+    StoreClosedError,
+    WatchEvent,
+)
 from .tree.znodes import ZnodeDecodeError
 
 __all__ = ["ConfigChanges", "Take"]
@@ -21,7 +28,9 @@ __all__ = ["ConfigChanges", "Take"]
 logger = logging.getLogger(__name__)
 
 Take = Callable[[str, Mapping[str, str]], Awaitable[None]]
-"""``(name, settings)``: applies the new settings of an entity. It also handles settings that it cannot apply."""
+"""``(name, settings)``: applies the new settings of an entity. It also handles settings that it cannot apply.
+
+The name is that of the node below its type: ``orders``, and for a user with a client id ``ann/clients/c``."""
 
 EXPIRATION_MS = 15 * 60 * 1000
 MOST_KEPT_ALONE = 100
@@ -30,7 +39,7 @@ _NONE_YET = -1
 
 
 class ConfigChanges:
-    """``takers``: the function that applies changes, by entity type (``topics``, ``brokers``). One change at a time.
+    """``takers``: the function that applies changes, by entity type (``topics``, ``users``). One change at a time.
 
     ``is_alone``: no other broker reads the notifications. ``features``: read before each change is applied.
     """
@@ -118,7 +127,7 @@ class ConfigChanges:
             data, self._created_ms[notification] = found
             try:
                 await self._tell(znodes.decode_config_change(znodes.config_change_path(notification), data))
-            except ZnodeDecodeError as error:
+            except (ZnodeDecodeError, InvalidPathError) as error:
                 # Anyone may have written it; it must not keep this broker from the other changes.
                 logger.error("a change of settings is ignored: %s", error)
         self._last = number

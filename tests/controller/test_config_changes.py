@@ -49,7 +49,7 @@ class Broker:
 
     def __init__(self, tree: Tree, *, is_alone: bool = False) -> None:
         self.told: list[tuple[str, str, Mapping[str, str]]] = []
-        takers = {"topics": self.take_topic, "brokers": self.take_broker}
+        takers = {"topics": self.take_topic, "brokers": self.take_broker, "users": self.take_user}
         self.changes = ConfigChanges(tree, takers, FeatureLevels(tree.store), tree.clock, is_alone=is_alone)
 
     async def take_topic(self, name: str, settings: Mapping[str, str]) -> None:
@@ -57,6 +57,9 @@ class Broker:
 
     async def take_broker(self, name: str, settings: Mapping[str, str]) -> None:
         self.told.append(("brokers", name, settings))
+
+    async def take_user(self, name: str, settings: Mapping[str, str]) -> None:
+        self.told.append(("users", name, settings))
 
 
 @pytest.fixture
@@ -139,16 +142,27 @@ async def test_config_changes_made_before_the_start_are_applied_at_the_start(tre
         assert broker.told == [("topics", "t", {"a": "2"})] * 2, "twice the latest"
 
 
+async def test_settings_of_a_user_with_a_client_id_are_applied_under_the_whole_name(tree: Tree) -> None:
+    async with running(tree) as broker:
+        await tree.store.create("/config/users/ann")
+        await tree.store.create("/config/users/ann/clients")
+        await set_one(tree, "users", "ann/clients/c", a="1")
+        await broker.changes.caught_up()
+        assert broker.told == [("users", "ann/clients/c", {"a": "1"})]
+
+
 async def test_unreadable_notifications_do_not_hide_later_changes(tree: Tree) -> None:
     async with running(tree) as broker:
-        for data in (b"", b"no json", b'{"version":2}', b'{"version":2,"entity_path":"topics"}'):
+        bad_paths = ("topics", "topics/", "topics//t", "topics/a/../t", "topics/t/")
+        bad_notifications = [znodes.encode_config_change(path) for path in bad_paths]
+        for data in (b"", b"no json", b'{"version":2}', *bad_notifications):
             await tree.store.create("/config/changes/config_change_", data, sequential=True)
         await tree.store.create("/config/changes/stranger")
         await tree.store.create("/config/topics/bad", b"no json")
         await tree.store.create(
             "/config/changes/config_change_", znodes.encode_config_change("topics/bad"), sequential=True
         )
-        await set_one(tree, "users", "somebody", a="1")
+        await set_one(tree, "clients", "somebody", a="1")
         await set_one(tree, "topics", "t", a="1")
         await broker.changes.caught_up()
         assert broker.told == [("topics", "t", {"a": "1"})]

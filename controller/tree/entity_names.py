@@ -1,0 +1,20 @@
+"""Names of users, client ids and addresses as names of nodes (Kafka's Sanitizer): URL encoding, in UTF-8.
+
+A name may contain anything, so it is encoded. The default entity has the name ``<default>``, which no encoded name has.
+"""
+
+from urllib.parse import quote, unquote_plus
+
+__all__ = ["DEFAULT_ENTITY", "decode_entity_name", "encode_entity_name"]
+
+DEFAULT_ENTITY = "<default>"
+
+
+def encode_entity_name(name: str) -> str:
+    """The name of the node; letters, digits and ``-._`` stand for themselves."""
+    return quote(name, safe="", errors="replace").replace("~", "%7E")
+
+
+def decode_entity_name(node_name: str) -> str:
+    """The name for which a node stands, other than `DEFAULT_ENTITY`."""
+    return unquote_plus(node_name)
