@@ -1,0 +1,173 @@
+"""The counters of clients: throttle times, topic changes and memory."""
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.broker.quotas.client_quotas import ClientQuotas
+from pybroker.broker.quotas.quota_entity import DEFAULT, QuotaEntity
+from pybroker.broker.quotas.quota_type import CLIENT_TYPES, QuotaType
+from pybroker.broker.quotas.recently_used import RecentlyUsed
+from pybroker.broker.quotas.sampled_rate import SampledRate, Windows
+from pybroker.broker.quotas.throttle_time import throttle_time_ms
+
+
+class User(NamedTuple):
+    name: str
+
+
+ANN, BOB = User("ann"), User("bob")
+PRODUCE, FETCH, REQUEST, MUTATION = CLIENT_TYPES
+
+
+def quotas_of(entity: QuotaEntity, quota_type: QuotaType, bound: float, most_counters: int = 100) -> ClientQuotas:
+    quotas = ClientQuotas(Windows(), Windows(), most_counters)
+    quotas.set_limits(entity, {quota_type: bound})
+    return quotas
+
+
+def test_a_client_without_a_quota_is_never_throttled() -> None:
+    quotas = quotas_of(QuotaEntity("bob"), PRODUCE, 1.0)
+    assert quotas.record(ANN, "c", PRODUCE, 1e12, 0) == 0
+    assert quotas.record(BOB, "c", FETCH, 1e12, 0) == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 3_000), st.sampled_from([ANN, BOB]), st.integers(0, 5_000)), max_size=40))
+def test_each_user_has_the_throttle_time_of_the_own_bytes(steps: list[tuple[int, User, int]]) -> None:
+    quotas, now_ms = quotas_of(QuotaEntity(DEFAULT), PRODUCE, 100.0), 0
+    rates = {ANN: SampledRate(), BOB: SampledRate()}
+    for elapsed_ms, user, size_bytes in steps:
+        now_ms += elapsed_ms
+        rates[user].record(size_bytes, now_ms, Windows())
+        expected = throttle_time_ms(rates[user].measure(now_ms, Windows()), 100.0)
+        assert quotas.record(user, str(elapsed_ms), PRODUCE, size_bytes, now_ms) == expected
+
+
+def test_bytes_and_time_are_throttled_as_long_as_kafka_does() -> None:
+    quotas = quotas_of(QuotaEntity("ann"), FETCH, 100.0)
+    assert quotas.record(ANN, None, FETCH, 1_000, 7) == 0
+    assert quotas.record(ANN, None, FETCH, 10_000, 7) == 100_000
+    quotas.set_limits(QuotaEntity("ann"), {REQUEST: 1.0})
+    assert quotas.record(ANN, None, REQUEST, 1e6, 7) == 1_000, "one window at most"
+
+
+def test_a_fetch_taken_back_leaves_the_quota_as_it_was() -> None:
+    quotas = quotas_of(QuotaEntity("ann"), FETCH, 100.0)
+    assert quotas.record(ANN, "c", FETCH, 900, 0) == 0
+    throttled_ms = quotas.record(ANN, "c", FETCH, 5_000, 10)
+    quotas.record(ANN, "c", FETCH, -5_000, 10)
+    assert throttled_ms > 0 == quotas.record(ANN, "c", FETCH, 100, 10)
+
+
+def test_a_single_fetch_may_take_the_bytes_of_all_complete_windows() -> None:
+    quotas = quotas_of(QuotaEntity("ann"), FETCH, 100.0)
+    most = quotas.most_at_once(ANN, "c", FETCH)
+    assert most == 1_000
+    assert quotas.most_at_once(BOB, "c", FETCH) is None
+    assert quotas.record(ANN, "c", FETCH, most, 0) == 0
+    assert quotas.record(ANN, "c", FETCH, 1, 0) > 0
+
+
+def test_a_changed_quota_is_in_force_at_once_for_bytes_recorded_before() -> None:
+    quotas = quotas_of(QuotaEntity("ann"), PRODUCE, 100.0)
+    assert quotas.record(ANN, "c", PRODUCE, 1_000, 0) == 0
+    quotas.set_limits(QuotaEntity("ann"), {PRODUCE: 50.0})
+    assert quotas.record(ANN, "c", PRODUCE, 0, 0) == 10_000
+    quotas.set_limits(QuotaEntity("ann"), {})
+    assert quotas.record(ANN, "c", PRODUCE, 0, 0) == 0
+
+
+def test_quotas_know_whether_there_is_anything_to_measure() -> None:
+    quotas = ClientQuotas(Windows(), Windows())
+    assert (quotas.has_limits, quotas.limits_time) == (False, False)
+    quotas.set_limits(QuotaEntity("ann"), {PRODUCE: 1.0})
+    assert (quotas.has_limits, quotas.limits_time) == (True, False)
+    quotas.set_limits(QuotaEntity("ann"), {REQUEST: 1.0})
+    assert (quotas.has_limits, quotas.limits_time) == (True, True)
+    quotas.set_limits(QuotaEntity("ann"), {})
+    assert (quotas.has_limits, quotas.limits_time) == (False, False)
+
+
+# -- topic changes
+
+
+def test_a_strict_quota_refuses_changes_while_the_bucket_is_in_debt() -> None:
+    quotas = quotas_of(QuotaEntity("ann"), MUTATION, 2.0)
+    first = quotas.mutation_quota(ANN, "c", is_strict=True)
+    assert first.take(30, 0), "the bucket holds 22, so a single change may exceed it"
+    assert first.throttle_ms(0) == 0
+    assert not first.take(1, 0)
+    assert first.throttle_ms(0) == 4_000
+    assert first.throttle_ms(1_500) == 2_500
+    second = quotas.mutation_quota(ANN, "c", is_strict=True)
+    assert not second.take(1, 3_999)
+    assert second.take(1, 4_000)
+
+
+def test_a_permissive_quota_permits_every_change_and_delays_the_client() -> None:
+    quotas = quotas_of(QuotaEntity("ann"), MUTATION, 2.0)
+    quota = quotas.mutation_quota(ANN, "c", is_strict=False)
+    assert quota.take(22, 0)
+    assert quota.throttle_ms(0) == 0
+    assert quota.take(8, 0)
+    assert quota.take(2, 0)
+    assert (quota.throttle_ms(0), quota.throttle_ms(6_000)) == (5_000, 0)
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_changes_without_a_quota_are_permitted(is_strict: bool) -> None:
+    quota = quotas_of(QuotaEntity("bob"), MUTATION, 0.0).mutation_quota(ANN, None, is_strict=is_strict)
+    assert quota.take(10**9, 0)
+    assert quota.throttle_ms(0) == 0
+
+
+# -- memory
+
+
+def test_counters_of_idle_clients_are_dropped() -> None:
+    quotas = quotas_of(QuotaEntity(None, DEFAULT), PRODUCE, 100.0, most_counters=10**6)
+    for each in range(1_000):
+        quotas.record(ANN, f"c{each}", PRODUCE, 1, each * 1_000)
+    assert len(quotas._rates[PRODUCE]) <= Windows().count + 1
+
+
+def test_long_client_ids_are_not_kept_and_not_confused() -> None:
+    quotas = quotas_of(QuotaEntity(None, DEFAULT), PRODUCE, 100.0)
+    first, second = "x" * 30_000 + "1", "x" * 30_000 + "2"
+    assert quotas.record(ANN, first, PRODUCE, 2_000, 0) > 0
+    assert quotas.record(ANN, second, PRODUCE, 0, 0) == 0
+    assert quotas.record(ANN, first, PRODUCE, 0, 0) > 0
+    kept = [len(user) + len(client_id) for user, client_id in quotas._rates[PRODUCE]._counters]
+    assert len(kept) == 2
+    assert max(kept) < 130
+
+
+def test_a_client_that_invents_names_costs_bounded_memory_and_frees_no_other_client() -> None:
+    quotas = quotas_of(QuotaEntity(None, DEFAULT), PRODUCE, 100.0, most_counters=50)
+    quotas.record(ANN, "steady", PRODUCE, 2_000, 0)
+    for each in range(1_000):
+        quotas.record(ANN, f"c{each}", PRODUCE, 1, 0)
+        if each % 20 == 0:
+            assert quotas.record(ANN, "steady", PRODUCE, 0, 0) == 10_000
+    assert len(quotas._rates[PRODUCE]) == 50
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=60), st.integers(1, 5))
+def test_a_counter_is_dropped_only_when_idle_or_when_too_many_others_were_used_since(
+    steps: list[tuple[int, int]], most: int
+) -> None:
+    """A counter is the list of times at which it was used; it is idle ten ticks after the last one."""
+    counters: RecentlyUsed[int, list[int]] = RecentlyUsed(list, lambda used, now: now - used[-1] >= 10, most)
+    history: list[tuple[int, int]] = []
+    now = 0
+    for key, elapsed in steps:
+        now += elapsed
+        counter = counters.get(key, now)
+        earlier = [place for place, (used, _) in enumerate(history) if used == key]
+        if earlier and now - history[earlier[-1]][1] < 10:
+            others = {used for used, _ in history[earlier[-1] + 1 :]}
+            assert counter or len(others) >= most
+        counter.append(now)
+        history.append((key, now))
+        assert len(counters) <= most
