@@ -15,6 +15,7 @@ from ..inter_broker.controller_orders import ControllerOrders
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.metadata_cache import MetadataCache
 from ..metadata.topic_waiters import TopicWaiters
+from ..requests.throttling import Throttling
 from ..settings.live_settings import LiveSettings
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class BrokerParts:
     run_in_pool: RunInPool
     random: Random
     orders: ControllerOrders
+    throttling: Throttling
     acls: "AclAdministration | None"
     """None without an authorizer."""
 

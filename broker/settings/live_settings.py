@@ -1,6 +1,6 @@
 """Connects the sources of changed settings with the parts of the broker that apply them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,9 +15,14 @@ from ...replication.state_changes import StateChanges
 from ...storage.store.log_store import LogStore
 from ...storage.workers.worker_pool import ClosablePool
 from ..network.connection_limits import LimitSettings
-from ..network.settings import KnownHosts, NetworkSettings, limit_settings
+from ..network.settings import KnownHosts, NetworkSettings, addresses_of, limit_settings
+from ..quotas.client_quotas import ClientQuotas
+from ..quotas.connection_rates import ConnectionRates
+from ..quotas.quota_settings import QuotaSettings
+from ..quotas.sampled_rate import Windows
 from .altered_config import ALL_BROKERS, AlteredConfig
 from .dynamic_config import DynamicConfig
+from .entity_settings import EntitySettings
 from .loggers import LoggerLevels
 from .topic_overrides import TopicOverrides
 from .topic_settings import DEFAULTS_OF_TOPICS, TopicSettings
@@ -53,6 +58,7 @@ class LiveSettings:
     """
 
     dynamic: DynamicConfig
+    quotas: QuotaSettings
     changes: ConfigChanges
     loggers: LoggerLevels
     features: FeatureLevels
@@ -63,12 +69,15 @@ class LiveSettings:
         self._tree = tree
         self._broker_id = broker_id
         self._run_in_pool = run_in_pool
+        self.entities = EntitySettings()
         self.loggers = LoggerLevels()
         self.features = FeatureLevels(tree.store)
 
     async def load(self, config: Config) -> Config:
         """``config`` with the dynamic settings of this broker and of all brokers. Raises ConfigError."""
         self.dynamic = DynamicConfig(config)
+        self.quotas = self._quotas(config)
+        await self.entities.load(self._tree, self.quotas)
         cluster_wide = await self._tree.config(_BROKERS, ALL_BROKERS)
         return self.dynamic.load(DynamicLayers(cluster_wide, await self._tree.config(_BROKERS, str(self._broker_id))))
 
@@ -90,7 +99,7 @@ class LiveSettings:
         self.dynamic.when_changed(_CLEANER, logs.update_config)
         self.dynamic.when_changed([_MOVE_RATE], logs.moves.update_config)
         self.dynamic.when_changed(["num.io.threads"], lambda config: workers.resize(config.int("num.io.threads")))
-        takers = {"topics": topics.take, _BROKERS: self._take_brokers}
+        takers = {"topics": topics.take, _BROKERS: self._take_brokers, **self.entities.takers}
         self.changes = ConfigChanges(self._tree, takers, self.features, clock_ms, is_alone=config.uses_embedded_store)
 
     def network_settings(self) -> NetworkSettings:
@@ -131,6 +140,18 @@ class LiveSettings:
     async def reload(self) -> None:
         """Read the settings file again."""
         await self.dynamic.reload(self._run_in_pool)
+
+    def _quotas(self, config: Config) -> QuotaSettings:
+        windows = Windows(config.int("quota.window.num"), 1000 * config.int("quota.window.size.seconds"))
+        mutation_windows = Windows(
+            config.int("controller.quota.window.num"), 1000 * config.int("controller.quota.window.size.seconds")
+        )
+
+        async def resolve(host: str) -> Sequence[str]:
+            found: Sequence[str] = await self._run_in_pool(partial(addresses_of, host))  # it may block
+            return found
+
+        return QuotaSettings(ClientQuotas(windows, mutation_windows), ConnectionRates(windows), resolve)
 
     async def _take_brokers(self, name: str, settings: Mapping[str, str]) -> None:
         if name in (ALL_BROKERS, str(self._broker_id)):

@@ -3,7 +3,7 @@
 from ..checks import at_least
 from ..setting import ACTED_ON, CLUSTER_WIDE, LOW, MEDIUM, READ_ONLY, Setting
 from ..values import CLASS, INT, LONG
-from .parts import MOVE_WINDOWS, QUOTAS
+from .parts import MOVE_WINDOWS, QUOTA_CALLBACK
 
 # The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
@@ -12,15 +12,15 @@ SETTINGS = (
             "Windows of time kept for measuring moves between log directories."),
     Setting("alter.log.dirs.replication.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, MOVE_WINDOWS,
             "Length of a window for measuring moves between log directories."),
-    Setting("client.quota.callback.class", CLASS, None, None, LOW, READ_ONLY, QUOTAS,
+    Setting("client.quota.callback.class", CLASS, None, None, LOW, READ_ONLY, QUOTA_CALLBACK,
             "Java class that decides clients' quotas."),
-    Setting("controller.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, QUOTAS,
+    Setting("controller.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, ACTED_ON,
             "Windows of time kept for measuring topic changes."),
-    Setting("controller.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
+    Setting("controller.quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, ACTED_ON,
             "Length of a window for measuring topic changes."),
-    Setting("quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, QUOTAS,
+    Setting("quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, ACTED_ON,
             "Windows of time kept for measuring clients."),
-    Setting("quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, QUOTAS,
+    Setting("quota.window.size.seconds", INT, "1", at_least(1), LOW, READ_ONLY, ACTED_ON,
             "Length of a window for measuring clients."),
     Setting("replication.quota.window.num", INT, "11", at_least(1), LOW, READ_ONLY, ACTED_ON,
             "Windows of time kept for measuring replication."),

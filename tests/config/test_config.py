@@ -223,6 +223,7 @@ def test_kraft_mode_is_refused_with_a_solution(text: str, words: str) -> None:
         "password.encoder.secret=s",
         "connections.max.reauth.ms=1000",
         "create.topic.policy.class.name=C",
+        "client.quota.callback.class=C",
         "principal.builder.class=C",
         "listeners=SSL://:9093",
         "listeners=SASL_PLAINTEXT://:9093",
@@ -256,8 +257,8 @@ def test_security_setting_that_is_empty_or_kafkas_default_is_accepted(text: str)
     ("text", "words"),
     [
         (
-            "quota.window.num=2",
-            "quota.window.num (settings line 1) has no effect yet: it needs quotas",
+            "metrics.num.samples=3",
+            "metrics.num.samples (settings line 1) has no effect yet: it needs metrics",
         ),
         ("num.network.threads=3", "num.network.threads (settings line 1) has no effect: one event loop"),
         (

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from ....protocol.apis import ApiKey
 from ...requests.context import Handler
 from ..broker_parts import BrokerParts
-from .alter_client_quotas import alter_client_quotas
+from .alter_client_quotas import AlterClientQuotas
 from .alter_configs import AlterConfigs
-from .describe_client_quotas import describe_client_quotas
+from .describe_client_quotas import DescribeClientQuotas
 from .describe_configs import DescribeConfigs
 from .incremental_alter_configs import IncrementalAlterConfigs
 
@@ -23,6 +23,6 @@ def config_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ),
         ApiKey.ALTER_CONFIGS: AlterConfigs(altered_config),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: IncrementalAlterConfigs(altered_config),
-        ApiKey.DESCRIBE_CLIENT_QUOTAS: describe_client_quotas,
-        ApiKey.ALTER_CLIENT_QUOTAS: alter_client_quotas,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: DescribeClientQuotas(metadata.tree),
+        ApiKey.ALTER_CLIENT_QUOTAS: AlterClientQuotas(metadata.tree, settings.changes.caught_up),
     }

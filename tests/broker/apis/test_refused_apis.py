@@ -1,11 +1,8 @@
 """APIs of features that are not built are refused, or answered like a Kafka broker with the feature off."""
 
-import math
 from typing import Any
 
 import pytest
-from pybroker.broker.apis.configs.alter_client_quotas import alter_client_quotas
-from pybroker.broker.apis.configs.describe_client_quotas import describe_client_quotas
 from pybroker.broker.apis.security.alter_user_scram_credentials import alter_user_scram_credentials
 from pybroker.broker.apis.security.describe_user_scram_credentials import describe_user_scram_credentials
 from pybroker.broker.requests.failures import failure_response
@@ -13,16 +10,7 @@ from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import (
     ErrorCode,
-    InvalidRequestError,
     KafkaError,
-    UnknownServerError,
-    UnsupportedVersionError,
-)
-from pybroker.protocol.messages.alter_client_quotas import (
-    AlterClientQuotasRequest,
-    OpData,
-    RequestEntityData,
-    RequestEntryData,
 )
 from pybroker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -30,7 +18,6 @@ from pybroker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from pybroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
-from pybroker.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from pybroker.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
@@ -38,7 +25,6 @@ from pybroker.protocol.messages.describe_user_scram_credentials import (
 from support.in_process.group_handlers import call, versions
 from support.in_process.served_apis import error_codes, handler_table, with_one_of_each
 
-NO_QUOTAS = ErrorCode.UNSUPPORTED_VERSION
 NO_TOKENS = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 HANDLERS = handler_table()
@@ -99,84 +85,7 @@ async def test_a_refused_delegation_token_names_another_owner_when_requested() -
     assert (response.principal_name, response.token_requester_principal_name) == ("ann", "ANONYMOUS")
 
 
-# -- quotas and credentials
-
-
-@pytest.mark.parametrize("version", versions(ApiKey.DESCRIBE_CLIENT_QUOTAS))
-async def test_describe_client_quotas_returns_no_quotas(version: int) -> None:
-    users = ComponentData(entity_type="user", match_type=2, match=None)
-    clients = ComponentData(entity_type="client-id", match_type=0, match="c")
-    for components in ([], [users], [users, clients]):
-        response = await call(
-            describe_client_quotas, version, DescribeClientQuotasRequest(components=components, strict=True)
-        )
-        assert (response.error_code, response.entries) == (ErrorCode.NONE, [])
-
-
-@pytest.mark.parametrize(
-    ("components", "error", "message"),
-    [
-        ([("shoe-size", 2, None)], UnsupportedVersionError, "'shoe-size' not supported"),
-        ([("", 2, None)], InvalidRequestError, "empty"),
-        ([("user", 2, None), ("user", 1, None)], InvalidRequestError, "Duplicate user"),
-        ([("user", 2, None), ("ip", 2, None)], InvalidRequestError, "IP filter"),
-        ([("user", 9, None)], UnknownServerError, None),
-        ([("user", 0, None)], UnknownServerError, None),
-    ],
-)
-async def test_describe_client_quotas_refuses_an_invalid_filter(
-    components: list[tuple[str, int, str | None]], error: type[Exception], message: str | None
-) -> None:
-    request = DescribeClientQuotasRequest(
-        components=[ComponentData(entity_type=kind, match_type=how, match=name) for kind, how, name in components]
-    )
-    with pytest.raises(error, match=message):
-        await call(describe_client_quotas, 1, request)
-
-
-def quota(*entity: tuple[str, str | None], **changes: float | None) -> RequestEntryData:
-    """An entry that sets quotas; None removes a quota."""
-    ops = [OpData(key=key, value=value or 0.0, remove=value is None) for key, value in changes.items()]
-    return RequestEntryData(
-        entity=[RequestEntityData(entity_type=kind, entity_name=name) for kind, name in entity], ops=ops
-    )
-
-
-@pytest.mark.parametrize(
-    ("entry", "code"),
-    [
-        (quota(("user", "ann"), producer_byte_rate=1.0), NO_QUOTAS),
-        (quota(("user", "ann"), producer_byte_rate=-1.0), ErrorCode.INVALID_REQUEST),
-        (quota(("user", "ann"), producer_byte_rate=2.0**63), ErrorCode.INVALID_REQUEST),
-        (quota(("user", "ann"), producer_byte_rate=math.nan), ErrorCode.INVALID_REQUEST),
-        (quota(("user", "ann"), request_percentage=-1.0), NO_QUOTAS),
-        (quota(("user", "ann"), producer_byte_rate=None), ErrorCode.NONE),
-        (quota(("user", "ann"), producer_byte_rate=None, consumer_byte_rate=5.0), NO_QUOTAS),
-        (quota(("user", "ann"), nonsense=None), ErrorCode.NONE),
-        (quota(("user", "ann")), ErrorCode.NONE),
-        (quota(("user", "")), ErrorCode.INVALID_REQUEST),
-        (quota(), ErrorCode.INVALID_REQUEST),
-        (quota(("ip", "10.0.0.1"), connection_creation_rate=5.0), NO_QUOTAS),
-        (quota(("ip", "10.0.0.1"), connection_creation_rate=2.0**31), ErrorCode.INVALID_REQUEST),
-        (quota(("ip", "::1"), connection_creation_rate=None), ErrorCode.INVALID_REQUEST),
-        (quota(("ip", None), connection_creation_rate=None), ErrorCode.NONE),
-        (quota(("ip", "not an address"), connection_creation_rate=None), ErrorCode.INVALID_REQUEST),
-    ],
-)
-async def test_setting_a_quota_is_refused_and_removing_one_succeeds(entry: RequestEntryData, code: ErrorCode) -> None:
-    (answered,) = (await call(alter_client_quotas, 1, AlterClientQuotasRequest(entries=[entry]))).entries
-    assert (answered.error_code, answered.error_message is None) == (code, code == ErrorCode.NONE)
-
-
-async def test_a_quota_entity_with_two_entries_gets_the_result_of_the_last_entry() -> None:
-    entries = [
-        quota(("user", "ann"), ("client-id", "c"), producer_byte_rate=1.0),
-        quota(("user", "bob"), producer_byte_rate=1.0),
-        quota(("client-id", "c"), ("user", "ann"), producer_byte_rate=None),
-    ]
-    answer = await call(alter_client_quotas, 1, AlterClientQuotasRequest(entries=entries))
-    found = [({each.entity_name for each in one.entity}, one.error_code) for one in answer.entries]
-    assert found == [({"ann", "c"}, ErrorCode.NONE), ({"bob"}, NO_QUOTAS)]
+# -- credentials
 
 
 async def test_describe_user_scram_credentials_finds_no_credentials() -> None:
@@ -245,30 +154,3 @@ async def test_a_missing_scram_credential_to_delete_counts_before_a_refused_new_
         "ann": ErrorCode.RESOURCE_NOT_FOUND,
         "bob": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
     }
-
-
-@pytest.mark.parametrize(
-    ("entity", "op", "code"),
-    [
-        ([("user", "x")], OpData(key="producer_byte_rate", value=1.0), NO_QUOTAS),
-        ([("user", None), ("client-id", "x")], OpData(key="request_percentage", value=0.5), NO_QUOTAS),
-        ([("ip", None)], OpData(key="connection_creation_rate", value=1.0), NO_QUOTAS),
-        ([], OpData(key="producer_byte_rate", value=1.0), ErrorCode.INVALID_REQUEST),
-        ([("shoe", "x")], OpData(key="producer_byte_rate", value=1.0), ErrorCode.INVALID_REQUEST),
-        ([("user", "")], OpData(key="producer_byte_rate", value=1.0), ErrorCode.INVALID_REQUEST),
-        ([("user", "x"), ("ip", "::1")], OpData(key="connection_creation_rate", value=1.0), ErrorCode.INVALID_REQUEST),
-        ([("user", "x")], OpData(key="nonsense", value=1.0), ErrorCode.INVALID_REQUEST),
-        ([("ip", "::1")], OpData(key="request_percentage", value=1.0), ErrorCode.INVALID_REQUEST),
-        ([("user", "x")], OpData(key="producer_byte_rate", value=1.5), ErrorCode.INVALID_REQUEST),
-        ([("user", "x")], OpData(key="producer_byte_rate", value=float("nan")), ErrorCode.INVALID_REQUEST),
-    ],
-)
-async def test_invalid_quotas_are_refused_as_invalid(
-    entity: list[tuple[str, str | None]], op: OpData, code: ErrorCode
-) -> None:
-    names = [RequestEntityData(entity_type=kind, entity_name=name) for kind, name in entity]
-    request = AlterClientQuotasRequest(entries=[RequestEntryData(entity=names, ops=[op])])
-    (refused,) = (await call(alter_client_quotas, 1, request)).entries
-    assert refused.error_code == code
-    assert refused.error_message
-    assert [(one.entity_type, one.entity_name) for one in refused.entity] == entity

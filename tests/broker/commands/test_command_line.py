@@ -167,11 +167,11 @@ def test_an_error_of_the_program_is_not_hidden() -> None:
 def test_settings_that_do_not_do_what_they_say_are_logged_before_the_broker_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["--override", "quota.window.num=2", "--override", "nonsense=1"], run=Broker()) == 0
+    assert main(["--override", "metrics.num.samples=3", "--override", "nonsense=1"], run=Broker()) == 0
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert "WARNING" in lines[0]
-    assert "quota.window.num (--override) has no effect yet" in lines[0]
+    assert "metrics.num.samples (--override) has no effect yet" in lines[0]
     assert "nonsense (--override) is ignored" in lines[1]
 
 

@@ -143,7 +143,7 @@ def quotas(entity: Sequence[tuple[str, str | None]], *ops: aq.OpData) -> aq.Alte
     return aq.AlterClientQuotasRequest(entries=[aq.RequestEntryData(entity=names, ops=list(ops))], validate_only=True)
 
 
-def quotas_that_are_not_built(talk: Conversation) -> None:
+def quotas_that_are_only_validated(talk: Conversation) -> None:
     for version in range(2):
         for entity, op in (
             ([("user", "x")], aq.OpData(key="producer_byte_rate", value=1.0)),
@@ -152,6 +152,43 @@ def quotas_that_are_not_built(talk: Conversation) -> None:
             ([("client-id", "x")], aq.OpData(key="controller_mutation_rate", value=-1.0)),
         ):
             talk.ask(quotas(entity, op), version, note=f"{entity} {op.key}")
+
+
+def quotas_that_are_set_described_and_removed(talk: Conversation) -> None:
+    entities: list[list[tuple[str, str | None]]] = [
+        [("user", "x")],
+        [("user", None)],
+        [("user", "x"), ("client-id", None)],
+        [("user", None), ("client-id", "y/z")],
+        [("client-id", "y/z")],
+        [("client-id", None)],
+    ]
+    filters: list[list[tuple[str, int, str | None]]] = [
+        [],
+        [("user", 0, "x")],
+        [("user", 1, None)],
+        [("user", 2, None), ("client-id", 0, "y/z")],
+        [("client-id", 2, None)],
+        [("ip", 2, None)],
+    ]
+    for remove in (False, True):
+        ops = [aq.OpData(key="producer_byte_rate", value=1e6, remove=remove)]
+        ops += [aq.OpData(key="request_percentage", value=1e8, remove=remove)]
+        for entity in entities:
+            request = quotas(entity, *ops)
+            request.validate_only = False
+            talk.ask(request, 1, note=f"{entity} {remove}")
+        address = quotas([("ip", "10.0.0.1")], aq.OpData(key="connection_creation_rate", value=7.0, remove=remove))
+        address.validate_only = False
+        talk.ask(address, 1, note=f"address {remove}")
+        for components in filters:
+            for strict in (False, True):
+                wanted = [
+                    dq.ComponentData(entity_type=kind, match_type=how, match=who) for kind, how, who in components
+                ]
+                talk.ask(
+                    dq.DescribeClientQuotasRequest(components=wanted, strict=strict), 1, note=f"{components} {strict}"
+                )
 
 
 def take_quotas_away_that_nobody_set(talk: Conversation) -> None:
@@ -198,6 +235,10 @@ def quotas_that_cannot_be_set(talk: Conversation) -> None:
             ([("user", "x")], "producer_byte_rate", 1e30),
             ([("user", "x")], "producer_byte_rate", math.inf),
             ([("user", "x")], "producer_byte_rate", math.nan),
+            ([("user", "x")], "request_percentage", math.nan),
+            ([("user", "x")], "producer_byte_rate", 2.0**63),
+            ([("user", ".")], "producer_byte_rate", 1.0),
+            ([("user", "x"), ("client-id", "..")], "producer_byte_rate", 1.0),
             ([("ip", "127.0.0.1")], "connection_creation_rate", -1.0),
             ([("ip", "127.0.0.1")], "connection_creation_rate", 1e10),
             ([("ip", "no.such.host.invalid")], "connection_creation_rate", 1.0),
@@ -222,5 +263,6 @@ SCENARIOS = [
     quotas_that_cannot_be_set,
     take_quotas_away_that_nobody_set,
     quotas_of_an_entity_in_several_entries,
-    quotas_that_are_not_built,
+    quotas_that_are_only_validated,
+    quotas_that_are_set_described_and_removed,
 ]

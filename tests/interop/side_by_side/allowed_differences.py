@@ -46,7 +46,7 @@ class Allowed(NamedTuple):
 
 
 BETWEEN_BROKERS = "one broker alone takes no orders from others"
-NO_QUOTAS = "quotas are not built"
+NO_NUMBER = "a quota must be a number"
 EXTRA = "an extra: Kafka offers it with KRaft only"
 BY_HEADER = "pybroker.record.validation=header: records are not walked where they can be stored as they came"
 WALKED = "pybroker.record.validation=full: the sizes in a record must be possible and add up"
@@ -278,12 +278,10 @@ ALLOWED: dict[str, list[Allowed]] = {
     "change_loggers": clearer("* ([[](9, 'root', 'INFO')[]] of '0'): responses.0.e", "INVALID_REQUEST"),
     "change_configs_wrongly": clearer("* ([[]([4-]*): responses.0.e", "INVALID_REQUEST"),
     "quotas_that_cannot_be_set": [
-        Allowed("* nan): entries.0.errorCode", NO_QUOTAS, "NONE", "INVALID_REQUEST"),
-        Allowed("* nan): entries.0.errorMessage", NO_QUOTAS, None, TEXT),
-    ],
-    "quotas_that_are_not_built": [
-        Allowed("* entries.0.errorCode", NO_QUOTAS, "NONE", "UNSUPPORTED_VERSION"),
-        Allowed("* entries.0.errorMessage", NO_QUOTAS, None, TEXT),
+        Allowed("* nan): entries.0.errorCode", NO_NUMBER, "NONE", "INVALID_REQUEST"),
+        Allowed("* nan): entries.0.errorMessage", NO_NUMBER, None, TEXT),
+        *clearer("* ([[]('user', '.')[]] producer_byte_rate 1.0): entries.0.e", "INVALID_REQUEST"),
+        *clearer("* ([[]*('client-id', '..')[]] producer_byte_rate 1.0): entries.0.e", "INVALID_REQUEST"),
     ],
     "describe_topic_partitions": [Allowed("* answer", EXTRA, "the connection was closed", ANY)],
 }

@@ -55,6 +55,7 @@ _UNORDERED = {
     "DescribeProducersResponse": {"activeProducers"},
     "ListTransactionsResponse": {"transactionStates"},
     "AlterClientQuotasResponse": {"entity"},
+    "DescribeClientQuotasResponse": {"entries", "entity", "values"},
     "ApiVersionsResponse": {"apiKeys", "finalizedFeatures", "supportedFeatures"},
 }
 
