@@ -58,6 +58,7 @@ from .network.settings import Endpoint
 from .open_parts import OpenParts
 from .protection import Protection
 from .requests.dispatch import Dispatcher
+from .requests.throttling import Throttling
 from .settings.live_settings import LiveSettings
 from .settings.topic_overrides import TopicOverrides
 from .start_refusals import START_ERRORS, start_refusal
@@ -380,6 +381,7 @@ class BrokerServer:
             paced_by=environment.paced_by,
         )
         self._settings.limit_connections(listeners.change_limits)
+        listeners.limit_creations(self._settings.quotas.connections)
         self._settings.features.on_change(listeners.finish_connections)
         self._parts.add(partial(listeners.close, _CLOSE_GRACE_S), listeners.kill)
         self.endpoints = await listeners.bind([self._protection.endpoint(listener) for listener in config.listeners()])
@@ -390,6 +392,9 @@ class BrokerServer:
         return listeners
 
     def _build_dispatcher(self) -> Dispatcher:
+        throttling = Throttling(
+            self._settings.quotas.clients, lambda: int(self._loop.time() * 1000), self._environment.work_time_s
+        )
         parts = BrokerParts(
             config=self.config,
             settings=self._settings,
@@ -406,9 +411,10 @@ class BrokerServer:
             random=self._environment.random,
             orders=self._orders,
             acls=self._authorization.administration,
+            throttling=throttling,
         )
         limit = self.config.int("pybroker.request.max.elements")
-        return Dispatcher(handlers(parts), limit, self._authorization.access)
+        return Dispatcher(handlers(parts), limit, self._authorization.access, throttling)
 
     def _coordinator_topic(self, topic: str) -> CoordinatorTopic:
         creation = self._metadata.auto_creation

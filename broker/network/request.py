@@ -123,12 +123,17 @@ class Request:
         self.records_were_refused = False
         """Set by a produce handler that refuses records as invalid."""
         self.throttle_time_ms = 0
-        """Throttle time that the response tells the client (KIP-219); set by `RequestContext.throttle`."""
+        """For how long the client is throttled (KIP-219)."""
 
     @property
     def body(self) -> memoryview:
         """The frame after its header, writable, not copied."""
         return memoryview(self.frame)[self.header_size :]
+
+    def throttle(self, duration_ms: int) -> None:
+        """Have the response tell the client to wait, and the connection not read meanwhile. The longest time counts."""
+        if duration_ms > self.throttle_time_ms:
+            self.throttle_time_ms = duration_ms
 
 
 class LaterReply:

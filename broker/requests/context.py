@@ -67,6 +67,8 @@ class RequestContext:
     request: Request | None = None
     """None when the request came by no connection."""
     authorizer: Authorizer | None = None
+    is_follower: bool = False
+    """Set by Fetch: quotas of clients do not count."""
 
     @classmethod
     def of(cls, request: Request, authorizer: Authorizer | None = None) -> "RequestContext":
@@ -83,9 +85,8 @@ class RequestContext:
 
     def throttle(self, duration_ms: int) -> None:
         """Have the response tell the client to wait, and the connection not read meanwhile. The longest time counts."""
-        request = self.request
-        if request is not None and duration_ms > request.throttle_time_ms:
-            request.throttle_time_ms = duration_ms
+        if self.request is not None:
+            self.request.throttle(duration_ms)
 
     @property
     def principal(self) -> Principal:

@@ -23,6 +23,7 @@ from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart
 from .context import Authorizer, EncodedResponse, Handler, RequestContext
 from .failures import failure_needs_request, failure_response
 from .request_codec import HasRequestCodec, RequestCodec
+from .throttling import Throttling
 from .unsupported_version import unsupported_version_response
 
 __all__ = ["Dispatcher"]
@@ -80,7 +81,8 @@ class Dispatcher:
     """The network layer's handler. ``handlers`` is the table of all APIs that are served.
 
     ``max_elements``: how many elements the arrays of a request may have together. ``authorizer``: asked by handlers
-    through their context; None: everybody may do everything.
+    through their context; None: everybody may do everything. ``throttling``: the quotas of clients; None: there are
+    none.
     """
 
     def __init__(
@@ -88,8 +90,10 @@ class Dispatcher:
         handlers: Mapping[ApiKey, Handler],
         max_elements: int = MAX_REQUEST_ELEMENTS,
         authorizer: Authorizer | None = None,
+        throttling: Throttling | None = None,
     ) -> None:
         self._authorizer = authorizer
+        self._throttling = throttling
         self._max_elements = max_elements
         self._handlers = handlers
         self._routes: dict[tuple[int, int], Route] = {}
@@ -100,6 +104,11 @@ class Dispatcher:
         Raises CloseConnectionError for a request that cannot be answered: its API or version is not served, or its body
         cannot be decoded.
         """
+        if self._throttling is not None and self._throttling.quotas.limits_time:
+            return self._throttling.measured(request, self._handle)
+        return self._handle(request)
+
+    def _handle(self, request: Request) -> Reply:
         route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
         if route is None:
             return too_new_api_versions(request)
@@ -187,6 +196,8 @@ class Dispatcher:
         """The parts of the response; None sends nothing. Every request that is carried out ends here, and here its
         client is throttled: the response goes out at once, and then the connection is not read for a time (KIP-219).
         """
+        if self._throttling is not None and self._throttling.quotas.has_limits:
+            self._throttling.finish(route.key, request, has_response=response is not None)
         if request.throttle_time_ms:
             request.connection.throttle(request.throttle_time_ms / 1000)
         return None if response is None else self._encode(route, request, message, response)

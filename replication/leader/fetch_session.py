@@ -139,6 +139,10 @@ class FetchContext(Protocol):
         """The part of ``results`` to send. Changes the session: call it once, when the response is sent."""
         ...
 
+    def throttled(self) -> SessionAnswer:
+        """The response without partitions to a client over its quota. The session stays as it was (KIP-219)."""
+        ...
+
 
 class SessionErrorContext:
     """The session is unknown or out of step: the response is the error alone, and the fetcher starts a new session."""
@@ -151,6 +155,9 @@ class SessionErrorContext:
         self.error = error
 
     def answer(self, results: FetchResults, now_ms: int) -> SessionAnswer:
+        return self.throttled()
+
+    def throttled(self) -> SessionAnswer:
         return self.error, NO_SESSION, []
 
 
@@ -165,6 +172,9 @@ class SessionlessContext:
 
     def answer(self, results: FetchResults, now_ms: int) -> SessionAnswer:
         return ErrorCode.NONE, NO_SESSION, results
+
+    def throttled(self) -> SessionAnswer:
+        return ErrorCode.NONE, NO_SESSION, []
 
 
 class FullContext:
@@ -192,6 +202,9 @@ class FullContext:
         )
         return ErrorCode.NONE, session_id, results
 
+    def throttled(self) -> SessionAnswer:
+        return ErrorCode.NONE, NO_SESSION, []
+
 
 class IncrementalContext:
     """The session's partitions are read, and the response has the changes."""
@@ -215,6 +228,11 @@ class IncrementalContext:
         if session.set_aside and not selected:
             session.max_empty_wait_ms = min(session.max_empty_wait_ms * _EMPTY_WAIT_GROWTH, _LONGEST_EMPTY_WAIT_MS)
         return ErrorCode.NONE, session.session_id, selected
+
+    def throttled(self) -> SessionAnswer:
+        session = self._session
+        is_current = session.epoch == self._expected_epoch
+        return (ErrorCode.NONE if is_current else ErrorCode.INVALID_FETCH_SESSION_EPOCH), session.session_id, []
 
 
 class FetchSessions:

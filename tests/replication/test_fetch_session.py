@@ -444,3 +444,18 @@ def test_left_out_partitions_count_towards_the_limit_of_all_sessions() -> None:
     assert cache.partition_count == 2
     cache.remove(consumer.session_id)
     assert cache.partition_count == 0
+
+
+def test_throttled_response_changes_no_session() -> None:
+    sessions = Sessions()
+    assert sessions.begin(NO_SESSION, INITIAL_EPOCH, wanted("a")).throttled() == (ErrorCode.NONE, NO_SESSION, [])
+    assert sessions.begin(NO_SESSION, FINAL_EPOCH, wanted("a")).throttled() == (ErrorCode.NONE, NO_SESSION, [])
+    unknown = sessions.begin(7, 1).throttled()
+    assert unknown == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, NO_SESSION, [])
+    first = sessions.begin(NO_SESSION, INITIAL_EPOCH, wanted("a"))
+    _, session_id, _ = first.answer([(fetch, result()) for fetch in first.partitions], 0)
+    stale, current = sessions.begin(session_id, 1), sessions.begin(session_id, 2)
+    assert stale.throttled() == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id, [])
+    assert current.throttled() == (ErrorCode.NONE, session_id, [])
+    _, _, selected = current.answer([(fetch, result(size_bytes=5)) for fetch in current.partitions], 0)
+    assert [fetch.key for fetch, _ in selected] == [("a", 0)]

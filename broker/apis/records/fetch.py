@@ -34,7 +34,7 @@ from ....protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
 from ....protocol.sentinels import NO_LEADER_EPOCH
 from ....replication.leader.fetch_session import FINAL_EPOCH, FetchContext, FetchSessions
 from ....replication.partition.delayed_fetch import DelayedFetch
-from ....replication.partition.fetch import FetchParams, FetchResults, PartitionFetch, PartitionKey
+from ....replication.partition.fetch import FetchParams, FetchResult, FetchResults, PartitionFetch, PartitionKey
 from ....replication.partition.isolation import CONSUMER, Isolation, check_isolation_level
 from ....replication.partition.nearest_replica import ReplicaChoice
 from ....replication.partition_set import PartitionSet
@@ -46,6 +46,7 @@ from ....storage.workers.unpacking import BigBatchError, unpack_records
 from ...metadata.leader_hints import LeaderHints, current_leader, endpoints_of
 from ...network.request import ConnectionInfo
 from ...requests.context import RequestContext
+from ...requests.throttling import Throttling
 from .fetch_rights import denied_partitions, fetch_errors
 from .near_consumers import NearConsumers
 from .parked_fetches import ParkedFetches, fetch_bytes
@@ -57,6 +58,7 @@ logger = logging.getLogger(__name__)
 
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.fetch.waiting.max.bytes``."""
+_PARTITION_BYTES = 50
 _S_FOR_A_BYTE = 1e-8
 """A rough estimate for conversions. It keeps a small conversion on a new connection from queueing as a large one."""
 
@@ -87,6 +89,8 @@ class Fetch:
     ) -> None:
         self.parked = ParkedFetches(max_waiting_bytes)
         self._near_consumers = near_consumers
+        self.throttling: Throttling | None = None
+        """The quotas of consumers; set before the first request."""
         self._partitions = partitions
         self._sessions = sessions
         self._names = names
@@ -117,10 +121,12 @@ class Fetch:
         nearest = None
         if self._near_consumers is not None and version >= 11 and replica_id == CONSUMER and request.rack_id:
             nearest = self._near_consumers.nearest_in(request.rack_id, context.address.listener_name)
-        params = self._params(version, replica_id, request, nearest)
+        params = self._params(context, replica_id, request, nearest)
         if session.max_empty_wait_ms is not None and session.max_empty_wait_ms < params.max_wait_ms:
             params.max_wait_ms = session.max_empty_wait_ms
         readable, are_all_known = self._resolve(session) if uses_topic_ids else (list(session.partitions), True)
+        if replica_id >= 0:
+            context.is_follower = True
         denied = denied_partitions(context, session, readable, is_follower=replica_id >= 0)
         if denied:
             readable = [fetch for fetch in readable if fetch.key not in denied]
@@ -135,9 +141,13 @@ class Fetch:
         return pending.future if version > 3 else self._await_converted(pending.future)
 
     def _params(
-        self, version: int, replica_id: int, request: FetchRequest, nearest: ReplicaChoice | None
+        self, context: RequestContext, replica_id: int, request: FetchRequest, nearest: ReplicaChoice | None
     ) -> FetchParams:
+        version = context.api_version
         max_bytes = min(request.max_bytes, self._max_bytes)
+        if self.throttling is not None and replica_id < 0:
+            most = self.throttling.most_fetched(context)
+            max_bytes = max_bytes if most is None else int(min(max_bytes, max(most - _PARTITION_BYTES, 0)))
         isolation = Isolation.of(replica_id, request.isolation_level)
         return FetchParams(
             request.max_wait_ms,
@@ -191,7 +201,10 @@ class Fetch:
     ) -> FetchResponse | Awaitable[FetchResponse]:
         """The response with ``results``; awaitable when the pool converts records."""
         version = context.api_version
-        error, session_id, selected = session.answer(results, context.now_ms)
+        if self._may_be_sent(context, results):
+            error, session_id, selected = session.answer(results, context.now_ms)
+        else:
+            error, session_id, selected = session.throttled()
         response = FetchResponse(error_code=error, session_id=session_id)
         topics = response.responses
         topic: FetchableTopicResponse | None = None
@@ -219,6 +232,12 @@ class Fetch:
         if version < 10:
             return self._for_old_client(context, response, selected)
         return response
+
+    def _may_be_sent(self, context: RequestContext, results: FetchResults) -> bool:
+        """Whether the client is within its quotas; if not, it gets an empty response. Followers have no quota."""
+        if self.throttling is None or not self.throttling.quotas.has_limits or context.is_follower:
+            return True
+        return self.throttling.fetched(context, sum(_size_bytes(result) for _, result in results))
 
     def _hint_leader(self, fetch: PartitionFetch, data: PartitionData, hinted: list[int]) -> None:
         if data.error_code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
@@ -375,6 +394,11 @@ def _forgotten(topics: list[ForgottenTopic], uses_topic_ids: bool) -> list[Parti
         for topic in topics
         for partition in topic.partitions
     ]
+
+
+def _size_bytes(result: FetchResult) -> int:
+    """About the size of a partition in a response, before its records are converted."""
+    return 0 if result.records is None else _PARTITION_BYTES + result.records.size_bytes
 
 
 def _replace_by_error(data: PartitionData, error: ErrorCode) -> None:

@@ -38,7 +38,7 @@ def _fetch(parts: BrokerParts) -> Fetch:
         lambda: random.randrange(1, 2**31),
         max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),
     )
-    return Fetch(
+    fetch = Fetch(
         parts.partitions,
         sessions,
         parts.cache,
@@ -52,3 +52,5 @@ def _fetch(parts: BrokerParts) -> Fetch:
         near_consumers=NearConsumers.of(config, parts.cache),
         run_in_pool=parts.run_in_pool,
     )
+    fetch.throttling = parts.throttling
+    return fetch

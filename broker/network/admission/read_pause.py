@@ -27,7 +27,7 @@ class ReadPause(IntFlag):
     QUEUED = 8
     """The next request waits in the fair queue, until the next iteration, or until the previous task has begun."""
     THROTTLED = 16
-    """The client sends requests in very many small pieces, or exceeds a quota (KIP-219)."""
+    """The client exceeds a quota (KIP-219), or sends requests in very many small pieces."""
     CLOSING = 32
     """The connection takes no further request, and closes when its last response is written, or at once."""
     LOGIN = 64

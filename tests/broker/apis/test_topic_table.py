@@ -14,6 +14,7 @@ from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest
 from simulation.machines.virtual_loop import VirtualLoop
+from support.in_process.quotas import unthrottled
 from support.in_process.topic_apis import context
 
 TIMEOUT_MS = 30_000
@@ -40,6 +41,9 @@ class Metadata:
     def has_topic(self, topic: str) -> bool:
         return topic in self.names
 
+    def partition_count(self, topic: str) -> int:
+        return 1
+
     def topic_id(self, topic: str | None) -> UUID:
         return UUID(int=1)
 
@@ -53,6 +57,7 @@ async def seconds_of_deletion(*, is_in_cluster: bool) -> float:
         waiters=TopicWaiters(MetadataCache()),
         settings=SimpleNamespace(dynamic=None),
         addresses=None,
+        throttling=unthrottled(),
         is_in_cluster=is_in_cluster,
     )
     delete: Any = topic_apis(parts)[ApiKey.DELETE_TOPICS]

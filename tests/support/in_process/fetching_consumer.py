@@ -8,6 +8,7 @@ from uuid import UUID
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.records.fetch import MAX_WAITING_BYTES, Fetch
 from pybroker.broker.requests.context import RequestContext
+from pybroker.broker.requests.throttling import Throttling
 from pybroker.protocol.codec import decode, encode, encode_parts
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.fetch import (
@@ -32,7 +33,11 @@ class Consumer:
     """A broker and its Fetch handler."""
 
     def __init__(
-        self, replicas: Replicas, max_bytes: int = 55 << 20, max_waiting_bytes: int = MAX_WAITING_BYTES
+        self,
+        replicas: Replicas,
+        max_bytes: int = 55 << 20,
+        max_waiting_bytes: int = MAX_WAITING_BYTES,
+        throttling: Throttling | None = None,
     ) -> None:
         self.replicas = replicas
         self.hints = FixedHints()
@@ -47,6 +52,7 @@ class Consumer:
             max_waiting_bytes=max_waiting_bytes,
             run_in_pool=replicas.run_in_pool,
         )
+        self.handler.throttling = throttling
 
     def send(
         self,

@@ -1,0 +1,152 @@
+"""Measures requests against the quotas of their clients, and throttles connections (KIP-219, KIP-124).
+
+A throttled client gets its response at once, with the throttle time, and nothing more is read from its connection for
+that time. The longest of several throttle times counts. Requests of brokers are exempt: those below, and all that this
+broker makes to itself.
+"""
+
+from asyncio import iscoroutine
+from collections.abc import Callable, Coroutine, Generator
+from types import coroutine
+from typing import Any
+
+from ...controller.topics.permit import Permit
+from ...protocol.apis import ApiKey
+from ...protocol.errors import ThrottlingQuotaExceededError
+from ..network.request import Reply, ReplyPart, Request
+from ..quotas.client_quotas import ClientQuotas, MutationQuota
+from ..quotas.quota_type import QuotaType
+from .context import RequestContext
+
+__all__ = ["EXEMPT_APIS", "RequestMutations", "Throttling"]
+
+EXEMPT_APIS = frozenset(
+    (
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.ALTER_PARTITION,
+    )
+)
+_PERCENT_OF_A_SECOND = 100.0
+
+
+class Throttling:
+    """``clock_ms`` does not go back. ``work_time_s``: CPU time of the thread."""
+
+    def __init__(self, quotas: ClientQuotas, clock_ms: Callable[[], int], work_time_s: Callable[[], float]) -> None:
+        self.quotas = quotas
+        self._clock_ms = clock_ms
+        self._work_time_s = work_time_s
+
+    def measured(self, request: Request, handle: Callable[[Request], Reply]) -> Reply:
+        """The reply of ``handle``. Its CPU time counts; the last step of a request counts for the client's next one."""
+        if request.api_key in EXEMPT_APIS:
+            return handle(request)
+        started_s = self._work_time_s()
+        try:
+            reply = handle(request)
+        finally:
+            self._worked(request, self._work_time_s() - started_s)
+        return self._timed(request, reply) if iscoroutine(reply) else reply
+
+    async def _timed(self, request: Request, work: Coroutine[Any, Any, Any]) -> list[ReplyPart] | None:
+        parts: list[ReplyPart] | None = await self._in_steps(request, work)
+        return parts
+
+    @coroutine
+    def _in_steps(self, request: Request, work: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """The result of a coroutine. The CPU time of each of its steps counts."""
+        send: Callable[[Any], Any] = work.send
+        value: Any = None
+        while True:
+            started_s = self._work_time_s()
+            try:
+                waits_for = send(value)
+            except StopIteration as end:
+                return end.value
+            finally:
+                self._worked(request, self._work_time_s() - started_s)
+            try:
+                send, value = work.send, (yield waits_for)
+            except BaseException as error:
+                send, value = work.throw, error
+
+    def _worked(self, request: Request, work_s: float) -> None:
+        self._record(request, QuotaType.REQUEST, work_s * _PERCENT_OF_A_SECOND)
+
+    def _record(self, request: Request, quota_type: QuotaType, value: float) -> int:
+        """Count a value; returns throttle_time_ms."""
+        user = request.connection.principal
+        return self.quotas.record(user, request.client_id, quota_type, value, self._clock_ms())
+
+    def fetched(self, context: RequestContext, size_bytes: int) -> bool:
+        """Count the bytes of a fetch for a consumer; False: the response must be empty, and the bytes do not count."""
+        request = context.request
+        if request is None or not self.quotas.has_limits:
+            return True
+        throttle_ms = max(
+            self._record(request, QuotaType.FETCH, size_bytes), self._record(request, QuotaType.REQUEST, 0)
+        )
+        if not throttle_ms:
+            return True
+        self._record(request, QuotaType.FETCH, -size_bytes)
+        request.throttle(throttle_ms)
+        return False
+
+    def most_fetched(self, context: RequestContext) -> float | None:
+        """The most bytes of one fetch that are not throttled by themselves; None: no limit."""
+        if context.request is None or not self.quotas.has_limits:
+            return None
+        return self.quotas.most_at_once(context.principal, context.client_id, QuotaType.FETCH)
+
+    def mutations(self, context: RequestContext, *, is_strict: bool) -> "RequestMutations":
+        """The quota of topic changes for a request. A request that came by no connection is exempt."""
+        if context.request is None or not self.quotas.has_limits:
+            return RequestMutations(None, context, self._clock_ms)
+        quota = self.quotas.mutation_quota(context.principal, context.client_id, is_strict=is_strict)
+        return RequestMutations(quota, context, self._clock_ms)
+
+    def auto_created(self, context: RequestContext) -> Permit:
+        """Counts the partitions of topics created on demand. As in Kafka, the request itself is not throttled."""
+        return self.mutations(context, is_strict=False).permit()
+
+    def finish(self, key: ApiKey, request: Request, *, has_response: bool) -> None:
+        """The request is carried out: count it, and decide its throttle time.
+
+        ``has_response``: as in Kafka, a produce request without a response is throttled for its bytes only.
+        """
+        if key in EXEMPT_APIS:
+            return
+        if key is ApiKey.PRODUCE:
+            request.throttle(self._record(request, QuotaType.PRODUCE, len(request.frame)))
+        if has_response and key is not ApiKey.FETCH:  # a fetch has asked before its response was made
+            request.throttle(self._record(request, QuotaType.REQUEST, 0))
+
+
+class RequestMutations:
+    """The topic changes of one request, on the clock."""
+
+    def __init__(self, quota: MutationQuota | None, context: RequestContext, clock_ms: Callable[[], int]) -> None:
+        self._quota = quota
+        self._context = context
+        self._clock_ms = clock_ms
+
+    def permit(self) -> Permit:
+        """The permit for the change of one topic, which counts once. It raises ThrottlingQuotaExceededError."""
+        is_counted = False
+
+        def take(partitions: int) -> None:
+            nonlocal is_counted
+            if self._quota is not None and not is_counted and not self._quota.take(partitions, self._clock_ms()):
+                raise ThrottlingQuotaExceededError("The throttling quota has been exceeded.")
+            is_counted = True
+
+        return take
+
+    def finish(self) -> None:
+        """Every change is counted: the response will say how long the client must wait."""
+        if self._quota is not None:
+            self._context.throttle(self._quota.throttle_ms(self._clock_ms()))
