@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from ...controller.topics.permit import Permit
 from ..metadata.leader_hints import BrokerEndpoint
 from ..network.request import ConnectionInfo
 
@@ -17,9 +18,9 @@ class CoordinatorDirectory:
         partition_for: the partition of the internal topic that a group id or transactional id belongs to.
         node_of: the leader of that partition, at an address for the client's connection; None: no leader known.
         ensure_topic: begins to create the internal topic if it is missing, and waits for a moment until its leaders
-            are known here.
+            are known here; counts its partitions by the permit.
     """
 
     partition_for: Callable[[str], int]
     node_of: Callable[[int, ConnectionInfo], BrokerEndpoint | None]
-    ensure_topic: Callable[[], Awaitable[None]]
+    ensure_topic: Callable[[Permit], Awaitable[None]]

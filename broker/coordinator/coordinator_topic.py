@@ -3,6 +3,7 @@
 import asyncio
 
 from ...controller.topics.auto_creation import AutoTopicCreation
+from ...controller.topics.permit import Permit
 from ...protocol.sentinels import NO_LEADER
 from ..metadata.advertised_address import AdvertisedAddresses
 from ..metadata.leader_hints import BrokerEndpoint
@@ -46,14 +47,15 @@ class CoordinatorTopic:
             return None
         return self._addresses.endpoint_of(leader[0], address)
 
-    async def ensure_topic(self) -> None:
+    async def ensure_topic(self, permit: Permit) -> None:
         """Begin to create the topic if it is missing, and wait for a moment until all its leaders are known here.
 
-        Does not wait when the topic exists, when its creation failed, or when its creation takes longer.
+        Does not wait when the topic exists, when its creation failed, or when its creation takes longer. ``permit``
+        counts the partitions of the new topic.
         """
         if not self.exists:
             deadline = self._creation.deadline
-            results = await self._creation.create([self._topic])
+            results = await self._creation.create([self._topic], permit)
             if results[self._topic].is_expected:
                 left_s = deadline - asyncio.get_running_loop().time()
                 await self._waiters.wait(self._has_leaders, int(left_s * 1000))

@@ -17,7 +17,8 @@ from ...config.config import Config
 from ...protocol.errors import ErrorCode, KafkaError, LeaderNotAvailableError
 from ..tree.metadata_store import MetadataStoreError
 from .internal_topics import auto_created_topic
-from .topic_admin import NewTopic
+from .permit import Permit, permit_all
+from .topic_admin import USE_DEFAULT, NewTopic
 from .topic_names import is_legal_topic_name
 
 __all__ = ["AutoTopicCreation", "CreationResult", "TopicCreator"]
@@ -72,20 +73,23 @@ class AutoTopicCreation:
         oldest = next(iter(self._in_flight.values()), None)
         return asyncio.get_running_loop().time() + self._patience_s if oldest is None else oldest.deadline
 
-    async def create(self, names: Iterable[str]) -> dict[str, CreationResult]:
-        """Create the topics unless they are being created; returns the results by topic name."""
+    async def create(self, names: Iterable[str], permit: Permit = permit_all) -> dict[str, CreationResult]:
+        """Create the topics unless they are being created; returns the results by topic name.
+
+        ``permit`` counts the partitions that were created; an error of it is an error of the creation.
+        """
         names = list(dict.fromkeys(names))
-        self._begin([name for name in names if is_legal_topic_name(name) and name not in self._in_flight])
+        self._begin([name for name in names if is_legal_topic_name(name) and name not in self._in_flight], permit)
         creations = {name: self._in_flight[name] for name in names if name in self._in_flight}
         tasks = {creation.task for creation in creations.values()}
         if tasks:
             await asyncio.wait(tasks, timeout=max(self.deadline - asyncio.get_running_loop().time(), 0))
         return {name: creations[name].result(name) if name in creations else _not_begun(name) for name in names}
 
-    def _begin(self, names: Sequence[str]) -> None:
+    def _begin(self, names: Sequence[str], permit: Permit) -> None:
         begun = list(islice(names, _MAX_IN_FLIGHT - len(self._in_flight)))
         if begun:
-            task = asyncio.get_running_loop().create_task(self._create(begun), name="topic-creation")
+            task = asyncio.get_running_loop().create_task(self._create(begun, permit), name="topic-creation")
             self._in_flight |= dict.fromkeys(begun, _Creation(task, self.deadline))
 
     def kill(self) -> None:
@@ -101,9 +105,11 @@ class AutoTopicCreation:
     def _tasks(self) -> "set[_CreationTask]":
         return {creation.task for creation in self._in_flight.values()}
 
-    async def _create(self, names: Sequence[str]) -> dict[str, CreationResult]:
+    async def _create(self, names: Sequence[str], permit: Permit) -> dict[str, CreationResult]:
+        topics = [auto_created_topic(name, self._config) for name in names]
         try:
-            results = await self._creator.create_all([auto_created_topic(name, self._config) for name in names])
+            results = await self._creator.create_all(topics)
+            permit(sum(self._partitions(topic) for topic in topics if results.get(topic.name) is None))
         except KafkaError as error:
             results = dict.fromkeys(names, error)
         except MetadataStoreError as error:
@@ -112,6 +118,10 @@ class AutoTopicCreation:
             for name in names:
                 del self._in_flight[name]
         return {name: _result(name, results.get(name)) for name in names}
+
+    def _partitions(self, topic: NewTopic) -> int:
+        count = topic.partition_count
+        return self._config.int("num.partitions") if count == USE_DEFAULT else count
 
 
 _CreationTask = asyncio.Task[dict[str, CreationResult]]

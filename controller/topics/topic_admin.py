@@ -31,10 +31,11 @@ from ..tree.znodes import TopicInfo
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .colliding_topics import CollidingTopics
 from .partition_limit import PartitionLimit
+from .permit import Permit, permit_all
 from .settings_limit import SettingsLimit
 from .topic_names import check_directory_names, check_topic_name, is_internal_topic
 
-__all__ = ["CreatedTopic", "NewTopic", "TopicAdmin"]
+__all__ = ["USE_DEFAULT", "CreatedTopic", "NewTopic", "TopicAdmin"]
 
 logger = logging.getLogger(__name__)
 
@@ -87,10 +88,13 @@ class TopicAdmin:
         """Apply changed dynamic settings of the broker."""
         self._config = config
 
-    async def create(self, topic: NewTopic, *, validate_only: bool = False, beside: int = 0) -> CreatedTopic:
+    async def create(
+        self, topic: NewTopic, *, validate_only: bool = False, beside: int = 0, permit: Permit = permit_all
+    ) -> CreatedTopic:
         """Write a new topic into the tree; it gets leaders a little later.
 
         The limit on partitions counts ``beside`` further partitions, of other topics in the same request. Raises
+        the error of ``permit``,
         TopicExistsError, InvalidTopicError, InvalidConfigurationError, InvalidRequestError, InvalidPartitionsError,
         InvalidReplicationFactorError, InvalidReplicaAssignmentError, PolicyViolationError.
         """
@@ -110,6 +114,7 @@ class TopicAdmin:
             raise InvalidConfigurationError(str(error)) from error
         topic_id = None
         if not validate_only:
+            permit(len(assignment))
             topic_id = new_topic_id(self._random)
             replicas = {index: ReplicaAssignment(brokers) for index, brokers in sorted(assignment.items())}
             try:

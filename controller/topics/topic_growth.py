@@ -21,6 +21,7 @@ from ..tree.replica_assignment import ReplicaAssignment
 from ..tree.znodes import CONTROLLER_PATH, TopicInfo, topic_path
 from .assignment import BrokerRack, IncompleteRacksError, assign_replicas
 from .partition_limit import PartitionLimit
+from .permit import Permit, permit_all
 from .topic_names import check_directory_names, is_internal_topic, is_legal_topic_name
 
 __all__ = ["MorePartitions", "TopicGrowth"]
@@ -48,7 +49,9 @@ class TopicGrowth:
         self._live_brokers = live_brokers
         self._partition_limit = partition_limit
 
-    async def grow(self, request: MorePartitions, *, validate_only: bool = False, beside: int = 0) -> int:
+    async def grow(
+        self, request: MorePartitions, *, validate_only: bool = False, beside: int = 0, permit: Permit = permit_all
+    ) -> int:
         """Write new partitions into the tree; returns how many. They get leaders a little later.
 
         The limit on partitions counts ``beside`` further partitions, of other topics in the same request. Raises
@@ -57,13 +60,13 @@ class TopicGrowth:
         """
         while True:
             try:
-                return await self._grow(request, validate_only, beside)
+                return await self._grow(request, validate_only, beside, permit)
             except (BadVersionError, NoNodeError) as error:
                 if error.operation_index == 0:
                     raise NotControllerError("The controller has changed.") from error
                 # The topic was changed concurrently, perhaps by another growth: repeat the checks.
 
-    async def _grow(self, request: MorePartitions, validate_only: bool, beside: int) -> int:
+    async def _grow(self, request: MorePartitions, validate_only: bool, beside: int, permit: Permit) -> int:
         info, version = await self._read(request.topic)
         _check_count(info, request.count)
         added = request.count - len(info.partitions)
@@ -74,6 +77,7 @@ class TopicGrowth:
         new = self._new_assignment(info, request)
         if validate_only:
             return added
+        permit(added)
         controller = await self._tree.controller()
         if controller is None:
             raise NotControllerError("There is no controller.")

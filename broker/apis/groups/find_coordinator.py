@@ -18,6 +18,7 @@ from ...coordinator.coordinator_directory import CoordinatorDirectory
 from ...metadata.leader_hints import BrokerEndpoint
 from ...requests.context import RequestContext
 from ...requests.denial import denial
+from ...requests.throttling import Throttling
 
 __all__ = ["CoordinatorType", "FindCoordinator"]
 
@@ -49,7 +50,10 @@ class _Found(NamedTuple):
 class FindCoordinator:
     """Handler."""
 
-    def __init__(self, groups: CoordinatorDirectory, transactions: CoordinatorDirectory) -> None:
+    def __init__(
+        self, groups: CoordinatorDirectory, transactions: CoordinatorDirectory, throttling: Throttling
+    ) -> None:
+        self._throttling = throttling
         self._directories = {CoordinatorType.GROUP: groups, CoordinatorType.TRANSACTION: transactions}
 
     def __call__(
@@ -71,7 +75,7 @@ class FindCoordinator:
     async def _after_creation(
         self, directory: CoordinatorDirectory, context: RequestContext, found: list[_Found]
     ) -> FindCoordinatorResponse:
-        await directory.ensure_topic()
+        await directory.ensure_topic(self._throttling.auto_created(context))
         is_missing = ErrorCode.COORDINATOR_NOT_AVAILABLE
         return _response(
             context, [_find(directory, context, one.key) if one.error is is_missing else one for one in found]

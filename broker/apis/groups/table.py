@@ -33,6 +33,7 @@ def group_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.FIND_COORDINATOR: FindCoordinator(
             _directory(groups.partition_for, parts.group_topic),
             _directory(transactions.partition_for, parts.transaction_topic),
+            parts.throttling,
         ),
         ApiKey.JOIN_GROUP: JoinGroup(groups.membership),
         ApiKey.SYNC_GROUP: SyncGroup(groups.membership),

@@ -29,6 +29,7 @@ from ....protocol.sentinels import NO_LEADER
 from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
+from ...requests.throttling import Throttling
 
 __all__ = ["CreatePartitions"]
 
@@ -37,8 +38,14 @@ class CreatePartitions:
     """Handles CreatePartitions requests."""
 
     def __init__(
-        self, growth: TopicGrowth, controller: Controller, cache: MetadataCache, waiters: TopicWaiters
+        self,
+        growth: TopicGrowth,
+        controller: Controller,
+        cache: MetadataCache,
+        waiters: TopicWaiters,
+        throttling: Throttling,
     ) -> None:
+        self._throttling = throttling
         self._growth = growth
         self._controller = controller
         self._cache = cache
@@ -50,6 +57,7 @@ class CreatePartitions:
         mentions = Counter(topic.name for topic in request.topics)
         names = (name for name, count in mentions.items() if count == 1)
         denied = context.denied(AclOperation.ALTER, AclResourceType.TOPIC, names)
+        mutations = self._throttling.mutations(context, is_strict=context.api_version >= 3)
         results: dict[str, CreatePartitionsTopicResult] = {}
         grown: list[CreatePartitionsTopic] = []
         validated = 0  # partitions that a validating request would have added
@@ -58,7 +66,9 @@ class CreatePartitions:
             result = CreatePartitionsTopicResult(name=topic.name)
             try:
                 self._check(topic.name, mentions[topic.name], is_denied=topic.name in denied)
-                added = await self._growth.grow(_more(topic), validate_only=request.validate_only, beside=validated)
+                added = await self._growth.grow(
+                    _more(topic), validate_only=request.validate_only, beside=validated, permit=mutations.permit()
+                )
             except KafkaError as error:
                 result.error_code, result.error_message = error.code, error.message
             else:
@@ -67,6 +77,7 @@ class CreatePartitions:
             results[topic.name] = result
         if not request.validate_only:
             await self._await_leaders(grown, results, request.timeout_ms)
+        mutations.finish()
         return CreatePartitionsResponse(results=list(results.values()))
 
     def _check(self, topic: str, mentions: int, *, is_denied: bool) -> None:

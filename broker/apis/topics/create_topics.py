@@ -35,6 +35,7 @@ from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
+from ...requests.throttling import RequestMutations, Throttling
 
 __all__ = ["CreateTopics"]
 
@@ -64,7 +65,9 @@ class CreateTopics:
         waiters: TopicWaiters,
         config_entries: Callable[[TopicConfig], list[ConfigEntry]],
         is_election_over: Callable[[int, TopicPartition], bool],
+        throttling: Throttling,
     ) -> None:
+        self._throttling = throttling
         self._topics = topics
         self._is_controller = is_controller
         self._cache = cache
@@ -74,6 +77,7 @@ class CreateTopics:
 
     async def __call__(self, context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
         results: dict[str, CreatableTopicResult] = {}
+        mutations = self._throttling.mutations(context, is_strict=context.api_version >= 6)
         created: list[str] = []
         validated = 0  # partitions that a validating request would have created
         show = cache(_shown)  # a request may create very many topics, most of them with the same settings
@@ -85,7 +89,9 @@ class CreateTopics:
             await asyncio.sleep(0)  # a request may name very many topics, and nothing else here yields
             refusal = self._refusal(topic, mentions[topic.name], rights)
             if refusal is None:
-                results[topic.name] = result = await self._create(topic, request.validate_only, validated, show)
+                results[topic.name] = result = await self._create(
+                    topic, request.validate_only, validated, show, mutations
+                )
                 if result.error_code == ErrorCode.NONE:
                     created.append(topic.name)
                     validated += result.num_partitions if request.validate_only else 0
@@ -95,6 +101,7 @@ class CreateTopics:
             await self._await_leaders([results[name] for name in created], request.timeout_ms)
         for name in rights.without_configs & results.keys():
             _hide_configs(results[name])
+        mutations.finish()
         # As in Kafka, a topic that is named twice is answered twice.
         return CreateTopicsResponse(topics=[results[topic.name] for topic in request.topics])
 
@@ -125,9 +132,12 @@ class CreateTopics:
         validate_only: bool,
         validated: int,
         show: Callable[[ConfigEntry], CreatableTopicConfigs],
+        mutations: RequestMutations,
     ) -> CreatableTopicResult:
         try:
-            created = await self._topics.create(_new_topic(topic), validate_only=validate_only, beside=validated)
+            created = await self._topics.create(
+                _new_topic(topic), validate_only=validate_only, beside=validated, permit=mutations.permit()
+            )
         except KafkaError as error:
             return _failure(topic.name, error.code, str(error))
         if not validate_only:

@@ -25,6 +25,7 @@ from ...metadata.metadata_cache import MetadataCache
 from ...metadata.topic_waiters import TopicWaiters
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
+from ...requests.throttling import RequestMutations, Throttling
 
 __all__ = ["DeleteTopics"]
 
@@ -44,8 +45,10 @@ class DeleteTopics:
         cache: MetadataCache,
         waiters: TopicWaiters,
         enabled: Callable[[], bool],
+        throttling: Throttling,
         settles_within_ms: int | None = None,
     ) -> None:
+        self._throttling = throttling
         self._topics = topics
         self._controller = controller
         self._cache = cache
@@ -74,7 +77,8 @@ class DeleteTopics:
         found = [result for result in results if result.error_code == ErrorCode.NONE]
         for result in found:
             first.setdefault(result.name, result)
-        marked = [result for result in first.values() if await self._mark(result)]
+        mutations = self._throttling.mutations(context, is_strict=context.api_version >= 5)
+        marked = [result for result in first.values() if await self._mark(result, mutations)]
 
         await self._await_deletion(
             {result.name: ids[result.name] for result in marked if result.name is not None}, request.timeout_ms
@@ -89,6 +93,7 @@ class DeleteTopics:
         if context.api_version < 6:  # a topic that is named twice is answered twice
             by_name = {result.name: result for result in results}
             results = [by_name[name] for name in request.topic_names]
+        mutations.finish()
         return DeleteTopicsResponse(responses=results)
 
     def _refusal(self, context: RequestContext) -> ErrorCode | None:
@@ -123,9 +128,10 @@ class DeleteTopics:
             elif result.name is None or not self._cache.has_topic(result.name):
                 result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    async def _mark(self, result: DeletableTopicResult) -> bool:
+    async def _mark(self, result: DeletableTopicResult, mutations: RequestMutations) -> bool:
         assert result.name is not None
         try:
+            mutations.permit()(self._cache.partition_count(result.name) or 0)
             await self._topics.mark_for_deletion(result.name)
         except KafkaError as error:
             result.error_code = error.code

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from ....base.acls import AclOperation, AclResourceType
 from ....controller.topics.auto_creation import CreationResult
+from ....controller.topics.permit import Permit
 from ....controller.topics.topic_names import is_internal_topic, is_legal_topic_name
 from ....protocol.codec import NULL_UUID
 from ....protocol.errors import ErrorCode, InvalidRequestError
@@ -28,11 +29,12 @@ from ...metadata.metadata_cache import MetadataCache
 from ...requests.authorized_operations import NOT_ASKED
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
+from ...requests.throttling import Throttling
 
 __all__ = ["Metadata"]
 
 
-CreateTopics = Callable[[Iterable[str]], Awaitable[dict[str, CreationResult]]]
+CreateTopics = Callable[[Iterable[str], Permit], Awaitable[dict[str, CreationResult]]]
 
 
 class Metadata:
@@ -44,7 +46,9 @@ class Metadata:
         addresses: AdvertisedAddresses,
         cluster_id: str,
         create_missing: CreateTopics | None,
+        throttling: Throttling,
     ) -> None:
+        self._throttling = throttling
         self._cache = cache
         self._addresses = addresses
         self._cluster_id = cluster_id
@@ -74,7 +78,8 @@ class Metadata:
             failed |= {name: _failed_topic(name, TOPIC_DENIED) for name in undone}
             missing = [name for name in missing if name not in undone]
             if missing:
-                return self._after_creation(context, request, names, failed, self._create_missing(missing))
+                creation = self._create_missing(missing, self._throttling.auto_created(context))
+                return self._after_creation(context, request, names, failed, creation)
         failed |= {name: _failed_topic(name, _why_missing(name)) for name in missing}
         return self._by_name(context, request, names, failed)
 

@@ -31,7 +31,9 @@ def topic_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         return parts.partitions.is_leader(partition) or parts.orders.has_refused(partition)
 
     return {
-        ApiKey.METADATA: Metadata(cache, parts.addresses, metadata.identity.cluster_id, create_missing),
+        ApiKey.METADATA: Metadata(
+            cache, parts.addresses, metadata.identity.cluster_id, create_missing, parts.throttling
+        ),
         ApiKey.CREATE_TOPICS: CreateTopics(
             metadata.topics,
             lambda: metadata.controller.is_active,
@@ -39,6 +41,7 @@ def topic_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             waiters,
             lambda topic: topic_entries(dynamic.config, topic),
             is_election_over,
+            parts.throttling,
         ),
         ApiKey.DELETE_TOPICS: DeleteTopics(
             metadata.topics,
@@ -46,9 +49,12 @@ def topic_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             cache,
             waiters,
             lambda: config.boolean("delete.topic.enable"),
+            parts.throttling,
             settles_within_ms=_SETTLES_WITHIN_MS if parts.is_in_cluster else None,
         ),
-        ApiKey.CREATE_PARTITIONS: CreatePartitions(metadata.growth, metadata.controller, cache, waiters),
+        ApiKey.CREATE_PARTITIONS: CreatePartitions(
+            metadata.growth, metadata.controller, cache, waiters, parts.throttling
+        ),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: DescribeTopicPartitions(
             cache, config.int("max.request.partition.size.limit")
         ),

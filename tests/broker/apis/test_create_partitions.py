@@ -15,6 +15,7 @@ from pybroker.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
 )
 from support.in_process.group_handlers import call, versions
+from support.in_process.quotas import unthrottled
 from support.in_process.topic_apis import TopicApis
 from support.time.loop_turns import turns_during
 
@@ -33,7 +34,7 @@ async def create(
     timeout_ms: int = 60_000,
     validate_only: bool = False,
 ) -> Results:
-    handler = CreatePartitions(apis.plane.growth, apis.plane.controller, apis.cache, apis.waiters)
+    handler = CreatePartitions(apis.plane.growth, apis.plane.controller, apis.cache, apis.waiters, unthrottled())
     request = CreatePartitionsRequest(topics=list(topics), timeout_ms=timeout_ms, validate_only=validate_only)
     response = await call(handler, version, request)
     return {result.name: (ErrorCode(result.error_code), result.error_message) for result in response.results}

@@ -20,6 +20,7 @@ from pybroker.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from support.in_process.quotas import unthrottled
 from support.in_process.topic_apis import TopicApis, context
 
 NULL = UUID(int=0)
@@ -37,7 +38,13 @@ def handler(apis: TopicApis, *, is_controller: bool = True) -> CreateTopics:
         return topic_entries(apis.config, topic)
 
     return CreateTopics(
-        apis.plane.topics, lambda: is_controller, apis.cache, apis.waiters, entries, lambda _id, _partition: True
+        apis.plane.topics,
+        lambda: is_controller,
+        apis.cache,
+        apis.waiters,
+        entries,
+        lambda _id, _partition: True,
+        unthrottled(),
     )
 
 

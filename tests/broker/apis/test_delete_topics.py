@@ -8,10 +8,12 @@ from uuid import UUID
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.topics.delete_topics import DeleteTopics
+from pybroker.broker.requests.throttling import Throttling
 from pybroker.controller.topics.topic_admin import NewTopic
 from pybroker.protocol.codec import decode, encode
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from support.in_process.quotas import unthrottled
 from support.in_process.topic_apis import TopicApis, context
 
 WAIT_MS = 3_600_000
@@ -27,8 +29,15 @@ async def apis(tmp_path: Path) -> AsyncIterator[TopicApis]:
     await started.stop()
 
 
-def handler(apis: TopicApis, *, enabled: bool = True) -> DeleteTopics:
-    return DeleteTopics(apis.plane.topics, apis.plane.controller, apis.cache, apis.waiters, lambda: enabled)
+def handler(apis: TopicApis, *, enabled: bool = True, throttling: Throttling | None = None) -> DeleteTopics:
+    return DeleteTopics(
+        apis.plane.topics,
+        apis.plane.controller,
+        apis.cache,
+        apis.waiters,
+        lambda: enabled,
+        throttling or unthrottled(),
+    )
 
 
 def by_name(version: int, *names: str, timeout_ms: int = WAIT_MS) -> DeleteTopicsRequest:
@@ -163,6 +172,8 @@ async def test_delete_topics_is_answered_although_another_broker_does_not_delete
 ) -> None:
     controller = apis.plane.controller
     monkeypatch.setattr(controller, "is_being_deleted", lambda topic: topic == "u")
-    delete = DeleteTopics(apis.plane.topics, controller, apis.cache, apis.waiters, lambda: True, settles_within_ms=1)
+    delete = DeleteTopics(
+        apis.plane.topics, controller, apis.cache, apis.waiters, lambda: True, unthrottled(), settles_within_ms=1
+    )
     response = await delete(context(6), by_name(6, "t", "u"))
     assert codes(response) == [("t", ErrorCode.NONE), ("u", ErrorCode.NONE)]

@@ -5,10 +5,12 @@ from pybroker.broker.apis.groups.find_coordinator import CoordinatorType, FindCo
 from pybroker.broker.coordinator.coordinator_directory import CoordinatorDirectory
 from pybroker.broker.metadata.leader_hints import BrokerEndpoint
 from pybroker.broker.network.request import ConnectionInfo
+from pybroker.controller.topics.permit import Permit
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from support.in_process.group_handlers import call, versions
+from support.in_process.quotas import unthrottled
 
 ALL = versions(ApiKey.FIND_COORDINATOR)
 
@@ -25,13 +27,13 @@ class Cluster:
     def node_of(self, partition: int, address: ConnectionInfo) -> BrokerEndpoint | None:
         return BrokerEndpoint(10 + partition, address.local_host, 9092) if self.exists else None
 
-    async def ensure_topic(self) -> None:
+    async def ensure_topic(self, _permit: Permit) -> None:
         self.creations += 1
         self.exists = self.can_create
 
 
 def handler_of(groups: Cluster) -> FindCoordinator:
-    return FindCoordinator(groups.directory, Cluster().directory)
+    return FindCoordinator(groups.directory, Cluster().directory, unthrottled())
 
 
 def ask(version: int, *keys: str, key_type: int = 0) -> FindCoordinatorRequest:
@@ -83,7 +85,7 @@ async def test_a_partition_without_a_leader_gets_coordinator_not_available(versi
 @pytest.mark.parametrize("version", versions(ApiKey.FIND_COORDINATOR, first=1))
 async def test_the_leader_of_the_transactional_ids_partition_is_its_coordinator(version: int, exists: bool) -> None:
     groups, transactions = Cluster(), Cluster(exists)
-    handler = FindCoordinator(groups.directory, transactions.directory)
+    handler = FindCoordinator(groups.directory, transactions.directory, unthrottled())
     response = await call(handler, version, ask(version, "tx", key_type=CoordinatorType.TRANSACTION))
     found = response.coordinators[0] if version >= 4 else response
     assert (found.error_code, found.node_id) == (0, 12)

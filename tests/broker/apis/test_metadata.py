@@ -20,6 +20,7 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from support.in_process.quotas import unthrottled
 from support.in_process.topic_apis import ADDRESS, TopicApis, context, reached
 
 ID = UUID(int=7)
@@ -69,7 +70,7 @@ def cluster() -> MetadataCache:
 
 
 def handler(cache: MetadataCache) -> Metadata:
-    return Metadata(cache, AdvertisedAddresses(cache, 1, as_reached=()), "the-cluster", None)
+    return Metadata(cache, AdvertisedAddresses(cache, 1, as_reached=()), "the-cluster", None, unthrottled())
 
 
 def ask(
@@ -196,7 +197,7 @@ async def apis(tmp_path: Path) -> AsyncIterator[TopicApis]:
 
 def live(apis: TopicApis, *, creates: bool = True) -> Metadata:
     creation = apis.plane.auto_creation.create if creates else None
-    return Metadata(apis.cache, apis.addresses, "the-cluster", creation)
+    return Metadata(apis.cache, apis.addresses, "the-cluster", creation, unthrottled())
 
 
 async def answered(metadata: Metadata, version: int, request: MetadataRequest) -> MetadataResponse:

@@ -9,6 +9,7 @@ from pybroker.broker.metadata.advertised_address import AdvertisedAddresses
 from pybroker.broker.metadata.metadata_cache import MetadataCache
 from pybroker.broker.metadata.topic_waiters import TopicWaiters
 from pybroker.controller.topics.auto_creation import CreationResult
+from pybroker.controller.topics.permit import Permit, permit_all
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
@@ -38,7 +39,7 @@ class Cluster:
     def deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.patience_s
 
-    async def create(self, names: Iterable[str]) -> dict[str, CreationResult]:
+    async def create(self, names: Iterable[str], _permit: Permit) -> dict[str, CreationResult]:
         self.creations += 1
         return dict.fromkeys(names, self.result)
 
@@ -67,7 +68,7 @@ async def test_coordinator_is_the_leader_of_its_offsets_partition() -> None:
 
 async def test_ensure_topic_creates_a_missing_topic_and_waits_for_its_leaders() -> None:
     cluster = Cluster()
-    making = asyncio.create_task(cluster.topic.ensure_topic())
+    making = asyncio.create_task(cluster.topic.ensure_topic(permit_all))
     await asyncio.sleep(0)
     cluster.tell_leaders(1, -1)
     await asyncio.sleep(0)
@@ -80,14 +81,14 @@ async def test_ensure_topic_creates_a_missing_topic_and_waits_for_its_leaders() 
 async def test_ensure_topic_waits_only_for_a_moment_for_leaders_of_a_new_topic() -> None:
     cluster = Cluster()
     cluster.patience_s = 0.01
-    await cluster.topic.ensure_topic()
+    await cluster.topic.ensure_topic(permit_all)
     assert cluster.leader(0) is None
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.LEADER_NOT_AVAILABLE])
 async def test_ensure_topic_does_not_wait_for_a_topic_whose_creation_failed(code: ErrorCode) -> None:
     cluster = Cluster(CreationResult(code))
-    making = asyncio.create_task(cluster.topic.ensure_topic())
+    making = asyncio.create_task(cluster.topic.ensure_topic(permit_all))
     await asyncio.sleep(0)
     assert making.done()
 
@@ -95,7 +96,7 @@ async def test_ensure_topic_does_not_wait_for_a_topic_whose_creation_failed(code
 async def test_ensure_topic_does_not_wait_for_a_lost_leader() -> None:
     cluster = Cluster()
     cluster.tell_leaders(1, -1)
-    looking = asyncio.create_task(cluster.topic.ensure_topic())
+    looking = asyncio.create_task(cluster.topic.ensure_topic(permit_all))
     await asyncio.sleep(0)
     assert looking.done()
     assert cluster.creations == 0
