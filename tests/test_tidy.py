@@ -44,6 +44,7 @@ FLOORS = {
     "broker": (
         "start_error.py",
         "security",
+        "quotas",
         "network",
         "environment.py",
         "metadata",
@@ -445,6 +446,7 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "broker/process/log_lines.py:formatMessage": "logging calls it",
     "broker/security/principal.py:is_token": "for delegation tokens, to come",
     "broker/security/principal.py:parse_principal": "for super.users, to come",
+    "broker/settings/entity_settings.py:on_user": "for the users of SCRAM, to come",
     "config/listener_security.py:jaas_config": "for SASL, to come",
     "config/listener_security.py:login_callback_handler_class": "for SASL, to come",
     "config/listener_security.py:login_class": "for SASL, to come",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from ..quotas.connection_rates import ConnectionRates, HeldConnections
 from .bound_sockets import bind_error, open_servers, start_serving
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
@@ -74,6 +75,9 @@ class Listeners:
         self._servers: list[tuple[Endpoint, asyncio.Server]] = []
         self._connections: dict[Connection, None] = {}
         self._waiting: deque[Connection] = deque()  # the connections in this list that are over max.connections
+        self._creation_rates: ConnectionRates | None = None
+        self._held: HeldConnections[Connection] = HeldConnections(settings.backlog)
+        self._held_timer: asyncio.TimerHandle | None = None
         self._closing = False
         self._rate_timer: asyncio.TimerHandle | None = None
         self._all_gone: asyncio.Future[None] | None = None
@@ -141,6 +145,10 @@ class Listeners:
         self._close_excess()
         self._admit_waiting()
 
+    def limit_creations(self, rates: ConnectionRates) -> None:
+        """Limit the rate at which addresses may connect, from now on."""
+        self._creation_rates = rates
+
     def finish_connections(self) -> None:
         """Close all connections when their requests under way are answered, so that clients ask for ApiVersions again:
         the versions that they may use have changed."""
@@ -164,8 +172,7 @@ class Listeners:
             timer.cancel()
         self._resources.idle.close()
         self._resources.disconnects.close()
-        if self._rate_timer is not None:
-            self._rate_timer.cancel()
+        self._cancel_timers()
         await self._resources.cancel_tasks()
 
     async def gone(self) -> None:
@@ -183,9 +190,13 @@ class Listeners:
             connection.reset()
         self._resources.idle.close()
         self._resources.disconnects.close()
-        if self._rate_timer is not None:
-            self._rate_timer.cancel()
+        self._cancel_timers()
         self._resources.kill_tasks()
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._rate_timer, self._held_timer):
+            if timer is not None:
+                timer.cancel()
 
     def _abort_all(self) -> None:
         logger.info("%d connections did not end in time: closing them", len(self._connections))
@@ -234,6 +245,8 @@ class Listeners:
         decision = self._limits.decide(info.listener_name, info.peer_host, now_s)
         if decision is Admission.WAIT:
             return False
+        if self._hold_for_rate(connection, now_s):
+            return True
         if decision is Admission.REFUSE:
             most = self._limits.max_of_address(info.peer_host)
             self._refuse(connection, f"max.connections.per.ip allows {most} from this address")
@@ -243,6 +256,37 @@ class Listeners:
         if decision is Admission.ADMIT_AND_CLOSE_IDLE:
             self._close_excess()
         return True
+
+    def _hold_for_rate(self, connection: Connection, now_s: float) -> bool:
+        """True: the address connects too often, so the connection is held for a while, and closed."""
+        if self._creation_rates is None:
+            return False
+        host, now_ms = connection.info.peer_host, int(now_s * 1000)
+        hold_ms = self._creation_rates.record(host, now_ms)
+        if not hold_ms:
+            return False
+        self._resources.offenders.warn(
+            host, Violation.TOO_MANY, f"Refusing the connection of {connection.info}: its connection_creation_rate"
+            " is exceeded"
+        )  # fmt: skip
+        connection.wait_for_admission()
+        one_too_many = self._held.hold(connection, now_ms + hold_ms)
+        if one_too_many is not None:
+            one_too_many.abort()
+        self._watch_held(now_ms)
+        return True
+
+    def _close_held(self) -> None:
+        self._held_timer = None
+        now_ms = int(self._loop.time() * 1000)
+        for connection in self._held.due(now_ms):
+            connection.abort()
+        self._watch_held(now_ms)
+
+    def _watch_held(self, now_ms: int) -> None:
+        if self._held_timer is None and self._held.next_ms is not None:
+            wait_s = max(self._held.next_ms - now_ms, 1) / 1000
+            self._held_timer = self._resources.call_later(wait_s, self._close_held)
 
     def _admit_waiting(self) -> None:
         if self._rate_timer is not None:

@@ -10,6 +10,9 @@ from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.connection import Connection
 from pybroker.broker.network.connection_limits import LimitSettings
 from pybroker.broker.network.settings import Endpoint, NetworkSettings, limit_settings
+from pybroker.broker.quotas.connection_rates import ConnectionRates
+from pybroker.broker.quotas.quota_entity import DEFAULT
+from pybroker.broker.quotas.sampled_rate import Windows
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import load_config
 from support.in_process.listener_maker import ListenerMaker
@@ -33,6 +36,42 @@ async def test_connection_over_max_connections_per_ip_is_closed_at_once(caplog: 
         fourth = await server.connect()
         fourth.send(frame(ECHO, 4))
         assert await fourth.answers(1) == [4]
+
+
+async def test_connection_over_the_rate_of_its_address_is_closed_unanswered_and_does_not_count(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rates = ConnectionRates(Windows(2, 20))
+    async with serving(NetworkSettings(limits=LimitSettings(max_connections=2))) as server:
+        server.listeners.limit_creations(rates)
+        first = await server.connect()
+        first.send(frame(ECHO, 0))
+        assert await first.answers(1) == [0]
+        rates.set_limit(DEFAULT, 0.0)
+        for _ in range(3):
+            held = await server.connect()
+            held.send(frame(ECHO, 7))
+            assert await held.is_closed()
+        first.send(frame(ECHO, 1))
+        assert await first.answers(1) == [1]
+        assert 7 not in server.handler.started
+        (line,) = warnings(caplog.records)
+        assert "connection_creation_rate is exceeded" in line
+        await until(lambda: server.listeners.connection_count == 1)
+        rates.set_limit(DEFAULT, None)
+        second = await server.connect()
+        second.send(frame(ECHO, 2))
+        assert await second.answers(1) == [2], "held connections do not count against max.connections"
+
+
+async def test_only_so_many_connections_are_held_as_the_backlog_has_space_for() -> None:
+    rates = ConnectionRates(Windows(2, 3_600_000))
+    rates.set_limit(DEFAULT, 0.0)
+    async with serving(NetworkSettings(backlog=2)) as server:
+        server.listeners.limit_creations(rates)
+        peers = [await server.connect() for _ in range(3)]
+        assert await peers[0].is_closed(), "the one that is due first"
+        assert server.listeners.connection_count == 2
 
 
 async def test_connection_over_max_connections_waits_until_another_one_closes() -> None:
