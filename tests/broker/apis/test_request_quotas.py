@@ -60,9 +60,7 @@ class Client:
     async def heartbeat(
         self, handler: Handler = lambda _context, _request: HeartbeatResponse(), version: int = 4
     ) -> Any:
-        return await self.ask(
-            ApiKey.HEARTBEAT, version, HeartbeatRequest(group_id="g", member_id="m"), handler or at_once
-        )
+        return await self.ask(ApiKey.HEARTBEAT, version, HeartbeatRequest(group_id="g", member_id="m"), handler)
 
     async def produce(self, response: ProduceResponse | None, acks: int = 1) -> Any:
         return await self.ask(ApiKey.PRODUCE, 9, ProduceRequest(acks=acks), lambda _context, _request: response)

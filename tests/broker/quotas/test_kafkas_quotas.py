@@ -30,7 +30,9 @@ def test_rate_is_kafkas(run: dict[str, Any]) -> None:
     for pause_ms, value, per_second, window_ms in run["steps"]:
         now_ms += pause_ms
         rate.record(value, now_ms, windows)
-        assert rate.measure(now_ms, windows) == (pytest.approx(per_second), window_ms)
+        measured = rate.measure(now_ms, windows)
+        assert measured.per_second == pytest.approx(per_second)
+        assert measured.window_ms == window_ms
 
 
 @pytest.mark.parametrize("run", KAFKAS["buckets"])

@@ -50,7 +50,8 @@ async def set_settings(tree: ClusterTree, entity_type: str, name: str, settings:
 async def test_users_are_told_at_the_start_under_their_own_names(tree: ClusterTree) -> None:
     await set_settings(tree, "users", "J%C3%BCrgen%2F1", {**SECRET, "producer_byte_rate": "1"})
     for path in ("users/<default>", "users/ann/clients/c", "clients/c", "ips/10.0.0.1"):
-        await set_settings(tree, *path.split("/", 1), {"producer_byte_rate": "5"})  # type: ignore[misc]
+        entity_type, _, name = path.partition("/")
+        await set_settings(tree, entity_type, name, {"producer_byte_rate": "5"})
     users = Users()
     await users.load(tree, users.quotas)
     assert ("Jürgen/1", {**SECRET, "producer_byte_rate": "1"}) in users.told
