@@ -1,0 +1,1 @@
+"""TLS: key stores, contexts, names of peers, and a transport that encrypts."""

@@ -1,0 +1,69 @@
+"""What the TLS connections of one listener, or the links to other brokers, have in common."""
+
+import ssl
+from typing import Any, Protocol
+
+from ....base.timers import Scheduler
+from .failures import TlsFailure
+from .handshakes import HandshakeQueue
+
+__all__ = ["CIPHERTEXT_BYTES", "EncryptedConnection", "TlsEvents", "TlsSide"]
+
+CIPHERTEXT_BYTES = 64 * 1024
+"""Size of the buffer for ciphertext that all connections of a loop share. A paused connection keeps so much at most."""
+
+
+class EncryptedConnection(Protocol):
+    """A `TlsTransport`, as the owner of its connection sees it."""
+
+    @property
+    def peer_certificate(self) -> bytes | None: ...
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any: ...
+
+    def close(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class TlsEvents(Protocol):
+    """The owner of TLS connections. It may close or abort the connection in these calls."""
+
+    def established(self, connection: EncryptedConnection) -> None:
+        """The handshake is complete, and no plaintext was delivered yet."""
+
+    def failed(self, connection: EncryptedConnection, failure: TlsFailure) -> None:
+        """The connection is being closed because of ``failure``."""
+
+
+class TlsSide:
+    """``context`` may be replaced: connections that begin their handshake later use the new one.
+
+    A server passes ``handshakes``, which all listeners of a loop may share. A client's handshakes do not queue, and
+    the server's certificate must have the name or address ``server_hostname``, if the context checks names.
+    """
+
+    __slots__ = ("ciphertext", "context", "deadline_s", "events", "handshakes", "loop", "server_hostname")
+
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        events: TlsEvents,
+        loop: Scheduler,
+        ciphertext: bytearray,
+        *,
+        deadline_s: float,
+        handshakes: HandshakeQueue | None = None,
+        server_hostname: str | None = None,
+    ) -> None:
+        self.context = context
+        self.events = events
+        self.loop = loop
+        self.ciphertext = memoryview(ciphertext)
+        self.deadline_s = deadline_s
+        self.handshakes = handshakes
+        self.server_hostname = server_hostname
+
+    @property
+    def is_server(self) -> bool:
+        return self.handshakes is not None

@@ -1,0 +1,450 @@
+"""Tests of `TlsTransport` between two ends in memory."""
+
+import asyncio
+import gc
+import ssl
+import weakref
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pybroker.broker.security.tls.engine import TlsEngine
+from pybroker.broker.security.tls.side import CIPHERTEXT_BYTES
+from pybroker.broker.security.tls.transport import HANDSHAKE_BYTES
+from support.in_process.tls_ends import App, Ends, client_context, server_context
+
+RECORD = 16 * 1024 + 256
+
+
+def established(**how: object) -> Ends:
+    ends = Ends(**how)  # type: ignore[arg-type]
+    ends.carry()
+    assert ends.server.tls.is_established
+    assert ends.client.tls.is_established
+    return ends
+
+
+def pattern(size: int) -> bytes:
+    return bytes(position * 7 % 251 for position in range(size))
+
+
+# --- bytes arrive
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(1, 70_000),
+    st.one_of(st.integers(64, 600), st.integers(600, 100_000)),
+    st.integers(1, 40_000),
+    st.lists(st.integers(0, 50_000), max_size=6),
+    st.sampled_from([ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]),
+)
+def test_bytes_arrive_in_order_whatever_the_sizes_of_reads_writes_and_buffers(
+    piece: int, window: int, buffer: int, sizes: list[int], version: ssl.TLSVersion
+) -> None:
+    client = client_context()
+    client.maximum_version = version
+    ends = established(client=client, piece=piece, window=window, server_app=App(buffer), client_app=App(buffer))
+    sent = [pattern(size) for size in sizes]
+    for data in sent:
+        ends.client.tls.write(data)
+    ends.server.tls.writelines(sent)
+    ends.carry()
+    assert ends.server.app.received == ends.client.app.received == b"".join(sent)
+    assert not ends.client.app.is_backlogged
+    assert not ends.server.app.is_backlogged
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_whole_conversation_may_arrive_byte_by_byte(version: ssl.TLSVersion) -> None:
+    client = client_context("client")
+    client.maximum_version = version
+    ends = established(server=server_context(trusted="authority"), client=client, piece=1)
+    ends.client.tls.write(b"request")
+    ends.server.tls.write(b"response")
+    ends.carry()
+    ends.client.tls.close()
+    ends.carry()
+    assert (ends.server.app.received, ends.client.app.received) == (b"request", b"response")
+    assert ends.server.app.calls == ["made", "eof"]
+
+
+def test_what_is_written_before_the_handshake_waits_for_its_end() -> None:
+    ends = Ends()
+    ends.client.tls.write(b"early")
+    assert ends.client.app.is_backlogged
+    assert ends.client.tls.get_write_buffer_size() == 5
+    assert b"early" not in ends.client.raw.sent
+    ends.carry()
+    assert ends.server.app.received == b"early"
+    assert not ends.client.app.is_backlogged
+
+
+def test_small_parts_of_one_write_share_a_record() -> None:
+    ends = established()
+    ends.server.tls.writelines([b"a" * 100] * 100)
+    assert len(ends.server.raw.sent) < 100 * 100 + 60
+
+
+def test_plaintext_never_reaches_the_socket() -> None:
+    ends = established()
+    ends.server.tls.write(b"canary secret" * 10)
+    assert b"canary" not in ends.server.raw.sent
+
+
+def test_protocol_learns_of_the_connection_before_the_handshake() -> None:
+    ends = Ends()
+    assert ends.server.app.calls == ["made"]
+    assert ends.server.tls.get_extra_info("socket") == "the socket"
+    assert ends.server.tls.peer_certificate is None
+
+
+# --- back-pressure
+
+
+def test_paused_reading_stops_the_socket_and_keeps_one_read_and_a_record_at_most() -> None:
+    ends = established()
+    sent = pattern(300_000)
+    ends.server.app.pause_after = 10_000
+    ends.client.tls.write(sent)
+    ends.carry()
+    received = len(ends.server.app.received)
+    assert received < 100_000
+    assert not ends.server.raw.is_read
+    held = ends.server.tls.get_read_buffer_size()
+    assert 0 < held <= CIPHERTEXT_BYTES + RECORD
+    # Everything is delivered, held and reported, or still in the socket, except for a part of one record in OpenSSL.
+    elsewhere = len(sent) - received - held - len(ends.client.raw.sent)
+    assert -1_000 < elsewhere < RECORD
+    ends.server.tls.resume_reading()
+    ends.carry()
+    assert ends.server.app.received == sent
+    assert ends.server.tls.get_read_buffer_size() == 0
+
+
+def test_records_that_wait_when_reading_resumes_are_delivered_without_another_read() -> None:
+    ends = established()
+    ends.server.app.pause_after = 1
+    ends.client.tls.write(b"a" * 40_000)
+    ends.carry()
+    assert len(ends.client.raw.sent) == 0
+    ends.server.tls.resume_reading()
+    ends.loop.turn()
+    assert len(ends.server.app.received) == 40_000
+    assert ends.server.raw.is_read
+
+
+def test_resumed_reading_delivers_in_a_later_iteration_of_the_loop() -> None:
+    ends = established()
+    ends.server.app.pause_after = 1
+    ends.client.tls.write(b"a" * 40_000)
+    ends.carry()
+    before = len(ends.server.app.received)
+    ends.server.tls.resume_reading()
+    assert len(ends.server.app.received) == before
+    assert not ends.server.raw.is_read
+
+
+def test_all_unsent_bytes_are_in_the_write_buffer_size_and_stay_unencrypted() -> None:
+    ends = established(window=10_000)
+    size = 5_000_000
+    ends.server.tls.write(bytes(size))
+    ends.loop.turn()
+    assert ends.server.app.is_backlogged
+    unsent = ends.server.tls.get_write_buffer_size()
+    assert size <= unsent + len(ends.server.raw.sent) < size * 1.01
+    assert len(ends.server.raw.backlog) < 600_000
+    ends.carry()
+    assert len(ends.client.app.received) == size
+    assert ends.server.tls.get_write_buffer_size() == 0
+
+
+def test_one_iteration_encrypts_a_part_of_a_long_response() -> None:
+    ends = established()
+    ends.server.tls.write(bytes(5_000_000))
+    assert len(ends.server.raw.sent) < 600_000
+    assert ends.server.app.is_backlogged
+    ends.loop.turn()
+    assert 600_000 < len(ends.server.raw.sent) < 1_200_000
+
+
+# --- endings
+
+
+@pytest.mark.parametrize("size", [50, 50_000, 2_000_000])
+def test_close_sends_what_was_written_and_then_says_that_nothing_follows(size: int) -> None:
+    ends = established(window=10_000)
+    sent = pattern(size)
+    ends.server.tls.write(sent)
+    ends.server.tls.close()
+    assert ends.server.tls.is_closing()
+    ends.server.tls.write(b"after the close")
+    ends.carry()
+    assert ends.client.app.received == sent
+    assert ends.client.app.calls == ["made", "eof"]
+    assert ends.server.raw.is_closing()
+    assert not ends.server.raw.is_aborted
+
+
+def test_half_closed_client_still_gets_its_response() -> None:
+    server_app = App(keeps_open=True)
+    ends = established(server_app=server_app)
+    engine = ends.client.tls._engine
+    assert isinstance(engine, TlsEngine)
+    ends.client.tls.write(b"request")
+    ends.client.raw.sent += engine.close_notify()
+    while ends.client.raw.sent:
+        ends.server.receive(ends.client.raw.take())
+    assert server_app.received == b"request"
+    assert server_app.calls == ["made", "eof"]
+    assert ends.server.tls.eof_received(), "the FIN that follows close_notify closes the connection"
+    ends.server.tls.write(b"response")
+    ends.server.tls.close()
+    engine.feed(ends.server.raw.take())
+    response = bytearray(100)
+    assert response[: engine.read_into(response)] == b"response"
+    assert engine.peer_has_closed
+    assert server_app.calls == ["made", "eof"]
+
+
+@pytest.mark.parametrize("keeps_open", [True, False])
+def test_end_of_the_tcp_stream_without_close_notify_is_an_end_of_the_stream(keeps_open: bool) -> None:
+    ends = established(server_app=App(keeps_open=keeps_open))
+    assert ends.end_stream(ends.client, ends.server) is keeps_open
+    assert ends.server.app.calls == ["made", "eof"]
+    assert ends.server.raw.is_closing() is not keeps_open
+
+
+def test_bytes_after_close_notify_are_not_delivered() -> None:
+    ends = established(server_app=App(keeps_open=True))
+    engine = ends.client.tls._engine
+    assert isinstance(engine, TlsEngine)
+    ends.server.receive(engine.close_notify() + b"\x17\x03\x03\x00\x02ab")
+    assert ends.server.app.received == b""
+    assert ends.server.tls.get_read_buffer_size() <= 7
+    assert ends.server.causes == []
+
+
+def test_abort_drops_everything_at_once() -> None:
+    ends = established(window=10)
+    ends.server.tls.write(bytes(100_000))
+    ends.server.tls.abort()
+    assert ends.server.raw.is_aborted
+    assert ends.server.tls.get_write_buffer_size() == 0
+    ends.lose()
+    ends.server.tls.write(b"more")
+    ends.server.tls.close()
+    ends.server.tls.abort()
+    ends.loop.turn()
+    assert ends.server.app.calls == ["made", "lost"]
+
+
+def test_lost_connection_is_freed_without_a_garbage_collection() -> None:
+    ends = established()
+    freed = weakref.ref(ends.server.app)
+    ends.server.tls.abort()
+    ends.lose()
+    gc.disable()
+    try:
+        del ends.server.app
+        assert freed() is None
+    finally:
+        gc.enable()
+
+
+def test_bytes_that_are_no_record_fail_the_connection_with_an_alert() -> None:
+    ends = established()
+    ends.server.receive(b"\x17\x03\x03\x00\x20" + b"x" * 32)
+    assert ends.server.causes == ["UNKNOWN"]
+    assert ends.server.raw.sent
+    assert ends.server.raw.is_closing()
+    ends.lose()
+    assert ends.server.app.calls == ["made", "lost"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 4000), st.binary(min_size=1, max_size=200), st.integers(1, 5000))
+def test_changed_bytes_end_in_one_failure_or_none_and_never_in_an_exception(at: int, noise: bytes, piece: int) -> None:
+    ends = Ends(piece=piece)
+    passed = 0
+    for _ in range(30):
+        for source, target in ((ends.client, ends.server), (ends.server, ends.client)):
+            data = bytearray(source.raw.take())
+            if source is ends.client and passed <= at < passed + len(data):
+                data[at - passed : at - passed + len(noise)] = noise
+            passed += len(data) if source is ends.client else 0
+            if not target.raw.is_closing():
+                target.receive(bytes(data), piece)
+        ends.loop.turn()
+    assert len(ends.server.causes) <= 1
+    assert ends.server.app.received == b""
+
+
+# --- handshakes
+
+
+def test_handshake_that_is_not_complete_by_its_deadline_is_closed() -> None:
+    ends = Ends()
+    ends.loop.advance(9_999)
+    assert ends.server.causes == []
+    ends.loop.advance(1)
+    assert ends.server.causes == ["TOO_SLOW"]
+    assert ends.server.raw.is_aborted
+
+
+def test_time_in_which_the_broker_does_not_read_does_not_count_for_the_deadline() -> None:
+    ends = Ends()
+    ends.server.tls.pause_reading()
+    ends.loop.advance(15_000)
+    assert ends.server.causes == []
+    ends.server.tls.resume_reading()
+    ends.loop.advance(10_000)
+    assert ends.server.causes == ["TOO_SLOW"]
+
+
+def test_no_timer_is_left_after_a_handshake() -> None:
+    ends = established()
+    assert ends.loop.pending == 0
+
+
+def test_connection_that_waits_for_admission_begins_no_handshake() -> None:
+    ends = Ends()
+    ends.server.tls.pause_reading()
+    assert not ends.server.raw.is_read
+    ends.carry()
+    assert ends.handshakes.under_way == 0
+    ends.server.tls.resume_reading()
+    ends.carry()
+    assert ends.server.tls.is_established
+
+
+def test_client_that_paused_reading_at_once_shakes_hands_when_it_resumes() -> None:
+    class Paused(App):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self.transport.pause_reading()
+
+    ends = Ends(client_app=Paused())
+    ends.carry()
+    assert not ends.server.tls.is_established
+    ends.client.tls.resume_reading()
+    ends.carry()
+    assert ends.client.tls.is_established
+
+
+def test_endless_client_hello_is_ended() -> None:
+    ends = Ends()
+    record = b"\x16\x03\x01\x40\x00"
+    ends.server.receive(record + b"\x01\x01\xff\xff" + bytes(16_380))
+    for _ in range(10):
+        if not ends.server.raw.is_closing():
+            ends.server.receive(record + bytes(16_384), 1000)
+    assert ends.server.raw.is_closing()
+    assert ends.server.causes in (["TOO_LONG"], ["UNKNOWN"])
+    assert ends.server.tls._handshake_bytes <= HANDSHAKE_BYTES + 20_000
+
+
+@pytest.mark.parametrize(
+    ("start", "text"),
+    [
+        (b"\0\0\0\x1f\0\x12\0\x03", "Kafka request in plain text"),
+        (b"GET / HTTP/1.1\r\n", "HTTP request"),
+        (b"PROXY TCP4 1.2.3.4", "PROXY protocol"),
+        (b"\xffabc", "ff 61 62 63"),
+        (b"\0", "Kafka request"),
+    ],
+)
+def test_peer_that_sends_plain_text_is_named_and_gets_no_bytes(start: bytes, text: str) -> None:
+    ends = Ends()
+    ends.server.receive(start)
+    assert ends.server.causes == ["PLAIN_TEXT"]
+    assert text in str(ends.server.events.failures[0])
+    assert ends.server.raw.sent == b""
+    assert ends.server.raw.is_aborted
+
+
+def test_server_that_sends_plain_text_is_named() -> None:
+    ends = Ends()
+    ends.client.receive(b"\0\0\0\x1f\0\x12\0\x03")
+    assert ends.client.causes == ["PLAIN_TEXT"]
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "hostname", "causes"),
+    [
+        (
+            ("server", "other-authority"),
+            ("client", "authority"),
+            "localhost",
+            ("UNKNOWN_AUTHORITY", "REFUSED_AUTHORITY"),
+        ),
+        (("server", "authority"), ("", "authority"), "localhost", ("NO_CERTIFICATE", "ASKED_FOR_CERTIFICATE")),
+        (("server", "authority"), ("expired", "authority"), "localhost", ("EXPIRED", "REFUSED_EXPIRED")),
+        (("server", ""), ("", "other-authority"), "localhost", ("REFUSED_AUTHORITY", "UNKNOWN_AUTHORITY")),
+        (("server", ""), ("", "authority"), "127.0.0.2", ("REFUSED_CERTIFICATE", "WRONG_HOST")),
+        (("server", ""), ("", "authority"), "example.org", ("REFUSED_CERTIFICATE", "WRONG_HOST")),
+        (("server", "authority"), ("client", "authority"), "127.0.0.1", ()),
+        (("deep-server", ""), ("", "authority"), "localhost", ()),
+        (("deep-server", ""), ("", "intermediate"), "localhost", ("REFUSED_AUTHORITY", "UNKNOWN_AUTHORITY")),
+    ],
+)
+def test_each_side_learns_why_a_handshake_failed(
+    server: tuple[str, str], client: tuple[str, str], hostname: str, causes: tuple[str, ...]
+) -> None:
+    ends = Ends(server_context(*server), client_context(*client), hostname=hostname)
+    ends.carry()
+    assert (*ends.server.causes, *ends.client.causes) == causes
+    assert ends.server.raw.is_closing() is bool(causes)
+
+
+def test_sides_without_a_common_version_or_suite_are_told_so() -> None:
+    old, new = client_context(), server_context()
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    new.minimum_version = ssl.TLSVersion.TLSv1_3
+    ends = Ends(new, old)
+    ends.carry()
+    assert (ends.server.causes, ends.client.causes) == (["NO_COMMON_PROTOCOL"], ["REFUSED_PROTOCOL"])
+    other = server_context()
+    old.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
+    other.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384")
+    ends = Ends(other, old)
+    ends.carry()
+    assert (ends.server.causes, ends.client.causes) == (["NO_COMMON_SUITE"], ["REFUSED_HANDSHAKE"])
+
+
+def test_peer_that_leaves_during_the_handshake_is_reported_only_if_it_sent_something() -> None:
+    silent = Ends()
+    assert not silent.server.tls.eof_received()
+    assert silent.server.causes == []
+    ends = Ends()
+    ends.server.receive(ends.client.raw.take(50))
+    assert not ends.server.tls.eof_received()
+    assert ends.server.causes == ["CLOSED"]
+
+
+def test_owner_may_abort_a_connection_when_its_handshake_is_complete() -> None:
+    ends = Ends()
+    ends.client.tls.write(b"request")
+    ends.server.events.established = lambda connection: connection.abort()  # type: ignore[method-assign]
+    ends.carry()
+    assert ends.server.app.received == b""
+    assert ends.server.raw.is_aborted
+
+
+def test_owner_gets_the_certificate_before_any_plaintext() -> None:
+    ends = Ends(server_context(trusted="authority"), client_context("client"))
+    ends.client.tls.write(b"request")
+    received_before: list[int] = []
+    remember = ends.server.events.established
+
+    def established_now(connection: object) -> None:
+        received_before.append(len(ends.server.app.received))
+        remember(connection)  # type: ignore[arg-type]
+
+    ends.server.events.established = established_now  # type: ignore[method-assign]
+    ends.carry()
+    assert received_before == [0]
+    certificate = ends.server.events.certificates[0]
+    assert certificate is not None
+    assert certificate[0] == 0x30
+    assert ends.server.app.received == b"request"
