@@ -1,0 +1,56 @@
+"""The parts of an X.509 certificate that the broker looks at: the subject and its alternative names (RFC 5280)."""
+
+from typing import NamedTuple
+
+from .der import BOOLEAN, CONTEXT, OCTET_STRING, OID, SEQUENCE, Der, DerError, children, oid_text, only
+
+__all__ = ["AlternativeName", "Certificate", "read_certificate"]
+
+_SUBJECT_ALTERNATIVE_NAME = "2.5.29.17"
+_EXTENSIONS = CONTEXT + 3
+
+
+class AlternativeName(NamedTuple):
+    """``kind`` is the tag of the GeneralName without its class: 2 is a DNS name, 7 an address."""
+
+    kind: int
+    value: bytes
+
+
+class Certificate(NamedTuple):
+    """``issuer`` and ``subject`` are names in DER, see `distinguished_names`; ``encoded`` is the whole certificate."""
+
+    issuer: bytes
+    subject: bytes
+    alternative_names: frozenset[AlternativeName]
+    encoded: bytes
+
+
+def read_certificate(encoded: bytes) -> Certificate:
+    """Read a certificate in DER.
+
+    Raises:
+        DerError: it is no certificate.
+    """
+    body = next(children(only(encoded, SEQUENCE).content), None)
+    if body is None:
+        raise DerError("a certificate is empty")
+    parts = list(children(body.content))
+    if parts and parts[0].tag == CONTEXT:  # the version, which may be missing
+        del parts[0]
+    if len(parts) < 6:
+        raise DerError("a certificate ends too early")
+    extensions = next((part for part in parts[6:] if part.tag == _EXTENSIONS), None)
+    names = frozenset[AlternativeName]() if extensions is None else _alternative_names(extensions)
+    return Certificate(parts[2].encoded, parts[4].encoded, names, encoded)
+
+
+def _alternative_names(extensions: Der) -> frozenset[AlternativeName]:
+    for extension in children(only(extensions.content, SEQUENCE).content):
+        parts = [part for part in children(extension.content) if part.tag != BOOLEAN]
+        if len(parts) != 2 or parts[0].tag != OID or parts[1].tag != OCTET_STRING:
+            raise DerError("an extension of a certificate is malformed")
+        if oid_text(parts[0].content) == _SUBJECT_ALTERNATIVE_NAME:
+            names = children(only(parts[1].content, SEQUENCE).content)
+            return frozenset(AlternativeName(name.tag & 0x1F, name.content) for name in names)
+    return frozenset()
