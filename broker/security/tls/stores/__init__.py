@@ -1,0 +1,1 @@
+"""Key stores and trust stores: PEM, PKCS12 and Java's JKS."""
