@@ -19,6 +19,15 @@ from .stores.store import KeyPair
 
 __all__ = ["Material", "client_context", "read_material", "server_context"]
 
+_JAVA_ONLY = {
+    "ssl.engine.factory.class": None,
+    "ssl.keymanager.algorithm": "SunX509",
+    "ssl.provider": None,
+    "ssl.secure.random.implementation": None,
+    "ssl.trustmanager.algorithm": "PKIX",
+}
+"""Settings of Java's TLS, with the only value that means something here."""
+_PROTOCOLS = ("TLS", "TLSv1.2", "TLSv1.3")
 _VERIFY_MODES = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 
 
@@ -76,7 +85,16 @@ def client_context(values: TypedValues, material: Material) -> ssl.SSLContext:
     return context
 
 
+def _check_java_settings(values: TypedValues) -> None:
+    for name, only_value in _JAVA_ONLY.items():
+        if values.value(name) not in (only_value, None, ""):
+            raise ConfigError(f"{name}={values.value(name)}: it needs a JVM; remove it")
+    if values.string("ssl.protocol") not in _PROTOCOLS:
+        raise ConfigError(f"ssl.protocol={values.string('ssl.protocol')}: must be one of {', '.join(_PROTOCOLS)}")
+
+
 def _configure(context: ssl.SSLContext, values: TypedValues, material: Material) -> None:
+    _check_java_settings(values)
     suites = choose_suites(tuple(filter(None, values.list("ssl.cipher.suites"))))
     lowest, highest = choose_versions(tuple(filter(None, values.list("ssl.enabled.protocols"))), suites)
     context.minimum_version, context.maximum_version = lowest, highest

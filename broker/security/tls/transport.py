@@ -71,6 +71,10 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._held += bytes(self._side.ciphertext[:nbytes])
         else:
             self._receive(self._side.ciphertext[:nbytes])
+            if nbytes == len(self._side.ciphertext) and not (self._reading_paused or self._is_closing):
+                # Otherwise the loop would read on as long as bytes are there.
+                self._pause_raw()
+                self._set_turn()
 
     def eof_received(self) -> bool:
         """The peer closed its side, perhaps without close_notify: Kafka's frames have lengths, so that is enough."""
@@ -91,6 +95,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._write_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if not (self.is_established or self._is_closing) and (self._handshake_bytes or not self._side.is_server):
+            self._side.events.failed(self, TlsFailure(Cause.CLOSED))
         self._is_closing = self._is_lost = True
         self._drop()
         self._protocol.connection_lost(exc)

@@ -175,6 +175,22 @@ def test_versions_and_suites_that_cannot_be_had_are_named(setting: str, value: s
     assert named in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("engine_factory_class", "com.example.Factory"),
+        ("keymanager_algorithm", "PKIX"),
+        ("provider", "BCFIPS"),
+        ("secure_random_implementation", "SHA1PRNG"),
+        ("trustmanager_algorithm", "SunX509"),
+        ("protocol", "SSLv3"),
+    ],
+)
+def test_settings_of_java_are_refused_with_any_other_value(setting: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=value):
+        server(**{setting: value})
+
+
 def test_versions_without_a_suite_are_refused() -> None:
     with pytest.raises(ConfigError, match="has no suite of these versions"):
         server(cipher_suites=ECDSA_128, enabled_protocols="TLSv1.3")

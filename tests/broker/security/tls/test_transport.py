@@ -145,6 +145,19 @@ def test_resumed_reading_delivers_in_a_later_iteration_of_the_loop() -> None:
     assert not ends.server.raw.is_read
 
 
+def test_full_read_lets_other_connections_go_first() -> None:
+    ends = established()
+    ends.client.tls.write(bytes(200_000))
+    ends.server.receive(ends.client.raw.take(CIPHERTEXT_BYTES - 1))
+    assert ends.server.raw.is_read
+    buffer = ends.server.tls.get_buffer(-1)
+    buffer[:] = ends.client.raw.take(CIPHERTEXT_BYTES)
+    ends.server.tls.buffer_updated(CIPHERTEXT_BYTES)
+    assert not ends.server.raw.is_read
+    ends.loop.turn()
+    assert ends.server.raw.is_read
+
+
 def test_all_unsent_bytes_are_in_the_write_buffer_size_and_stay_unencrypted() -> None:
     ends = established(window=10_000)
     size = 5_000_000
@@ -420,6 +433,19 @@ def test_peer_that_leaves_during_the_handshake_is_reported_only_if_it_sent_somet
     ends.server.receive(ends.client.raw.take(50))
     assert not ends.server.tls.eof_received()
     assert ends.server.causes == ["CLOSED"]
+
+
+def test_connection_lost_during_the_handshake_is_reported_to_a_client_always() -> None:
+    for received, causes in ((0, []), (50, ["CLOSED"])):
+        ends = Ends()
+        ends.server.receive(ends.client.raw.take(received))
+        for end in (ends.client, ends.server):
+            end.tls.connection_lost(None)
+            assert end.app.calls == ["made", "lost"]
+        ends.loop.turn()
+        assert ends.client.causes == ["CLOSED"]
+        assert ends.server.causes == causes
+        assert ends.handshakes.under_way == ends.loop.pending == 0
 
 
 def test_owner_may_abort_a_connection_when_its_handshake_is_complete() -> None:
