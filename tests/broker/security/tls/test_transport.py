@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybroker.broker.security.tls.engine import TlsEngine
 from pybroker.broker.security.tls.side import CIPHERTEXT_BYTES
-from pybroker.broker.security.tls.transport import HANDSHAKE_BYTES
+from pybroker.broker.security.tls.stream import HANDSHAKE_BYTES
 from support.in_process.tls_ends import App, Ends, client_context, server_context
 
 RECORD = 16 * 1024 + 256
