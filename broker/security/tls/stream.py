@@ -150,10 +150,12 @@ class TlsStream:
     def _deliver_once(self, engine: TlsEngine) -> None:
         """One call of the protocol. Its buffer must be released before it is asked for the next one."""
         count = engine.read_into(self._protocol.get_buffer(-1))
-        self._write_output(engine)  # a key update is answered
         if count:
             self._protocol.buffer_updated(count)
-        if engine.peer_has_closed and not self._is_closing:
+        if self._is_closing:
+            return
+        self._write_output(engine)  # a key update is answered
+        if engine.peer_has_closed:
             self._end_stream()
 
     def _end_stream(self) -> None:
