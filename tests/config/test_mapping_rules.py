@@ -22,7 +22,7 @@ def unescape(text: str) -> str:
 
 
 def by_rules() -> dict[str, dict[str, str]]:
-    """What Kafka makes of each name, by rules."""
+    """Kafka's result for each name, by rules."""
     results: dict[str, dict[str, str]] = defaultdict(dict)
     for line in TABLE.read_text().splitlines():
         rules, name, result = map(unescape, line.split("\t"))

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["BIT_STRING", "BOOLEAN", "CONTEXT", "OCTET_STRING", "OID", "SEQUENCE", "SET", "Der", "DerError", "children",
+__all__ = ["BOOLEAN", "CONTEXT", "OCTET_STRING", "OID", "SEQUENCE", "SET", "Der", "DerError", "children",
            "oid_text", "only"]  # fmt: skip
 
 BOOLEAN = 0x01
-BIT_STRING = 0x03
 OCTET_STRING = 0x04
 OID = 0x06
 SEQUENCE = 0x30

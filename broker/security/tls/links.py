@@ -66,11 +66,15 @@ async def connect(
     side = TlsSide(context, outcome, loop, ciphertext, deadline_s=deadline_s, server_hostname=host)
     protocol = new_protocol()
     transport, _ = await loop.create_connection(lambda: TlsTransport(protocol, side), host, port)
-    try:
-        failure = await outcome.established_or_failed
-    except asyncio.CancelledError:
-        transport.abort()
-        raise
+    failure = await _end_of_handshake(outcome, transport)
     if failure is not None:
         raise TlsHandshakeError(host, port, failure)
     return protocol
+
+
+async def _end_of_handshake(outcome: _Outcome, transport: TlsTransport) -> TlsFailure | None:
+    try:
+        return await outcome.established_or_failed
+    except asyncio.CancelledError:
+        transport.abort()
+        raise

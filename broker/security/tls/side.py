@@ -1,4 +1,4 @@
-"""What the TLS connections of one listener, or the links to other brokers, have in common."""
+"""The parts that all TLS connections of one listener, or all links to other brokers, share."""
 
 import ssl
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""What a store gives: a private key with its chain of certificates, and certificates that are trusted."""
+"""The content of a store: a private key with its chain of certificates, and certificates that are trusted."""
 
 from dataclasses import dataclass, field
 

@@ -38,7 +38,7 @@ def with_version(context: ssl.SSLContext, version: ssl.TLSVersion) -> ssl.SSLCon
 
 
 async def exchange(server: EchoServer, context: ssl.SSLContext, data: bytes) -> bytes:
-    """What comes back through a stock client."""
+    """Send ``data`` by a stock client, and return the bytes that come back."""
     reader, writer = await asyncio.open_connection("localhost", server.port, ssl=context, family=socket.AF_INET)
     writer.write(data)
     answer = await reader.readexactly(len(data))

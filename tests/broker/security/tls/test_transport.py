@@ -69,7 +69,29 @@ def test_a_whole_conversation_may_arrive_byte_by_byte(version: ssl.TLSVersion) -
     assert ends.server.app.calls == ["made", "eof"]
 
 
-def test_what_is_written_before_the_handshake_waits_for_its_end() -> None:
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_clients_stream_may_be_split_at_any_byte(version: ssl.TLSVersion) -> None:
+    server, client = server_context(), client_context()
+    client.maximum_version = version
+    length, at = 1, 0
+    while at < length:
+        ends = Ends(server, client)
+        ends.client.tls.write(b"request")
+        length = 0
+        while ends.client.raw.sent:
+            data = ends.client.raw.take()
+            split = max(0, at - length)
+            ends.server.receive(data[:split])
+            ends.server.receive(data[split:])
+            length += len(data)
+            if ends.server.raw.sent:
+                ends.client.receive(ends.server.raw.take())
+        assert ends.server.app.received == b"request"
+        at += 1
+    assert at > 300
+
+
+def test_bytes_written_before_the_handshake_wait_for_its_end() -> None:
     ends = Ends()
     ends.client.tls.write(b"early")
     assert ends.client.app.is_backlogged
