@@ -5,12 +5,9 @@ import shutil
 import socket
 import ssl
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any
 
 import pytest
-import uvloop
 from pybroker.broker.security.tls.failures import TlsFailure
 from pybroker.broker.security.tls.links import TlsHandshakeError, connect
 from pybroker.broker.security.tls.side import CIPHERTEXT_BYTES
@@ -18,18 +15,6 @@ from support.in_process.tls_ends import App, client_context, server_context
 from support.in_process.tls_server import EchoServer, echo_server
 
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
-LOOPS = (uvloop.new_event_loop, asyncio.new_event_loop)
-
-
-@pytest.fixture(params=LOOPS, ids=["uvloop", "asyncio"])
-def runner(request: pytest.FixtureRequest) -> Any:
-    """Runs a coroutine on a new loop of each kind."""
-
-    def run(work: Coroutine[Any, Any, None]) -> None:
-        with asyncio.Runner(loop_factory=request.param) as new_loop:
-            new_loop.run(work)
-
-    return run
 
 
 def with_version(context: ssl.SSLContext, version: ssl.TLSVersion) -> ssl.SSLContext:
@@ -48,39 +33,33 @@ async def exchange(server: EchoServer, context: ssl.SSLContext, data: bytes) -> 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_stock_client_gets_its_bytes_back(runner: Any, version: ssl.TLSVersion) -> None:
-    async def work() -> None:
-        data = bytes(range(256)) * 20_000
-        async with echo_server(server_context()) as server:
-            answers = await asyncio.gather(
-                *(exchange(server, with_version(client_context(), version), data[: 10**size]) for size in range(1, 8))
-            )
-        assert answers == [data[: 10**size] for size in range(1, 8)]
-
-    runner(work())
+async def test_stock_client_gets_its_bytes_back(version: ssl.TLSVersion) -> None:
+    data = bytes(range(256)) * 20_000
+    async with echo_server(server_context()) as server:
+        answers = await asyncio.gather(
+            *(exchange(server, with_version(client_context(), version), data[: 10**size]) for size in range(1, 8))
+        )
+    assert answers == [data[: 10**size] for size in range(1, 8)]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_link_speaks_with_a_stock_server(runner: Any, version: ssl.TLSVersion) -> None:
+async def test_link_speaks_with_a_stock_server(version: ssl.TLSVersion) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(await reader.readexactly(1_000_000))
         await writer.drain()
         writer.close()
 
-    async def work() -> None:
-        loop = asyncio.get_running_loop()
-        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=with_version(server_context(), version))
-        app = LinkApp(loop)
-        await open_link(app, server.sockets[0].getsockname()[1], client_context())
-        app.transport.write(b"x" * 1_000_000)
-        await app.ended
-        assert app.received == b"x" * 1_000_000
-        app.transport.close()
-        await app.lost
-        server.close()
-        await server.wait_closed()
-
-    runner(work())
+    loop = asyncio.get_running_loop()
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=with_version(server_context(), version))
+    app = LinkApp(loop)
+    await open_link(app, server.sockets[0].getsockname()[1], client_context())
+    app.transport.write(b"x" * 1_000_000)
+    await app.ended
+    assert app.received == b"x" * 1_000_000
+    app.transport.close()
+    await app.lost
+    server.close()
+    await server.wait_closed()
 
 
 class LinkApp(App):
@@ -115,74 +94,56 @@ async def open_link(
     )
 
 
-def test_link_to_a_server_that_is_not_trusted_says_why(runner: Any) -> None:
-    async def work() -> None:
-        async with echo_server(server_context()) as server:
-            with pytest.raises(TlsHandshakeError, match="not signed by an authority in the trust store") as raised:
-                await open_link(App(), server.port, client_context(trusted="other-authority"))
-            assert f"127.0.0.1:{server.port}" in str(raised.value)
-            assert (await server.wait_for_failure()).cause.name == "REFUSED_AUTHORITY"
-
-    runner(work())
+async def test_link_to_a_server_that_is_not_trusted_says_why() -> None:
+    async with echo_server(server_context()) as server:
+        with pytest.raises(TlsHandshakeError, match="not signed by an authority in the trust store") as raised:
+            await open_link(App(), server.port, client_context(trusted="other-authority"))
+        assert f"127.0.0.1:{server.port}" in str(raised.value)
+        assert (await server.wait_for_failure()).cause.name == "REFUSED_AUTHORITY"
 
 
-def test_link_to_a_silent_server_fails_at_its_deadline(runner: Any) -> None:
-    async def work() -> None:
-        with (
-            socket.create_server(("127.0.0.1", 0)) as silent,
-            pytest.raises(TlsHandshakeError, match="took too long"),
-        ):
-            await open_link(App(), silent.getsockname()[1], client_context(), deadline_s=0.01)
-
-    runner(work())
+async def test_link_to_a_silent_server_fails_at_its_deadline() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(TlsHandshakeError, match="took too long"),
+    ):
+        await open_link(App(), silent.getsockname()[1], client_context(), deadline_s=0.01)
 
 
-def test_link_to_a_closed_port_is_a_connection_error(runner: Any) -> None:
-    async def work() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as gone:
-            port = gone.getsockname()[1]
-        with pytest.raises(ConnectionRefusedError):
-            await open_link(App(), port, client_context())
-
-    runner(work())
+async def test_link_to_a_closed_port_is_a_connection_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    with pytest.raises(ConnectionRefusedError):
+        await open_link(App(), port, client_context())
 
 
-def test_refusal_of_the_links_certificate_after_the_handshake_is_reported(runner: Any) -> None:
-    async def work() -> None:
-        reports: list[TlsFailure] = []
-        async with echo_server(server_context(trusted="authority")) as server:
-            app = LinkApp(asyncio.get_running_loop())
-            await open_link(app, server.port, client_context("foreign-client"), reports=reports)
-            await app.lost
-            assert [failure.cause.name for failure in reports] == ["REFUSED_AUTHORITY"]
-            assert (await server.wait_for_failure()).cause.name == "UNKNOWN_AUTHORITY"
-
-    runner(work())
+async def test_refusal_of_the_links_certificate_after_the_handshake_is_reported() -> None:
+    reports: list[TlsFailure] = []
+    async with echo_server(server_context(trusted="authority")) as server:
+        app = LinkApp(asyncio.get_running_loop())
+        await open_link(app, server.port, client_context("foreign-client"), reports=reports)
+        await app.lost
+        assert [failure.cause.name for failure in reports] == ["REFUSED_AUTHORITY"]
+        assert (await server.wait_for_failure()).cause.name == "UNKNOWN_AUTHORITY"
 
 
-def test_plain_client_is_closed_without_a_byte(runner: Any) -> None:
-    async def work() -> None:
-        async with echo_server(server_context()) as server:
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            writer.write(b"\0\0\0\x10" + bytes(16))
-            with suppress(ConnectionResetError):
-                assert await reader.read() == b""
-            writer.close()
-            assert (await server.wait_for_failure()).cause.name == "PLAIN_TEXT"
-
-    runner(work())
+async def test_plain_client_is_closed_without_a_byte() -> None:
+    async with echo_server(server_context()) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"\0\0\0\x10" + bytes(16))
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        writer.close()
+        assert (await server.wait_for_failure()).cause.name == "PLAIN_TEXT"
 
 
-def test_many_clients_shake_hands_at_once(runner: Any) -> None:
-    async def work() -> None:
-        async with echo_server(server_context()) as server:
-            context = client_context()
-            answers = await asyncio.gather(*(exchange(server, context, b"x" * 100) for _ in range(100)))
-            assert answers == [b"x" * 100] * 100
-            assert server.failures == []
-            assert server.handshakes.under_way == server.handshakes.waiting == 0
-
-    runner(work())
+async def test_many_clients_shake_hands_at_once() -> None:
+    async with echo_server(server_context()) as server:
+        context = client_context()
+        answers = await asyncio.gather(*(exchange(server, context, b"x" * 100) for _ in range(100)))
+        assert answers == [b"x" * 100] * 100
+        assert server.failures == []
+        assert server.handshakes.under_way == server.handshakes.waiting == 0
 
 
 async def s_client(port: int, *options: str) -> Process:
@@ -211,29 +172,23 @@ async def say(client: Process, text: str, until: str) -> bool:
     return False
 
 
-def test_key_updates_of_tls_1_3_are_answered() -> None:
-    async def work() -> None:
-        async with echo_server(server_context()) as server:
-            client = await s_client(server.port, "-tls1_3")
-            assert await say(client, "hello", "hello")
-            for number in range(3):
-                assert await say(client, "K", "KEYUPDATE")
-                assert await say(client, f"after {number}", f"after {number}")
-            client.stdin.close()  # type: ignore[union-attr]
-            await client.communicate()
-            assert server.failures == []
-
-    asyncio.run(work())
+async def test_key_updates_of_tls_1_3_are_answered() -> None:
+    async with echo_server(server_context()) as server:
+        client = await s_client(server.port, "-tls1_3")
+        assert await say(client, "hello", "hello")
+        for number in range(3):
+            assert await say(client, "K", "KEYUPDATE")
+            assert await say(client, f"after {number}", f"after {number}")
+        client.stdin.close()  # type: ignore[union-attr]
+        await client.communicate()
+        assert server.failures == []
 
 
-def test_renegotiation_is_refused() -> None:
-    async def work() -> None:
-        async with echo_server(server_context()) as server:
-            server.side.context.options |= ssl.OP_NO_RENEGOTIATION
-            client = await s_client(server.port, "-tls1_2")
-            assert await say(client, "hello", "hello")
-            assert await say(client, "R", "RENEGOTIATING")
-            assert not await say(client, "after", "after")
-            await client.communicate()
-
-    asyncio.run(work())
+async def test_renegotiation_is_refused() -> None:
+    async with echo_server(server_context()) as server:
+        server.side.context.options |= ssl.OP_NO_RENEGOTIATION
+        client = await s_client(server.port, "-tls1_2")
+        assert await say(client, "hello", "hello")
+        assert await say(client, "R", "RENEGOTIATING")
+        assert not await say(client, "after", "after")
+        await client.communicate()

@@ -1,0 +1,58 @@
+"""Lets the listeners and peers of a test speak TLS, in place of a listener that does so itself."""
+
+import asyncio
+import socket
+
+import pytest
+from pybroker.broker.network import listener
+from pybroker.broker.network.connection import Connection
+from pybroker.broker.network.settings import Endpoint
+from pybroker.broker.security.tls.handshakes import HandshakeQueue
+from pybroker.broker.security.tls.side import CIPHERTEXT_BYTES, TlsSide
+from pybroker.broker.security.tls.transport import TlsTransport
+from support.in_process.network_peer import Peer
+from support.in_process.tls_ends import Events, client_context, server_context
+
+__all__ = ["TlsNetwork"]
+
+DEADLINE_S = 60.0
+
+
+class TlsNetwork:
+    """Made on the running loop. ``events`` has the certificates and the failures of all connections."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loop = asyncio.get_running_loop()
+        self.events = Events()
+        self.handshakes = HandshakeQueue(loop.call_soon, loop.call_later, loop.time, 512)
+        side = TlsSide(
+            server_context(),
+            self.events,
+            loop,
+            bytearray(CIPHERTEXT_BYTES),
+            deadline_s=DEADLINE_S,
+            handshakes=self.handshakes,
+        )
+
+        def new_connection(origin: listener._Origin) -> TlsTransport:
+            return TlsTransport(Connection(origin._listeners._resources, origin), side)
+
+        monkeypatch.setattr(listener._Origin, "new_connection", new_connection)
+        monkeypatch.setattr(Peer, "connect", connect)
+
+
+async def connect(endpoint: Endpoint, host: str = "127.0.0.1", receive_buffer_bytes: int = -1) -> Peer:
+    """`Peer.connect` with the loop's own TLS."""
+    plain = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    plain.setblocking(False)
+    if receive_buffer_bytes >= 0:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+    try:
+        await asyncio.get_running_loop().sock_connect(plain, (host, endpoint.port))
+        streams = await asyncio.open_connection(
+            sock=plain, limit=4096, ssl=client_context(), server_hostname="localhost"
+        )
+    except OSError:
+        plain.close()
+        raise
+    return Peer(*streams)
