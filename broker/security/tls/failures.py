@@ -24,7 +24,9 @@ class Cause(Enum):
     NO_COMMON_SUITE = "no cipher suite or signature algorithm is enabled on both sides (ssl.cipher.suites)"
     NO_COMMON_PROTOCOL = "no version of TLS is enabled on both sides (ssl.enabled.protocols)"
     REFUSED_AUTHORITY = "it does not trust the authority of this broker's certificate"
-    REFUSED_CERTIFICATE = "it does not accept this broker's certificate; its own log says why (often the authority or the host's name)"
+    REFUSED_CERTIFICATE = (
+        "it does not accept this broker's certificate; its own log says why (often the authority or the host's name)"
+    )
     REFUSED_EXPIRED = "it says that this broker's certificate has expired"
     ASKED_FOR_CERTIFICATE = "it asks for a certificate, and this broker has shown none that it accepts"
     REFUSED_PROTOCOL = "it does not support any version of TLS that is enabled here (ssl.enabled.protocols)"

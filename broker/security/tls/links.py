@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Callable
 from typing import TypeVar
 
+from .engine import TlsEngine
 from .failures import TlsFailure
 from .side import EncryptedConnection, TlsSide
 from .transport import TlsTransport
@@ -60,8 +61,9 @@ async def connect(
 
     Raises:
         TlsHandshakeError: the handshake failed.
-        OSError: there is no TCP connection.
+        OSError: there is no TCP connection, or no certificate can be for the host.
     """
+    _check_name(context, host, port)
     outcome = _Outcome(loop, report)
     side = TlsSide(context, outcome, loop, ciphertext, deadline_s=deadline_s, server_hostname=host)
     protocol = new_protocol()
@@ -70,6 +72,14 @@ async def connect(
     if failure is not None:
         raise TlsHandshakeError(host, port, failure)
     return protocol
+
+
+def _check_name(context: ssl.SSLContext, host: str, port: int) -> None:
+    """Raise ConnectionError if OpenSSL cannot look for the host in a certificate; some host names are too long."""
+    try:
+        TlsEngine(context, server_side=False, server_hostname=host)
+    except ValueError as error:
+        raise ConnectionError(f"no TLS connection to {host}:{port}: {error}") from None
 
 
 async def _end_of_handshake(outcome: _Outcome, transport: TlsTransport) -> TlsFailure | None:

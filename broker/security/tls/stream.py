@@ -233,6 +233,8 @@ class TlsStream:
             if self._writer.send():
                 self._set_turn()
         except ssl.SSLError as error:
+            if self._is_closing:  # by `close`: the rest cannot be sent
+                self.abort()
             self._fail(failure_of(error))
         if not self._is_lost:
             self._writer.tell(self._protocol)

@@ -80,12 +80,17 @@ class LinkApp(App):
 
 
 async def open_link(
-    app: App, port: int, context: ssl.SSLContext, deadline_s: float = 60, reports: list[TlsFailure] | None = None
+    app: App,
+    port: int,
+    context: ssl.SSLContext,
+    deadline_s: float = 60,
+    reports: list[TlsFailure] | None = None,
+    host: str = "127.0.0.1",
 ) -> None:
     await connect(
         asyncio.get_running_loop(),
         lambda: app,
-        "127.0.0.1",
+        host,
         port,
         context=context,
         ciphertext=bytearray(CIPHERTEXT_BYTES),
@@ -115,6 +120,12 @@ async def test_link_to_a_closed_port_is_a_connection_error() -> None:
         port = gone.getsockname()[1]
     with pytest.raises(ConnectionRefusedError):
         await open_link(App(), port, client_context())
+
+
+@pytest.mark.parametrize("host", ["", ".example.org", f"{'x' * 70}.example.org"])
+async def test_link_to_a_host_that_no_certificate_can_name_is_a_connection_error(host: str) -> None:
+    with pytest.raises(ConnectionError, match="no TLS connection to"):
+        await open_link(App(), 9092, client_context(), host=host)
 
 
 async def test_refusal_of_the_links_certificate_after_the_handshake_is_reported() -> None:

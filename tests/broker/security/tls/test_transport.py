@@ -221,6 +221,22 @@ def test_close_sends_what_was_written_and_then_says_that_nothing_follows(size: i
     assert not ends.server.raw.is_aborted
 
 
+def test_connection_that_can_send_nothing_more_is_aborted_although_it_is_closing() -> None:
+    ends = established(window=10)
+    ends.server.tls.write(bytes(2_000_000))
+    ends.server.tls.close()
+
+    class Broken(TlsEngine):
+        def encrypt(self, pieces: object) -> list[bytes]:
+            raise ssl.SSLError("bad length")
+
+    ends.server.tls._writer.engine = Broken(server_context(), server_side=True)
+    while not ends.server.raw.is_closing():
+        ends.server.raw.take()
+    assert ends.server.raw.is_aborted
+    assert ends.server.causes == []
+
+
 def test_half_closed_client_still_gets_its_response() -> None:
     server_app = App(keeps_open=True)
     ends = established(server_app=server_app)
