@@ -61,7 +61,7 @@ class TlsEngine:
         view = memoryview(buffer)
         try:
             while filled < size and self.may_have_plaintext:
-                count: int = self._tls.read(size - filled, view[filled:])  # type: ignore[arg-type,assignment]
+                count: int = self._tls.read(size - filled, view[filled:])  # type: ignore[assignment]
                 if not count:
                     self.peer_has_closed = True
                     break
@@ -77,7 +77,7 @@ class TlsEngine:
         write, take = self._tls.write, self._outgoing.read
         records = []
         for piece in pieces:
-            written = write(piece)  # type: ignore[arg-type]
+            written = write(piece)
             assert written == len(piece), "a piece was longer than a record"
             records.append(take())
         return records

@@ -67,7 +67,7 @@ async def connect(
     outcome = _Outcome(loop, report)
     side = TlsSide(context, outcome, loop, ciphertext, deadline_s=deadline_s, server_hostname=host)
     protocol = new_protocol()
-    transport, _ = await loop.create_connection(lambda: TlsTransport(protocol, side), host, port)
+    _, transport = await loop.create_connection(lambda: TlsTransport(protocol, side), host, port)
     failure = await _end_of_handshake(outcome, transport)
     if failure is not None:
         raise TlsHandshakeError(host, port, failure)

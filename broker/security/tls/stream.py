@@ -5,7 +5,7 @@
 
 import asyncio
 import ssl
-from typing import Any
+from typing import Any, cast
 
 from ....base.timers import TimerHandle
 from .engine import FEED_BYTES, TlsEngine
@@ -149,7 +149,7 @@ class TlsStream:
 
     def _deliver_once(self, engine: TlsEngine) -> None:
         """One call of the protocol. Its buffer must be released before it is asked for the next one."""
-        count = engine.read_into(self._protocol.get_buffer(-1))
+        count = engine.read_into(cast("bytearray", self._protocol.get_buffer(-1)))
         if count:
             self._protocol.buffer_updated(count)
         if self._is_closing:
