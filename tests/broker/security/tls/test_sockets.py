@@ -1,11 +1,15 @@
 """Tests of TLS over real sockets, with stock implementations on the other side: uvloop's, asyncio's and openssl's."""
 
 import asyncio
+import os
 import shutil
 import socket
 import ssl
+import subprocess
+import sys
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from pybroker.broker.security.tls.failures import TlsFailure
@@ -155,6 +159,21 @@ async def test_many_clients_shake_hands_at_once() -> None:
         assert answers == [b"x" * 100] * 100
         assert server.failures == []
         assert server.handshakes.under_way == server.handshakes.waiting == 0
+
+
+def test_new_idle_connection_takes_at_most_48_kib() -> None:
+    tests = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-m", "support.in_process.tls_idle_memory"],
+        cwd=tests,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    new, after_traffic = map(float, done.stdout.split())
+    assert new <= 48
+    assert after_traffic <= 96  # OpenSSL keeps two buffers as large as the largest record
 
 
 async def s_client(port: int, *options: str) -> Process:

@@ -192,6 +192,16 @@ def test_all_unsent_bytes_are_in_the_write_buffer_size_and_stay_unencrypted() ->
     assert ends.server.tls.get_write_buffer_size() == 0
 
 
+def test_bytes_written_while_the_socket_is_full_stay_unencrypted() -> None:
+    ends = established(window=10)
+    ends.server.tls.write(bytes(1000))
+    backlog = len(ends.server.raw.backlog)
+    assert backlog > 0
+    ends.server.tls.write(bytes(100_000))
+    assert len(ends.server.raw.backlog) == backlog
+    assert ends.server.tls.get_write_buffer_size() == backlog + 100_000
+
+
 def test_one_iteration_encrypts_a_part_of_a_long_response() -> None:
     ends = established()
     ends.server.tls.write(bytes(5_000_000))
