@@ -35,7 +35,8 @@ class LinkSecurity:
     """The steps of a new connection before its first request.
 
     ``add_layer`` puts TLS below it, and calls its ``connection_made`` after the handshake with the broker at this
-    address. ``log_in`` then authenticates this broker; it raises ConnectionError when that fails.
+    address, or ``connection_lost`` with the reason. ``log_in`` then authenticates this broker; it raises
+    ConnectionError when that fails.
     """
 
     add_layer: Callable[[asyncio.BufferedProtocol, Address], asyncio.BufferedProtocol] | None = None
@@ -136,7 +137,7 @@ class BrokerLink:
         protocol = connection if add_layer is None else add_layer(connection, address)
         try:
             async with asyncio.timeout(self._connect_timeout_ms / 1000):
-                await self._loop.create_connection(lambda: protocol, *address)
+                connection.below, _ = await self._loop.create_connection(lambda: protocol, *address)
                 await connection.made()
                 if log_in is not None:
                     await log_in(partial(connection.ask, timeout_ms=self._connect_timeout_ms))
@@ -173,6 +174,8 @@ class _Connection(asyncio.BufferedProtocol):
         self._loop = loop
         self._client = client
         self._transport: Transport | None = None
+        self.below: asyncio.Transport | None = None
+        """The socket's transport, for an end before the layer has made the connection."""
         self._reason = "the broker closed the connection"
         self._made: asyncio.Future[None] | None = None
         self.is_lost = False
@@ -207,9 +210,10 @@ class _Connection(asyncio.BufferedProtocol):
         if not self.is_lost:
             self._reason = reason
             self._lose()
-            if self._transport is not None:
-                reset_at_close(self._transport)
-                self._transport.abort()
+            transport = self.below if self._transport is None else self._transport
+            if transport is not None:
+                reset_at_close(transport)
+                transport.abort()
 
     # -- called by the transport
 
@@ -229,7 +233,7 @@ class _Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is not None:
-            self._reason = f"the connection broke: {exc}"
+            self._reason = str(exc) if self._transport is None else f"the connection broke: {exc}"
         self._lose()
         self.gone.set()
 

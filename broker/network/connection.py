@@ -11,6 +11,7 @@ iteration of the loop.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol, cast
 
@@ -28,7 +29,7 @@ from .request import ConnectionInfo, no_connection
 from .request_pipeline import RequestPipeline
 from .response_writer import ResponseTooLongError, ResponseWriter
 from .socket_states import descriptor_of, leaves_many_descriptors, reset_at_close
-from .transport import Transport
+from .transport import Transport, bytes_below
 
 __all__ = ["Connection", "ConnectionOwner"]
 
@@ -63,6 +64,7 @@ class Connection(asyncio.BufferedProtocol):
 
     info: ConnectionInfo
     _transport: Transport
+    _bytes_below: Callable[[], int] | None
     _reading: ReadSwitch
     _writer: ResponseWriter
     _requests: RequestPipeline
@@ -86,6 +88,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("Transport", transport)  # uvloop's and a simulation's need not inherit from it
         self._transport.set_write_buffer_limits(high=0)
+        self._bytes_below = bytes_below(self._transport)
         self._reading = ReadSwitch(self, self._transport, self._resources.loop, self._resources.disconnects)
         self._writer = ResponseWriter(
             self._transport, self._new_sender, lambda: self._requests.send_ready(), self._broken
@@ -302,6 +305,8 @@ class Connection(asyncio.BufferedProtocol):
         frame_bytes = reader.held_bytes + reader.rest_bytes
         if frames:
             frame_bytes += sum(map(len, frames)) + len(frames) * _WAITING_FRAME_OVERHEAD_BYTES
+        if self._bytes_below is not None and self._reading.pauses and not self._reading.pauses & MEMORY:
+            frame_bytes += self._bytes_below()  # not during a pause for MEMORY, which only the end of frames may end
         response_bytes = 0
         if not self._is_aborted:
             if memory.response_bytes or self._writer.blocked or not self._requests.is_empty:

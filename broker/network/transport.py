@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..security.principal import Principal
 
-__all__ = ["ConnectionLayer", "LayerTransport", "Transport", "can_send_files"]
+__all__ = ["ConnectionLayer", "LayerTransport", "Transport", "bytes_below", "can_send_files"]
 
 
 class Transport(Protocol):
@@ -47,6 +47,9 @@ class LayerTransport(Transport, Protocol):
     can_send_files: bool
     """Whether bytes written to the socket past the transport reach the peer as they should: never under TLS."""
 
+    def get_read_buffer_size(self) -> int:
+        """Bytes received and kept, because the connection is not read."""
+
 
 ConnectionLayer: TypeAlias = Callable[[asyncio.BufferedProtocol, Callable[[Principal], None]], asyncio.BufferedProtocol]
 """``(connection, authenticated) -> layer``: puts a layer below a new connection, for the event loop.
@@ -60,3 +63,9 @@ def can_send_files(transport: Transport) -> bool:
     """Whether a transport allows `SendfileSender`. The event loop's own do not say; their listener does."""
     allows: bool = getattr(transport, "can_send_files", True)
     return allows
+
+
+def bytes_below(transport: Transport) -> Callable[[], int] | None:
+    """Counts the bytes that a layer has received and keeps; None for the event loop's transport, which keeps none."""
+    count: Callable[[], int] | None = getattr(transport, "get_read_buffer_size", None)
+    return count

@@ -8,7 +8,7 @@ import ssl
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["Cause", "TlsFailure", "failure_of", "plain_text"]
+__all__ = ["Cause", "TlsError", "TlsFailure", "failure_of", "plain_text"]
 
 
 class Cause(Enum):
@@ -45,6 +45,14 @@ class TlsFailure(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.cause.value} ({self.detail})" if self.detail else self.cause.value
+
+
+class TlsError(ConnectionError):
+    """The error of a connection that TLS ended. ``host``: the server's name, on the side of its client."""
+
+    def __init__(self, host: str | None, failure: TlsFailure) -> None:
+        super().__init__(f"no TLS connection to {host}: {failure}")
+        self.failure = failure
 
 
 _BY_VERIFY_CODE = {

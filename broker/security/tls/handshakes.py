@@ -120,7 +120,7 @@ class HandshakeQueue:
 
     def _make_space(self) -> bool:
         """Whether another handshake may begin, perhaps after the oldest one was given up."""
-        if len(self._under_way) < self._most_at_once:
+        if self.under_way < self._most_at_once:
             return True
         oldest, began_s = next(iter(self._under_way.items()))
         if self._now_s() - began_s < LEAST_TIME_S:

@@ -14,7 +14,7 @@ from .context import Material, client_context, read_material, server_context
 from .reload import FileStamp, file_stamps, refused_changes
 from .self_check import failed_handshake
 
-__all__ = ["ListenerTls", "open_tls", "reload_tls"]
+__all__ = ["ListenerTls", "local_context", "open_tls", "reload_tls"]
 
 _IDENTIFICATION = "ssl.endpoint.identification.algorithm"
 
@@ -70,6 +70,19 @@ def reload_tls(old: ListenerTls, values: TypedValues, *, reads_again: bool = Fal
     return new
 
 
+def local_context(values: TypedValues) -> ssl.SSLContext:
+    """For a client on this machine that has the listener's own stores: it trusts the listener's certificate as well,
+    whose names may all be those of other addresses of this machine.
+
+    Raises:
+        ConfigError: one line that names the setting.
+    """
+    material = read_material(values)
+    own = [certificate for pair in material.keys[:1] for certificate in pair.chain]
+    trusted = Material(material.keys, (*(material.trusted or ()), *own))
+    return client_context(_with_any_name(values), trusted)
+
+
 def _read(values: TypedValues, is_between_brokers: bool) -> ListenerTls:
     stamps = file_stamps(values)  # before the files are read, so that a later change is found
     material = read_material(values)
@@ -78,10 +91,13 @@ def _read(values: TypedValues, is_between_brokers: bool) -> ListenerTls:
 
 
 def _check_handshake(server: ListenerTls, client: ListenerTls, otherwise: str) -> None:
-    any_name = TypedValues({**_all(client.values), _IDENTIFICATION: ""})
-    failure = failed_handshake(server.server, client_context(any_name, client.material))
+    failure = failed_handshake(server.server, client_context(_with_any_name(client.values), client.material))
     if failure is not None:
         raise ConfigError(f"the key store and the trust store do not fit: {otherwise}: {failure.cause.name}: {failure}")
+
+
+def _with_any_name(values: TypedValues) -> TypedValues:
+    return TypedValues({**_all(values), _IDENTIFICATION: ""})
 
 
 def _all(values: TypedValues) -> dict[str, Value | None]:

@@ -6,7 +6,7 @@ file's time differs. New connections use the new stores, and open ones go on.
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import TypeAlias
 
 from ....config.typed_values import TypedValues
 from .certificates import Certificate, read_certificate
@@ -19,12 +19,8 @@ __all__ = ["FileStamp", "file_stamps", "refused_changes"]
 _LOCATIONS = ("ssl.keystore.location", "ssl.truststore.location")
 
 
-class FileStamp(NamedTuple):
-    """The state of a file: another one means that the file was written or replaced."""
-
-    modified_ns: int
-    size_bytes: int
-    inode: int
+FileStamp: TypeAlias = tuple[int, int, int]
+"""Time, size and inode of a file: another stamp means that the file was written or replaced."""
 
 
 def file_stamps(values: TypedValues) -> Mapping[str, FileStamp | None]:
@@ -37,7 +33,7 @@ def _stamp(path: str) -> FileStamp | None:
         found = os.stat(path)
     except OSError:
         return None
-    return FileStamp(found.st_mtime_ns, found.st_size, found.st_ino)
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def refused_changes(old: Material, new: Material, *, allow_dn_changes: bool, allow_san_changes: bool) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """The parts that all TLS connections of one listener, or all links to other brokers, share."""
 
 import ssl
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ....base.timers import Scheduler
+from ..principal import Principal
 from .failures import TlsFailure
 from .handshakes import HandshakeQueue
 
@@ -15,6 +17,8 @@ CIPHERTEXT_BYTES = 64 * 1024
 
 class EncryptedConnection(Protocol):
     """A `TlsTransport`, as the owner of its connection sees it."""
+
+    authenticated: Callable[[Principal], None] | None
 
     @property
     def peer_certificate(self) -> bytes | None: ...

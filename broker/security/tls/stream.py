@@ -5,11 +5,13 @@
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from typing import Any, cast
 
 from ....base.timers import TimerHandle
+from ..principal import Principal
 from .engine import FEED_BYTES, TlsEngine
-from .failures import Cause, TlsFailure, failure_of, plain_text
+from .failures import Cause, TlsError, TlsFailure, failure_of, plain_text
 from .side import TlsSide
 from .writer import EncryptingWriter
 
@@ -25,18 +27,26 @@ NO_PROTOCOL = asyncio.BufferedProtocol()
 class TlsStream:
     """The state of one connection. ``_raw`` is the socket's transport."""
 
-    __slots__ = ("_deadline", "_engine", "_handshake_bytes", "_held", "_is_closing", "_is_lost", "_keeps_open",
-                 "_protocol", "_raw", "_reading_paused", "_side", "_stream_ended", "_turn_is_set", "_waits",
-                 "_writer")  # fmt: skip
+    __slots__ = ("_deadline", "_engine", "_error", "_handshake_bytes", "_held", "_is_closing", "_is_lost",
+                 "_keeps_open", "_protocol", "_raw", "_reading_paused", "_side", "_stream_ended", "_turn_is_set",
+                 "_unread_bytes", "_waits", "_writer", "authenticated")  # fmt: skip
 
     _raw: asyncio.Transport
     _writer: EncryptingWriter
 
-    def __init__(self, protocol: asyncio.BufferedProtocol, side: TlsSide) -> None:
+    def __init__(
+        self,
+        protocol: asyncio.BufferedProtocol,
+        side: TlsSide,
+        authenticated: Callable[[Principal], None] | None = None,
+    ) -> None:
         self._protocol = protocol
         self._side = side
+        self.authenticated = authenticated  # for the owner, which may call it when the handshake is complete
         self._engine: TlsEngine | None = None
         self._held = b""  # ciphertext of the last read that is not decrypted yet
+        self._unread_bytes = 0  # of the last read, also while it is being decrypted
+        self._error: TlsError | None = None
         self._handshake_bytes = 0
         self._deadline: TimerHandle | None = None
         self._waits = False  # for the queue of handshakes
@@ -82,17 +92,20 @@ class TlsStream:
 
     def _receive(self, data: bytes | memoryview) -> None:
         """Decrypt and deliver ``data``; keep the rest when the protocol pauses reading or the handshake must wait."""
-        position = 0
+        position, self._unread_bytes = 0, len(data)
         try:
             while self._take_in() and position < len(data):
                 piece = data[position : position + FEED_BYTES]
                 position += len(piece)
+                self._unread_bytes -= len(piece)
                 if not self._feed(piece):
                     break
         except ssl.SSLError as error:
             self._fail(failure_of(error))
         if position < len(data) and not self._is_closing and not self._stream_ended:
             self._held = bytes(data[position:])
+        else:
+            self._unread_bytes = 0
 
     def _feed(self, piece: bytes | memoryview) -> bool:
         """Give the engine bytes of the network. Whether it can take a step with them now."""
@@ -139,6 +152,8 @@ class TlsStream:
         self._end_handshake()
         self._writer.engine = engine
         self._side.events.established(self)
+        if not self._side.is_server and not self._is_closing:
+            self._protocol.connection_made(cast("asyncio.BaseTransport", self))
         if not self._is_closing:
             self._write_on()
         return not self._is_closing
@@ -193,8 +208,6 @@ class TlsStream:
         if not self._raw.is_closing():
             self._raw.pause_reading()
 
-    # --- the handshake
-
     def take_step(self) -> None:
         self._waits = False
         if not self._is_closing and not self._reading_paused:
@@ -239,8 +252,6 @@ class TlsStream:
         if not self._is_lost:
             self._writer.tell(self._protocol)
 
-    # --- endings
-
     def _finish_closing(self) -> None:
         if self._writer.is_empty and not self._raw.is_closing():
             if self._engine is not None and self._engine.is_established:
@@ -252,6 +263,7 @@ class TlsStream:
         if self._is_closing:
             return
         self._is_closing = True
+        self._error = TlsError(self._side.server_hostname, failure)
         alert = b"" if self._engine is None else self._engine.take_output()
         self._drop()
         self._side.events.failed(self, failure)
@@ -263,5 +275,5 @@ class TlsStream:
 
     def _drop(self) -> None:
         self._end_handshake()
-        self._held = b""
+        self._held, self._unread_bytes = b"", 0
         self._writer.clear()

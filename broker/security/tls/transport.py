@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import cast
 
-from .failures import Cause, TlsFailure
+from .failures import Cause, TlsError, TlsFailure
 from .stream import NO_PROTOCOL, TlsStream
 from .unsent import Plaintext
 from .writer import EncryptingWriter
@@ -22,7 +22,11 @@ _HANDSHAKE_READ = 16 * 1024
 
 
 class TlsTransport(TlsStream, asyncio.BufferedProtocol):
-    """One connection. ``connection_made`` reaches the protocol at once; what it writes waits for the handshake."""
+    """One connection.
+
+    A server's protocol gets ``connection_made`` at once, because limits on connections count those in the handshake;
+    what it writes waits. A client's protocol gets it after the handshake. ``connection_lost`` has the failure, if any.
+    """
 
     __slots__ = ()
 
@@ -35,8 +39,9 @@ class TlsTransport(TlsStream, asyncio.BufferedProtocol):
         self._raw.set_write_buffer_limits(high=0)
         self._writer = EncryptingWriter(self._raw)
         self._deadline = self._side.loop.call_later(self._side.deadline_s, self._deadline_is_over)
-        self._protocol.connection_made(cast("asyncio.BaseTransport", self))
-        if not self._side.is_server and not self._is_closing:
+        if self._side.is_server:
+            self._protocol.connection_made(cast("asyncio.BaseTransport", self))
+        else:
             self._receive(b"")
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -73,10 +78,12 @@ class TlsTransport(TlsStream, asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not (self.is_established or self._is_closing) and (self._handshake_bytes or not self._side.is_server):
-            self._side.events.failed(self, TlsFailure(Cause.CLOSED))
+            failure = TlsFailure(Cause.CLOSED)
+            self._error = TlsError(self._side.server_hostname, failure)
+            self._side.events.failed(self, failure)
         self._is_closing = self._is_lost = True
         self._drop()
-        self._protocol.connection_lost(exc)
+        self._protocol.connection_lost(self._error or exc)
         # Drop the references to each other, so that both are freed without a garbage collection.
         self._protocol, self._engine, self._writer.engine = NO_PROTOCOL, None, None
 
@@ -95,7 +102,7 @@ class TlsTransport(TlsStream, asyncio.BufferedProtocol):
     def get_read_buffer_size(self) -> int:
         """Bytes received that wait because reading is paused, or for the rest of a record: `CIPHERTEXT_BYTES` and a
         record at most."""
-        return len(self._held) + (0 if self._engine is None else self._engine.held_bytes)
+        return self._unread_bytes + (0 if self._engine is None else self._engine.held_bytes)
 
     def pause_reading(self) -> None:
         self._reading_paused = True

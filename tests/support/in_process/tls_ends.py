@@ -186,9 +186,12 @@ class End:
             buffer[:count] = data[position : position + count]
             position += count
             self.tls.buffer_updated(count)
-            if not self.raw.is_read:  # perhaps the handshake waits for the next iteration
-                self._loop.turn()
+            self._turn_if_paused()
         assert position == len(data) or self.raw.is_closing(), "the test sent more than the transport reads"
+
+    def _turn_if_paused(self) -> None:
+        if not self.raw.is_read:  # perhaps the handshake waits for the next iteration
+            self._loop.turn()
 
     @property
     def causes(self) -> list[str]:

@@ -1,11 +1,10 @@
-"""Lets the listeners and peers of a test speak TLS, in place of a listener that does so itself."""
+"""TLS for the listeners and peers of tests, with a record of what its connections told their owner."""
 
 import asyncio
 import socket
 
 import pytest
-from pybroker.broker.network import listener
-from pybroker.broker.network.connection import Connection
+from pybroker.broker.network.endpoint_security import EndpointSecurity
 from pybroker.broker.network.settings import Endpoint
 from pybroker.broker.security.tls.handshakes import HandshakeQueue
 from pybroker.broker.security.tls.side import CIPHERTEXT_BYTES, TlsSide
@@ -34,10 +33,7 @@ class TlsNetwork:
             handshakes=self.handshakes,
         )
 
-        def new_connection(origin: listener._Origin) -> TlsTransport:
-            return TlsTransport(Connection(origin._listeners._resources, origin), side)
-
-        monkeypatch.setattr(listener._Origin, "new_connection", new_connection)
+        self.security = EndpointSecurity(add_layer=lambda connection, _authenticated: TlsTransport(connection, side))
         monkeypatch.setattr(Peer, "connect", connect)
 
 

@@ -1,11 +1,10 @@
 """Tests of the handshakes of `TlsTransport`: how they end, and why they fail."""
 
-import asyncio
 import ssl
 
 import pytest
 from pybroker.broker.security.tls.stream import HANDSHAKE_BYTES
-from support.in_process.tls_ends import App, Ends, client_context, server_context
+from support.in_process.tls_ends import Ends, client_context, server_context
 
 
 def established(**how: object) -> Ends:
@@ -49,20 +48,6 @@ def test_connection_that_waits_for_admission_begins_no_handshake() -> None:
     ends.server.tls.resume_reading()
     ends.carry()
     assert ends.server.tls.is_established
-
-
-def test_client_that_paused_reading_at_once_shakes_hands_when_it_resumes() -> None:
-    class Paused(App):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            super().connection_made(transport)
-            self.transport.pause_reading()
-
-    ends = Ends(client_app=Paused())
-    ends.carry()
-    assert not ends.server.tls.is_established
-    ends.client.tls.resume_reading()
-    ends.carry()
-    assert ends.client.tls.is_established
 
 
 def test_endless_client_hello_is_ended() -> None:
@@ -161,7 +146,7 @@ def test_connection_lost_during_the_handshake_is_reported_to_a_client_always() -
         ends.server.receive(ends.client.raw.take(received))
         for end in (ends.client, ends.server):
             end.tls.connection_lost(None)
-            assert end.app.calls == ["made", "lost"]
+            assert end.app.calls == (["made", "lost"] if end is ends.server else ["lost"])
         ends.loop.turn()
         assert ends.client.causes == ["CLOSED"]
         assert ends.server.causes == causes
