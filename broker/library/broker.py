@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from ...config.config import Config
+from ...config.config_error import ConfigError
 from ...config.load import with_overrides
 from ...config.notices import notices
 from ...storage.files.files import Files, allowed_log_files
@@ -26,6 +27,7 @@ from ..network.settings import Endpoint
 from ..server import BrokerServer
 from .loop_thread import LoopOverError, LoopThread
 from .settings_from_mapping import SettingsMapping, config_from_mapping
+from .throwaway_certificates import ThrowawayCertificates, check_library, store_settings
 
 __all__ = ["BlockingBroker", "Broker"]
 
@@ -41,18 +43,24 @@ class Broker:
     Without ``log.dirs`` and ``log.dir`` its data is in a temporary directory, which is removed when it is closed. Other
     defaults are those of ``pybroker``. Settings without effect log a warning.
 
+    ``tls``: clients must use TLS, and trust the certificate in ``ca_file``. Both are made anew for each `Broker`.
+
     Raises ConfigError; in a mapping, also for an unknown name. (A file read by `load_config` may contain settings for
     Kafka's plug-ins.) After ``stop`` or ``kill`` the broker may be started again, with its data and on its port.
     """
 
-    def __init__(self, config: Config | SettingsMapping | None = None) -> None:
+    def __init__(self, config: Config | SettingsMapping | None = None, *, tls: bool = False) -> None:
         if not isinstance(config, Config):
             config = config_from_mapping({} if config is None else config, "Broker")
+        if tls:
+            config = _with_tls(config)
+        self._has_tls = tls
         for line in notices(config):
             logger.warning("%s", line)
         self._given = config if config.is_given("listeners") else with_overrides(config, {"listeners": _ANY_FREE_PORT})
         self._needs_directory = not (config.is_given("log.dirs") or config.is_given("log.dir"))
         self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._certificates: tempfile.TemporaryDirectory[str] | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
         self._server: BrokerServer | None = None  # while it starts, runs, or is ending
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -80,6 +88,8 @@ class Broker:
         chosen = {}
         if self._directory is not None:
             chosen["log.dirs"] = self._directory.name
+        if self._certificates is not None:
+            chosen |= store_settings(Path(self._certificates.name) / "broker.pem", self.ca_file)
         if self._endpoints:
             chosen["listeners"] = ",".join(map(str, self._endpoints))
         return with_overrides(self._given, chosen) if chosen else self._given
@@ -91,6 +101,13 @@ class Broker:
             raise RuntimeError("the broker was not started")
         return Path(self.config.log_dirs[0])
 
+    @property
+    def ca_file(self) -> Path:
+        """With ``tls=True``: the file with the certificate that clients must trust, in PEM."""
+        if self._certificates is None:
+            raise RuntimeError("the broker has no certificates: it was not started, or has no tls=True")
+        return Path(self._certificates.name) / "ca.pem"
+
     # -- start and stop, on the running event loop
 
     async def start(self) -> None:
@@ -101,7 +118,7 @@ class Broker:
         await self._settle()
         if self._server is not None:
             raise RuntimeError("the broker is already running or starting")
-        made = self._make_directory() if self._needs_directory and self._directory is None else None
+        made = self._make_directories()
         self._loop = asyncio.get_running_loop()
         self.failure = None
         self._server = server = BrokerServer(self.config, Environment(files=Files(allowed_log_files())))
@@ -111,9 +128,8 @@ class Broker:
             try:
                 await self._forget_server(server)
             finally:
-                if made is not None:
-                    self._directory = None
-                    made.cleanup()
+                if made:
+                    self._remove_directories()
             raise
         self._endpoints = tuple(server.endpoints)
         server.failed.add_done_callback(self._failed)
@@ -214,9 +230,22 @@ class Broker:
         if self._server is server:
             self._server = None
 
-    def _make_directory(self) -> "tempfile.TemporaryDirectory[str]":
-        self._directory = tempfile.TemporaryDirectory(prefix="pybroker-")
-        return self._directory
+    def _make_directories(self) -> bool:
+        """For data and certificates, at the first start. Whether that was done."""
+        if self._directory is not None or self._certificates is not None:
+            return False
+        if self._has_tls:
+            self._certificates = tempfile.TemporaryDirectory(prefix="pybroker-")
+            ThrowawayCertificates(Path(self._certificates.name)).issue("broker")
+        if self._needs_directory:
+            self._directory = tempfile.TemporaryDirectory(prefix="pybroker-")
+        return self._has_tls or self._needs_directory
+
+    def _remove_directories(self) -> None:
+        directories, self._directory, self._certificates = (self._directory, self._certificates), None, None
+        for directory in directories:
+            if directory is not None:
+                directory.cleanup()
 
     async def _kill_and_settle(self) -> None:
         self._kill()
@@ -230,9 +259,7 @@ class Broker:
 
     def _forget(self) -> None:
         self._endpoints = ()
-        directory, self._directory = self._directory, None
-        if directory is not None:
-            directory.cleanup()
+        self._remove_directories()
 
     def __repr__(self) -> str:
         where = f" on {self.bootstrap_servers}" if self._endpoints else ""
@@ -264,6 +291,11 @@ class BlockingBroker:
     def data_directory(self) -> Path:
         """The first of ``log.dirs``, with files in Kafka's layout."""
         return self._broker.data_directory
+
+    @property
+    def ca_file(self) -> Path:
+        """With ``tls=True``: the file with the certificate that clients must trust, in PEM."""
+        return self._broker.ca_file
 
     @property
     def failure(self) -> Exception | None:
@@ -300,6 +332,14 @@ class _Settled:
     def __await__(self) -> Generator[Any, None, None]:
         if self._broker is not None:
             yield from self._broker._settle().__await__()
+
+
+def _with_tls(config: Config) -> Config:
+    """Raises ConfigError when the library that makes certificates is missing."""
+    check_library()
+    if config.is_given("listeners"):
+        raise ConfigError("listeners (given to Broker): with tls=True the broker chooses them itself")
+    return with_overrides(config, {"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"})
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from ....config.config_error import ConfigError
 from ...metadata.address import Address
@@ -19,6 +19,11 @@ from .members import BrokerMember, Member, ZooKeeperMember
 from .ports import HOST, free_ports
 from .tcp_proxies import TcpProxies
 from .zookeeper_jars import find_jars, find_java
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ..throwaway_certificates import ThrowawayCertificates
 
 __all__ = ["BlockingCluster", "MemberName"]
 
@@ -54,6 +59,7 @@ class BlockingCluster:
         directory: str | Path | None = None,
         zookeeper: str | None = None,
         zookeeper_jars: str | Path | None = None,
+        tls: bool = False,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
@@ -66,6 +72,8 @@ class BlockingCluster:
         self._given_directory = None if directory is None else Path(directory).absolute()
         self._given_zookeeper = zookeeper
         self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars)
+        self._has_tls = tls
+        self._certificates: ThrowawayCertificates | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._thread: LoopThread | None = None
         self._proxies = TcpProxies()
@@ -97,6 +105,13 @@ class BlockingCluster:
         if self._zookeeper is None:
             raise RuntimeError("the cluster was not started")
         return f"{HOST}:{self._zookeeper.port}"
+
+    @property
+    def ca_file(self) -> Path:
+        """With ``tls=True``: the file with the certificate that clients must trust, in PEM."""
+        if self._certificates is None:
+            raise RuntimeError("the cluster has no certificates: it was not started, or has no tls=True")
+        return self._certificates.ca_file
 
     def is_running(self, member: MemberName) -> bool:
         """Whether it runs; also True while it is paused."""
@@ -167,6 +182,8 @@ class BlockingCluster:
 
     def _start(self) -> None:
         directory = self._given_directory or self._make_directory()
+        if self._has_tls:
+            self._certificates = _new_certificates(directory)
         if self._given_zookeeper is None:
             is_kept = self._given_directory is not None
             java, jars = find_java(), find_jars(self._zookeeper_jars)
@@ -200,11 +217,20 @@ class BlockingCluster:
             "broker.id": str(broker),
             "listeners": _LISTENERS.format(host=HOST, clients=clients, brokers=port),
             "advertised.listeners": _LISTENERS.format(host=HOST, clients=clients, brokers=brokers),
-            "listener.security.protocol.map": "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT",
             "inter.broker.listener.name": "BROKERS",
             "zookeeper.connect": self._way_to_zookeeper(broker),
+            **self._protection_of(broker),
         }
         return BrokerMember(broker, directory, settings)
+
+    def _protection_of(self, broker: int) -> dict[str, str]:
+        if self._certificates is None:
+            return {"listener.security.protocol.map": "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT"}
+        from ..throwaway_certificates import store_settings
+
+        key_file = self._certificates.issue(f"broker-{broker}")
+        stores = store_settings(key_file, self._certificates.ca_file)
+        return {"listener.security.protocol.map": "CLIENTS:SSL,BROKERS:SSL", **stores}
 
     def _way_to_zookeeper(self, broker: int) -> str:
         servers, slash, root = self.zookeeper.partition("/")
@@ -217,14 +243,21 @@ class BlockingCluster:
 
     def _wait_until_it_knows_all(self, broker: int) -> None:
         """Wait until the broker knows all others, so that a topic can have a replica on each. Raises StartError."""
-        address = Address(HOST, self._client_port(broker))
+        address, tls = Address(HOST, self._client_port(broker)), self._client_context()
         while True:
             for member in self._brokers.values():
                 member.wait_until_ready()
             with suppress(UnhealthyError):
-                if len(metadata_of(address, _ASK_TIMEOUT_S).brokers) == self._count:
+                if len(metadata_of(address, _ASK_TIMEOUT_S, tls).brokers) == self._count:
                     return
             time.sleep(_BETWEEN_LOOKS_S)
+
+    def _client_context(self) -> "ssl.SSLContext | None":
+        if self._certificates is None:
+            return None
+        import ssl  # not needed without TLS
+
+        return ssl.create_default_context(cafile=self._certificates.ca_file)
 
     def _close(self) -> None:
         """Stop all members; brokers whose data is kept are stopped cleanly, while ZooKeeper still runs."""
@@ -260,6 +293,7 @@ class BlockingCluster:
 
     def _forget(self) -> None:
         self._proxies, self._brokers, self._zookeeper, self._client_ports = TcpProxies(), {}, None, {}
+        self._certificates = None
         directory, self._temporary = self._temporary, None
         if directory is not None:
             directory.cleanup()
@@ -308,6 +342,14 @@ class BlockingCluster:
     def __repr__(self) -> str:
         running = [str(broker) for broker, member in self._brokers.items() if member.is_running]
         return f"<Cluster of {self._count}, running: {', '.join(running) or 'none'}>"
+
+
+def _new_certificates(directory: Path) -> "ThrowawayCertificates":
+    from ..throwaway_certificates import ThrowawayCertificates  # not needed without TLS
+
+    place = directory / "certificates"
+    place.mkdir(parents=True, exist_ok=True)
+    return ThrowawayCertificates(place)
 
 
 def _for_broker(broker: int, settings: SettingsMapping) -> SettingsMapping:

