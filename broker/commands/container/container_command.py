@@ -14,6 +14,7 @@ from ....config.load import load_config
 from ...process.run_broker import LOG_LEVELS, import_broker, run_broker
 from ..command_parser import BAD_INPUT, CommandError, CommandParser
 from .first_process import become_first_process, hold_signals
+from .secret_files import with_secret_files
 from .server_file import final_properties, places_in_environment, read_mounted
 
 __all__ = ["container_command"]
@@ -55,7 +56,7 @@ def container_command(arguments: Sequence[str]) -> int:
     is_first = os.getpid() == 1 and not options.prepared
     if is_first:
         hold_signals()
-    environment = {**os.environ, **_variables(options.variables)}
+    environment = with_secret_files({**os.environ, **_variables(options.variables)})
     if not options.prepared:
         _prepare(options.config, final_properties(read_mounted(options.mounted), environment, options.data))
     if is_first:
@@ -97,6 +98,7 @@ def _variables(pairs: Sequence[str]) -> dict[str, str]:
 def _prepare(file: Path, properties: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(mode=0o600)  # it may have passwords
         file.write_bytes(properties.encode("latin-1"))
     except OSError as error:
         why = why_unusable(error, str(file))

@@ -69,7 +69,11 @@ def test_settings_come_from_the_file_the_environment_and_the_arguments(tmp_path:
             "num.partitions=many (KAFKA_NUM_PARTITIONS)",
         ),
         ({"KAFKA_PROCESS_ROLES": "broker"}, [], "pybroker has no KRaft mode"),
-        ({"KAFKA_SSL_KEYSTORE_FILENAME": "k"}, [], "ssl.keystore.filename"),
+        (
+            {"KAFKA_SSL_KEYSTORE_CREDENTIALS": "k"},
+            [],
+            "KAFKA_SSL_KEYSTORE_CREDENTIALS=k: /etc/kafka/",
+        ),
         ({}, ["KAFKA_NUM_PARTITIONS"], "KAFKA_NUM_PARTITIONS: must be NAME=VALUE"),
         ({"KAFKA_LOG4J_ROOT_LOGLEVEL": "loud"}, [], "KAFKA_LOG4J_ROOT_LOGLEVEL=loud: must be one of debug"),
     ],

@@ -110,7 +110,10 @@ def test_warnings_about_variables_name_the_variable() -> None:
         ({"KAFKA_PROCESS_ROLES": "broker"}, "process.roles=broker (KAFKA_PROCESS_ROLES): pybroker has no KRaft mode"),
         ({"KAFKA_CFG_SASL_ENABLED_MECHANISMS": "PLAIN"}, "sasl.enabled.mechanisms (KAFKA_CFG_SASL_ENABLED_MECHANISMS)"),
         ({"KAFKA_LISTENERS": "PLAINTEXT:9092"}, "listeners=PLAINTEXT:9092 (KAFKA_LISTENERS): "),
-        ({"KAFKA_LISTENERS": "SSL://:9093"}, "listeners=SSL://:9093 (KAFKA_LISTENERS): SSL://:9093: listeners with"),
+        (
+            {"KAFKA_LISTENERS": "SASL_SSL://:9093"},
+            "listeners=SASL_SSL://:9093 (KAFKA_LISTENERS): SASL_SSL://:9093: listeners",
+        ),
         (
             {"KAFKA_ADVERTISED_LISTENERS": "OUT://h:1"},
             "listeners=OUT://0.0.0.0:1 (from KAFKA_ADVERTISED_LISTENERS): listener.security.protocol.map has no entry",
