@@ -6,13 +6,20 @@ Works with any Kafka broker.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...config.config import Config
+from ...config.listener_security import ListenerSecurity
+from ...config.listeners import Listener
 from ...config.load import load_config
+from ...config.typed_values import TypedValues
 from ...protocol.messages.metadata import MetadataResponse
 from ..library.broker_probe import UnhealthyError, metadata_of
 from ..metadata.address import Address, AddressError, local_address
 from .command_parser import BAD_INPUT, CommandError, CommandParser
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = ["ask_broker", "healthcheck"]
 
@@ -39,13 +46,14 @@ def healthcheck(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if not 0 < options.timeout <= _MAX_TIMEOUT_S:
         parser.error(f"--timeout {options.timeout:g}: must be above 0 and at most {_MAX_TIMEOUT_S}")
-    address = (
-        given_address(options.bootstrap_server)
-        if options.bootstrap_server is not None
-        else listening_address(load_config(options.config or ""))
-    )
+    if options.bootstrap_server is not None:
+        address, tls = given_address(options.bootstrap_server), None
+    else:
+        config = load_config(options.config or "")
+        listener = reachable_listener(config)
+        address, tls = local_address(listener.host, listener.port), tls_of(config, listener)
     try:
-        description = ask_broker(address, options.timeout)
+        description = ask_broker(address, options.timeout, tls)
     except UnhealthyError as error:
         raise CommandError(f"{address} {error}") from error
     sys.stdout.write(f"{address} answers: {description}\n")
@@ -60,21 +68,32 @@ def given_address(text: str) -> Address:
         raise CommandError(f"--bootstrap-server {error}", BAD_INPUT) from None
 
 
-def listening_address(config: Config) -> Address:
-    """The address at which this machine reaches a broker with these settings. Raises CommandError."""
-    for listener in config.listeners():
-        if listener.security_protocol == "PLAINTEXT" and listener.port != 0:
-            return local_address(listener.host, listener.port)
+def reachable_listener(config: Config) -> Listener:
+    """The listener at which this machine reaches a broker with these settings. Raises CommandError."""
+    for protocol in ("PLAINTEXT", "SSL"):
+        for listener in config.listeners():
+            if listener.security_protocol == protocol and listener.port != 0:
+                return listener
     raise CommandError(
-        f"listeners={config.string('listeners')}: has no PLAINTEXT listener with a port of its own;"
+        f"listeners={config.string('listeners')}: has no PLAINTEXT or SSL listener with a port of its own;"
         " give --bootstrap-server HOST:PORT",
         BAD_INPUT,
     )
 
 
-def ask_broker(address: Address, timeout_s: float) -> str:
+def tls_of(config: Config, listener: Listener) -> "ssl.SSLContext | None":
+    """The client's side of a listener with TLS: its own certificate is trusted. Raises ConfigError."""
+    security = ListenerSecurity.of(config, listener.name)
+    if not security.encrypts:
+        return None
+    from ..security.tls.listener_tls import local_context  # not needed without TLS
+
+    return local_context(TypedValues(security.ssl))
+
+
+def ask_broker(address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None) -> str:
     """Check a broker; return a description of its cluster. Raises UnhealthyError."""
-    return _describe(metadata_of(address, timeout_s))
+    return _describe(metadata_of(address, timeout_s, tls))
 
 
 def _describe(metadata: MetadataResponse) -> str:

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.client import (
@@ -18,6 +18,9 @@ from ...protocol.codec.schema import VersionRange
 from ...protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ..metadata.address import Address
 
+if TYPE_CHECKING:
+    import ssl
+
 __all__ = ["UnhealthyError", "metadata_of"]
 
 _CLIENT_ID = "pybroker-healthcheck"
@@ -31,11 +34,16 @@ class UnhealthyError(Exception):
     """The broker is not healthy. The text follows the broker's address."""
 
 
-def metadata_of(address: Address, timeout_s: float) -> MetadataResponse:
-    """The broker's description of its cluster, without topics. Raises UnhealthyError."""
+def metadata_of(address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None) -> MetadataResponse:
+    """The broker's description of its cluster, without topics. Raises UnhealthyError.
+
+    ``tls``: for a listener with TLS.
+    """
     deadline = time.monotonic() + timeout_s
     try:
         with _ProbeConnection(address, deadline) as connection:
+            if tls is not None:
+                connection.encrypt(tls, address.host)
             return connection.metadata()
     except TimeoutError:
         raise UnhealthyError(f"does not answer within {timeout_s:g} s") from None
@@ -59,6 +67,16 @@ class _ProbeConnection:
         self._deadline = deadline
         self._client = ClientConnection(_CLIENT_ID, _MAX_RESPONSE_BYTES, _USABLE)
         self._socket = socket.create_connection(address, timeout=self._left_s())
+
+    def encrypt(self, tls: "ssl.SSLContext", host: str) -> None:
+        import ssl  # not needed without TLS
+
+        from ..security.tls.failures import failure_of
+
+        try:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=host)
+        except ssl.SSLError as error:
+            raise UnhealthyError(f"cannot be reached over TLS: {failure_of(error)}") from error
 
     def metadata(self) -> MetadataResponse:
         open_connection(self._client, self._ask)

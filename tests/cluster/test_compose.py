@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from pybroker.broker.commands.container.server_file import final_properties
-from pybroker.broker.commands.healthcheck import listening_address
+from pybroker.broker.commands.healthcheck import reachable_listener
 from pybroker.config.config import Config
 from pybroker.config.load import load_config
 from pybroker.protocol.messages.metadata import MetadataRequest
@@ -101,7 +101,7 @@ def test_settings_of_each_broker_are_valid_and_distinct(services: dict[str, Any]
     for name, config in configs.items():
         assert not config.unknown
         assert config.string("zookeeper.connect") == "zookeeper:2181"
-        assert listening_address(config).port in {listener.port for listener in config.listeners()}
+        assert reachable_listener(config).port in {listener.port for listener in config.listeners()}
         advertised = {listener.name: listener for listener in config.advertised_listeners() or ()}
         assert services[name]["hostname"] == name == advertised[config.inter_broker_listener_name].host
 

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from pybroker import Broker
 from pybroker.broker.commands.command_line import main
-from pybroker.broker.commands.healthcheck import listening_address
+from pybroker.broker.commands.healthcheck import reachable_listener
+from pybroker.broker.metadata.address import local_address
 from pybroker.config.load import unchecked_config
+from support.in_process.tls_ends import STORES
+from support.in_process.tls_settings import ssl_listener
 
 Serve = Callable[[socket.socket], None]
 
@@ -84,7 +87,8 @@ def test_healthcheck_finds_the_address_in_the_brokers_settings(
 def test_listening_address_is_reachable_from_the_same_machine(listeners: str, address: str) -> None:
     protocols = "INTERNAL:PLAINTEXT,PLAINTEXT:PLAINTEXT"
     config = unchecked_config("", {"listeners": listeners, "listener.security.protocol.map": protocols})
-    assert str(listening_address(config)) == address
+    listener = reachable_listener(config)
+    assert str(local_address(listener.host, listener.port)) == address
 
 
 def test_healthcheck_reaches_a_listener_on_every_address_without_ipv6(
@@ -96,6 +100,23 @@ def test_healthcheck_reaches_a_listener_on_every_address_without_ipv6(
         file.write_text(f"listeners=PLAINTEXT://[::]:{port}\n")
         assert main(["healthcheck", "--config", str(file)]) == 0
         assert capsys.readouterr().out.startswith(f"localhost:{port} answers")
+
+
+@pytest.mark.parametrize("client_auth", ["none", "required"])
+def test_healthcheck_speaks_tls_with_the_stores_of_the_broker(
+    client_auth: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = {**ssl_listener(store="deep-server", trusted="authority"), "ssl.client.auth": client_auth}
+    with Broker(settings) as broker:
+        settings["listeners"] = f"SSL://{broker.bootstrap_servers}"
+        file = tmp_path / "server.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        assert main(["healthcheck", "--config", str(file)]) == 0
+        assert capsys.readouterr().out.startswith(f"{broker.bootstrap_servers} answers")
+        other = {**settings, "ssl.keystore.location": str(STORES / "server.pem")}
+        file.write_text("".join(f"{name}={value}\n" for name, value in other.items() if "truststore" not in name))
+        line = fails_with_one_line(capsys, 1, "--config", str(file))
+        assert "cannot be reached over TLS: its certificate is not signed by an authority" in line
 
 
 def fails_with_one_line(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
