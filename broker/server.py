@@ -237,6 +237,7 @@ class BrokerServer:
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
         self._protection = Protection(config)
+        self._settings.dynamic.when_read(self._protection.reload, self._protection.check)
         self._pool.resize(config.int("num.io.threads"))
         self._logs.update_config(config)
         self._metadata = MetadataPlane(

@@ -61,6 +61,8 @@ def check_dynamic(settings: Mapping[str, str], *, per_broker: bool) -> None:
     _refuse([name for name in settings if not _is_dynamic(name)], "cannot be changed while the broker runs")
     _refuse([name for name in settings if name in _FIXED_HERE], "cannot be changed while pybroker runs")
     _refuse([name for name in settings if name in _PER_LISTENER_ONLY], "can be changed for single listeners only")
+    secrets = [name for name in settings if (setting := _setting_of(name)) is not None and setting.is_secret]
+    _refuse(secrets, "cannot be changed while pybroker runs, which would store it unencrypted")
     for name, text in settings.items():
         _check_value(name, text)
     if not per_broker:
@@ -137,8 +139,12 @@ def _is_per_broker(name: str) -> bool:
     return name in BROKER_SETTINGS and BROKER_SETTINGS[name].scope is Scope.PER_BROKER
 
 
+def _setting_of(name: str) -> Setting | None:
+    return BROKER_SETTINGS.get(name) or DYNAMIC_ONLY_SETTINGS.get(name) or base_setting(name)
+
+
 def _check_value(name: str, text: str) -> None:
-    setting: Setting | None = BROKER_SETTINGS.get(name) or DYNAMIC_ONLY_SETTINGS.get(name) or base_setting(name)
+    setting = _setting_of(name)
     if setting is None:
         return
     try:

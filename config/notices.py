@@ -22,8 +22,9 @@ _TOO_MANY_REPLICAS = {
 }
 
 
-# Settings whose value for a single listener has effect.
+# Settings whose value for a single listener has effect, beside those of TLS.
 _ACTED_ON_BY_LISTENER = frozenset({"max.connection.creation.rate", "max.connections"})
+_TLS = "ssl."
 
 
 def notices(config: "Config") -> list[str]:
@@ -80,9 +81,20 @@ def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
             return [f"{where} has no effect: {note}"]
         case SupportKind.PARTLY if config.value_given(name) != setting.default_value(config.uses_embedded_store):
             return [f"{where} has effect only in part: {note}"]
+        case SupportKind.ACTED_ON if setting.name.startswith(_TLS):
+            return [] if _is_for_tls(config, name, setting) else [f"{where} has no effect: the listeners use no TLS"]
         case SupportKind.ACTED_ON if name != setting.name and setting.name not in _ACTED_ON_BY_LISTENER:
             return [f"{where} has no effect yet: {setting.name} applies to all listeners"]
     return []
+
+
+def _is_for_tls(config: "Config", name: str, setting: Setting) -> bool:
+    """Whether there is a listener with TLS to which a setting of TLS, perhaps with a listener's prefix, applies."""
+    return any(
+        name in (setting.name, f"listener.name.{listener.name.lower()}.{setting.name}")
+        and listener.security_protocol in ("SSL", "SASL_SSL")
+        for listener in config.listeners()
+    )
 
 
 def _of_unknown(config: "Config", name: str) -> str:

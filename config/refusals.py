@@ -4,6 +4,7 @@ There are two kinds: settings of another mode of Kafka (KRaft), and settings of 
 Kafka's default are accepted.
 """
 
+import re
 from collections.abc import Sequence
 
 from .authorization import AuthorizationSettings
@@ -23,6 +24,7 @@ _PROTECTION_PREFIXES = {
     "zookeeper.sasl.": "SASL to ZooKeeper",
     "zookeeper.ssl.": "TLS to ZooKeeper",
 }
+_PROVIDER = re.compile(r"\$\{[^}:]*:[^}]*\}")
 _OPEN = "pybroker does not start without the protection that the settings ask for"
 
 
@@ -32,6 +34,8 @@ def check_refusals(config: Config) -> None:
     _refuse_protection(config)
     AuthorizationSettings.from_config(config)
     _refuse_secure_listeners(config)
+    _refuse_protection_of_no_listener(config)
+    _refuse_password_providers(config)
     _refuse_protection_of_another_store(config)
 
 
@@ -76,11 +80,29 @@ def _refuse_secure_listeners(config: Config) -> None:
     by_setting = {"listeners": config.listeners(), "advertised.listeners": config.advertised_listeners() or ()}
     for name, listeners in by_setting.items():
         for listener in listeners:
-            if listener.security_protocol != "PLAINTEXT":
+            if listener.security_protocol not in ("PLAINTEXT", "SSL"):
                 protocol = listener.security_protocol
                 raise ConfigError(
                     f"{config.shown(name)}: {listener}: listeners with {protocol} are not supported yet; {_OPEN}"
                 )
+
+
+def _refuse_protection_of_no_listener(config: Config) -> None:
+    """A misspelt listener's name would leave the listener that is meant without its protection."""
+    prefixes = tuple(f"listener.name.{listener.name.lower()}." for listener in config.listeners())
+    for name, setting in _asked_for(config):
+        is_of_tls = name != setting.name and setting.name.startswith("ssl.")
+        # A dynamic one was stored when there was such a listener.
+        if is_of_tls and name in config.static and not name.startswith(prefixes):
+            raise ConfigError(f"{name} ({config.given[name].place}): there is no such listener; {_OPEN}")
+
+
+def _refuse_password_providers(config: Config) -> None:
+    """A password like ``${file:/path:key}`` names a place of the password, which would be taken for the password."""
+    for name, value in config.given.items():
+        setting = config.setting(name)
+        if setting is not None and setting.is_secret and _PROVIDER.search(value.text):
+            raise ConfigError(f"{name} ({value.place}): ${{…}} needs config.providers, which are not supported yet")
 
 
 def _refuse_protection_of_another_store(config: Config) -> None:

@@ -93,6 +93,14 @@ TESTS = {
         "tests/broker/network/test_listener.py",
         "test_idle_connection_is_closed_after_connections_max_idle_ms",
     ),
+    "pybroker.tls.handshake.timeout.ms": (
+        "tests/broker/network/test_encrypted_listener.py",
+        "test_client_that_is_slow_in_its_handshake_is_closed_after_pybroker_tls_handshake_timeout_ms",
+    ),
+    "pybroker.tls.handshakes.max": (
+        "tests/broker/network/test_encrypted_listener.py",
+        "test_handshakes_over_pybroker_tls_handshakes_max_wait",
+    ),
     "socket.listen.backlog.size": (
         "tests/broker/network/test_listener.py",
         "test_connection_is_closed_when_the_backlog_of_waiting_ones_is_full",

@@ -145,6 +145,7 @@ FOREIGN_NAMES = {
     "LogValidator": "Kafka's",
     "Partition.maybeIncrementLeaderHW": "Kafka's",
     "TLSv1.2": "OpenSSL's",
+    "TLSv1.3": "OpenSSL's",
     "Trigger.AvailableNow": "Spark's",
     "test_group": "kafka-python's",
 }

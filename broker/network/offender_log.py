@@ -14,6 +14,7 @@ class Violation(Enum):
     """Kinds of misbehaviour that the log distinguishes."""
 
     TLS = auto()
+    TLS_NAME = auto()
     HTTP = auto()
     PROXY_HEADER = auto()
     FRAME_SIZE = auto()
@@ -40,9 +41,10 @@ class OffenderLog:
         self._logger = logger
         self._now_s = now_s
         self._quiet_s = quiet_s
-        self._lines: OrderedDict[tuple[str, Violation], tuple[float, int]] = OrderedDict()  # last line, left out since
+        self._lines: OrderedDict[tuple[str, Enum], tuple[float, int]] = OrderedDict()  # last line, left out since
 
-    def warn(self, host: str, violation: Violation, message: str) -> None:
+    def warn(self, host: str, violation: Enum, message: str) -> None:
+        """``violation``: a `Violation`, or another kind of misbehaviour."""
         now_s = self._now_s()
         key = (host, violation)
         if key not in self._lines and self._is_full(now_s):

@@ -40,11 +40,19 @@ class DynamicConfig:
         self.config = config
         self._layers = config.dynamic
         self._reactions: list[tuple[Collection[str] | None, Reaction]] = []
+        self._reactions_to_reading: list[Reaction] = []
+        self._checks: list[Callable[[Config], None]] = []
         self._one_at_a_time = asyncio.Lock()
 
     def when_changed(self, names: Collection[str] | None, reaction: Reaction) -> None:
         """Call ``reaction`` after a change of one of ``names``, also for a single listener; None: of any setting."""
         self._reactions.append((names, reaction))
+
+    def when_read(self, reaction: Reaction, check: Callable[[Config], None]) -> None:
+        """Call ``reaction`` after settings were altered or read again, also with the same values: a file that a setting
+        names may have changed. ``check`` may refuse a change by ConfigError before it is written."""
+        self._reactions_to_reading.append(reaction)
+        self._checks.append(check)
 
     def load(self, layers: DynamicLayers) -> Config:
         """Set the dynamic settings at the start, without reactions. Raises ConfigError if they contradict the file."""
@@ -58,7 +66,10 @@ class DynamicConfig:
     def check(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
         """Raises ConfigError when ``settings`` could not replace the dynamic settings of this broker, or of all."""
         check_dynamic(settings, per_broker=per_broker)
-        check_change(self.config, with_dynamic(self.config, self._layers.replaced(settings, per_broker=per_broker)))
+        config = with_dynamic(self.config, self._layers.replaced(settings, per_broker=per_broker))
+        check_change(self.config, config)
+        for check in self._checks:
+            check(config)
 
     async def take(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
         """Apply the dynamic settings that the tree now has for this broker, or for all. Errors are logged."""
@@ -93,9 +104,10 @@ class DynamicConfig:
         changed = changed_settings(old, config)
         _log_changes(config, changed)
         bases = frozenset([*changed, *(base.name for name in changed if (base := base_setting(name)) is not None)])
-        for names, reaction in self._reactions:
-            if not bases or (names is not None and bases.isdisjoint(names)):
-                continue
+        reactions = [
+            reaction for names, reaction in self._reactions if bases and (names is None or not bases.isdisjoint(names))
+        ]
+        for reaction in (*reactions, *self._reactions_to_reading):
             try:
                 done = reaction(config)
                 if inspect.isawaitable(done):

@@ -40,7 +40,7 @@ PASSWORD_ENCODING = refused("encrypted passwords")
 POLICIES = refused("policies in Java classes")
 QUOTA_CALLBACK = refused("quotas decided by a Java class")
 SASL = refused("SASL")
-TLS = refused("TLS")
+JAVA_TLS = refused("TLS by Java classes")
 ZOOKEEPER_REVOCATION = refused("revocation checks of ZooKeeper's certificate")
 
 # Other modes of Kafka: pybroker must not run a single broker where the operator meant a cluster.

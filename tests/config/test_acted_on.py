@@ -35,6 +35,7 @@ THROUGH = {
     "message.timestamp.before.max.ms": "timestamp_before_max_ms",
     "message.timestamp.difference.max.ms": "timestamp_before_max_ms",
     "metadata.store.path": "metadata_store_path",
+    "security.inter.broker.protocol": "inter_broker_listener_name",
     "zookeeper.ssl.enabled.protocols": '{_PREFIX}enabled.protocols"',
     "zookeeper.ssl.keystore.type": '"zookeeper.ssl.keystore"',
     "zookeeper.ssl.protocol": '{_PREFIX}protocol"',

@@ -209,14 +209,12 @@ def test_kraft_mode_is_refused_with_a_solution(text: str, words: str) -> None:
         "authorizer.zookeeper.url=zk:2181",
         "super.userss=User:admin",
         "allow.everyone.if.no.acl.found.=false",
-        "ssl.keystore.location=/k.jks",
-        "ssl.client.auth=required",
+        "ssl.provider=Conscrypt",
         "ssl.no.such.thing=1",
         "sasl.enabled.mechanisms=PLAIN",
         "listener.name.external.ssl.client.auth=required",
         "listener.name.external.plain.sasl.jaas.config=x",
         "listener.name.external.scram-sha-256.sasl.nonsense=x",
-        "security.inter.broker.protocol=SSL",
         "zookeeper.set.acl=true",
         "zookeeper.ssl.client.enable=true",
         "delegation.token.master.key=k",
@@ -225,14 +223,22 @@ def test_kraft_mode_is_refused_with_a_solution(text: str, words: str) -> None:
         "create.topic.policy.class.name=C",
         "client.quota.callback.class=C",
         "principal.builder.class=C",
-        "listeners=SSL://:9093",
         "listeners=SASL_PLAINTEXT://:9093",
+        "listeners=SASL_SSL://:9093",
         "listeners=PLAINTEXT://:9092,SAFE://:9093\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,SAFE:SASL_SSL",
     ],
 )
 def test_security_settings_refuse_the_start(text: str) -> None:
     with pytest.raises(ConfigError, match="does not start without the protection that the settings ask for"):
         load_config(text)
+
+
+def test_password_that_names_another_place_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"ssl\.keystore\.password \(settings line 1\): .*config\.providers"
+    ) as raised:
+        load_config("ssl.keystore.password=${file:/run/secrets:key}")
+    assert "/run/secrets" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -269,6 +275,8 @@ def test_security_setting_that_is_empty_or_kafkas_default_is_accepted(text: str)
             "listener.name.plaintext.socket.request.max.bytes=5",
             "has no effect yet: socket.request.max.bytes applies to",
         ),
+        ("ssl.client.auth=required", "ssl.client.auth (settings line 1) has no effect: the listeners use no TLS"),
+        ("listener.name.plaintext.ssl.keystore.location=/k", "(settings line 1) has no effect: the listeners use no"),
         ("port=9093", "port (settings line 1) is ignored: Kafka removed it long ago: use listeners"),
         ("retention.ms=5", "it is a setting of topics; the broker's default for topics is log.retention.ms"),
         ("leader.replication.throttled.rate=5", "set while the broker runs"),
@@ -292,7 +300,14 @@ def test_ineffective_setting_is_reported_once_in_one_line(text: str, words: str)
 
 
 @pytest.mark.parametrize(
-    "text", ["num.partitions=3", "log.cleanup.policy=delete", "inter.broker.protocol.version=3.9-IV0", "#x=1"]
+    "text",
+    [
+        "num.partitions=3",
+        "log.cleanup.policy=delete",
+        "inter.broker.protocol.version=3.9-IV0",
+        "#x=1",
+        "listeners=SSL://:9093,PLAINTEXT://:9092\nssl.keystore.location=/k\nlistener.name.ssl.ssl.client.auth=required",
+    ],
 )
 def test_effective_setting_is_not_reported(text: str) -> None:
     assert notices(load_config(text)) == []

@@ -71,7 +71,7 @@ def test_settings_of_the_controllers_listener_are_dropped() -> None:
     )
     assert notices(config)[0].endswith(expected)
     with pytest.raises(ConfigError, match="does not start without the protection"):
-        load_config(f"{NODE}listener.name.plaintext.ssl.keystore.location=/k\n")
+        load_config(f"{NODE}listener.name.plaintxt.ssl.keystore.location=/k\n")
 
 
 def test_bound_of_generated_ids_holds_only_outside_kraft() -> None:

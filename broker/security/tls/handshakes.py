@@ -82,14 +82,10 @@ class HandshakeQueue:
         began = self._under_way.pop(handshake, None) is not None
         self._going_on.pop(handshake, None)
         self._new.pop(handshake, None)
-        if began and self._new:
+        if not self._new:
+            self._cancel_timer()
+        elif began:
             self._set_turn()
-
-    def close(self) -> None:
-        """No connection is left."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _use_step(self) -> bool:
         self._set_turn()
@@ -117,6 +113,8 @@ class HandshakeQueue:
             handshake.take_step()
         if self._new:
             self._set_timer()
+        else:
+            self._cancel_timer()
 
     def _make_space(self) -> bool:
         """Whether another handshake may begin, perhaps after the oldest one was given up."""
@@ -133,6 +131,11 @@ class HandshakeQueue:
         if self._timer is None and self._under_way:
             oldest_s = next(iter(self._under_way.values()))
             self._timer = self._call_later(max(0.001, oldest_s + LEAST_TIME_S - self._now_s()), self._time_is_over)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _time_is_over(self) -> None:
         self._timer = None

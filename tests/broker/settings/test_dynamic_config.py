@@ -81,7 +81,7 @@ async def test_failing_listener_does_not_stop_the_others(caplog: pytest.LogCaptu
 
 @pytest.mark.parametrize(
     "stored",
-    [{"num.io.threads": "200"}, {"max.connections.per.ip": "0"}, {"listener.name.x.ssl.keystore.location": "/x"}],
+    [{"num.io.threads": "200"}, {"max.connections.per.ip": "0"}, {"listener.name.x.ssl.provider": "x"}],
     ids=str,
 )
 async def test_impossible_dynamic_settings_leave_the_former_ones_in_force(

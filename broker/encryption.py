@@ -1,0 +1,82 @@
+"""TLS of this broker's listeners, and of its links to the same listeners of other brokers.
+
+Imported only when a listener uses TLS.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+
+from ..config.config import Config
+from ..config.listener_security import ListenerSecurity
+from .network.encrypted_listener import EncryptedListener
+from .network.offender_log import OffenderLog
+from .network.transport import ConnectionLayer
+from .security.tls.handshakes import HandshakeQueue
+from .security.tls.links import link_layer
+from .security.tls.side import CIPHERTEXT_BYTES
+
+__all__ = ["Encryption"]
+
+logger = logging.getLogger(__name__)
+
+LinkLayer = Callable[[asyncio.BufferedProtocol, tuple[str, int]], asyncio.BufferedProtocol]
+
+
+class Encryption:
+    """To be made on the running loop. Raises ConfigError if the stores of a listener cannot be used."""
+
+    def __init__(self, config: Config) -> None:
+        self._loop = loop = asyncio.get_running_loop()
+        self._ciphertext = bytearray(CIPHERTEXT_BYTES)
+        most_handshakes = config.int("pybroker.tls.handshakes.max")
+        self._handshakes = HandshakeQueue(loop.call_soon, loop.call_later, loop.time, most_handshakes)
+        self._link_deadline_s = config.int("socket.connection.setup.timeout.ms") / 1000
+        offenders = OffenderLog(logger, loop.time)
+        between_brokers = _listeners_between_brokers(config)
+        self._listeners = {
+            security.listener_name: EncryptedListener(
+                security,
+                loop,
+                self._ciphertext,
+                offenders,
+                is_between_brokers=security.listener_name in between_brokers,
+                deadline_s=config.int("pybroker.tls.handshake.timeout.ms") / 1000,
+                handshakes=self._handshakes,
+            )
+            for security in _encrypted(config)
+        }
+
+    def layer(self, listener_name: str) -> ConnectionLayer:
+        """The layer below connections that other machines open."""
+        return self._listeners[listener_name].add_layer
+
+    def link_layer(self, listener_name: str) -> LinkLayer:
+        """The layer below links to other brokers."""
+        context = self._listeners[listener_name].client_context
+        return link_layer(context, self._loop, self._ciphertext, self._link_deadline_s)
+
+    def check(self, config: Config) -> None:
+        """Raises ConfigError when `reload` would refuse the settings of a listener."""
+        for security in _encrypted(config):
+            self._listeners[security.listener_name].check(security)
+
+    def reload(self, config: Config) -> None:
+        """Use changed settings and stores for new connections. Raises ConfigError: that listener keeps its old ones."""
+        for security in _encrypted(config):
+            self._listeners[security.listener_name].reload(security)
+
+
+def _encrypted(config: Config) -> Iterator[ListenerSecurity]:
+    for listener in config.listeners():
+        security = ListenerSecurity.of(config, listener.name)
+        if security.encrypts:
+            yield security
+
+
+def _listeners_between_brokers(config: Config) -> frozenset[str]:
+    """Without a cluster this broker connects to no other one."""
+    if config.uses_embedded_store:
+        return frozenset()
+    control_plane = config.optional_string("control.plane.listener.name")
+    return frozenset({config.inter_broker_listener_name, control_plane.upper() if control_plane else ""})

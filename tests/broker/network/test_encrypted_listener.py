@@ -1,0 +1,226 @@
+"""Tests of a listener with TLS: who its clients are, its log lines, its limits, and new stores while it is open."""
+
+import asyncio
+import shutil
+import ssl
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+from pybroker.broker.encryption import Encryption
+from pybroker.broker.network.connection import Connection
+from pybroker.broker.network.endpoint_security import EndpointSecurity
+from pybroker.config.config import Config
+from pybroker.config.config_error import ConfigError
+from pybroker.config.load import unchecked_config
+from support.in_process.network_peer import ECHO, LATER, Peer, Server, frame, serving, until
+from support.in_process.tls_ends import STORES, client_context
+from support.in_process.tls_settings import ssl_listener
+
+
+def config_of(**given: str) -> Config:
+    """``client_auth="required"`` sets ``ssl.client.auth``."""
+    more = {f"ssl.{name.replace('_', '.')}": value for name, value in given.items()}
+    return unchecked_config("", {**ssl_listener(trusted="authority"), **more})
+
+
+@asynccontextmanager
+async def encrypted(config: Config) -> AsyncIterator[tuple[Server, Encryption]]:
+    encryption = Encryption(config)
+    async with serving(security_protocol="SSL", security=EndpointSecurity(encryption.layer("SSL"))) as server:
+        yield server, encryption
+
+
+async def connect(server: Server, context: ssl.SSLContext) -> Peer:
+    streams = await asyncio.open_connection("127.0.0.1", server.endpoint.port, ssl=context, limit=4096)
+    peer = Peer(*streams)
+    server._peers.append(peer)
+    return peer
+
+
+async def user_of(server: Server, peer: Peer) -> str:
+    """The principal of a request of the peer."""
+    peer.send(frame(ECHO, 1))
+    await peer.answer()
+    return str(server.handler.requests[-1].connection.principal)
+
+
+@pytest.mark.parametrize(
+    ("client_auth", "key", "user"),
+    [
+        ("none", "client", "User:ANONYMOUS"),
+        ("requested", "", "User:ANONYMOUS"),
+        ("requested", "client", "User:CN=alice+UID=a1,O=Müller\\, Söhne,C=DE"),
+        ("required", "client", "User:CN=alice+UID=a1,O=Müller\\, Söhne,C=DE"),
+    ],
+)
+async def test_principal_is_the_name_in_the_certificate_if_it_was_asked_for(
+    client_auth: str, key: str, user: str
+) -> None:
+    async with encrypted(config_of(client_auth=client_auth)) as (server, _):
+        assert await user_of(server, await connect(server, client_context(key))) == user
+
+
+async def test_mapping_rules_make_the_principal() -> None:
+    rules = "RULE:^CN=([a-z]+).*$/$1/U,DEFAULT"
+    async with encrypted(config_of(client_auth="required", principal_mapping_rules=rules)) as (server, _):
+        assert await user_of(server, await connect(server, client_context("client"))) == "User:ALICE"
+
+
+async def test_client_to_whom_no_mapping_rule_applies_is_closed_before_its_first_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rules = "RULE:^CN=nobody$/x/"
+    async with encrypted(config_of(client_auth="required", principal_mapping_rules=rules)) as (server, _):
+        peer = await connect(server, client_context("client"))
+        peer.send(frame(ECHO, 1))
+        assert await peer.is_closed()
+        assert server.handler.requests == []
+    assert "to listener SSL: no rule of ssl.principal.mapping.rules applies to its certificate" in caplog.text
+
+
+def test_mapping_rules_of_sasl_have_no_effect_and_client_auth_must_have_the_listeners_prefix(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run(prefix: str) -> None:
+        listeners = {"listeners": "SASL_SSL://127.0.0.1:0", "security.inter.broker.protocol": "SASL_SSL"}
+        settings = {**ssl_listener(trusted="authority"), **listeners, f"{prefix}ssl.client.auth": "required"}
+        encryption = Encryption(unchecked_config("", settings))
+        assert encryption.layer("SASL_SSL").__self__._side.context.verify_mode is expected  # type: ignore[attr-defined]
+
+    expected = ssl.CERT_NONE
+    asyncio.run(run(""))
+    assert "ssl.client.auth=required has no effect on listener SASL_SSL" in caplog.text
+    expected = ssl.CERT_REQUIRED
+    asyncio.run(run("listener.name.sasl_ssl."))
+
+
+async def test_each_cause_is_logged_once_for_a_host(caplog: pytest.LogCaptureFixture) -> None:
+    async with encrypted(config_of()) as (server, _):
+        for _ in range(3):
+            for start in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05hello"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
+                writer.write(start)
+                with suppress(ConnectionResetError):
+                    await reader.read()
+                writer.close()
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.partition(" to listener ")[2] for line in lines if line.startswith("Closing the TLS")] == [
+        "SSL: it sends no TLS: SSL is set on this side only (an HTTP request on a Kafka port)",
+        "SSL: TLS failed (unexpected message)",
+    ]
+
+
+async def test_client_that_is_slow_in_its_handshake_is_closed_after_pybroker_tls_handshake_timeout_ms(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    config = unchecked_config("", {**ssl_listener(), "pybroker.tls.handshake.timeout.ms": "50"})
+    async with encrypted(config) as (server, _):
+        silent = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
+        slow = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
+        slow[1].write(b"\x16\x03\x01\x02\x00")
+        for reader, writer in (silent, slow):
+            assert await Peer(reader, writer).is_closed()
+            writer.close()
+    assert "to listener SSL: the handshake took too long" in caplog.text
+
+
+async def test_handshakes_over_pybroker_tls_handshakes_max_wait() -> None:
+    config = unchecked_config("", {**ssl_listener(), "pybroker.tls.handshakes.max": "1"})
+    async with encrypted(config) as (server, encryption):
+        _, first = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
+        first.write(b"\x16\x03\x01\x02\x00")
+        await until(lambda: encryption._handshakes.under_way == 1)
+        second = asyncio.ensure_future(connect(server, client_context()))
+        await until(lambda: encryption._handshakes.waiting == 1)
+        first.close()
+        assert await user_of(server, await second) == "User:ANONYMOUS"
+
+
+async def test_bytes_below_a_connection_that_is_not_read_count_as_memory() -> None:
+    async with encrypted(config_of()) as (server, _):
+        peer = await connect(server, client_context())
+        peer.send(*(frame(LATER, number, bytes(100)) for number in range(2_000)))  # eight at once are started
+        await server.handler.has_started(8)
+        (connection,) = server.listeners.connections()
+        await until(lambda: connection._transport.get_read_buffer_size() > 0)  # type: ignore[attr-defined]
+        below = connection._transport.get_read_buffer_size()  # type: ignore[attr-defined]
+        counted = counted_bytes(connection)
+        connection._bytes_below = None
+        without = counted_bytes(connection)
+        peer.writer.transport.abort()
+        assert counted - without == below
+
+
+def counted_bytes(connection: Connection) -> int:
+    connection.count_memory()
+    return connection._memory.frame_bytes + connection._memory.response_bytes
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    shutil.copy(STORES / "server.pem", tmp_path / "keys.pem")
+    return tmp_path / "keys.pem"
+
+
+def renew(keys: Path, store: str) -> None:
+    shutil.copy(STORES / f"{store}.pem", keys.with_suffix(".new"))
+    keys.with_suffix(".new").replace(keys)
+
+
+async def test_new_connections_get_a_certificate_that_was_written_again_and_open_ones_go_on(keys: Path) -> None:
+    config = config_of(keystore_location=str(keys), allow_dn_changes="true", allow_san_changes="true")
+    trusting = client_context()
+    trusting.check_hostname = False
+    async with encrypted(config) as (server, encryption):
+        old = await connect(server, trusting)
+        renew(keys, "client")
+        encryption.check(config)
+        assert await subject_of(await connect(server, trusting)) == "server"
+        encryption.reload(config)
+        assert await subject_of(await connect(server, trusting)) == "alice"
+        assert await user_of(server, old) == "User:ANONYMOUS"
+
+
+async def subject_of(peer: Peer) -> str:
+    parts = dict(part[0] for part in peer.writer.get_extra_info("peercert")["subject"])
+    return str(parts["commonName"])
+
+
+async def test_new_stores_that_are_refused_leave_the_old_ones_in_use(keys: Path) -> None:
+    config = config_of(keystore_location=str(keys))
+    async with encrypted(config) as (server, encryption):
+        renew(keys, "client")
+        for act in (encryption.check, encryption.reload):
+            with pytest.raises(ConfigError, match=r"listener SSL: the certificate is for CN=alice"):
+                act(config)
+        assert await user_of(server, await connect(server, client_context())) == "User:ANONYMOUS"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"keystore_location": "/no/such/file"}, r"ssl\.keystore\.location: /no/such/file: the file cannot be read"),
+        ({"client_auth": "required", "truststore_location": "", "truststore_type": "JKS"}, "ssl.truststore.location"),
+        ({"principal_mapping_rules": "RULE:(/x/"}, "ssl.principal.mapping.rules"),
+        ({"enabled_protocols": "TLSv9"}, "ssl.enabled.protocols"),
+    ],
+)
+async def test_listener_that_cannot_be_protected_is_refused_with_one_line(given: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigError, match=f"^listener SSL: {why}") as raised:
+        Encryption(config_of(**given))
+    assert "\n" not in str(raised.value)
+
+
+async def test_requests_are_answered_whatever_the_size_of_their_records() -> None:
+    async with encrypted(config_of()) as (server, _):
+        peer = await connect(server, client_context())
+        request = frame(ECHO, 7, b"x" * 300)
+        for start in range(len(request)):
+            peer.send(request[start : start + 1])
+            await asyncio.sleep(0)
+        assert await peer.answer() == (7, b"x" * 300)
+        peer.send(struct.pack(">i", 2**31 - 1))
+        assert await peer.is_closed()
