@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ..base.gathered_lines import log_gathered
 from ..base.topic_partition import TopicPartition
-from ..protocol.errors import ErrorCode
+from ..protocol.errors import ErrorCode, known_error_code
 from ..protocol.messages.leader_and_isr import LeaderAndIsrResponse
 from ..protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from ..protocol.messages.update_metadata import UpdateMetadataResponse
@@ -21,6 +21,8 @@ __all__ = ["BrokerResponses"]
 Response = TypeVar("Response", LeaderAndIsrResponse, StopReplicaResponse)
 
 logger = logging.getLogger(__name__)
+
+_WAY_OUT_OF_DENIAL = "name the principal of the brokers in its super.users, or allow it ClusterAction on the cluster"
 
 
 class BrokerResponses:
@@ -51,7 +53,7 @@ class BrokerResponses:
                 self._post_response(broker_id, request, response, answered)
             case UpdateMetadataResponse():
                 if response.error_code != ErrorCode.NONE:
-                    logger.error("broker %d refused UpdateMetadata: error %d", broker_id, response.error_code)
+                    _log_refusal(broker_id, "UpdateMetadata", response.error_code)
 
     def _post_response(
         self,
@@ -69,7 +71,7 @@ class BrokerResponses:
 
     async def _leader_and_isr_answered(self, broker_id: int, response: LeaderAndIsrResponse) -> None:
         if response.error_code != ErrorCode.NONE:
-            logger.error("broker %d refused LeaderAndIsr: error %d", broker_id, response.error_code)
+            _log_refusal(broker_id, "LeaderAndIsr", response.error_code)
             return
         before = self._context.offline_dir_replicas.get(broker_id, set())
         offline = set(before)
@@ -128,3 +130,10 @@ class BrokerResponses:
             await self._deletion.fail(failed)
         if deleted:
             await self._deletion.complete(deleted)
+
+
+def _log_refusal(broker_id: int, request: str, code: int) -> None:
+    error = known_error_code(code)
+    is_denied = error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    way_out = f"; {_WAY_OUT_OF_DENIAL}" if is_denied else ""
+    logger.error("broker %d refused %s: %s%s", broker_id, request, error.name, way_out)

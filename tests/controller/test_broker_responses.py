@@ -6,6 +6,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.controller.state_tables import PartitionReplica, ReplicaState
 from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from support.in_process.control_plane import ControlPlane
 
 T0 = TopicPartition("t", 0)
@@ -161,3 +162,17 @@ async def test_replica_in_a_full_log_directory_is_deleted_with_its_topic(tmp_pat
     assert broker.deleted == [T0]
     assert await plane.tree.topics() == []
     await plane.stop()
+
+
+async def test_broker_that_denies_a_request_is_named_with_the_way_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plane = await ControlPlane.start(tmp_path / "metadata.db", (1, 2))
+    plane.controller._term._responses.received(
+        2, UpdateMetadataRequest(), UpdateMetadataResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    )
+    await plane.stop()
+    assert (
+        "broker 2 refused UpdateMetadata: CLUSTER_AUTHORIZATION_FAILED; name the principal of the brokers in its "
+        "super.users, or allow it ClusterAction on the cluster"
+    ) in caplog.messages
