@@ -1,6 +1,5 @@
 """The context of a request beyond its message, what its client may do, and the types of a handler's result."""
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -152,9 +151,12 @@ class RequestContext:
         """
         if self.authorizer is None or self.address.is_this_broker:
             return _NOTHING
+        counts: dict[str, int] = {}
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
         return {
             name
-            for name, count in Counter(iter(names)).items()
+            for name, count in counts.items()
             if not self.may(operation, resource_type, name, is_quiet=is_quiet, count=count)
         }
 

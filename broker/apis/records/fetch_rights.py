@@ -21,6 +21,8 @@ def denied_partitions(
 
     A fetch with a replica id acts as a broker: all of its partitions are denied or none, whatever it may read.
     """
+    if context.authorizer is None:
+        return _NO_KEYS
     if is_follower:
         may_follow = context.may_on_cluster(AclOperation.CLUSTER_ACTION)
         return _NO_KEYS if may_follow else {fetch.key for fetch in session.partitions}
