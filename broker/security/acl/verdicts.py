@@ -30,8 +30,7 @@ class Verdicts:
     ) -> bool:
         """``principal`` must be immutable; ``host`` is an address in any form."""
         if self._epoch != self._authorizer.index.epoch or len(self._remembered) >= MOST_VERDICTS:
-            self._remembered.clear()
-            self._epoch = self._authorizer.index.epoch
+            self._forget()
         question = (principal, host, operation, resource_type, name)
         verdict = self._remembered.get(question)
         if verdict is None:
@@ -39,3 +38,7 @@ class Verdicts:
             if len(name) <= LONGEST_NAME:
                 self._remembered[question] = verdict
         return verdict
+
+    def _forget(self) -> None:
+        self._remembered.clear()
+        self._epoch = self._authorizer.index.epoch
