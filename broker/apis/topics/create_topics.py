@@ -10,7 +10,7 @@ and settings (KIP-525) · v6 quotas may refuse it (KIP-599) · v7 topic ids (KIP
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from functools import cache
 from typing import NamedTuple
 
@@ -66,8 +66,12 @@ class CreateTopics:
         config_entries: Callable[[TopicConfig], list[ConfigEntry]],
         is_election_over: Callable[[int, TopicPartition], bool],
         throttling: Throttling,
+        broker_listeners: Collection[str] = (),
     ) -> None:
+        """``broker_listeners``: where other brokers ask for topics for their clients, whose rights they have checked.
+        They need no right to create them but CLUSTER_ACTION; Kafka's brokers write such topics to ZooKeeper."""
         self._throttling = throttling
+        self._broker_listeners = broker_listeners
         self._topics = topics
         self._is_controller = is_controller
         self._cache = cache
@@ -108,7 +112,10 @@ class CreateTopics:
     def _rights(self, context: RequestContext, names: Iterable[str]) -> _Rights:
         if not self._is_controller():
             return _Rights()
-        may_create_all = context.may_on_cluster(AclOperation.CREATE, is_quiet=True)
+        may_create_all = context.may_on_cluster(AclOperation.CREATE, is_quiet=True) or (
+            context.address.listener_name in self._broker_listeners
+            and context.may_on_cluster(AclOperation.CLUSTER_ACTION, is_quiet=True)
+        )
         names = [name for name in names if name != CLUSTER_METADATA_TOPIC]
         return _Rights(
             frozenset() if may_create_all else context.denied(AclOperation.CREATE, AclResourceType.TOPIC, names),

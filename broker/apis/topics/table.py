@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ....base.topic_partition import TopicPartition
 from ....config.config_entries import topic_entries
 from ....protocol.apis import ApiKey
+from ...requests.between_brokers import listeners_between_brokers
 from ...requests.context import Handler
 from ..broker_parts import BrokerParts
 from .create_partitions import CreatePartitions
@@ -42,6 +43,7 @@ def topic_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             lambda topic: topic_entries(dynamic.config, topic),
             is_election_over,
             parts.throttling,
+            listeners_between_brokers(parts.config) if parts.is_in_cluster else (),
         ),
         ApiKey.DELETE_TOPICS: DeleteTopics(
             metadata.topics,

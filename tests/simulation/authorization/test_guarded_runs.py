@@ -31,7 +31,7 @@ async def _nothing(*_: Any) -> None:
     """Does nothing."""
 
 
-MISTAKES = {
+MISTAKES: dict[str, tuple[Any, str]] = {
     "verdicts outlive a change of the ACLs": (patch.object(Verdicts, "_forget", lambda _: None), "answers NONE"),
     "a broker answers before it obeys": (patch.object(LiveAcls, "refresh", _nothing), "answers NONE"),
     "changes by other brokers are not read": (patch.object(LiveAcls, "_take_new", _nothing), "never obeys: denied"),

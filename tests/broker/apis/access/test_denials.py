@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pybroker.broker.apis.topics.create_topics import CreateTopics
+from pybroker.broker.network.request import ConnectionInfo
+from pybroker.broker.requests.context import RequestContext
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import NULL_UUID
 from pybroker.protocol.errors import ErrorCode
@@ -27,6 +30,7 @@ from support.in_process.rights_table import (
     topic,
     transaction,
 )
+from support.in_process.served_apis import Anything
 
 TEMPLATE_VERSION = 9
 
@@ -251,3 +255,23 @@ def test_denied_reassignment_is_answered_at_the_top_and_for_each_partition(runni
     response = everything_denied(running, ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, topics=topics)
     codes = (response.error_code, response.responses[0].partitions[0].error_code)
     assert codes == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED,) * 2
+
+
+@pytest.mark.parametrize(
+    ("listener", "allowed", "may_create"),
+    [
+        ("INTERNAL", cluster(CLUSTER_ACTION, is_quiet=True), True),
+        ("INTERNAL", cluster(CREATE, is_quiet=True), True),
+        ("INTERNAL", topic(CREATE, "other"), False),
+        ("CLIENTS", cluster(CLUSTER_ACTION, is_quiet=True), False),
+    ],
+)
+def test_broker_that_creates_a_topic_for_its_client_needs_only_cluster_action(
+    listener: str, allowed: Ask, may_create: bool
+) -> None:
+    unused: Any = Anything()
+    handler = CreateTopics(unused, lambda: True, unused, unused, unused, unused, unused, ("INTERNAL",))
+    asked = {cluster(CREATE, is_quiet=True), cluster(CLUSTER_ACTION, is_quiet=True), topic(CREATE, "t")}
+    info = ConnectionInfo(listener, "PLAINTEXT", ("here", 9092), ("there", 1))
+    context = RequestContext(5, 0, None, info, 0, authorizer=RecordingAuthorizer(asked - {allowed}))
+    assert (handler._rights(context, ["t"]).denied == frozenset()) is may_create
