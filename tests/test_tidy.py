@@ -37,7 +37,17 @@ LOOSE = "*"
 # LOOSE: all files directly in the place that have no entry of their own.
 FLOORS = {
     "": ("base", "config", "protocol", "storage", "replication", "controller", "broker", LOOSE),
-    "protocol": ("errors.py", "sentinels.py", "text_size.py", "codec", "records", "apis.py", "messages", "client"),
+    "protocol": (
+        "errors.py",
+        "sentinels.py",
+        "text_size.py",
+        "scram.py",
+        "codec",
+        "records",
+        "apis.py",
+        "messages",
+        "client",
+    ),
     "storage": (LOOSE, "files", "workers", "segment", "producers", "log", "recovery", "compaction", "store", "verify"),
     "replication": ("partition", "leader", "partition_set.py", "follower", LOOSE),
     "controller": ("tree", "topics", LOOSE),

@@ -19,11 +19,12 @@ from .errors import (
     UnsupportedApiError,
     VersionsRefusedError,
 )
-from .opening import open_connection, opening_requests
-from .sasl import Credentials, SaslLogin
+from .opening import login_requests, open_connection, opening_requests
+from .sasl import BearerToken, Credentials, SaslLogin
 from .served_versions import ServedVersions
 
 __all__ = [
+    "BearerToken",
     "ClientConnection",
     "ClientError",
     "ConnectionClosedError",
@@ -40,6 +41,7 @@ __all__ = [
     "UnexpectedResponseError",
     "UnsupportedApiError",
     "VersionsRefusedError",
+    "login_requests",
     "open_connection",
     "opening_requests",
 ]

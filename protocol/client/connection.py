@@ -66,13 +66,15 @@ class ClientConnection:
 
     ``usable`` restricts the versions of APIs that the client can work with. ``served`` is what negotiation knows of the
     broker; until `opening_requests` sets it, only ApiVersions goes out without an explicit version, as version 0, which
-    every broker answers.
+    every broker answers. ``session_lifetime_ms``: after so long the broker closes the connection unless the client logs
+    in again (KIP-368); 0: never.
     """
 
     def __init__(
         self, client_id: str | None, max_response_bytes: int, usable: Mapping[ApiKey, VersionRange] | None = None
     ) -> None:
         self.served: ServedVersions | None = None
+        self.session_lifetime_ms = 0
         self._client_id = client_id
         self._max_response_bytes = max_response_bytes
         self._usable = {ApiKey.SASL_HANDSHAKE: _SASL_HANDSHAKE_V1} | dict(usable or {})

@@ -1,4 +1,7 @@
-"""The requests that open a connection: ApiVersions, then the SASL login if one is wanted."""
+"""The requests that open a connection: ApiVersions, then the SASL login if one is wanted.
+
+A login may end (KIP-368). `login_requests` alone then renews it on the same connection.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +19,21 @@ from .errors import VersionsRefusedError
 from .sasl import SaslLogin, sasl_messages
 from .served_versions import ServedVersions
 
-__all__ = ["open_connection", "opening_requests"]
+__all__ = ["login_requests", "open_connection", "opening_requests"]
 
 
 def opening_requests(connection: ClientConnection, login: SaslLogin | None = None) -> Generator[Message, Any, None]:
     """Yields each request; the caller sends the response into the generator. When it ends, the connection is usable.
 
-    Sets ``connection.served``. Raises VersionsRefusedError, SaslError, and KafkaError with the broker's own error code
-    when the broker refuses the mechanism or the credentials.
+    Sets ``connection.served`` and ``connection.session_lifetime_ms``. Raises VersionsRefusedError, SaslError, and
+    KafkaError with the broker's own error code when the broker refuses the mechanism or the credentials.
     """
     response = yield ApiVersionsRequest()
     if response.error_code:
         raise VersionsRefusedError(response.error_code)
     connection.served = ServedVersions.from_response(response)
     if login is not None:
-        yield from _log_in(login)
+        connection.session_lifetime_ms = yield from login_requests(login)
 
 
 def open_connection(
@@ -44,7 +47,11 @@ def open_connection(
             request = requests.send(ask(request))
 
 
-def _log_in(login: SaslLogin) -> Generator[Message, Any, None]:
+def login_requests(login: SaslLogin) -> Generator[Message, Any, int]:
+    """Yields each request of a login, as `opening_requests` does; returns the session's lifetime in ms, 0 without end.
+
+    Raises SaslError and KafkaError.
+    """
     mechanism = login.credentials.mechanism
     handshake = yield SaslHandshakeRequest(mechanism=mechanism)
     if handshake.error_code:
@@ -59,4 +66,4 @@ def _log_in(login: SaslLogin) -> Generator[Message, Any, None]:
         try:
             message = messages.send(bytes(response.auth_bytes))
         except StopIteration:
-            return
+            return int(response.session_lifetime_ms)

@@ -1,31 +1,30 @@
-"""The client's side of a SASL exchange: PLAIN (RFC 4616) and SCRAM (RFC 5802, RFC 7677).
+"""The client's side of a SASL exchange: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677) and OAUTHBEARER (RFC 7628).
 
-**Why** not a library: `scramp` prepares passwords by SASLprep, as the RFC says. Kafka does not
-(ScramFormatter.normalize), so a password with a character such as "½" would be refused.
+**Why** not a library: `scramp` prepares passwords by SASLprep, which Kafka does not (`protocol/scram.py`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
+from ..scram import MIN_ITERATIONS, SCRAM_MECHANISMS, ScramMechanism, sasl_name, xor
 from .errors import SaslError
 
-__all__ = ["PLAIN", "SCRAM", "Credentials", "SaslLogin", "sasl_messages"]
+__all__ = ["OAUTHBEARER", "PLAIN", "SCRAM", "BearerToken", "Credentials", "SaslLogin", "sasl_messages"]
 
 PLAIN = "PLAIN"
-SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+SCRAM = tuple(SCRAM_MECHANISMS)
+OAUTHBEARER = "OAUTHBEARER"
 
-_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-_LEAST_ITERATIONS = 4096
 _MOST_ITERATIONS = 10_000_000
 """A larger number would let a broker keep this process busy for as long as it likes."""
 _NUMBER = re.compile("[0-9]{1,8}")
 _WITHOUT_CHANNEL_BINDING = b"n,,"
+_ABANDONED = b"\x01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,21 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
+class BearerToken:
+    """A JSON Web Token for OAUTHBEARER; the token names the user."""
+
+    token: str = field(repr=False)
+
+    @property
+    def mechanism(self) -> str:
+        return OAUTHBEARER
+
+
+@dataclass(frozen=True, slots=True)
 class SaslLogin:
     """One login. ``nonce`` is random printable ASCII without a comma, used once; only SCRAM needs it."""
 
-    credentials: Credentials
+    credentials: Credentials | BearerToken
     nonce: str = field(repr=False)
 
 
@@ -51,36 +61,41 @@ def sasl_messages(login: SaslLogin) -> Generator[bytes, bytes, None]:
     Raises SaslError when a reply is malformed or does not prove that the broker knows the password.
     """
     credentials = login.credentials
+    if isinstance(credentials, BearerToken):
+        return _oauth_bearer(credentials)
     if credentials.mechanism == PLAIN:
         return _plain(credentials)
-    return _scram(credentials, _HASHES[credentials.mechanism], login.nonce)
+    return _scram(credentials, SCRAM_MECHANISMS[credentials.mechanism], login.nonce)
 
 
 def _plain(credentials: Credentials) -> Generator[bytes, bytes, None]:
     yield b"\0".join([b"", credentials.user.encode(), credentials.password.encode()])
 
 
-def _scram(credentials: Credentials, hash_name: str, nonce: str) -> Generator[bytes, bytes, None]:
-    def digest(key: bytes, message: bytes) -> bytes:
-        return hmac.digest(key, message, hash_name)
+def _oauth_bearer(credentials: BearerToken) -> Generator[bytes, bytes, None]:
+    """A reply says why the broker refuses the token. One more message then lets the broker end the exchange."""
+    reply = yield b"n,,\x01auth=Bearer " + credentials.token.encode() + b"\x01\x01"
+    if reply:
+        yield _ABANDONED
+        raise SaslError("the broker refuses the token")
 
-    user = credentials.user.replace("=", "=3D").replace(",", "=2C")
-    client_first = f"n={user},r={nonce}".encode()
+
+def _scram(credentials: Credentials, mechanism: ScramMechanism, nonce: str) -> Generator[bytes, bytes, None]:
+    client_first = f"n={sasl_name(credentials.user)},r={nonce}".encode()
     server_first = yield _WITHOUT_CHANNEL_BINDING + client_first
     attributes = _attributes(server_first)
     server_nonce, salt, iterations = attributes.get("r", ""), _decoded(attributes.get("s", "")), attributes.get("i", "")
     if not server_nonce.startswith(nonce) or server_nonce == nonce:
         raise SaslError("the broker's nonce does not begin with the client's nonce")
-    if not _NUMBER.fullmatch(iterations) or not _LEAST_ITERATIONS <= int(iterations) <= _MOST_ITERATIONS:
+    if not _NUMBER.fullmatch(iterations) or not MIN_ITERATIONS <= int(iterations) <= _MOST_ITERATIONS:
         raise SaslError(f"the broker asks for {iterations or 'no'} iterations")
-    salted = hashlib.pbkdf2_hmac(hash_name, credentials.password.encode(), salt, int(iterations))
-    client_key = digest(salted, b"Client Key")
+    salted = mechanism.salted_password(credentials.password, salt, int(iterations))
+    client_key = mechanism.client_key(salted)
     client_final = f"c={_encoded(_WITHOUT_CHANNEL_BINDING)},r={server_nonce}".encode()
     exchanged = b",".join([client_first, server_first, client_final])
-    signature = digest(hashlib.new(hash_name, client_key).digest(), exchanged)
-    proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
+    proof = xor(client_key, mechanism.hmac(mechanism.stored_key(client_key), exchanged))
     server_final = yield client_final + b",p=" + _encoded(proof).encode()
-    expected = digest(digest(salted, b"Server Key"), exchanged)
+    expected = mechanism.hmac(mechanism.server_key(salted), exchanged)
     if not hmac.compare_digest(_decoded(_attributes(server_final).get("v", "")), expected):
         raise SaslError("the broker does not prove that it knows the password")
 

@@ -1,10 +1,10 @@
-"""Tests of the client's side of PLAIN and SCRAM."""
+"""Tests of the client's side of PLAIN, SCRAM and OAUTHBEARER."""
 
 from base64 import b64decode
 
 import pytest
 from pybroker.protocol.client.errors import SaslError
-from pybroker.protocol.client.sasl import Credentials, SaslLogin, sasl_messages
+from pybroker.protocol.client.sasl import BearerToken, Credentials, SaslLogin, sasl_messages
 
 PENCIL = Credentials("SCRAM-SHA-256", "user", "pencil")
 NONCE = "rOprNGfwEbeRWgbNEkqO"
@@ -61,3 +61,21 @@ def test_broker_that_does_not_know_the_password_is_refused() -> None:
     assert len(b64decode(SERVER_FINAL[2:])) == 32
     with pytest.raises(SaslError, match="does not prove that it knows the password"):
         steps.send(SERVER_FINAL.replace(b"6rri", b"7rri"))
+
+
+def test_oauth_bearer_sends_the_token_in_one_message() -> None:
+    login = SaslLogin(BearerToken("e30.secret.c2ln"), "")
+    assert login.credentials.mechanism == "OAUTHBEARER"
+    assert "secret" not in repr(login)
+    steps = sasl_messages(login)
+    assert next(steps) == b"n,,\x01auth=Bearer e30.secret.c2ln\x01\x01"
+    with pytest.raises(StopIteration):
+        steps.send(b"")
+
+
+def test_oauth_bearer_ends_the_exchange_when_the_broker_refuses_the_token() -> None:
+    steps = sasl_messages(SaslLogin(BearerToken("e30.e30.c2ln"), ""))
+    next(steps)
+    assert steps.send(b'{"status":"invalid_token"}') == b"\x01"
+    with pytest.raises(SaslError, match="refuses the token"):
+        steps.send(b"")
