@@ -1,0 +1,42 @@
+"""What every SASL mechanism is to the login gate: messages of the client in, challenges or a login out."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from ..principal import Principal
+
+__all__ = ["Challenge", "Login", "LoginFailedError", "SaslServer"]
+
+
+class Login(NamedTuple):
+    """A successful login. ``expires_at_ms``: wall clock at which the credential ends; None: never."""
+
+    principal: Principal
+    expires_at_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The message for the client; ``login`` is set when the exchange is complete."""
+
+    message: bytes
+    login: Login | None = None
+
+
+class LoginFailedError(Exception):
+    """A login failed. ``reason`` is for the log, with names from the client in quotes and without secrets.
+
+    ``told``: the text for the client; None: one text for all causes, so that an outsider learns nothing.
+    """
+
+    def __init__(self, reason: str, told: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.told = told
+
+
+class SaslServer(Protocol):
+    """One exchange of one mechanism."""
+
+    def evaluate(self, message: bytes, now_ms: int) -> Challenge:
+        """The reply to a message. ``now_ms`` is the wall clock. Raises LoginFailedError; the exchange is over then."""
