@@ -7,9 +7,9 @@ v1 throttle time · v3 flexible; the client's software name and version, feature
 lowest version is 0.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 
+from ....base.kafka_names import SOFTWARE_NAME
 from ....controller.features import LAST_TRANSACTION_VERSION, TRANSACTION_VERSION, FeatureLevels
 from ....protocol.apis import API_SPECS, ApiKey
 from ....protocol.errors import ErrorCode
@@ -25,9 +25,6 @@ from ...requests.context import Handler, RequestContext
 from ...requests.unsupported_version import advertised_range
 
 __all__ = ["ApiVersions", "with_api_versions"]
-
-# Kafka's rule for the software name and version that a client gives (KIP-511).
-SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 # Kafka's admin client sends DescribeTopicPartitions wherever it is listed, and kafka-topics then prints empty eligible

@@ -29,6 +29,8 @@ _CLIENT_FIRST = re.compile(
 _CLIENT_FINAL = re.compile(
     rf"(?P<signed>c=(?P<binding>{_BASE64}),r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
 )
+_MAX_MESSAGE_BYTES = 8192
+"""A longer message is refused, because the first message is kept until the final one."""
 _TOKEN_LOGIN = re.compile(r"(?:^|,)tokenauth=true(?:,|$)", re.IGNORECASE)
 _OTHER_ID = "Authentication failed: Client requested an authorization id that is different from username"
 
@@ -100,7 +102,7 @@ class ScramServer:
 
 def _matched(pattern: re.Pattern[str], message: bytes, which: str) -> re.Match[str]:
     """Raises LoginFailedError for a message that is not ASCII or has another form."""
-    found = pattern.fullmatch(message.decode("latin-1"))
+    found = pattern.fullmatch(message.decode("latin-1")) if len(message) <= _MAX_MESSAGE_BYTES else None
     if found is None:
         raise LoginFailedError(f"the client's {which} message is malformed")
     return found

@@ -167,6 +167,7 @@ def test_wrong_password_is_refused_with_the_common_text() -> None:
         b"n,,n=user,r=x,a=",
         b"n,,n=user,r=x\n",
         b"n,,n=us\0er,r=x",
+        b"n,,n=user,r=x,e=" + b"y" * 8192,
     ],
 )
 def test_malformed_first_message_is_refused(first: bytes) -> None:

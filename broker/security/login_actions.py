@@ -1,0 +1,77 @@
+"""The actions that the login gate asks of a connection, and the rules of a listener that the gate applies."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from .principal import Principal
+from .sasl.sasl_server import SaslServer
+
+__all__ = ["Action", "Admission", "Answer", "Authenticated", "Close", "LoginRules", "Mechanism", "PassOn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """``new_server`` begins an exchange. ``max_reauth_ms``: how long a login lasts (KIP-368); 0 or less: for ever."""
+
+    new_server: Callable[[], SaslServer]
+    max_reauth_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoginRules:
+    """The rules of one listener.
+
+    Attributes:
+        mechanisms: the mechanisms that are enabled, by name.
+        max_receive_bytes: ``sasl.server.max.receive.size``, the longest frame before a login.
+        failure_delay_ms: ``connection.failed.authentication.delay.ms``.
+    """
+
+    mechanisms: Mapping[str, Mechanism]
+    max_receive_bytes: int
+    failure_delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Send a frame now. ``frame`` lacks its size; it is a response with header, or a raw SASL token."""
+
+    frame: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PassOn:
+    """The dispatcher answers this request, which is ApiVersions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """The client is ``principal`` from now on. ``ends_at_ms``: monotonic clock at the session's end; None: no end."""
+
+    principal: Principal
+    mechanism: str
+    ends_at_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Read no more, drop all buffers, and after ``delay_ms`` send ``frame``, if there is one, and close.
+
+    ``reason`` is for the log; it contains no secrets, and names from the client are quoted.
+    """
+
+    reason: str
+    delay_ms: int = 0
+    frame: bytes | None = field(default=None, repr=False)
+
+
+Action = Answer | PassOn | Authenticated | Close
+
+
+class Admission(Enum):
+    """The verdict about a request of a client that has logged in."""
+
+    DISPATCH = "to the dispatcher"
+    LOG_IN_AGAIN = "finish the requests under way, then give the frame to the gate"
+    CLOSE = "the session has ended: close at once"
