@@ -81,6 +81,12 @@ def _metadata(arguments: Sequence[str]) -> int:
     return metadata_command(arguments)
 
 
+def _user(arguments: Sequence[str]) -> int:
+    from .users.user_command import user_command
+
+    return user_command(arguments)
+
+
 # Each subcommand imports its code when it runs.
 _COMMANDS: Mapping[str, _Command] = {
     "container": _Command("run a broker in a container, with settings from KAFKA_* environment variables", _container),
@@ -88,6 +94,7 @@ _COMMANDS: Mapping[str, _Command] = {
     "healthcheck": _Command("check that a broker answers; the exit code tells", _healthcheck),
     "log": _Command("print, check or summarise the files in log directories", _log),
     "metadata": _Command("copy a cluster's metadata between the embedded store and ZooKeeper", _metadata),
+    "user": _Command("set, remove or list SCRAM users in the metadata of a cluster", _user),
 }
 
 

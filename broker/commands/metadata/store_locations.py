@@ -23,7 +23,7 @@ from ....storage.files.files import DirectoryLock, Files
 from ....storage.files.meta_properties import read_meta_properties
 from ..command_parser import BAD_INPUT, CommandError
 
-__all__ = ["DataDirectory", "StoreLocation", "ZooKeeperTree", "store_location"]
+__all__ = ["DataDirectory", "StoreLocation", "ZooKeeperTree", "names_zookeeper", "store_location"]
 
 _CONNECT = re.compile(r"[^/,]+:\d+(,[^/,]+:\d+)*(/.*)?")
 _NAMED = 5
@@ -51,9 +51,14 @@ class StoreLocation(Protocol):
 
 def store_location(text: str, config: Config) -> StoreLocation:
     """ZooKeeper for ``host:port,…/path``, else a data directory, which may be given by its embedded store's file."""
-    if _CONNECT.fullmatch(text) and not os.path.exists(text):
+    if names_zookeeper(text):
         return ZooKeeperTree(text, with_overrides(config, {"zookeeper.connect": text}))
     return DataDirectory(Path(text))
+
+
+def names_zookeeper(text: str) -> bool:
+    """Whether the text is ``host:port,…/path``, and no file has that name."""
+    return _CONNECT.fullmatch(text) is not None and not os.path.exists(text)
 
 
 class DataDirectory:

@@ -1,0 +1,1 @@
+"""``pybroker user``: SCRAM users of a cluster, written straight to its metadata tree."""

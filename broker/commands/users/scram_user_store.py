@@ -1,0 +1,107 @@
+"""SCRAM users in a cluster's metadata tree: in the embedded store of a stopped broker, or in ZooKeeper.
+
+**Why.** Brokers that log in to each other by SCRAM need a user before the first of them starts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ....config.config import METADATA_STORE_FILE, Config
+from ....config.load import with_overrides
+from ....controller.tree.cluster_tree import ClusterTree
+from ....controller.tree.embedded_store import EmbeddedStore
+from ....controller.tree.entity_names import DEFAULT_ENTITY, decode_entity_name, encode_entity_name
+from ....controller.tree.metadata_store import MetadataStore
+from ....controller.tree.zookeeper_settings import ZooKeeperSettings
+from ....controller.tree.zookeeper_store import ZooKeeperStore
+from ....protocol.scram import SCRAM_MECHANISMS
+from ....storage.files.files import DirectoryLock, Files
+from ...security.sasl.scram_credential import ScramCredential
+from ..command_parser import BAD_INPUT, CommandError
+from ..metadata.store_locations import names_zookeeper
+
+__all__ = ["ScramUserStore", "opened_user_store"]
+
+_USERS = "users"
+
+
+class ScramUserStore:
+    """The users of one tree. All methods may raise MetadataStoreError and ZnodeDecodeError."""
+
+    def __init__(self, tree: ClusterTree) -> None:
+        self._tree = tree
+
+    async def set_user(self, user: str, credentials: Mapping[str, ScramCredential]) -> None:
+        """Replace the credentials of the given mechanisms; brokers that run are notified."""
+        texts = {mechanism: credential.encode() for mechanism, credential in credentials.items()}
+        await self._tree.create_persistent_paths()
+        await self._change(user, lambda settings: {**settings, **texts})
+
+    async def remove_user(self, user: str) -> bool:
+        """Remove all SCRAM credentials; returns whether there were any. Quotas of the user stay."""
+        settings = await self._tree.config(_USERS, encode_entity_name(user))
+        if settings.keys().isdisjoint(SCRAM_MECHANISMS):
+            return False
+        await self._change(
+            user, lambda settings: {name: text for name, text in settings.items() if name not in SCRAM_MECHANISMS}
+        )
+        return True
+
+    async def users(self) -> dict[str, list[str]]:
+        """Each user with its mechanisms, sorted by name."""
+        await self._tree.create_persistent_paths()
+        nodes = await self._tree.configs(_USERS)
+        found = {
+            decode_entity_name(name): [mechanism for mechanism in SCRAM_MECHANISMS if mechanism in settings]
+            for name, settings in nodes.items()
+            if name != DEFAULT_ENTITY
+        }
+        return {user: found[user] for user in sorted(found) if found[user]}
+
+    async def _change(self, user: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        await self._tree.change_config(_USERS, encode_entity_name(user), change)
+
+
+@asynccontextmanager
+async def opened_user_store(place: str, config: Config) -> AsyncIterator[ScramUserStore]:
+    """``place``: ``host:port,…/path`` of ZooKeeper, or a data directory, whose broker must be stopped.
+
+    Raises CommandError, DirectoryLockedError, MetadataStoreError, OSError.
+    """
+    async with _in_zookeeper(place, config) if names_zookeeper(place) else _in_directory(Path(place)) as store:
+        yield ScramUserStore(ClusterTree(store))
+
+
+@asynccontextmanager
+async def _in_zookeeper(connect: str, config: Config) -> AsyncIterator[MetadataStore]:
+    settings = ZooKeeperSettings.from_config(with_overrides(config, {"zookeeper.connect": connect}))
+    store = await ZooKeeperStore.open(replace(settings, is_guarded=False))
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def _in_directory(directory: Path) -> AsyncIterator[MetadataStore]:
+    """The directory is locked meanwhile, as by a broker."""
+    lock = _locked(directory)
+    try:
+        store = await EmbeddedStore.open(directory / METADATA_STORE_FILE, lambda: time.time_ns() // 1_000_000)
+        try:
+            yield store
+        finally:
+            await store.close()
+    finally:
+        lock.release()
+
+
+def _locked(directory: Path) -> DirectoryLock:
+    if not directory.is_dir():
+        raise CommandError(f"{directory}: there is no such directory", BAD_INPUT)
+    return Files().lock_directory(str(directory))
