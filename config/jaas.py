@@ -138,7 +138,7 @@ class _Reader:
         options: dict[str, str] = {}
         while not self._skip(";"):
             name = self.value(f"an option of {module}, or ';'")
-            self._sign("=", f"behind option {name}")
+            self._sign("=", "behind the name of an option; put values in double quotes")
             options[name] = self.value(f"the value of option {name}; put it in double quotes")
             if _VARIABLE.search(options[name]):
                 raise self._error(f"option {name} has ${{…}}, which nothing replaces; write the value itself")

@@ -7,7 +7,6 @@ both.
 from __future__ import annotations
 
 import re
-import shlex
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from tempfile import NamedTemporaryFile
 from textwrap import wrap
 
 from ...base.kafka_names import SECURITY_PROTOCOLS
+from ...config.jaas import JaasError, parse_jaas_config
 from ...protocol.client.sasl import PLAIN, SCRAM, Credentials
 from .options import OptionError
 
@@ -25,7 +25,6 @@ _LOGIN_MODULES = {
 
 _PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----(.+?)-----END \1-----", re.DOTALL)
 _PEM_COLUMNS = 64
-_CONTROL_FLAGS = ("required", "requisite", "sufficient", "optional")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,30 +162,17 @@ def _take_sasl(left: dict[str, str], *, is_wanted: bool) -> Credentials | None:
         raise OptionError(f"Option 'kafka.sasl.mechanism' must be one of {listed}, not '{mechanism}'")
     if jaas is None:
         raise OptionError("Option 'kafka.sasl.jaas.config' must be given: it has user and password")
-    module, options = _jaas_entry(jaas)
-    if module != _LOGIN_MODULES[mechanism]:
-        raise OptionError(
-            f"Option 'kafka.sasl.jaas.config' names {module}, but 'kafka.sasl.mechanism' {mechanism} needs "
-            f"{_LOGIN_MODULES[mechanism]}"
-        )
+    options = _jaas_options(jaas, mechanism)
     for name in "username", "password":
         if name not in options:
             raise OptionError(f"Option 'kafka.sasl.jaas.config' has no {name}")
     return Credentials(mechanism, options["username"], options["password"])
 
 
-def _jaas_entry(text: str) -> tuple[str, dict[str, str]]:
-    """Parses `Module required name="value" …;` into login module and options. The error does not show the text, which
-    has a password.
-    """
-    lexer = shlex.shlex(text, posix=True, punctuation_chars="=;")
-    lexer.whitespace_split, lexer.commenters = True, ""
+def _jaas_options(text: str, mechanism: str) -> Mapping[str, str]:
+    """Returns the options of the one login module. The error does not show the text, which has a password."""
     try:
-        module, flag, *tokens, end = lexer
-    except ValueError:  # an unclosed quote, or too few tokens
-        module, flag, tokens, end = "", "", [], ""
-    names, equals, values = tokens[0::3], tokens[1::3], tokens[2::3]
-    if flag.lower() not in _CONTROL_FLAGS or end != ";" or set(equals) - {"="} or len(names) != len(values):
-        example = f'{_LOGIN_MODULES[PLAIN]} required username="…" password="…";'
-        raise OptionError(f"Option 'kafka.sasl.jaas.config' must be like {example}")
-    return module, dict(zip(names, values, strict=True))
+        return parse_jaas_config(text, mechanism).options
+    except JaasError as error:
+        example = f'{_LOGIN_MODULES[mechanism]} required username="…" password="…";'
+        raise OptionError(f"Option 'kafka.sasl.jaas.config' must be like {example} But {error}") from None

@@ -80,7 +80,7 @@ def test_flag_may_be_in_upper_case() -> None:
         (f"{PLAIN_MODULE} maybe p=secret;", "control flag"),
         (f"{PLAIN_MODULE}", "control flag before the end"),
         (f"{PLAIN_MODULE} required p=secret", "expected ';' before the end"),
-        (f"{PLAIN_MODULE} required p secret;", "expected '=' behind option p"),
+        (f"{PLAIN_MODULE} required p=my secret;", "expected '=' behind the name of an option"),
         (f"{PLAIN_MODULE} required p=;", "the value of option p"),
         (f"{PLAIN_MODULE} required ='secret';", "expected an option"),
         (f'{PLAIN_MODULE} required\np="secret\n";', "line 2: a quote is not closed"),

@@ -29,6 +29,6 @@ def test_no_other_folder_imports_the_pipeline_or_its_dependencies() -> None:
             assert parts[:2] != ["pybroker", "pipeline"], f"{path} imports the pipeline"
 
 
-def test_pipeline_imports_only_base_protocol_and_storage() -> None:
+def test_pipeline_imports_only_base_config_protocol_and_storage() -> None:
     found = {parts[1] for _, parts in imported("pipeline") if parts[0] == "pybroker"}
-    assert found == {"base", "pipeline", "protocol", "storage"}
+    assert found == {"base", "config", "pipeline", "protocol", "storage"}
