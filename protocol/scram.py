@@ -55,5 +55,5 @@ def sasl_name(user: str) -> str:
 
 
 def xor(one: bytes, other: bytes) -> bytes:
-    """Of two values of the same length."""
+    """The exclusive or of two values of the same length."""
     return bytes(left ^ right for left, right in zip(one, other, strict=True))

@@ -3,8 +3,8 @@
 **How.** Before the login each frame comes here, not to the dispatcher. After it, `admit` sends SaslHandshake requests
 of sessions that end back to `frame`: the client logs in again (KIP-368).
 
-**Limits.** Only ApiVersions, SaslHandshake and SaslAuthenticate requests are decoded before a login. A failed login
-gets its answer after a delay, so that guessing is slow.
+**Limits.** Only ApiVersions, SaslHandshake and SaslAuthenticate requests are decoded before a login. The response
+to a failed login comes after a delay, so that guessing is slow.
 """
 
 from enum import Enum
@@ -166,7 +166,7 @@ class LoginGate:
         return (Answer(_response(ApiKey.SASL_HANDSHAKE, version, correlation_id, response)),)
 
     def _raw_token(self, token: bytes, now_ms: int, wall_ms: int) -> tuple[Action, ...]:
-        """After SaslHandshake v0. A failure has no answer."""
+        """After SaslHandshake v0. A failure is not answered."""
         try:
             challenge = self._evaluate(token, wall_ms)
         except LoginFailedError as error:

@@ -1,4 +1,4 @@
-"""What every SASL mechanism is to the login gate: messages of the client in, challenges or a login out."""
+"""The interface of SASL mechanisms: messages of the client go in, challenges or a login come out."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

@@ -36,7 +36,7 @@ _OTHER_ID = "Authentication failed: Client requested an authorization id that is
 
 
 class _Exchange(NamedTuple):
-    """What the broker has to remember between the two messages of the client."""
+    """The state between the two messages of the client."""
 
     user: str
     user_exists: bool

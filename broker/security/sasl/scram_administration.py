@@ -115,7 +115,7 @@ def _stored_text(entry: ScramCredentialDeletion | ScramCredentialUpsertion) -> s
 def credentials_in(
     settings: Mapping[str, str], malformed: Callable[[ScramMechanism, ValueError], None]
 ) -> dict[str, ScramCredential]:
-    """The credentials in the node of a user, which may hold quotas too. Those that are malformed count as missing."""
+    """The credentials in the node of a user, which may hold quotas too. A malformed credential counts as missing."""
     found = {}
     for name, mechanism in SCRAM_MECHANISMS.items():
         if name in settings:
