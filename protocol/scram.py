@@ -8,8 +8,18 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 
-__all__ = ["MIN_ITERATIONS", "SCRAM_MECHANISMS", "ScramMechanism", "sasl_name", "xor"]
+__all__ = [
+    "MIN_ITERATIONS",
+    "SASL_NAME",
+    "SCRAM_MECHANISMS",
+    "ScramMechanism",
+    "name_in_message",
+    "sasl_name",
+    "xor",
+]
 
+SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+"""The form of a name in a message, as a regular expression. Kafka's names are ASCII."""
 MIN_ITERATIONS = 4096
 """Fewer iterations make a stolen password too cheap to guess."""
 
@@ -52,6 +62,11 @@ SCRAM_MECHANISMS = {
 def sasl_name(user: str) -> str:
     """A user name as it stands in a message: '=' and ',' are escaped."""
     return user.replace("=", "=3D").replace(",", "=2C")
+
+
+def name_in_message(text: str) -> str:
+    """The name that `sasl_name` made ``text`` of."""
+    return text.replace("=2C", ",").replace("=3D", "=")
 
 
 def xor(one: bytes, other: bytes) -> bytes:

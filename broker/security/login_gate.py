@@ -19,7 +19,7 @@ from ...protocol.messages.headers import RequestHeader, ResponseHeader
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from .login_actions import Action, Admission, Answer, Authenticated, Close, LoginRules, PassOn
-from .sasl.sasl_server import Challenge, Login, LoginFailedError, SaslServer
+from .sasl.sasl_server import Challenge, Login, LoginFailedError, SaslServer, quoted
 
 __all__ = ["LoginGate", "session_lifetime_ms"]
 
@@ -155,7 +155,7 @@ class LoginGate:
         if mechanism is None:
             response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             answer = _response(ApiKey.SASL_HANDSHAKE, version, correlation_id, response)
-            return (self._fail(f"mechanism {request.mechanism[:64]!r} is not enabled", answer),)
+            return (self._fail(f"mechanism {quoted(request.mechanism)} is not enabled", answer),)
         if self._known is not None:
             self._began_again_ms = now_ms
         if self._known is not None and self._known.mechanism != request.mechanism:
@@ -205,7 +205,7 @@ class LoginGate:
             told = (
                 f"Cannot change principals during re-authentication from {old.type}.{old.name}: {new.type}.{new.name}"
             )
-            raise LoginFailedError(f"the principal was changed from {str(old)!r} to {str(new)!r}", told)
+            raise LoginFailedError(f"the principal was changed from {quoted(str(old))} to {quoted(str(new))}", told)
         return challenge
 
     def _logged_in(self, login: Login, now_ms: int, wall_ms: int) -> tuple[Authenticated, int]:

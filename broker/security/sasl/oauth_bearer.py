@@ -10,14 +10,14 @@ import json
 import re
 from typing import NamedTuple, Protocol
 
+from ....protocol.scram import SASL_NAME, name_in_message
 from ..principal import USER, Principal
-from .sasl_server import Challenge, Login, LoginFailedError
+from .sasl_server import Challenge, Login, LoginFailedError, quoted
 
 __all__ = ["InvalidTokenError", "OAuthBearerServer", "TokenValidator", "ValidToken"]
 
-_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _FIRST = re.compile(
-    rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01", re.DOTALL
+    rf"n,(?:a=(?P<authzid>{SASL_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01", re.DOTALL
 )
 _AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
 _ACKNOWLEDGED = b"\x01"
@@ -75,7 +75,7 @@ class OAuthBearerServer:
             return Challenge(error.status.encode())
         if authorization_id not in ("", valid.user):
             raise LoginFailedError(
-                f"user {valid.user!r} wants to act as {authorization_id!r}",
+                f"user {quoted(valid.user)} wants to act as {quoted(authorization_id)}",
                 f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different "
                 f"from the token's principal name ({valid.user})",
             )
@@ -91,5 +91,5 @@ def _token_in(message: bytes) -> tuple[str, str]:
     auth = _AUTH.fullmatch(pairs.get("auth", ""))
     if auth is None or auth["scheme"].lower() != "bearer":
         raise LoginFailedError("the client's first message has no bearer token")
-    authorization_id = (first["authzid"] or "").replace("=2C", ",").replace("=3D", "=")
+    authorization_id = name_in_message(first["authzid"] or "")
     return authorization_id, auth["token"]

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Mapping
 
 from ..principal import USER, Principal
-from .sasl_server import Challenge, Login, LoginFailedError
+from .sasl_server import Challenge, Login, LoginFailedError, quoted
 
 __all__ = ["PlainServer", "PlainUsers"]
 
@@ -47,9 +47,9 @@ class PlainServer:
         if not user or not parts[2]:
             raise LoginFailedError(f"the {'password' if user else 'user name'} is empty")
         if not self._users.knows(user, parts[2]):
-            raise LoginFailedError(f"wrong user or password for {user!r}", _WRONG)
+            raise LoginFailedError(f"wrong user or password for {quoted(user)}", _WRONG)
         if authorization_id not in ("", user):
-            raise LoginFailedError(f"user {user!r} wants to act as {authorization_id!r}", _OTHER_ID)
+            raise LoginFailedError(f"user {quoted(user)} wants to act as {quoted(authorization_id)}", _OTHER_ID)
         return Challenge(b"", Login(Principal(USER, user)))
 
 

@@ -5,7 +5,9 @@ from typing import NamedTuple, Protocol
 
 from ..principal import Principal
 
-__all__ = ["Challenge", "Login", "LoginFailedError", "SaslServer"]
+__all__ = ["Challenge", "Login", "LoginFailedError", "SaslServer", "quoted"]
+
+_SHOWN_CHARACTERS = 100
 
 
 class Login(NamedTuple):
@@ -33,6 +35,11 @@ class LoginFailedError(Exception):
         super().__init__(reason)
         self.reason = reason
         self.told = told
+
+
+def quoted(name: str) -> str:
+    """A name from a client for the log: on one line and not too long."""
+    return repr(name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…")
 
 
 class SaslServer(Protocol):

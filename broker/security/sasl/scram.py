@@ -9,21 +9,20 @@ import re
 from base64 import b64decode, b64encode
 from typing import NamedTuple
 
-from ....protocol.scram import ScramMechanism, xor
+from ....protocol.scram import SASL_NAME, ScramMechanism, name_in_message, xor
 from ..principal import USER, Principal
-from .sasl_server import Challenge, Login, LoginFailedError
+from .sasl_server import Challenge, Login, LoginFailedError, quoted
 from .scram_credential import ScramCredential
 from .scram_users import ScramUsers
 
 __all__ = ["ScramServer"]
 
-_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _VALUE = r"[\x01-\x2b\x2d-\x7f]+"
 _PRINTABLE = r"[\x21-\x2b\x2d-\x7e]+"
 _BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _EXTENSIONS = rf"(?P<extensions>(?:,[A-Za-z]+={_VALUE})*)"
 _CLIENT_FIRST = re.compile(
-    rf"(?P<header>n,(?:a=(?P<authzid>{_NAME}))?,)(?P<bare>(?:m={_VALUE},)?n=(?P<name>{_NAME}),r=(?P<nonce>{_PRINTABLE})"
+    rf"(?P<header>n,(?:a=(?P<authzid>{SASL_NAME}))?,)(?P<bare>(?:m={_VALUE},)?n=(?P<name>{SASL_NAME}),r=(?P<nonce>{_PRINTABLE})"
     rf"{_EXTENSIONS})"
 )
 _CLIENT_FINAL = re.compile(
@@ -69,12 +68,12 @@ class ScramServer:
 
     def _begin(self, message: bytes) -> Challenge:
         found = _matched(_CLIENT_FIRST, message, "first")
-        user = _unescaped(found["name"])
+        user = name_in_message(found["name"])
         credential, exists = self._users.credential(self._mechanism, user)
         if _TOKEN_LOGIN.search(found["extensions"]):
             exists = False
-        if _unescaped(found["authzid"] or "") not in ("", user):
-            raise LoginFailedError(f"user {user!r} wants to act as another one", _OTHER_ID)
+        if name_in_message(found["authzid"] or "") not in ("", user):
+            raise LoginFailedError(f"user {quoted(user)} wants to act as another one", _OTHER_ID)
         nonce = found["nonce"] + self._nonce
         server_first = f"r={nonce},s={b64encode(credential.salt).decode()},i={credential.iterations}"
         messages = f"{found['bare']},{server_first}"
@@ -85,17 +84,17 @@ class ScramServer:
         found = _matched(_CLIENT_FINAL, message, "final")
         binding, proof = b64decode(found["binding"]), b64decode(found["proof"])
         if not hmac.compare_digest(found["nonce"], exchange.nonce):
-            raise LoginFailedError(f"the nonce in the final message of user {exchange.user!r} is another one")
+            raise LoginFailedError(f"the nonce in the final message of user {quoted(exchange.user)} is another one")
         if not hmac.compare_digest(binding, exchange.channel_binding):
-            raise LoginFailedError(f"user {exchange.user!r} asks for another channel binding at the end")
+            raise LoginFailedError(f"user {quoted(exchange.user)} asks for another channel binding at the end")
         if len(proof) != self._mechanism.digest_bytes:
-            raise LoginFailedError(f"the proof of user {exchange.user!r} has {len(proof)} bytes")
+            raise LoginFailedError(f"the proof of user {quoted(exchange.user)} has {len(proof)} bytes")
         signed = f"{exchange.messages},{found['signed']}".encode()
         credential = exchange.credential
         client_key = xor(self._mechanism.hmac(credential.stored_key, signed), proof)
         fits = hmac.compare_digest(self._mechanism.stored_key(client_key), credential.stored_key)
         if not fits or not exchange.user_exists:
-            raise LoginFailedError(f"wrong user or password for {exchange.user!r}")
+            raise LoginFailedError(f"wrong user or password for {quoted(exchange.user)}")
         signature = self._mechanism.hmac(credential.server_key, signed)
         return Challenge(b"v=" + b64encode(signature), Login(Principal(USER, exchange.user)))
 
@@ -106,7 +105,3 @@ def _matched(pattern: re.Pattern[str], message: bytes, which: str) -> re.Match[s
     if found is None:
         raise LoginFailedError(f"the client's {which} message is malformed")
     return found
-
-
-def _unescaped(name: str) -> str:
-    return name.replace("=2C", ",").replace("=3D", "=")

@@ -6,6 +6,7 @@ here, with the broker's clock.
 
 from collections.abc import Callable
 
+from ....config.config_error import ConfigError
 from .jwks import ALGORITHMS, KeySet
 from .oauth_bearer import InvalidTokenError, ValidToken
 from .token_claims import TokenRules, checked_claims, json_object
@@ -14,11 +15,19 @@ __all__ = ["SignedTokens"]
 
 
 class SignedTokens:
-    """A `TokenValidator`. ``keys`` returns the keys at hand; ``missed`` is called with a key id that is not there."""
+    """A `TokenValidator`. ``keys`` returns the keys at hand; ``missed`` is called with a key id that is not there.
+
+    The constructor raises ConfigError when PyJWT is not installed.
+    """
 
     def __init__(self, rules: TokenRules, keys: Callable[[], KeySet], missed: Callable[[str], object]) -> None:
-        from jwt import PyJWS
-
+        try:
+            from jwt import PyJWS
+            from jwt.algorithms import has_crypto
+        except ImportError:
+            has_crypto = False
+        if not has_crypto:
+            raise ConfigError("OAUTHBEARER needs PyJWT and cryptography: pip install 'pybroker[oauth]'")
         self._rules = rules
         self._keys = keys
         self._missed = missed

@@ -74,3 +74,9 @@ def test_name_with_line_breaks_stays_on_one_line_of_the_log() -> None:
     with pytest.raises(LoginFailedError) as error:
         evaluate(b"\0a\nERROR b\0x")
     assert "\n" not in error.value.reason
+
+
+def test_long_name_is_cut_in_the_log() -> None:
+    with pytest.raises(LoginFailedError) as error:
+        evaluate(b"\0" + b"x" * 100_000 + b"\0y")
+    assert len(error.value.reason) < 200

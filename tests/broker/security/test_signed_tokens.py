@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from pybroker.broker.security.sasl.jwks import ALGORITHMS, EMPTY_KEY_SET, KeySet
 from pybroker.broker.security.sasl.oauth_bearer import InvalidTokenError, ValidToken
 from pybroker.broker.security.sasl.signed_tokens import SignedTokens
 from pybroker.broker.security.sasl.token_claims import TokenRules, checked_claims
+from pybroker.config.config_error import ConfigError
 from support.security.tokens import CLAIMS, NOW_MS, NOW_S, claims_with, encoded
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is missing")
@@ -150,6 +152,12 @@ def test_header_with_critical_extension_is_refused() -> None:
     refusal(token)
 
 
+def test_missing_library_is_named_with_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    with pytest.raises(ConfigError, match=r"pip install 'pybroker\[oauth\]'"):
+        validator()
+
+
 # -- claims
 
 
@@ -164,6 +172,8 @@ def test_header_with_critical_extension_is_refused() -> None:
         ({"exp": -1}, "claim exp of the token is no time"),
         ({"exp": 2**60}, "claim exp of the token is no time"),
         ({"exp": float("inf")}, "claim exp of the token is no time"),
+        ({"exp": float("nan")}, "claim exp of the token is no time"),
+        ({"exp": 10**400}, "claim exp of the token is no time"),
         ({"iat": []}, "claim iat of the token is no time"),
         ({"nbf": NOW_S + 31}, "not valid yet"),
         ({"aud": None}, "another audience"),

@@ -1,0 +1,33 @@
+"""The broker's own login at other brokers, by the same JAAS entry that checks its clients."""
+
+from collections.abc import Mapping
+
+from ....config.config_error import ConfigError
+from ....config.jaas import OAUTHBEARER
+from ....protocol.client.sasl import Credentials
+
+__all__ = ["own_credentials", "renewal_delay_ms"]
+
+
+def own_credentials(mechanism: str, options: Mapping[str, str]) -> Credentials:
+    """The credentials in the options of a login module. Raises ConfigError when they are missing."""
+    if mechanism == OAUTHBEARER:
+        raise ConfigError(
+            "sasl.mechanism.inter.broker.protocol: logins of brokers by OAUTHBEARER are not supported; "
+            "use PLAIN or a SCRAM mechanism"
+        )
+    missing = [name for name in ("username", "password") if not options.get(name)]
+    if missing:
+        raise ConfigError(
+            f"sasl.mechanism.inter.broker.protocol: the login module of {mechanism} has no {' and no '.join(missing)}, "
+            "so brokers cannot log in to each other"
+        )
+    return Credentials(mechanism, options["username"], options["password"])
+
+
+def renewal_delay_ms(session_lifetime_ms: int, share: float) -> int | None:
+    """When to log in again: after 85 to 95 % of the session, as Kafka's clients do; None for a session without end.
+
+    ``share``: random, from 0 to 1, so that not all connections log in at once.
+    """
+    return int(session_lifetime_ms * (0.85 + 0.1 * share)) if session_lifetime_ms > 0 else None
