@@ -55,12 +55,12 @@ def _characters(*ranges: tuple[int, int]) -> frozenset[str]:
     return frozenset(chr(code) for first, last in ranges for code in range(first, last + 1))
 
 
-_LETTERS = _characters((ord("a"), ord("z")), (ord("A"), ord("Z")), (160, 255)) | frozenset("$_*")
-_IN_SETTING = _characters((33, 128), (160, 255)) - frozenset(";=/\"'")
+_LETTERS = _characters((ord("a"), ord("z")), (ord("A"), ord("Z")), (160, 255)) | frozenset("$_")
+_INSIDE = frozenset("0123456789.-")
 
-SETTING = Dialect(_IN_SETTING, _IN_SETTING, "\"'")
+SETTING = Dialect(_LETTERS, _LETTERS | _INSIDE, "\"'")
 """The value of ``sasl.jaas.config`` (Kafka's JaasConfig)."""
-FILE = Dialect(_LETTERS, _LETTERS | frozenset("0123456789.-"), '"')
+FILE = Dialect(_LETTERS | {"*"}, _LETTERS | {"*"} | _INSIDE, '"')
 """A file for ``java.security.auth.login.config`` (Java's ConfigFile)."""
 
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}

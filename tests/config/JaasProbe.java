@@ -4,12 +4,13 @@ import java.lang.reflect.Constructor;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.URIParameter;
 import java.util.Base64;
 import java.util.Map;
 import java.util.TreeMap;
 import javax.security.auth.login.AppConfigurationEntry;
 import javax.security.auth.login.Configuration;
-import javax.security.auth.login.URIParameter;
+
 
 /** Reads "setting" or "file" and base64 of JAAS text a line; prints the entries that Kafka or Java reads, or "refused". */
 public class JaasProbe {

@@ -31,7 +31,9 @@ def quoted(value: str) -> str:
     return f'"{escaped}"'
 
 
-NAMES = st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters="_.-"), min_size=1)
+NAMES = st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters="_.-"), min_size=1).filter(
+    lambda name: name[0].isalpha()
+)
 VALUES = st.text(st.characters(exclude_categories=["Cs"])).filter(lambda value: "${" not in value)
 
 
@@ -41,7 +43,7 @@ def test_options_are_read_as_they_were_written(options: dict[str, str]) -> None:
     assert options_of(text) == options
 
 
-@given(st.dictionaries(NAMES.filter(lambda name: name[0].isalpha()), VALUES))
+@given(st.dictionaries(NAMES, VALUES))
 def test_file_has_the_options_of_each_section(options: dict[str, str]) -> None:
     entry = " ".join([PLAIN_MODULE, "required", *(f"{name}={quoted(value)}" for name, value in options.items())])
     sections = parse_jaas_file(f"KafkaServer {{ {entry}; }};\nsasl_ssl.KafkaServer {{ {entry}; {entry}; }};")
@@ -55,7 +57,7 @@ def test_file_has_the_options_of_each_section(options: dict[str, str]) -> None:
         ("username=alice password='a b'", {"username": "alice", "password": "a b"}),
         ('p="a;b//c#d=e"', {"p": "a;b//c#d=e"}),
         (r'p="\"\\\'\t\101\377\477\8"', {"p": "\"\\'\tA\u00ff'78"}),
-        ("p=#a@b:c,d{}[]()", {"p": "#a@b:c,d{}[]()"}),
+        ("p=a-b_c.d$7", {"p": "a-b_c.d$7"}),
         ("p=a /* x */ q=b // y\n r = c", {"p": "a", "q": "b", "r": "c"}),
         ("p=a / a single slash begins a comment\n q=b", {"p": "a", "q": "b"}),
         ('p="a" p="b"', {"p": "b"}),
@@ -82,6 +84,8 @@ def test_flag_may_be_in_upper_case() -> None:
         (f"{PLAIN_MODULE} required p=secret", "expected ';' before the end"),
         (f"{PLAIN_MODULE} required p=my secret;", "expected '=' behind the name of an option"),
         (f"{PLAIN_MODULE} required p=;", "the value of option p"),
+        (f"{PLAIN_MODULE} required p=7secret;", "put it in double quotes"),
+        (f"{PLAIN_MODULE} required p=#secret;", "put it in double quotes"),
         (f"{PLAIN_MODULE} required ='secret';", "expected an option"),
         (f'{PLAIN_MODULE} required\np="secret\n";', "line 2: a quote is not closed"),
         (f"{PLAIN_MODULE} required /* secret", "line 1: a comment is not closed"),

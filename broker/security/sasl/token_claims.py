@@ -56,13 +56,14 @@ def json_object(data: bytes, what: str) -> dict[str, object]:
 
 def checked_claims(claims: Mapping[str, object], rules: TokenRules, now_ms: int) -> ValidToken:
     """The user and the end of a token whose signature is right. Raises InvalidTokenError."""
-    expires_s = seconds_in(claims, "exp")
-    if expires_s is None or seconds_in(claims, "iat") is None:
+    expires_s, issued_s, valid_from_s = (seconds_in(claims, name) for name in ("exp", "iat", "nbf"))
+    if expires_s is None or issued_s is None:
         raise InvalidTokenError("the token lacks exp or iat")
+    if expires_s < max(issued_s, valid_from_s or 0):
+        raise InvalidTokenError("the token ends before it begins")
     now_s = now_ms // 1000
     if now_s - rules.clock_skew_s >= expires_s:
         raise InvalidTokenError("the token has expired")
-    valid_from_s = seconds_in(claims, "nbf")
     if valid_from_s is not None and now_s + rules.clock_skew_s < valid_from_s:
         raise InvalidTokenError("the token is not valid yet")
     _check_audience(claims.get("aud"), rules.audiences)
@@ -95,14 +96,12 @@ def text_in(claims: Mapping[str, object], name: str) -> str | None:
 
 
 def _check_audience(value: object, expected: frozenset[str]) -> None:
-    named = [value] if isinstance(value, str) else value
-    if named is None:
-        named = []
+    named = [] if value is None else [value] if isinstance(value, str) else value
     if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
         raise InvalidTokenError("claim aud of the token is neither a text nor a list of texts")
     if expected and not expected.intersection(named):
         raise InvalidTokenError("the token is for another audience")
-    if named and not expected:
+    if value is not None and not expected:
         raise InvalidTokenError("the token names an audience, but sasl.oauthbearer.expected.audience is not set")
 
 

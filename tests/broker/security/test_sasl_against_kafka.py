@@ -135,7 +135,9 @@ def test_kafka_takes_the_same_tokens() -> None:
         lines.append(" ".join(["token", *fields]))
         rules = TokenRules(frozenset([audience] if audience else []), issuer, 30, "sub", "scope")
         results.append(_validated(rules, keys, token, now_s * 1000))
-    assert kafka(lines) == results
+    theirs = kafka(lines)
+    differences = [(case, them, us) for case, them, us in zip(cases, theirs, results, strict=True) if them != us]
+    assert differences == []
     assert sum(each is not None for each in results) > 10
 
 
@@ -158,6 +160,8 @@ def _claim_changes(now_s: int) -> list[dict[str, Any]]:
         {"exp": 2**70},
         {"iat": None},
         {"iat": now_s + 1000},
+        {"iat": now_s + 500},
+        {"iat": now_s + 600},
         {"iat": "x"},
         {"iat": -5},
         {"nbf": now_s + 1000},

@@ -9,7 +9,7 @@ __all__ = ["CLAIMS", "NOW_MS", "NOW_S", "claims_with", "encoded"]
 NOW_MS = 1_700_000_000_000
 NOW_S = NOW_MS // 1000
 CLAIMS: dict[str, Any] = {
-    "sub": "alice", "iss": "https://issuer", "aud": "kafka", "iat": NOW_S - 5, "exp": NOW_S + 60, "scope": ["a", "b"],
+    "sub": "alice", "iss": "https://issuer", "aud": "kafka", "iat": NOW_S - 60, "exp": NOW_S + 60, "scope": ["a", "b"],
 }  # fmt: skip
 
 
