@@ -1,13 +1,13 @@
 """``pybroker user`` writes SCRAM users to the embedded store, and shows no secrets."""
 
 import asyncio
+import getpass
 import io
 import sys
 from pathlib import Path
 
 import pytest
 from pybroker.broker.commands.command_line import main
-from pybroker.broker.commands.users import user_command as module
 from pybroker.broker.commands.users.scram_user_store import opened_user_store
 from pybroker.broker.security.sasl.scram_administration import credentials_in
 from pybroker.broker.security.sasl.scram_credential import ScramCredential
@@ -107,7 +107,7 @@ def test_password_is_asked_for_twice_on_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answers = iter(["secret", "other"])
-    monkeypatch.setattr(module.getpass, "getpass", lambda prompt: next(answers))
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: next(answers))
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -12,7 +12,7 @@ from pybroker.broker.security import login_gate
 from pybroker.broker.security.login_actions import Answer, Authenticated, Close, PassOn
 from pybroker.broker.security.login_gate import LoginGate
 from pybroker.protocol.apis import API_SPECS, ApiKey
-from pybroker.protocol.codec import Message, encode
+from pybroker.protocol.codec import Message, decode_prefix, encode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.headers import RequestHeader
 from pybroker.protocol.messages.metadata import MetadataRequest
@@ -35,7 +35,7 @@ FRAMES = {
     "nothing": b"",
 }
 # State → frame → next state and the kinds of the actions. Everything else closes the connection.
-MOVES = {
+MOVES: dict[str, dict[str, tuple[str, list[type]]]] = {
     "first": {
         "versions": ("handshake", [PassOn]),
         "versions of a bad name": ("first", [PassOn]),
@@ -48,7 +48,7 @@ MOVES = {
     # A second login of a session that ends. The sequence sends only what `admit` would send here.
     "open": {"handshake v0": ("raw", [Answer]), "handshake v1": ("framed", [Answer])},
 }
-CLOSED = ("closed", [Close])
+CLOSED: tuple[str, list[type]] = ("closed", [Close])
 
 
 @given(st.lists(st.sampled_from(sorted(FRAMES)), max_size=12))
@@ -65,11 +65,10 @@ def test_gate_follows_the_table(names: list[str]) -> None:
 @given(st.lists(st.sampled_from(list(FRAMES.values())) | st.binary(max_size=60), max_size=8), st.data())
 def test_only_three_requests_are_ever_decoded(frames: list[bytes], data: st.DataObject) -> None:
     decoded: set[type[Message]] = set()
-    original = login_gate.decode_prefix
 
     def recorded(message_type: type[Message], *arguments: object) -> object:
         decoded.add(message_type)
-        return original(message_type, *arguments)  # type: ignore[arg-type]
+        return decode_prefix(message_type, *arguments)  # type: ignore[arg-type]
 
     with patch.object(login_gate, "decode_prefix", recorded):
         driver = Driver(max_reauth_ms=1000)

@@ -26,9 +26,15 @@ def has_credential(user: str, mechanism: str) -> bool:
     return (user, mechanism) in STORED
 
 
-def new(user: str, mechanism: int = 1, iterations: int = 4096, **fields: bytes) -> ScramCredentialUpsertion:
-    given_fields = {"salt": b"salt", "salted_password": SHA_256.salted_password("secret", b"salt", 4096)} | fields
-    return ScramCredentialUpsertion(name=user, mechanism=mechanism, iterations=iterations, **given_fields)
+SALTED = SHA_256.salted_password("secret", b"salt", 4096)
+
+
+def new(
+    user: str, mechanism: int = 1, iterations: int = 4096, salt: bytes = b"salt", salted_password: bytes = SALTED
+) -> ScramCredentialUpsertion:
+    return ScramCredentialUpsertion(
+        name=user, mechanism=mechanism, iterations=iterations, salt=salt, salted_password=salted_password
+    )
 
 
 def old(user: str, mechanism: int = 1) -> ScramCredentialDeletion:
@@ -117,7 +123,8 @@ def test_all_users_with_credentials_are_described_in_order() -> None:
         "a": {SHA_512.name: long, SHA_256.name: credential()},
         "quota only": {},
     }
-    for asked in (None, []):
+    nobody: list[str] = []
+    for asked in (None, nobody):
         described = described_users(asked, stored)
         assert [each.user for each in described] == ["a", "b"]
         assert [(info.mechanism, info.iterations) for info in described[0].credential_infos] == [(1, 4096), (2, 8192)]

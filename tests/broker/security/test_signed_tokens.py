@@ -219,7 +219,8 @@ def test_each_right_claim_is_accepted(claims: dict[str, Any]) -> None:
 
 def test_audience_is_refused_when_none_is_expected() -> None:
     rules = TokenRules(frozenset(), None, 0, "sub", "scope")
-    for audience in ("kafka", []):
+    audiences: tuple[str | list[str], ...] = ("kafka", [])
+    for audience in audiences:
         with pytest.raises(InvalidTokenError, match=r"expected\.audience is not set"):
             checked_claims({**CLAIMS, "aud": audience}, rules, NOW_MS)
     assert checked_claims(claims_with({"aud": None, "iss": "any"}), rules, NOW_MS).user == "alice"

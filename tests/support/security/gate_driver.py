@@ -57,8 +57,8 @@ def request(body: Message, version: int, correlation_id: int = 7) -> bytes:
 
 
 def api_versions(version: int = 3, name: str = "test") -> bytes:
-    named = {"client_software_name": name, "client_software_version": "1"} if version >= 3 else {}
-    return request(ApiVersionsRequest(**named), version)
+    named = ApiVersionsRequest(client_software_name=name, client_software_version="1")
+    return request(named if version >= 3 else ApiVersionsRequest(), version)
 
 
 def handshake(mechanism: str, version: int = 1) -> bytes:
