@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pybroker import Broker
 from pybroker.broker.commands.command_line import main
 from pybroker.broker.commands.users.scram_user_store import opened_user_store
 from pybroker.broker.security.sasl.scram_administration import credentials_in
@@ -127,3 +128,14 @@ def test_directory_of_a_running_broker_is_refused(
     finally:
         lock.release()
     assert "is in use by another broker" in capsys.readouterr().err
+
+
+def test_broker_starts_for_the_first_time_with_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "set", "a", "--place", tmp_path) == 0
+    with Broker({"log.dirs": tmp_path}):
+        pass
+    capsys.readouterr()
+    assert run(monkeypatch, "list", "--place", tmp_path) == 0
+    assert capsys.readouterr().out == "'a': SCRAM-SHA-256, SCRAM-SHA-512\n"
