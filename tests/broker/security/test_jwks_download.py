@@ -79,7 +79,13 @@ def test_server_with_an_unknown_certificate_is_refused(server: Server) -> None:
 
 
 def test_redirect_is_not_followed(server: Server, context: ssl.SSLContext) -> None:
-    server.answer = lambda request: send(request, b"", 302, Location="file:///etc/passwd")
+    def redirected(request: BaseHTTPRequestHandler) -> None:
+        if request.path == "/keys":
+            send(request, b"", 302, Location="/other")
+        else:
+            send(request, b"{}")
+
+    server.answer = redirected
     with pytest.raises(JwksError, match="302"):
         fetch_jwks(server.url, 10, context)
 

@@ -3,7 +3,7 @@
 from base64 import b64decode, b64encode
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pybroker.broker.security.principal import Principal
 from pybroker.broker.security.sasl.sasl_server import Challenge, LoginFailedError
@@ -98,6 +98,9 @@ def test_our_client_logs_in_with_any_name_and_password(
     assert challenge.login.principal == Principal("User", user)
 
 
+@example("bob")
+@example("User")
+@example("user,")
 @given(authorization_id=USER_NAMES)
 def test_forged_authorization_id_is_refused(authorization_id: str) -> None:
     first = f"n,a={sasl_name(authorization_id)},n=user,r=x".encode()
