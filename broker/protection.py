@@ -6,38 +6,59 @@ from typing import TYPE_CHECKING
 from ..config.config import Config
 from ..config.listener_security import ListenerSecurity
 from ..config.listeners import Listener
-from .network.endpoint_security import EndpointSecurity, is_encrypted
+from .network.endpoint_security import EndpointSecurity, has_login, is_encrypted
 from .network.settings import Endpoint
+from .settings.live_settings import LiveSettings
 
 if TYPE_CHECKING:
     from .encryption import Encryption
     from .inter_broker.broker_link import LinkSecurity
+    from .logins import Logins
 
 __all__ = ["Protection"]
 
 
 class Protection:
-    """Made at the start, before the broker listens or connects. Raises ConfigError if TLS cannot be used."""
+    """Made at the start by `open`, before the broker listens or connects. ``run`` is a task while the broker runs."""
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
+    def __init__(self, config: Config, logins: "Logins | None" = None) -> None:
+        """``logins``: None without SASL. Raises ConfigError if TLS cannot be used."""
         self._encryption = _encryption(config)
+        self._logins = logins
+
+    @classmethod
+    async def open(cls, config: Config, cluster_id: str, settings: LiveSettings) -> "Protection":
+        """With the users and keys that logins need; follows ``settings``. Raises ConfigError, MetadataStoreError."""
+        protection = cls(config, await _logins(config, cluster_id, settings))
+        settings.dynamic.when_read(protection.reload, protection.check)
+        return protection
+
+    async def run(self) -> None:
+        """Keep up to date what logins need."""
+        if self._logins is not None:
+            await self._logins.run()
 
     def endpoint(self, listener: Listener) -> Endpoint:
         """The address of a listener, with what protects its connections."""
-        encryption, add_layer = self._encryption, None
-        if encryption is not None and is_encrypted(listener.security_protocol):
-            add_layer = encryption.layer(listener.name)
-        return replace(Endpoint.from_listener(listener), security=EndpointSecurity(add_layer))
+        add_layer, new_gate = None, None
+        if self._encryption is not None and is_encrypted(listener.security_protocol):
+            add_layer = self._encryption.layer(listener.name)
+        if self._logins is not None and has_login(listener.security_protocol):
+            new_gate = self._logins.new_gate(listener.name)
+        return replace(Endpoint.from_listener(listener), security=EndpointSecurity(add_layer, new_gate))
 
     def of_link(self, listener: ListenerSecurity) -> "LinkSecurity":
         """The client side of a listener: how this broker connects to that listener of another broker."""
         from .inter_broker.broker_link import LinkSecurity  # not needed without a cluster
-        from .inter_broker.link_factory import no_protection
 
-        if self._encryption is None or not listener.encrypts:
-            return no_protection(listener)
-        return LinkSecurity(self._encryption.link_layer(listener.listener_name))
+        add_layer, log_in = None, None
+        if listener.encrypts:
+            assert self._encryption is not None
+            add_layer = self._encryption.link_layer(listener.listener_name)
+        if listener.authenticates:
+            assert self._logins is not None
+            log_in = self._logins.log_in(listener)
+        return LinkSecurity(add_layer, log_in)
 
     def check(self, config: Config) -> None:
         """Raises ConfigError when `reload` would refuse these settings."""
@@ -48,6 +69,16 @@ class Protection:
         """Apply changed settings, and stores that were written again, to new connections. Raises ConfigError."""
         if self._encryption is not None:
             self._encryption.reload(config)
+
+
+async def _logins(config: Config, cluster_id: str, settings: LiveSettings) -> "Logins | None":
+    if not any(has_login(listener.security_protocol) for listener in config.listeners()):
+        return None
+    from .logins import Logins  # not needed without SASL
+
+    logins = await Logins.open(config, cluster_id, settings.tree)
+    settings.entities.on_user(logins.take_user)
+    return logins
 
 
 def _encryption(config: Config) -> "Encryption | None":

@@ -191,6 +191,7 @@ class BrokerServer:
             self._coordinators.start()
             self._tasks.spawn(self._settings.run())
             self._tasks.spawn(self._authorization.run())
+            self._tasks.spawn(self._protection.run())
             steps.begin("the latest changes of settings")
             await self._settings.changes.caught_up()
             self._store.start_is_over()
@@ -236,8 +237,7 @@ class BrokerServer:
         identity = await resolve_identity(self._store, config, use.broker_id, environment.random)
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
-        self._protection = Protection(config)
-        self._settings.dynamic.when_read(self._protection.reload, self._protection.check)
+        self._protection = await Protection.open(config, identity.cluster_id, self._settings)
         self._pool.resize(config.int("num.io.threads"))
         self._logs.update_config(config)
         self._metadata = MetadataPlane(

@@ -137,6 +137,13 @@ class Config(TypedValues):
         """Whether a value was given for ``name``."""
         return name in self._given
 
+    def differs(self, name: str) -> bool:
+        """Whether a known setting was given a value that is neither empty nor Kafka's default."""
+        setting = self.setting(name)
+        if setting is None or name not in self._given or not trim(self._given[name].text):
+            return False
+        return setting.default is None or setting.parse(self._given[name].text) != setting.parse(setting.default)
+
     def setting(self, name: str) -> Setting | None:
         """The setting called ``name`` (also with a listener's prefix), or None."""
         return BROKER_SETTINGS.get(name) or base_setting(name)

@@ -10,8 +10,8 @@ from .values import BadValueError, split_list, trim
 
 __all__ = ["can_be_changed", "changed_settings", "check_change", "check_dynamic", "is_reloadable", "usable"]
 
-# Kafka can change these while it runs; pybroker binds its sockets once, at the start.
-_FIXED_HERE = frozenset({"listeners", "listener.security.protocol.map"})
+# Kafka can change these while it runs; pybroker binds its sockets and reads its passwords once, at the start.
+_FIXED_HERE = frozenset({"listeners", "listener.security.protocol.map", "sasl.jaas.config"})
 # Kafka lets these be set for one listener, never for all (``SslConfigs.RECONFIGURABLE_CONFIGS``).
 _PER_LISTENER_ONLY = frozenset(
     {
@@ -44,6 +44,7 @@ _MOST_THREADS = 256
 _MOST_CLEANERS = 16
 # Limit for max.connections.per.ip.overrides, because each host name is looked up.
 _MOST_HOSTS = 64
+_SASL = ("sasl.", "connections.max.reauth.ms")
 _OVERRIDES = "max.connections.per.ip.overrides"
 # Kafka allows 0 in the file, but not while it runs.
 _AT_LEAST_ONE = ("log.cleaner.threads", "max.connection.creation.rate", "max.connections")
@@ -91,7 +92,8 @@ def check_change(old: Config, new: Config) -> None:
     """Check a change from ``old`` to ``new`` while the broker runs.
 
     Raises:
-        ConfigError: a number of threads changes too much at once, or a limit would refuse all connections.
+        ConfigError: a number of threads changes too much at once, a limit would refuse all connections, or the SASL of
+            a listener that is open would change, as in Kafka.
     """
     for name in _THREAD_COUNTS:
         before, after = old.int(name), new.int(name)
@@ -99,6 +101,8 @@ def check_change(old: Config, new: Config) -> None:
             raise ConfigError(f"{name}={after}: must be from half to twice the present {before}")
     for name in changed_settings(old, new):
         base = base_setting(name)
+        if base is not None and base.name.startswith(_SASL):
+            raise ConfigError(f"{name}: cannot be changed while the listener is open; change the file, and restart")
         if (base.name if base is not None else name) in _AT_LEAST_ONE and new.value_given(name) == 0:
             raise ConfigError(f"{name}=0: must be at least 1 while the broker runs")
 

@@ -26,7 +26,7 @@ __all__ = [
 
 def load_config(
     properties: str | Path = "",
-    overrides: Mapping[str, str] | None = None,
+    overrides: Mapping[str, str | Given] | None = None,
     *,
     place: str = "override",
     variables: Mapping[str, str] = NO_VARIABLES,
@@ -36,7 +36,7 @@ def load_config(
     Args:
         properties: a path to a file, or the text of one.
         overrides: values by name; they take precedence over the file.
-        place: how errors and warnings name the place where the overrides were given.
+        place: how errors and warnings name the place where the overrides were given as text.
         variables: by setting, the environment variable from which a value was written into the file; errors and
             warnings name it in place of the line.
     """
@@ -45,7 +45,7 @@ def load_config(
 
 def unchecked_config(
     properties: str | Path = "",
-    overrides: Mapping[str, str] | None = None,
+    overrides: Mapping[str, str | Given] | None = None,
     *,
     place: str = "override",
     variables: Mapping[str, str] = NO_VARIABLES,
@@ -97,5 +97,8 @@ def _given_in(properties: str | Path, variables: Mapping[str, str]) -> dict[str,
     }
 
 
-def _given_above(overrides: Mapping[str, str], place: str) -> dict[str, Given]:
-    return {name: Given(text, Source.OVERRIDE, place) for name, text in overrides.items()}
+def _given_above(overrides: Mapping[str, str | Given], place: str) -> dict[str, Given]:
+    return {
+        name: value if isinstance(value, Given) else Given(value, Source.OVERRIDE, place)
+        for name, value in overrides.items()
+    }

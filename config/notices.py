@@ -22,9 +22,9 @@ _TOO_MANY_REPLICAS = {
 }
 
 
-# Settings whose value for a single listener has effect, beside those of TLS.
-_ACTED_ON_BY_LISTENER = frozenset({"max.connection.creation.rate", "max.connections"})
-_TLS = "ssl."
+# Settings whose value for a single listener has effect, beside those of TLS and SASL.
+_ACTED_ON_BY_LISTENER = frozenset({"connections.max.reauth.ms", "max.connection.creation.rate", "max.connections"})
+_TLS, _SASL = "ssl.", "sasl."
 
 
 def notices(config: "Config") -> list[str]:
@@ -84,7 +84,8 @@ def _of_known(config: "Config", name: str, setting: Setting) -> list[str]:
         case SupportKind.ACTED_ON if setting.name.startswith(_TLS):
             return [] if _is_for_tls(config, name, setting) else [f"{where} has no effect: the listeners use no TLS"]
         case SupportKind.ACTED_ON if name != setting.name and setting.name not in _ACTED_ON_BY_LISTENER:
-            return [f"{where} has no effect yet: {setting.name} applies to all listeners"]
+            if not setting.name.startswith(_SASL):
+                return [f"{where} has no effect yet: {setting.name} applies to all listeners"]
     return []
 
 

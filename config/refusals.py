@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from .authorization import AuthorizationSettings
 from .config import Config
 from .config_error import ConfigError
+from .sasl_listeners import check_sasl
 from .setting import Setting, SupportKind
 from .values import trim
 
@@ -33,10 +34,10 @@ def check_refusals(config: Config) -> None:
     _refuse_other_modes(config)
     _refuse_protection(config)
     AuthorizationSettings.from_config(config)
-    _refuse_secure_listeners(config)
     _refuse_protection_of_no_listener(config)
     _refuse_password_providers(config)
     _refuse_protection_of_another_store(config)
+    check_sasl(config)
 
 
 def _refuse_other_modes(config: Config) -> None:
@@ -76,17 +77,6 @@ def _refuse_protection(config: Config) -> None:
     raise ConfigError(f"{names}: not supported yet: {missing}; {_OPEN}")
 
 
-def _refuse_secure_listeners(config: Config) -> None:
-    by_setting = {"listeners": config.listeners(), "advertised.listeners": config.advertised_listeners() or ()}
-    for name, listeners in by_setting.items():
-        for listener in listeners:
-            if listener.security_protocol not in ("PLAINTEXT", "SSL"):
-                protocol = listener.security_protocol
-                raise ConfigError(
-                    f"{config.shown(name)}: {listener}: listeners with {protocol} are not supported yet; {_OPEN}"
-                )
-
-
 def _refuse_protection_of_no_listener(config: Config) -> None:
     """A misspelt listener's name would leave the listener that is meant without its protection."""
     prefixes = tuple(f"listener.name.{listener.name.lower()}." for listener in config.listeners())
@@ -115,10 +105,8 @@ def _asked_for(config: Config) -> list[tuple[str, Setting]]:
     """The settings given with a value that is neither empty nor Kafka's default."""
     return [
         (name, setting)
-        for name, value in config.given.items()
-        if (setting := config.setting(name)) is not None
-        and trim(value.text)
-        and (setting.default is None or setting.parse(value.text) != setting.parse(setting.default))
+        for name in config.given
+        if (setting := config.setting(name)) is not None and config.differs(name)
     ]
 
 

@@ -63,7 +63,7 @@ def mechanism_options(
         if name == PLAIN and not security.encrypts and not allows_plain_without_tls:
             raise ConfigError(
                 f"listener {listener} has mechanism PLAIN without TLS, so passwords would cross the network as plain "
-                "text; use SASL_SSL, or a SCRAM mechanism"
+                "text; use SASL_SSL, or a SCRAM mechanism, or set pybroker.sasl.plain.without.tls=true"
             )
         _check_classes(security, mechanism)
         options = _module_options(mechanism, listener, jaas_sections)
@@ -87,6 +87,9 @@ def _check_classes(security: ListenerSecurity, mechanism: MechanismSecurity) -> 
     prefix = f"listener.name.{security.listener_name.lower()}.{mechanism.name.lower()}."
     if mechanism.login_class is not None:
         raise ConfigError(f"{prefix}sasl.login.class: no class can be loaded; remove it")
+    login_handler = mechanism.login_callback_handler_class
+    if login_handler is not None and not (mechanism.name == OAUTHBEARER and login_handler.startswith(f"{_OAUTH}.")):
+        raise ConfigError(f"{prefix}sasl.login.callback.handler.class: no class can be loaded; remove it")
     handler = mechanism.server_callback_handler_class
     if mechanism.name != OAUTHBEARER:
         if handler is not None:
@@ -114,10 +117,12 @@ def _module_options(
         elif sections is not None:
             options = options_for(mechanism.name, server_entries(sections, listener))
         else:
-            raise ConfigError(f"{setting} is not set, and there is no JAAS file: {mechanism.name} has no login module")
+            raise ConfigError(
+                f"{setting} is not set, nor is pybroker.sasl.jaas.file: {mechanism.name} has no login module"
+            )
         if options is None:
             raise JaasError(f"it has no login module for {mechanism.name} on listener {listener}")
-        if mechanism.name == PLAIN:
+        if mechanism.name != OAUTHBEARER:
             plain_users(options)
     except JaasError as error:
         raise ConfigError(f"{place}: {error}") from None

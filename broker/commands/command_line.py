@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from ...config.config_error import ConfigError
+from ...config.given import Given
 from ...config.load import load_config
 from ...config.printed_config import printed_config
 from ...config.table import BROKER_SETTINGS
 from ..process.run_broker import LOG_LEVELS, Serve, run_broker
 from ..start_error import StartError
-from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, parse_overrides
+from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, environment_settings, parse_overrides
 
 _STOPPED, _INTERRUPTED = 0, 130
 _SHOWN_SETTINGS = (
@@ -123,7 +124,8 @@ def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
 
 
 def _main(arguments: argparse.Namespace, run: Serve | None) -> int:
-    config = load_config(arguments.config or "", parse_overrides(arguments.override), place="--override")
+    overrides: dict[str, str | Given] = {**environment_settings(), **parse_overrides(arguments.override)}
+    config = load_config(arguments.config or "", overrides, place="--override")
     if arguments.print_config:
         return _print(printed_config(config))
     return run_broker(config, arguments.log_level, run)

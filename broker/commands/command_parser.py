@@ -1,10 +1,13 @@
 """The argument parser and the error that all commands share."""
 
 import argparse
+import os
 from collections.abc import Iterable
 from typing import NoReturn
 
-__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "parse_overrides"]
+from ...config.given import Given, Source
+
+__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "environment_settings", "parse_overrides"]
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -32,6 +35,16 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message} (see {self.prog} --help)", BAD_INPUT)
+
+
+def environment_settings() -> dict[str, Given]:
+    """The settings in KAFKA_OPTS, which Kafka's scripts pass to Java. Raises ConfigError."""
+    if not os.environ.get("KAFKA_OPTS"):
+        return {}
+    from ...config.java_options import settings_in_java_options
+
+    found = settings_in_java_options(os.environ)
+    return {name: Given(text, Source.OVERRIDE, "KAFKA_OPTS") for name, text in found.items()}
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, str]:

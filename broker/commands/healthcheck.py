@@ -16,7 +16,7 @@ from ...config.typed_values import TypedValues
 from ...protocol.messages.metadata import MetadataResponse
 from ..library.broker_probe import UnhealthyError, metadata_of
 from ..metadata.address import Address, AddressError, local_address
-from .command_parser import BAD_INPUT, CommandError, CommandParser
+from .command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
 
 if TYPE_CHECKING:
     import ssl
@@ -49,7 +49,7 @@ def healthcheck(arguments: Sequence[str]) -> int:
     if options.bootstrap_server is not None:
         address, tls = given_address(options.bootstrap_server), None
     else:
-        config = load_config(options.config or "")
+        config = load_config(options.config or "", environment_settings())
         listener = reachable_listener(config)
         address, tls = local_address(listener.host, listener.port), tls_of(config, listener)
     try:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
+from random import random
 from typing import Any, Protocol, TypeAlias
 
 from ...base.closing import AsyncClosable
@@ -17,11 +18,15 @@ from ...protocol.codec import Message
 from ..metadata.address import Address
 from ..network.socket_states import reset_at_close
 from ..network.transport import Transport
+from ..security.sasl.own_login import renewal_delay_ms
 
-__all__ = ["UNPROTECTED", "Ask", "BrokerLink", "Link", "LinkSecurity"]
+__all__ = ["UNPROTECTED", "Ask", "BrokerLink", "Link", "LinkSecurity", "LogIn"]
 
 Ask: TypeAlias = Callable[[Message, int], Awaitable[Any]]
 """``(request, version) -> response``, on a connection that is being opened."""
+
+LogIn: TypeAlias = Callable[[Ask], Awaitable[int]]
+"""Returns the lifetime of the session in ms, 0 without end (KIP-368)."""
 
 
 class Link(AsyncClosable, Protocol):
@@ -36,11 +41,11 @@ class LinkSecurity:
 
     ``add_layer`` puts TLS below it, and calls its ``connection_made`` after the handshake with the broker at this
     address, or ``connection_lost`` with the reason. ``log_in`` then authenticates this broker; it raises
-    ConnectionError when that fails.
+    ConnectionError when that fails. It is called again before the session ends.
     """
 
     add_layer: Callable[[asyncio.BufferedProtocol, Address], asyncio.BufferedProtocol] | None = None
-    log_in: Callable[[Ask], Awaitable[None]] | None = None
+    log_in: LogIn | None = None
 
 
 UNPROTECTED = LinkSecurity()
@@ -79,7 +84,7 @@ class BrokerLink:
         there is no response within ``timeout_ms``. The connection is closed then, because responses come in order.
         """
         connection = self._connection
-        if connection is None or connection.is_lost:
+        if connection is None or connection.is_lost or connection.must_log_in():
             connection = await self._connect()
         return await connection.ask(request, version, timeout_ms)
 
@@ -104,11 +109,13 @@ class BrokerLink:
             await self._connection.gone.wait()
 
     async def _connect(self) -> "_Connection":
-        """Requests that come while the connection is being opened wait for it together and are sent in order."""
+        """Requests that come while the connection is being opened, or its session renewed, wait for it together and
+        are sent in order."""
         if self._is_closed:
             raise ConnectionError("the link is closed")
         if self._connecting is None:
-            self._connecting = self._loop.create_task(self._open())
+            is_open = self._connection is not None and not self._connection.is_lost
+            self._connecting = self._loop.create_task(self._renew() if is_open else self._open())
             self._connecting.add_done_callback(self._connected)
         try:
             return await asyncio.shield(self._connecting)
@@ -131,16 +138,35 @@ class BrokerLink:
         self._connection = connection
         return connection
 
+    async def _renew(self) -> "_Connection":
+        """Log in again on the open connection. Its requests under way are answered before."""
+        connection = self._connection
+        assert connection is not None
+        try:
+            async with asyncio.timeout(self._connect_timeout_ms / 1000):
+                await self._log_in(connection)
+        except BaseException as error:
+            connection.abort(f"the session could not be renewed: {error}")
+            if isinstance(error, TimeoutError):
+                raise ConnectionError("the session could not be renewed in time") from error
+            raise
+        return connection
+
+    async def _log_in(self, connection: "_Connection") -> None:
+        log_in = self._security.log_in
+        if log_in is not None:
+            lifetime_ms = await log_in(partial(connection.ask, timeout_ms=self._connect_timeout_ms))
+            connection.session_begins(renewal_delay_ms(lifetime_ms, random()))
+
     async def _make(self, connection: "_Connection", address: Address) -> None:
         """Connect, and pass the other broker's protection. Raises ConnectionError."""
-        add_layer, log_in = self._security.add_layer, self._security.log_in
+        add_layer = self._security.add_layer
         protocol = connection if add_layer is None else add_layer(connection, address)
         try:
             async with asyncio.timeout(self._connect_timeout_ms / 1000):
                 connection.below, _ = await self._loop.create_connection(lambda: protocol, *address)
                 await connection.made()
-                if log_in is not None:
-                    await log_in(partial(connection.ask, timeout_ms=self._connect_timeout_ms))
+                await self._log_in(connection)
         except TimeoutError as error:
             raise ConnectionError(f"no connection to {address} within {self._connect_timeout_ms} ms") from error
         except ConnectionError:
@@ -178,6 +204,7 @@ class _Connection(asyncio.BufferedProtocol):
         """The socket's transport, for an end before the layer has made the connection."""
         self._reason = "the broker closed the connection"
         self._made: asyncio.Future[None] | None = None
+        self._log_in_at_s: float | None = None
         self.is_lost = False
         self.gone = asyncio.Event()
 
@@ -191,6 +218,13 @@ class _Connection(asyncio.BufferedProtocol):
             await self._made
         if self.is_lost:
             raise ConnectionError(self._reason)
+
+    def session_begins(self, renewal_delay_ms: int | None) -> None:
+        """`must_log_in` is true after the delay; None: never."""
+        self._log_in_at_s = None if renewal_delay_ms is None else self._loop.time() + renewal_delay_ms / 1000
+
+    def must_log_in(self) -> bool:
+        return self._log_in_at_s is not None and self._loop.time() >= self._log_in_at_s
 
     async def ask(self, request: Message, version: int, timeout_ms: int) -> Any:
         if self.is_lost or self._transport is None:

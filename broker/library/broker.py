@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import tempfile
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Generator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,6 +28,7 @@ from ..server import BrokerServer
 from .loop_thread import LoopOverError, LoopThread
 from .settings_from_mapping import SettingsMapping, config_from_mapping
 from .throwaway_certificates import ThrowawayCertificates, check_library, store_settings
+from .user_settings import with_users
 
 __all__ = ["BlockingBroker", "Broker"]
 
@@ -47,12 +48,22 @@ class Broker:
 
     Raises ConfigError; in a mapping, also for an unknown name. (A file read by `load_config` may contain settings for
     Kafka's plug-ins.) After ``stop`` or ``kill`` the broker may be started again, with its data and on its port.
+
+    ``users``: passwords by user; clients must then log in, by PLAIN or SCRAM.
     """
 
-    def __init__(self, config: Config | SettingsMapping | None = None, *, tls: bool = False) -> None:
+    def __init__(
+        self,
+        config: Config | SettingsMapping | None = None,
+        *,
+        tls: bool = False,
+        users: Mapping[str, str] | None = None,
+    ) -> None:
+        if users is not None:
+            config = _with_users(config, users, tls=tls)
         if not isinstance(config, Config):
             config = config_from_mapping({} if config is None else config, "Broker")
-        if tls:
+        if tls and users is None:
             config = _with_tls(config)
         self._has_tls = tls
         for line in notices(config):
@@ -334,11 +345,27 @@ class _Settled:
             yield from self._broker._settle().__await__()
 
 
-def _with_tls(config: Config) -> Config:
+def _with_users(config: Config | SettingsMapping | None, users: Mapping[str, str], *, tls: bool) -> SettingsMapping:
+    if isinstance(config, Config):
+        raise TypeError("users need a mapping of settings, not a Config")
+    given = config or {}
+    if tls:
+        _check_tls(has_listeners="listeners" in given)
+    if "listeners" not in given:
+        protocol = "SASL_SSL" if tls else "SASL_PLAINTEXT"
+        given = {"listeners": f"{protocol}://127.0.0.1:0", "security.inter.broker.protocol": protocol, **given}
+    return with_users(given, users)
+
+
+def _check_tls(*, has_listeners: bool) -> None:
     """Raises ConfigError when the library that makes certificates is missing."""
     check_library()
-    if config.is_given("listeners"):
+    if has_listeners:
         raise ConfigError("listeners (given to Broker): with tls=True the broker chooses them itself")
+
+
+def _with_tls(config: Config) -> Config:
+    _check_tls(has_listeners=config.is_given("listeners"))
     return with_overrides(config, {"listeners": "SSL://127.0.0.1:0", "security.inter.broker.protocol": "SSL"})
 
 

@@ -1,5 +1,6 @@
 """Asks a broker for its versions and its cluster, to find out whether it serves clients; any Kafka broker will do."""
 
+import secrets
 import socket
 import time
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,16 @@ from ...protocol.client import (
     ClientConnection,
     ClientError,
     ConnectionFailed,
+    Credentials,
+    SaslError,
+    SaslLogin,
     UnsupportedApiError,
     VersionsRefusedError,
     open_connection,
 )
 from ...protocol.codec import Message
 from ...protocol.codec.schema import VersionRange
+from ...protocol.errors import KafkaError
 from ...protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ..metadata.address import Address
 
@@ -34,17 +39,19 @@ class UnhealthyError(Exception):
     """The broker is not healthy. The text follows the broker's address."""
 
 
-def metadata_of(address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None) -> MetadataResponse:
+def metadata_of(
+    address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None, credentials: Credentials | None = None
+) -> MetadataResponse:
     """The broker's description of its cluster, without topics. Raises UnhealthyError.
 
-    ``tls``: for a listener with TLS.
+    ``tls``: for a listener with TLS. ``credentials``: for a listener where clients log in.
     """
     deadline = time.monotonic() + timeout_s
     try:
         with _ProbeConnection(address, deadline) as connection:
             if tls is not None:
                 connection.encrypt(tls, address.host)
-            return connection.metadata()
+            return connection.metadata(credentials)
     except TimeoutError:
         raise UnhealthyError(f"does not answer within {timeout_s:g} s") from None
     except OSError as error:
@@ -53,6 +60,8 @@ def metadata_of(address: Address, timeout_s: float, tls: "ssl.SSLContext | None"
         raise UnhealthyError(str(error)) from error
     except UnsupportedApiError as error:
         raise UnhealthyError(f"cannot be asked for its cluster: it {error}") from error
+    except (SaslError, KafkaError) as error:
+        raise UnhealthyError(f"does not let the check log in: {error}") from error
     except ClientError as error:
         raise UnhealthyError(f"does not answer as a Kafka broker does: it {error}") from error
 
@@ -78,8 +87,9 @@ class _ProbeConnection:
         except ssl.SSLError as error:
             raise UnhealthyError(f"cannot be reached over TLS: {failure_of(error)}") from error
 
-    def metadata(self) -> MetadataResponse:
-        open_connection(self._client, self._ask)
+    def metadata(self, credentials: Credentials | None) -> MetadataResponse:
+        login = None if credentials is None else SaslLogin(credentials, secrets.token_urlsafe())
+        open_connection(self._client, self._ask, login)
         response: MetadataResponse = self._ask(MetadataRequest(topics=[]))
         return response
 

@@ -22,6 +22,7 @@ class Violation(Enum):
     NOT_SERVED = auto()
     UNDECODABLE = auto()
     REFUSED_REQUEST = auto()
+    LOGIN = auto()
     SILENCE = auto()
     SLOW_READER = auto()
     TOO_MANY = auto()

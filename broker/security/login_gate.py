@@ -82,10 +82,6 @@ class LoginGate:
         """Whether requests go to `admit`, and not to `frame`."""
         return self._state is _State.OPEN
 
-    def oversized(self, size_bytes: int) -> Close:
-        """A frame announces more than `max_frame_bytes`, or a negative size."""
-        return self._fail(f"a frame of {size_bytes} bytes came before the login")
-
     def admit(self, api_key: int, now_ms: int) -> Admission:
         """The verdict about a request while `is_open`.
 

@@ -66,7 +66,7 @@ class LiveSettings:
     def __init__(
         self, tree: ClusterTree, broker_id: int, run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]]
     ) -> None:
-        self._tree = tree
+        self.tree = tree
         self._broker_id = broker_id
         self._run_in_pool = run_in_pool
         self.entities = EntitySettings()
@@ -77,9 +77,9 @@ class LiveSettings:
         """``config`` with the dynamic settings of this broker and of all brokers. Raises ConfigError."""
         self.dynamic = DynamicConfig(config)
         self.quotas = self._quotas(config)
-        await self.entities.load(self._tree, self.quotas)
-        cluster_wide = await self._tree.config(_BROKERS, ALL_BROKERS)
-        return self.dynamic.load(DynamicLayers(cluster_wide, await self._tree.config(_BROKERS, str(self._broker_id))))
+        await self.entities.load(self.tree, self.quotas)
+        cluster_wide = await self.tree.config(_BROKERS, ALL_BROKERS)
+        return self.dynamic.load(DynamicLayers(cluster_wide, await self.tree.config(_BROKERS, str(self._broker_id))))
 
     def follow(
         self,
@@ -100,7 +100,7 @@ class LiveSettings:
         self.dynamic.when_changed([_MOVE_RATE], logs.moves.update_config)
         self.dynamic.when_changed(["num.io.threads"], lambda config: workers.resize(config.int("num.io.threads")))
         takers = {"topics": topics.take, _BROKERS: self._take_brokers, **self.entities.takers}
-        self.changes = ConfigChanges(self._tree, takers, self.features, clock_ms, is_alone=config.uses_embedded_store)
+        self.changes = ConfigChanges(self.tree, takers, self.features, clock_ms, is_alone=config.uses_embedded_store)
 
     def network_settings(self) -> NetworkSettings:
         """The settings of the network. Raises ConfigError when the file has a limit for an unknown host."""
@@ -126,7 +126,7 @@ class LiveSettings:
     def altered_config(self, topic_exists: Callable[[str], bool], settings_limit: SettingsLimit) -> AlteredConfig:
         return AlteredConfig(
             self._broker_id,
-            self._tree,
+            self.tree,
             self.dynamic,
             topic_exists=topic_exists,
             loggers=self.loggers,

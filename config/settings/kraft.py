@@ -3,7 +3,7 @@
 from ..checks import OneOf, Voters, at_least
 from ..setting import HIGH, LOW, MEDIUM, READ_ONLY, Setting
 from ..values import BOOLEAN, INT, LIST, LONG, STRING
-from .parts import KRAFT, KRAFT_MODE, SASL, UNSTABLE_APIS
+from .parts import KRAFT, KRAFT_MODE, UNSTABLE_APIS
 
 # The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
@@ -60,7 +60,7 @@ SETTINGS = (
             "Number of this node; broker.id is the name of it here."),
     Setting("process.roles", LIST, "", OneOf("broker", "controller"), HIGH, READ_ONLY, KRAFT_MODE,
             "Whether this process is a broker, a controller, or both."),
-    Setting("sasl.mechanism.controller.protocol", STRING, "GSSAPI", None, HIGH, READ_ONLY, SASL,
+    Setting("sasl.mechanism.controller.protocol", STRING, "GSSAPI", None, HIGH, READ_ONLY, KRAFT,
             "SASL mechanism between controllers."),
     Setting("server.max.startup.time.ms", LONG, "9223372036854775807", at_least(0), MEDIUM, READ_ONLY, KRAFT,
             "Longest time a start may take.", internal=True),

@@ -2,7 +2,7 @@
 
 from ..checks import NotEmpty, OneOf, at_least
 from ..setting import ACTED_ON, LOW, MEDIUM, READ_ONLY, Setting
-from ..values import BOOLEAN, INT, LONG, PASSWORD, STRING
+from ..values import BOOLEAN, INT, LIST, LONG, PASSWORD, STRING
 
 SETTINGS = (
     Setting(
@@ -34,6 +34,36 @@ SETTINGS = (
         READ_ONLY,
         ACTED_ON,
         "Run a small process that ends the ZooKeeper session when the broker's process dies.",
+    ),
+    Setting(
+        "pybroker.sasl.jaas.file",
+        STRING,
+        None,
+        NotEmpty(),
+        MEDIUM,
+        READ_ONLY,
+        ACTED_ON,
+        "JAAS file with the section KafkaServer.",
+    ),
+    Setting(
+        "pybroker.sasl.oauthbearer.allowed.urls",
+        LIST,
+        "",
+        None,
+        MEDIUM,
+        READ_ONLY,
+        ACTED_ON,
+        "The only URLs that sasl.oauthbearer.jwks.endpoint.url may have; empty: any.",
+    ),
+    Setting(
+        "pybroker.sasl.plain.without.tls",
+        BOOLEAN,
+        "false",
+        None,
+        MEDIUM,
+        READ_ONLY,
+        ACTED_ON,
+        "Allow PLAIN on SASL_PLAINTEXT, where passwords cross the network unencrypted.",
     ),
     Setting(
         "pybroker.record.validation",

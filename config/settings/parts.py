@@ -10,8 +10,8 @@ from ..setting import ACTED_ON, no_meaning, not_yet, other_mode, partly, refused
 CLASSIC_PROTOCOL = partly("it must be classic, because Kafka 3.9 serves the other protocols in KRaft mode only")
 CLIENT_TELEMETRY = not_yet("client telemetry")
 ENCODED_PASSWORDS = not_yet("encrypted passwords in dynamic configs")
-LOGIN_FAILURES = not_yet("authentication")
 METRICS = not_yet("metrics")
+OAUTH_LOGINS = not_yet("logins of brokers by OAUTHBEARER")
 PROTOCOL_VERSION = partly("it must be from 3.0 to 3.9")
 CONNECTION_TUNING = not_yet("tuning of connections between brokers")
 SELECTOR = partly("only org.apache.kafka.common.replica.RackAwareReplicaSelector; other classes need a JVM")
@@ -33,13 +33,13 @@ PEM_STORES = no_meaning("certificates in PEM are not encrypted")
 PURGATORY = no_meaning("an answered request leaves the purgatory at once")
 
 # Missing protection: a broker that started without it would be open where the operator wanted it closed.
-AUTHENTICATION = refused("authentication")
 AUTHORIZATION = ACTED_ON
 DELEGATION_TOKENS = refused("delegation tokens")
 PASSWORD_ENCODING = refused("encrypted passwords")
+GSSAPI = refused("GSSAPI (Kerberos)")
 POLICIES = refused("policies in Java classes")
+PRINCIPAL_BUILDERS = refused("principals built by Java classes")
 QUOTA_CALLBACK = refused("quotas decided by a Java class")
-SASL = refused("SASL")
 JAVA_TLS = refused("TLS by Java classes")
 ZOOKEEPER_REVOCATION = refused("revocation checks of ZooKeeper's certificate")
 

@@ -17,6 +17,7 @@ PACKAGES = ("broker", "controller", "replication", "storage")
 THROUGH = {
     "advertised.listeners": "advertised_listeners",
     "authorizer.class.name": "AuthorizationSettings",
+    "connections.max.reauth.ms": "mechanisms_of_listener",
     "inter.broker.listener.name": "inter_broker_listener_name",
     "listeners": "listeners()",
     "listener.security.protocol.map": "listeners()",
@@ -35,6 +36,15 @@ THROUGH = {
     "message.timestamp.before.max.ms": "timestamp_before_max_ms",
     "message.timestamp.difference.max.ms": "timestamp_before_max_ms",
     "metadata.store.path": "metadata_store_path",
+    "pybroker.sasl.jaas.file": "mechanisms_of_listener",
+    "pybroker.sasl.plain.without.tls": "mechanisms_of_listener",
+    "sasl.enabled.mechanisms": "mechanisms_of_listener",
+    "sasl.jaas.config": "mechanisms_of_listener",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms": '"refresh"',
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": '"retry.backoff.max"',
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": '"retry.backoff"',
+    "sasl.oauthbearer.jwks.endpoint.url": '{_JWKS}.url"',
+    "sasl.server.callback.handler.class": "mechanisms_of_listener",
     "security.inter.broker.protocol": "inter_broker_listener_name",
     "zookeeper.ssl.enabled.protocols": '{_PREFIX}enabled.protocols"',
     "zookeeper.ssl.keystore.type": '"zookeeper.ssl.keystore"',
@@ -42,7 +52,12 @@ THROUGH = {
     "zookeeper.ssl.truststore.type": '"zookeeper.ssl.truststore"',
 }
 # Acted on by checks in `config/`.
-CHECKED_HERE = {"broker.id.generation.enable"}
+CHECKED_HERE = {
+    "broker.id.generation.enable",
+    "sasl.client.callback.handler.class",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+}
 
 
 @pytest.fixture(scope="module")

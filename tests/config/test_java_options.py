@@ -2,7 +2,7 @@
 
 import pytest
 from pybroker.config.config_error import ConfigError
-from pybroker.config.java_options import JavaOptions, parse_java_options
+from pybroker.config.java_options import JavaOptions, parse_java_options, settings_in_java_options
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_jaas_file_and_allowed_urls_are_read(text: str, expected: JavaOptions) -
         ("-Djava.security.krb5.conf=/etc/krb5.conf", "-Djava.security.krb5.conf is not supported"),
         ("-Djavax.net.ssl.trustStorePassword=secret", "-Djavax.net.ssl.trustStorePassword is not supported"),
         ("-Dorg.apache.kafka.disallowed.login.modules=secret", "disallowed.login.modules is not supported"),
-        ("-Dzookeeper.sasl.client=false", "-Dzookeeper.sasl.client is not supported"),
+        ("-Dzookeeper.sasl.client=true", "-Dzookeeper.sasl.client is not supported"),
         ("-Djava.security.auth.login.config", "names no file"),
         ("-Djava.security.auth.login.config=", "names no file"),
         ("-Dx='secret", "KAFKA_OPTS cannot be read"),
@@ -41,3 +41,13 @@ def test_other_security_properties_are_refused(text: str, says: str) -> None:
         parse_java_options(text)
     assert says in str(error.value)
     assert "secret" not in str(error.value)
+
+
+def test_java_options_stand_for_settings() -> None:
+    urls = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://a/b,file:///c"
+    options = f"-Djava.security.auth.login.config=/j.conf -Dzookeeper.sasl.client=false {urls}"
+    assert settings_in_java_options({"KAFKA_OPTS": options}) == {
+        "pybroker.sasl.jaas.file": "/j.conf",
+        "pybroker.sasl.oauthbearer.allowed.urls": "https://a/b,file:///c",
+    }
+    assert settings_in_java_options({}) == {}

@@ -70,7 +70,7 @@ def test_validator_of_tokens_is_named_by_its_class(handler: str) -> None:
         ("PLAIN,GSSAPI", PLAIN_JAAS, "mechanism GSSAPI (Kerberos) is not supported"),
         ("plain", {}, "SASL mechanism 'plain' is none of PLAIN, SCRAM-SHA-256"),
         ("", {}, "sasl.enabled.mechanisms is empty"),
-        ("PLAIN", {}, "plain.sasl.jaas.config is not set, and there is no JAAS file"),
+        ("PLAIN", {}, "plain.sasl.jaas.config is not set, nor is pybroker.sasl.jaas.file"),
         ("PLAIN", {f"{PREFIX}plain.sasl.jaas.config": "secret"}, "listener.name.clients.plain.sasl.jaas.config: "),
         (
             "PLAIN",

@@ -1,68 +1,79 @@
-"""AlterUserScramCredentials (KIP-554): store or delete SCRAM credentials. Refused.
+"""AlterUserScramCredentials (KIP-554): store or delete SCRAM credentials of users.
 
-No listener has SASL, so nobody could use stored credentials. Deletions fail because no credentials exist.
+Behaviour: only the controller does it. The response waits until the credentials are in force on this broker.
 """
 
-from collections import Counter
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 
 from ....base.acls import AclOperation
-from ....protocol.errors import (
-    DuplicateResourceError,
-    KafkaError,
-    ResourceNotFoundError,
-    UnacceptableCredentialError,
-    UnsupportedSaslMechanismError,
-)
+from ....controller.tree.client_entities import change_client_entity
+from ....controller.tree.config_tree import ConfigTree
+from ....controller.tree.entity_names import encode_entity_name
+from ....controller.tree.metadata_store import MetadataStoreError
+from ....controller.tree.znodes import ZnodeDecodeError
+from ....protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from ....protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
 )
 from ...requests.context import RequestContext
+from ...security.sasl.scram_administration import planned_changes, users_to_read
 
-__all__ = ["alter_user_scram_credentials"]
+__all__ = ["AlterUserScramCredentials"]
 
+logger = logging.getLogger(__name__)
 
-# Kafka's ScramMechanism: SCRAM-SHA-256 and SCRAM-SHA-512, and its bounds for iterations.
-_MECHANISMS = (1, 2)
-_MIN_ITERATIONS, _MAX_ITERATIONS = 4096, 16384
-
-
-def alter_user_scram_credentials(
-    context: RequestContext, request: AlterUserScramCredentialsRequest
-) -> AlterUserScramCredentialsResponse:
-    context.require_on_cluster(AclOperation.ALTER)
-    changes = Counter((deletion.name, deletion.mechanism) for deletion in request.deletions)
-    changes.update((upsertion.name, upsertion.mechanism) for upsertion in request.upsertions)
-    twice = {user for (user, _), count in changes.items() if count > 1}
-    deleted = {deletion.name for deletion in request.deletions}
-    faulty = _faults(request)
-    results = []
-    for user in dict.fromkeys(user for user, _ in changes):
-        error = faulty.get(user) or _refusal(is_twice=user in twice, is_deleted=user in deleted)
-        results.append(AlterUserScramCredentialsResult(user=user, error_code=error.code, error_message=error.message))
-    return AlterUserScramCredentialsResponse(results=results)
+_USERS = "users"
 
 
-def _faults(request: AlterUserScramCredentialsRequest) -> dict[str, KafkaError]:
-    """User → error of an invalid entry. Of several the last counts; upsertions count after deletions."""
-    faults: dict[str, KafkaError] = {}
-    entries = [(deletion.name, deletion.mechanism, _MIN_ITERATIONS) for deletion in request.deletions]
-    entries += [(upsertion.name, upsertion.mechanism, upsertion.iterations) for upsertion in request.upsertions]
-    for name, mechanism, iterations in entries:
-        if not name:
-            faults[name] = UnacceptableCredentialError("Username must not be empty")
-        elif mechanism not in _MECHANISMS:
-            faults[name] = UnsupportedSaslMechanismError("Unknown SCRAM mechanism")
-        elif not _MIN_ITERATIONS <= iterations <= _MAX_ITERATIONS:
-            few = iterations < _MIN_ITERATIONS
-            faults[name] = UnacceptableCredentialError(f"Too {'few' if few else 'many'} iterations")
-    return faults
+class AlterUserScramCredentials:
+    """Handler. ``caught_up`` waits until the changes written so far are in force on this broker."""
+
+    def __init__(
+        self, tree: ConfigTree, is_controller: Callable[[], bool], caught_up: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._tree = tree
+        self._is_controller = is_controller
+        self._caught_up = caught_up
+
+    async def __call__(
+        self, context: RequestContext, request: AlterUserScramCredentialsRequest
+    ) -> AlterUserScramCredentialsResponse:
+        if not self._is_controller():
+            return _not_controller(request)
+        context.require_on_cluster(AclOperation.ALTER)
+        nodes = {user: encode_entity_name(user) for user in users_to_read(request)}
+        stored = await self._tree.configs(_USERS, nodes.values())
+        changes = planned_changes(request, lambda user, mechanism: mechanism in stored.get(nodes[user], {}))
+        outcomes = await asyncio.gather(*(self._write(user, values) for user, values in changes.settings.items()))
+        failed = {user: error for user, error in zip(changes.settings, outcomes, strict=True) if error is not None}
+        await self._caught_up()
+        return AlterUserScramCredentialsResponse(results=changes.results(failed))
+
+    async def _write(self, user: str, values: Mapping[str, str | None]) -> KafkaError | None:
+        def change(settings: Mapping[str, str]) -> Mapping[str, str]:
+            return {name: text for name, text in {**settings, **values}.items() if text is not None}
+
+        try:
+            await change_client_entity(self._tree, _USERS, encode_entity_name(user), change)
+        except (MetadataStoreError, ZnodeDecodeError) as error:
+            logger.error("the credentials of user %r were not stored: %s", user[:100], error)
+            return UnknownServerError("The credentials were not stored")
+        return None
 
 
-def _refusal(*, is_twice: bool, is_deleted: bool) -> KafkaError:
-    if is_twice:
-        return DuplicateResourceError("A user credential cannot be altered twice in the same request")
-    if is_deleted:
-        return ResourceNotFoundError("Attempt to delete a user credential that does not exist")
-    return UnsupportedSaslMechanismError("The broker does not support SASL. The credential was not stored.")
+def _not_controller(request: AlterUserScramCredentialsRequest) -> AlterUserScramCredentialsResponse:
+    users = dict.fromkeys([each.name for each in request.deletions] + [each.name for each in request.upsertions])
+    return AlterUserScramCredentialsResponse(
+        results=[
+            AlterUserScramCredentialsResult(
+                user=user,
+                error_code=ErrorCode.NOT_CONTROLLER,
+                error_message="This is not the correct controller for this cluster.",
+            )
+            for user in users
+        ]
+    )

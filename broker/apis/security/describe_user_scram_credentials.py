@@ -1,37 +1,42 @@
-"""DescribeUserScramCredentials (KIP-554): always empty, because no user has credentials.
+"""DescribeUserScramCredentials (KIP-554): the mechanisms and iterations of users; never their salts or keys."""
 
-A user that the request names gets an error.
-"""
-
-from collections import Counter
+import logging
 
 from ....base.acls import AclOperation
-from ....protocol.errors import ErrorCode
+from ....controller.tree.config_tree import ConfigTree
+from ....controller.tree.entity_names import DEFAULT_ENTITY, decode_entity_name, encode_entity_name
 from ....protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
-    DescribeUserScramCredentialsResult,
 )
+from ....protocol.scram import ScramMechanism
 from ...requests.context import RequestContext
+from ...security.sasl.scram_administration import credentials_in, described_users
 
-__all__ = ["describe_user_scram_credentials"]
+__all__ = ["DescribeUserScramCredentials"]
 
-
-def describe_user_scram_credentials(
-    context: RequestContext, request: DescribeUserScramCredentialsRequest
-) -> DescribeUserScramCredentialsResponse:
-    context.require_on_cluster(AclOperation.DESCRIBE)
-    mentions = Counter(user.name for user in request.users or ())
-    return DescribeUserScramCredentialsResponse(results=[_refusal(*mention) for mention in mentions.items()])
+logger = logging.getLogger(__name__)
 
 
-def _refusal(user: str, mentions: int) -> DescribeUserScramCredentialsResult:
-    error = ErrorCode.RESOURCE_NOT_FOUND
-    if not user:
-        message = "Username must not be empty"
-    elif mentions > 1:
-        error = ErrorCode.DUPLICATE_RESOURCE
-        message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
-    else:
-        message = f"Attempt to describe a user credential that does not exist: {user}"
-    return DescribeUserScramCredentialsResult(user=user, error_code=error, error_message=message)
+class DescribeUserScramCredentials:
+    """Handler."""
+
+    def __init__(self, tree: ConfigTree) -> None:
+        self._tree = tree
+
+    async def __call__(
+        self, context: RequestContext, request: DescribeUserScramCredentialsRequest
+    ) -> DescribeUserScramCredentialsResponse:
+        context.require_on_cluster(AclOperation.DESCRIBE)
+        asked = [each.name for each in request.users or ()]
+        nodes = [encode_entity_name(user) for user in dict.fromkeys(asked) if user] if asked else None
+        stored = {
+            decode_entity_name(node): credentials_in(settings, _malformed)
+            for node, settings in (await self._tree.configs("users", nodes)).items()
+            if node != DEFAULT_ENTITY
+        }
+        return DescribeUserScramCredentialsResponse(results=described_users(asked, stored))
+
+
+def _malformed(mechanism: ScramMechanism, error: ValueError) -> None:
+    logger.debug("a %s credential is left out: %s", mechanism.name, error)

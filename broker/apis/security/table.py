@@ -1,6 +1,6 @@
 """The APIs of ACLs, SASL, SCRAM credentials and delegation tokens, with their handlers.
 
-The broker has PLAINTEXT listeners only. Each API answers as Kafka does in that configuration.
+Without an authorizer, and without delegation tokens, each API answers as Kafka does then.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from ....protocol.errors import ErrorCode
 from ...requests.context import Handler
 from ..broker_parts import BrokerParts
 from ..refusal import refuse
-from .alter_user_scram_credentials import alter_user_scram_credentials
+from .alter_user_scram_credentials import AlterUserScramCredentials
 from .delegation_tokens import create_delegation_token, expire_delegation_token, renew_delegation_token
-from .describe_user_scram_credentials import describe_user_scram_credentials
+from .describe_user_scram_credentials import DescribeUserScramCredentials
 
 if TYPE_CHECKING:
     from ...security.acl.acl_administration import AclAdministration
@@ -24,7 +24,7 @@ __all__ = ["security_apis"]
 
 def security_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
     return {
-        # SASL: a client on a PLAINTEXT listener counts as authenticated from the start.
+        # SASL: where clients log in, the gate of the connection takes these (`broker/security/login_gate.py`).
         ApiKey.SASL_HANDSHAKE: refuse(ErrorCode.ILLEGAL_SASL_STATE),
         ApiKey.SASL_AUTHENTICATE: refuse(
             ErrorCode.ILLEGAL_SASL_STATE,
@@ -37,8 +37,10 @@ def security_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
         ApiKey.EXPIRE_DELEGATION_TOKEN: expire_delegation_token,
         ApiKey.DESCRIBE_DELEGATION_TOKEN: refuse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED),
         # SCRAM credentials (KIP-554)
-        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials,
-        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: DescribeUserScramCredentials(parts.metadata.tree),
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: AlterUserScramCredentials(
+            parts.metadata.tree, lambda: parts.metadata.controller.is_active, parts.settings.changes.caught_up
+        ),
     }
 
 

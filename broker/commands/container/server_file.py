@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ....base.unusable_path import why_unusable
 from ....config.config_error import ConfigError
+from ....config.java_options import settings_in_java_options
 from ....config.properties import parse_properties
 from .environment_rule import server_properties, variables_by_setting, with_derived_listeners
 
@@ -55,6 +56,9 @@ def final_properties(mounted: str | None, environment: Mapping[str, str], data_d
     settings = {name: line.value for name, line in parse_properties(text, "settings of the container").items()}
     if not any(settings.get(name, "").strip() for name in _DATA_SETTINGS):
         text += f"\nlog.dirs={data_directory}"
+    for name, value in settings_in_java_options(environment).items():
+        if name not in settings:
+            text += f"\n{name}={value}"
     return text + "\n"
 
 
@@ -62,7 +66,8 @@ def places_in_environment(environment: Mapping[str, str], mounted: str | None = 
     """For each setting that the environment or the image decides, its variable, in words for errors and warnings."""
     settings_of_file = parse_properties(mounted or "")
     defaults = {name: place for name, place in _PLACES_OF_DEFAULTS.items() if name not in settings_of_file}
-    places = {**defaults, **variables_by_setting(environment)}
+    of_java = dict.fromkeys(settings_in_java_options(environment), "KAFKA_OPTS")
+    places = {**defaults, **of_java, **variables_by_setting(environment)}
     if with_derived_listeners(environment).get("KAFKA_LISTENERS") != environment.get("KAFKA_LISTENERS"):
         places["listeners"] = "from KAFKA_ADVERTISED_LISTENERS"
     return places

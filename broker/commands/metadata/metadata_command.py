@@ -15,7 +15,7 @@ from ....controller.tree.tree_copy import TreeCopy
 from ....controller.tree.znodes import ZnodeDecodeError
 from ....storage.files.files import DirectoryLockedError
 from ....storage.files.meta_properties import MetaPropertiesError
-from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser
+from ..command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, environment_settings
 from .store_locations import store_location
 
 __all__ = ["metadata_command"]
@@ -48,7 +48,7 @@ def metadata_command(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments[1:] if arguments[0] == "copy" else ["--help"])
     if options.source == options.target:
         parser.error(f"{options.source}: --from and --to must differ")
-    config = load_config(options.config or "")
+    config = load_config(options.config or "", environment_settings())
     try:
         return asyncio.run(_copy(options.source, options.target, config, is_dry=options.dry_run))
     except (DirectoryLockedError, MetaPropertiesError, MetadataStoreError, ZnodeDecodeError) as error:

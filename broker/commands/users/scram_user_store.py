@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ....config.config import METADATA_STORE_FILE, Config
 from ....config.load import with_overrides
+from ....controller.tree.client_entities import change_client_entity
 from ....controller.tree.cluster_tree import ClusterTree
 from ....controller.tree.embedded_store import EmbeddedStore
 from ....controller.tree.entity_names import DEFAULT_ENTITY, decode_entity_name, encode_entity_name
@@ -64,7 +65,7 @@ class ScramUserStore:
         return {user: found[user] for user in sorted(found) if found[user]}
 
     async def _change(self, user: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
-        await self._tree.change_config(_USERS, encode_entity_name(user), change)
+        await change_client_entity(self._tree, _USERS, encode_entity_name(user), change)
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from ....protocol.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
 from ....storage.files.files import DirectoryLockedError
 from ...security.sasl.scram_credential import MAX_ITERATIONS, ScramCredential
 from ...security.sasl.scram_users import salt_text
-from ..command_parser import BAD_INPUT, CommandError, CommandParser
+from ..command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
 from .scram_user_store import opened_user_store
 
 __all__ = ["user_command"]
@@ -75,7 +75,7 @@ def _parsed(arguments: Sequence[str]) -> Namespace:
 
 async def _run(options: Namespace) -> int:
     credentials = _new_credentials(options) if options.action == "set" else {}
-    async with opened_user_store(options.place, load_config(options.config or "")) as store:
+    async with opened_user_store(options.place, load_config(options.config or "", environment_settings())) as store:
         if options.action == "list":
             for user, mechanisms in (await store.users()).items():
                 sys.stdout.write(f"{user!r}: {', '.join(mechanisms)}\n")

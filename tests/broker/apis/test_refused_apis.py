@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from pybroker.broker.apis.security.alter_user_scram_credentials import alter_user_scram_credentials
-from pybroker.broker.apis.security.describe_user_scram_credentials import describe_user_scram_credentials
 from pybroker.broker.requests.failures import failure_response
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import decode, encode
@@ -12,16 +10,7 @@ from pybroker.protocol.errors import (
     ErrorCode,
     KafkaError,
 )
-from pybroker.protocol.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
 from pybroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
-from pybroker.protocol.messages.describe_user_scram_credentials import (
-    DescribeUserScramCredentialsRequest,
-    UserName,
-)
 from support.in_process.group_handlers import call, versions
 from support.in_process.served_apis import error_codes, handler_table, with_one_of_each
 
@@ -83,74 +72,3 @@ async def test_a_refused_delegation_token_names_another_owner_when_requested() -
     request = CreateDelegationTokenRequest(owner_principal_type="User", owner_principal_name="ann")
     response = await answer(ApiKey.CREATE_DELEGATION_TOKEN, 3, request)
     assert (response.principal_name, response.token_requester_principal_name) == ("ann", "ANONYMOUS")
-
-
-# -- credentials
-
-
-async def test_describe_user_scram_credentials_finds_no_credentials() -> None:
-    for everybody in (DescribeUserScramCredentialsRequest(users=None), DescribeUserScramCredentialsRequest(users=[])):
-        response = await call(describe_user_scram_credentials, 0, everybody)
-        assert (response.error_code, response.results) == (ErrorCode.NONE, [])
-    names = [UserName(name=name) for name in ("ann", "bob", "", "ann")]
-    response = await call(describe_user_scram_credentials, 0, DescribeUserScramCredentialsRequest(users=names))
-    assert {result.user: result.error_code for result in response.results} == {
-        "ann": ErrorCode.DUPLICATE_RESOURCE,
-        "bob": ErrorCode.RESOURCE_NOT_FOUND,
-        "": ErrorCode.RESOURCE_NOT_FOUND,
-    }
-
-
-async def test_scram_credentials_are_neither_stored_nor_deleted() -> None:
-    def new(user: str) -> ScramCredentialUpsertion:
-        return ScramCredentialUpsertion(name=user, mechanism=1, iterations=4096, salt=b"s", salted_password=b"p")
-
-    def old(user: str) -> ScramCredentialDeletion:
-        return ScramCredentialDeletion(name=user, mechanism=1)
-
-    request = AlterUserScramCredentialsRequest(
-        deletions=[old("ann"), old("twice"), old("")], upsertions=[new("bob"), new("twice")]
-    )
-    response = await call(alter_user_scram_credentials, 0, request)
-    assert {result.user: result.error_code for result in response.results} == {
-        "ann": ErrorCode.RESOURCE_NOT_FOUND,
-        "twice": ErrorCode.DUPLICATE_RESOURCE,
-        "": ErrorCode.UNACCEPTABLE_CREDENTIAL,
-        "bob": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
-    }
-    assert all(result.error_message for result in response.results)
-
-
-@pytest.mark.parametrize(
-    ("name", "mechanism", "iterations", "code"),
-    [
-        ("", 9, 1, ErrorCode.UNACCEPTABLE_CREDENTIAL),
-        ("ann", 0, 4096, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
-        ("ann", 3, 1, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
-        ("ann", 1, 4095, ErrorCode.UNACCEPTABLE_CREDENTIAL),
-        ("ann", 2, 16385, ErrorCode.UNACCEPTABLE_CREDENTIAL),
-    ],
-)
-async def test_invalid_scram_credentials_are_refused_as_invalid(
-    name: str, mechanism: int, iterations: int, code: ErrorCode
-) -> None:
-    wish = ScramCredentialUpsertion(
-        name=name, mechanism=mechanism, iterations=iterations, salt=b"s", salted_password=b"p"
-    )
-    twice = AlterUserScramCredentialsRequest(upsertions=[wish, wish])
-    (result,) = (await call(alter_user_scram_credentials, 0, twice)).results
-    assert (result.user, result.error_code) == (name, code)
-
-
-async def test_a_missing_scram_credential_to_delete_counts_before_a_refused_new_one() -> None:
-    request = AlterUserScramCredentialsRequest(
-        deletions=[ScramCredentialDeletion(name="ann", mechanism=1), ScramCredentialDeletion(name="bob", mechanism=0)],
-        upsertions=[
-            ScramCredentialUpsertion(name="ann", mechanism=2, iterations=4096, salt=b"s", salted_password=b"p")
-        ],
-    )
-    results = (await call(alter_user_scram_credentials, 0, request)).results
-    assert {result.user: result.error_code for result in results} == {
-        "ann": ErrorCode.RESOURCE_NOT_FOUND,
-        "bob": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
-    }

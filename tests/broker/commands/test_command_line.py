@@ -105,7 +105,7 @@ def test_the_last_of_two_overrides_wins() -> None:
         (["--override", "num.partitions=many"], "num.partitions=many (--override): must be a whole number"),
         (["--override", "listeners=9092"], "listeners=9092 (--override): 9092 must be NAME://host:port"),
         (["--override", "process.roles=broker"], "no KRaft mode"),
-        (["--override", "listeners=SASL_SSL://:9093"], "listeners with SASL_SSL are not supported yet"),
+        (["--override", "listeners=SASL_SSL://:9093"], "mechanism GSSAPI (Kerberos) is not supported"),
         (["--log-level", "loud"], "loud must be one of debug, info, warning, error"),
         (["--conf", "x"], "--conf"),
     ],

@@ -97,10 +97,11 @@ async def test_a_link_whose_handshake_fails_is_not_open() -> None:
 async def test_the_login_comes_before_the_first_request_and_its_refusal_closes_the_connection() -> None:
     steps: list[str] = []
 
-    async def log_in(ask: Ask) -> None:
+    async def log_in(ask: Ask) -> int:
         steps.append("login")
         if len(steps) == 1:
             raise ConnectionError("wrong password")
+        return 0
 
     async with serving() as server:
         link = link_with(LinkSecurity(log_in=log_in), server)
@@ -118,9 +119,10 @@ async def test_the_login_comes_before_the_first_request_and_its_refusal_closes_t
 async def test_a_killed_link_ends_the_login_in_progress() -> None:
     begun = asyncio.Event()
 
-    async def log_in(ask: Ask) -> None:
+    async def log_in(ask: Ask) -> int:
         begun.set()
         await asyncio.Event().wait()
+        return 0
 
     async with serving() as server:
         link = link_with(LinkSecurity(log_in=log_in), server)

@@ -151,11 +151,6 @@ def test_failure_of_a_raw_token_has_no_answer() -> None:
     assert (close.delay_ms, close.frame) == (DELAY_MS, None)
 
 
-def test_oversized_frame_fails_without_an_answer() -> None:
-    close = Driver().gate.oversized(2**31 - 1)
-    assert (close.delay_ms, close.frame) == (DELAY_MS, None)
-
-
 @pytest.mark.parametrize("cut", range(len(token(PLAIN_TOKEN))))
 def test_request_cut_anywhere_does_not_log_in(cut: int) -> None:
     driver = Driver()

@@ -62,7 +62,7 @@ HEALTHY_CODES: Mapping[str, tuple[ErrorCode, ...]] = {
     "ExpireDelegationToken": _NO_TOKENS,
     "DescribeDelegationToken": _NO_TOKENS,
     "DescribeUserScramCredentials": (ErrorCode.NONE, ErrorCode.RESOURCE_NOT_FOUND),
-    "AlterUserScramCredentials": (ErrorCode.RESOURCE_NOT_FOUND,),
+    "AlterUserScramCredentials": (ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.NOT_CONTROLLER),
     "ConsumerGroupHeartbeat": _KRAFT_ONLY,
     "ConsumerGroupDescribe": _KRAFT_ONLY,
     "CreateTopics": (ErrorCode.NONE, ErrorCode.NOT_CONTROLLER),

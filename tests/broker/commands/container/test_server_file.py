@@ -108,11 +108,14 @@ def test_warnings_about_variables_name_the_variable() -> None:
     [
         ({"KAFKA_NUM_PARTITIONS": "many"}, "num.partitions=many (KAFKA_NUM_PARTITIONS): must"),
         ({"KAFKA_PROCESS_ROLES": "broker"}, "process.roles=broker (KAFKA_PROCESS_ROLES): pybroker has no KRaft mode"),
-        ({"KAFKA_CFG_SASL_ENABLED_MECHANISMS": "PLAIN"}, "sasl.enabled.mechanisms (KAFKA_CFG_SASL_ENABLED_MECHANISMS)"),
+        (
+            {"KAFKA_CFG_SASL_ENABLED_MECHANISMS": "PLAIN"},
+            "sasl.enabled.mechanisms=PLAIN (KAFKA_CFG_SASL_ENABLED_MECHANISMS)",
+        ),
         ({"KAFKA_LISTENERS": "PLAINTEXT:9092"}, "listeners=PLAINTEXT:9092 (KAFKA_LISTENERS): "),
         (
             {"KAFKA_LISTENERS": "SASL_SSL://:9093"},
-            "listeners=SASL_SSL://:9093 (KAFKA_LISTENERS): SASL_SSL://:9093: listeners",
+            "listener SASL_SSL: mechanism GSSAPI (Kerberos) is not supported",
         ),
         (
             {"KAFKA_ADVERTISED_LISTENERS": "OUT://h:1"},

@@ -1,0 +1,52 @@
+"""Settings of a broker whose clients log in as users that a program names (``Broker(users={"alice": "secret"})``)."""
+
+from collections.abc import Iterable, Mapping
+
+from ...config.config_error import ConfigError
+from ...config.jaas import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
+from ...config.load import unchecked_config
+from ...protocol.client import Credentials
+from .settings_from_mapping import SettingsMapping
+
+__all__ = ["users_of_listeners", "with_users"]
+
+_PACKAGE = "org.apache.kafka.common.security"
+_MODULES = {
+    PLAIN: f"{_PACKAGE}.plain.PlainLoginModule",
+    SCRAM_SHA_256: f"{_PACKAGE}.scram.ScramLoginModule",
+    SCRAM_SHA_512: f"{_PACKAGE}.scram.ScramLoginModule",
+}
+_SPECIAL = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+
+
+def with_users(settings: SettingsMapping, users: Mapping[str, str]) -> SettingsMapping:
+    """``settings`` with users for each of their listeners that has SASL. Raises ConfigError when none has."""
+    texts = {name: str(value) for name, value in settings.items()}
+    listeners = unchecked_config("", texts, place="given to Broker").listeners()
+    names = [each.name for each in listeners if each.security_protocol.startswith("SASL_")]
+    if not names:
+        raise ConfigError(f"listeners={texts['listeners']} (given to Broker): none has SASL, so no user can log in")
+    return {**users_of_listeners(users, names), **settings}
+
+
+def users_of_listeners(
+    users: Mapping[str, str], listeners: Iterable[str], of_broker: Credentials | None = None
+) -> dict[str, str]:
+    """The settings of listeners with these users. ``of_broker``: the login of brokers at each other, by PLAIN."""
+    known, own = dict(users), ""
+    if of_broker is not None:
+        known[of_broker.user] = of_broker.password
+        own = f" username={_quoted(of_broker.user)} password={_quoted(of_broker.password)}"
+    options = "".join(f" {_quoted(f'user_{name}')}={_quoted(password)}" for name, password in known.items())
+    settings = {"sasl.enabled.mechanisms": ",".join(_MODULES), "pybroker.sasl.plain.without.tls": "true"}
+    if of_broker is not None:
+        settings["sasl.mechanism.inter.broker.protocol"] = of_broker.mechanism
+    for listener in listeners:
+        for mechanism, module in _MODULES.items():
+            name = f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
+            settings[name] = f"{module} required{own}{options};"
+    return settings
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.translate(_SPECIAL)}"'

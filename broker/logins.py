@@ -1,0 +1,199 @@
+"""Logins by SASL: those of clients at this broker's listeners, and this broker's own at other brokers.
+
+Made only when a listener has SASL.
+"""
+
+import asyncio
+import hashlib
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+
+from ..config.config import Config
+from ..config.config_error import ConfigError
+from ..config.jaas import OAUTHBEARER, plain_users
+from ..config.listener_security import ListenerSecurity
+from ..config.sasl_listeners import mechanisms_of_listener
+from ..config.sasl_mechanisms import MechanismOptions
+from ..controller.tree.config_tree import ConfigTree
+from ..controller.tree.entity_names import DEFAULT_ENTITY, decode_entity_name
+from ..controller.tree.metadata_store import NoNodeError
+from ..protocol.client.sasl import Credentials, SaslLogin
+from ..protocol.scram import SCRAM_MECHANISMS, ScramMechanism
+from .inter_broker.broker_link import LogIn
+from .inter_broker.link_login import log_in_to_broker
+from .network.frame_gate import FrameGate
+from .network.login_frame_gate import LoginFrameGate
+from .network.offender_log import OffenderLog, Violation
+from .network.request import ConnectionInfo
+from .security.login_actions import LoginRules
+from .security.login_gate import LoginGate
+from .security.sasl.jwks import JwksError
+from .security.sasl.jwks_keeper import JwksKeeper
+from .security.sasl.jwks_refresh import RefreshTimes
+from .security.sasl.jwks_source import check_jwks_url, fetch_jwks
+from .security.sasl.login_rules import login_rules
+from .security.sasl.own_login import own_credentials
+from .security.sasl.scram_administration import credentials_in
+from .security.sasl.scram_users import ScramUsers
+from .security.sasl.signed_tokens import SignedTokens
+from .security.sasl.token_claims import TokenRules
+
+__all__ = ["Logins"]
+
+logger = logging.getLogger(__name__)
+
+_NONCE_BYTES = 24
+_JWKS = "sasl.oauthbearer.jwks.endpoint"
+_JWKS_TIMEOUT_S = 10.0
+
+
+class Logins:
+    """Made at the start by `open`, before the broker listens or connects. ``run`` is a task while the broker runs."""
+
+    def __init__(self, config: Config, cluster_id: str) -> None:
+        """Raises ConfigError."""
+        self._config = config
+        self._loop = asyncio.get_running_loop()
+        self._offenders = OffenderLog(logger, self._loop.time)
+        self._keepers: dict[str, JwksKeeper] = {}
+        self._users = ScramUsers(_dummy_secret(cluster_id))
+        names = [each.name for each in config.listeners() if each.security_protocol.startswith("SASL_")]
+        self._rules = {name: self._rules_of(ListenerSecurity.of(config, name)) for name in names}
+
+    @classmethod
+    async def open(cls, config: Config, cluster_id: str, tree: ConfigTree) -> "Logins":
+        """With the users in the metadata tree and the keys of issuers. Raises ConfigError and MetadataStoreError."""
+        logins = cls(config, cluster_id)
+        await logins._fetch_keys()
+        with suppress(NoNodeError):  # before the first start of a broker
+            for node_name, settings in (await tree.configs("users")).items():
+                if node_name != DEFAULT_ENTITY:
+                    logins.take_user(decode_entity_name(node_name), settings)
+        return logins
+
+    # -- clients
+
+    def new_gate(self, listener_name: str) -> Callable[[ConnectionInfo], FrameGate]:
+        """Makes the gate of each connection of a listener."""
+        rules = self._rules[listener_name]
+        return lambda info: LoginFrameGate(LoginGate(rules), info, self._now_ms, self._refused)
+
+    def take_user(self, user: str, settings: Mapping[str, str]) -> None:
+        """All settings of a user, of which quotas are ignored here."""
+        self._users.set_user(user, credentials_in(settings, partial(_ignored, user)))
+
+    async def run(self) -> None:
+        """Keep the keys of issuers up to date."""
+        await asyncio.gather(*(keeper.run() for keeper in self._keepers.values()))
+
+    def _refused(self, info: ConnectionInfo, reason: str) -> None:
+        self._offenders.warn(info.peer_host, Violation.LOGIN, f"A login of {info} failed: {reason}")
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    # -- this broker
+
+    def log_in(self, security: ListenerSecurity) -> LogIn:
+        """The login of this broker at that listener of another broker. Raises ConfigError."""
+        mechanism = self._config.string("sasl.mechanism.inter.broker.protocol")
+        mechanisms = mechanisms_of_listener(self._config, security)
+        if mechanism not in mechanisms:
+            raise ConfigError(f"sasl.mechanism.inter.broker.protocol={mechanism}: {security.listener_name} lacks it")
+        credentials = own_credentials(mechanism, mechanisms[mechanism].options)
+        return lambda ask: log_in_to_broker(ask, _new_login(credentials))
+
+    # -- the rules of a listener
+
+    def _rules_of(self, security: ListenerSecurity) -> LoginRules:
+        mechanisms = mechanisms_of_listener(self._config, security)
+        for name, scram in SCRAM_MECHANISMS.items():
+            for user, password in plain_users(mechanisms[name].options).items() if name in mechanisms else ():
+                self._users.add_password(scram, user, password)
+        largest = security.sasl["sasl.server.max.receive.size"]
+        assert isinstance(largest, int)
+        return login_rules(
+            mechanisms,
+            scram_users=self._users,
+            new_nonce=_new_nonce,
+            signed_tokens=self._signed_tokens(security, mechanisms),
+            max_receive_bytes=largest,
+            failure_delay_ms=self._config.int("connection.failed.authentication.delay.ms"),
+        )
+
+    def _signed_tokens(
+        self, security: ListenerSecurity, mechanisms: Mapping[str, MechanismOptions]
+    ) -> SignedTokens | None:
+        oauth = mechanisms.get(OAUTHBEARER)
+        if oauth is None or oauth.takes_unsecured_tokens:
+            return None
+        keeper = self._keeper(security)
+        rules = _token_rules(security)
+        if not rules.audiences and rules.issuer is None:
+            logger.warning(
+                "listener %s accepts every token that its issuer has signed, also for other services; set "
+                "sasl.oauthbearer.expected.audience or sasl.oauthbearer.expected.issuer",
+                security.listener_name,
+            )
+        return SignedTokens(rules, keeper.keys, keeper.missed)
+
+    def _keeper(self, security: ListenerSecurity) -> JwksKeeper:
+        url = str(security.sasl[f"{_JWKS}.url"])
+        try:
+            check_jwks_url(url, self._config.list("pybroker.sasl.oauthbearer.allowed.urls"))
+        except JwksError as error:
+            raise ConfigError(f"{_JWKS}.url: {error}") from None
+        if url not in self._keepers:
+            times = RefreshTimes(
+                *(_whole(security, f"{_JWKS}.{each}.ms") for each in ("refresh", "retry.backoff", "retry.backoff.max"))
+            )
+            self._keepers[url] = JwksKeeper(partial(fetch_jwks, url, _JWKS_TIMEOUT_S), times)
+        return self._keepers[url]
+
+    async def _fetch_keys(self) -> None:
+        """A file must be readable at the start. A server may be down, because it may come back."""
+        for url, keeper in self._keepers.items():
+            try:
+                await keeper.fetch()
+            except JwksError as error:
+                if url.startswith("file:"):
+                    raise ConfigError(f"{_JWKS}.url: {error}") from error
+                logger.warning("no login by OAUTHBEARER succeeds until the keys can be fetched: %s", error)
+
+
+def _token_rules(security: ListenerSecurity) -> TokenRules:
+    audiences = security.sasl["sasl.oauthbearer.expected.audience"]
+    issuer = security.sasl["sasl.oauthbearer.expected.issuer"]
+    return TokenRules(
+        frozenset(audiences if isinstance(audiences, tuple) else ()),
+        None if issuer is None else str(issuer),
+        _whole(security, "sasl.oauthbearer.clock.skew.seconds"),
+        str(security.sasl["sasl.oauthbearer.sub.claim.name"]),
+        str(security.sasl["sasl.oauthbearer.scope.claim.name"]),
+    )
+
+
+def _whole(security: ListenerSecurity, name: str) -> int:
+    value = security.sasl[name]
+    assert isinstance(value, int)
+    return value
+
+
+def _dummy_secret(cluster_id: str) -> bytes:
+    """All brokers of a cluster must show the same salt for a name. Strangers do not know the id of the cluster."""
+    return hashlib.sha256(f"salts of unknown users\0{cluster_id}".encode()).digest()
+
+
+def _new_nonce() -> str:
+    return secrets.token_urlsafe(_NONCE_BYTES)
+
+
+def _new_login(credentials: Credentials) -> SaslLogin:
+    return SaslLogin(credentials, _new_nonce())
+
+
+def _ignored(user: str, mechanism: ScramMechanism, error: ValueError) -> None:
+    logger.error("the %s credential of user %r is ignored: %s", mechanism.name, user[:100], error)

@@ -1,0 +1,108 @@
+"""Links to other brokers log in by SASL before their first request, and again before the session ends."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from pybroker import Broker
+from pybroker.broker.inter_broker.broker_link import Ask, BrokerLink, LinkSecurity
+from pybroker.broker.inter_broker.link_factory import LinkFactory
+from pybroker.broker.logins import Logins
+from pybroker.broker.metadata.address import Address
+from pybroker.broker.protection import Protection
+from pybroker.config.config_error import ConfigError
+from pybroker.config.listener_security import ListenerSecurity
+from pybroker.config.load import load_config
+from pybroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from pybroker.protocol.messages.metadata import MetadataRequest
+from support.security.sasl_broker import CANARY, LISTENER, SASL_SETTINGS
+
+LONG_MS = 3_600_000
+OF_BROKERS = {"sasl.mechanism.inter.broker.protocol": "PLAIN"}
+
+
+def security_of_link(**changes: str) -> LinkSecurity:
+    config = load_config("", {**SASL_SETTINGS, **OF_BROKERS, **changes})
+    return Protection(config, Logins(config, "cluster")).of_link(ListenerSecurity.of(config, "SASL_PLAINTEXT"))
+
+
+def link_to(broker: Broker, security: LinkSecurity) -> BrokerLink:
+    links = LinkFactory(asyncio.get_running_loop(), lambda _listener: security)
+    config = load_config("", SASL_SETTINGS)
+    return links.link_to(lambda: Address.parse(broker.bootstrap_servers), "SASL_PLAINTEXT", "1", config)
+
+
+@asynccontextmanager
+async def linked(security: LinkSecurity, max_reauth_ms: int = 0) -> AsyncIterator[BrokerLink]:
+    async with Broker({**SASL_SETTINGS, "connections.max.reauth.ms": max_reauth_ms}) as broker:
+        link = link_to(broker, security)
+        try:
+            yield link
+        finally:
+            await link.close()
+
+
+async def requests_for_ever(link: BrokerLink) -> None:
+    while True:
+        await link.ask(MetadataRequest(topics=[]), 4, LONG_MS)
+
+
+async def test_a_link_logs_in_as_the_user_of_the_brokers() -> None:
+    async with linked(security_of_link()) as link:
+        response = await link.ask(CreateDelegationTokenRequest(), 3, LONG_MS)
+        assert response.token_requester_principal_name == "broker"
+
+
+async def test_a_wrong_password_breaks_the_link_and_is_not_in_the_error() -> None:
+    jaas = SASL_SETTINGS[f"{LISTENER}.plain.sasl.jaas.config"].replace(
+        f'password="{CANARY}-own" ', f'password="{CANARY}-wrong" '
+    )
+    async with linked(security_of_link(**{f"{LISTENER}.plain.sasl.jaas.config": jaas})) as link:
+        with pytest.raises(ConnectionError, match=r"could not log in by PLAIN: .*Invalid username") as raised:
+            await link.ask(MetadataRequest(topics=[]), 4, LONG_MS)
+        assert CANARY not in str(raised.value)
+
+
+async def test_brokers_without_a_password_of_their_own_do_not_connect() -> None:
+    with pytest.raises(ConfigError, match="has no username and no password"):
+        security_of_link(**{"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256"})
+
+
+async def test_a_link_logs_in_again_before_its_session_ends_while_requests_wait() -> None:
+    """The login's session is told to be so short that each request finds it over."""
+    log_in = security_of_link().log_in
+    assert log_in is not None
+    logins = []
+
+    async def short_sessions(ask: Ask) -> int:
+        logins.append(await log_in(ask))
+        return 1
+
+    async with linked(LinkSecurity(log_in=short_sessions), LONG_MS) as link:
+        await link.ask(MetadataRequest(topics=[]), 4, LONG_MS)
+        while len(logins) == 1:
+            answers = await asyncio.gather(*(link.ask(MetadataRequest(topics=[]), 4, LONG_MS) for _ in range(3)))
+            assert all(len(answer.brokers) == 1 for answer in answers)
+        assert logins == [LONG_MS] * 2
+
+
+async def test_a_session_that_cannot_be_renewed_breaks_the_link_and_the_next_request_opens_another() -> None:
+    log_in = security_of_link().log_in
+    assert log_in is not None
+    logins = 0
+
+    async def second_login_fails(ask: Ask) -> int:
+        nonlocal logins
+        logins += 1
+        if logins == 2:
+            raise ConnectionError("no login")
+        await log_in(ask)
+        return 1 if logins == 1 else 0
+
+    async with linked(LinkSecurity(log_in=second_login_fails), LONG_MS) as link:
+        with pytest.raises(ConnectionError, match="no login"):
+            await requests_for_ever(link)
+        assert not link.is_connected
+        await link.ask(MetadataRequest(topics=[]), 4, LONG_MS)
+        assert logins == 3
