@@ -1,26 +1,21 @@
 """Counts the use of quotas by clients, and finds throttle times (Kafka: ClientQuotaManager, KIP-124, KIP-599). Pure.
 
-Clients without a limit are not counted. The counters of a client whose limit changes go on with the new limit.
+Clients without a limit are not counted.
 """
 
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Protocol
 
 from .quota_entity import QuotaEntity
-from .quota_limits import Bucket, QuotaLimits
-from .quota_type import CLIENT_TYPES, QuotaType
+from .quota_limits import Bucket, QuotaLimits, short_bucket
+from .quota_type import QuotaType
+from .rate_quota import RateQuota
 from .recently_used import MOST_COUNTERS, RecentlyUsed
-from .sampled_rate import SampledRate, Windows
-from .throttle_time import LONGEST_MS, throttle_time_ms
+from .sampled_rate import Windows
+from .throttle_time import LONGEST_MS
 from .token_bucket import TokenBucket
 
 __all__ = ["ClientQuotas", "MutationQuota", "User"]
-
-_RATE_TYPES: tuple[QuotaType, ...] = tuple(each for each in CLIENT_TYPES if each is not QuotaType.CONTROLLER_MUTATION)
-
-
-_LONG_NAMES = 100
 
 
 class User(Protocol):
@@ -38,43 +33,25 @@ class ClientQuotas:
 
     def __init__(self, windows: Windows, mutation_windows: Windows, most_counters: int = MOST_COUNTERS) -> None:
         """``most_counters`` for each type of quota."""
-        self._windows = windows
         self.mutation_windows = mutation_windows
-        self._limits = {each: QuotaLimits() for each in CLIENT_TYPES}
+        self.rates = {
+            QuotaType.PRODUCE: RateQuota(windows, LONGEST_MS, most_counters),
+            QuotaType.FETCH: RateQuota(windows, LONGEST_MS, most_counters),
+            QuotaType.REQUEST: RateQuota(windows, windows.length_ms, most_counters),
+        }
         self.has_limits = False
         """Whether any client has a quota; if not, nothing needs to be recorded."""
-        self.limits_time = False
-        """Whether any client has a quota of request time; if not, no time needs to be measured."""
-        self._rates: dict[QuotaType, RecentlyUsed[Bucket, SampledRate]] = {
-            each: RecentlyUsed(SampledRate, self._is_idle, most_counters) for each in _RATE_TYPES
-        }
+        self._mutation_limits = QuotaLimits()
         self._buckets: RecentlyUsed[Bucket, TokenBucket] = RecentlyUsed(
             TokenBucket, lambda bucket, now_ms: bucket.is_idle(now_ms, mutation_windows), most_counters
         )
-        self._longest_ms = dict.fromkeys(_RATE_TYPES, LONGEST_MS) | {QuotaType.REQUEST: windows.length_ms}
 
     def set_limits(self, entity: QuotaEntity, quotas: Mapping[QuotaType, float]) -> None:
         """Replace all quotas of a user, a client id or a pair; an empty mapping removes them."""
-        for quota_type, limits in self._limits.items():
-            limits.set(entity, quotas.get(quota_type))
-        self.has_limits = any(self._limits.values())
-        self.limits_time = bool(self._limits[QuotaType.REQUEST])
-
-    def record(self, user: User, client_id: str | None, quota_type: QuotaType, value: float, now_ms: int) -> int:
-        """Count a value; returns throttle_time_ms, 0 if the client is within its quota. A negative value takes back."""
-        limit = self._limits[quota_type].find(user.name, client_id or "")
-        if limit is None:
-            return 0
-        rate = self._rates[quota_type].get(_key(limit.bucket), now_ms)
-        rate.record(value, now_ms, self._windows)
-        return throttle_time_ms(rate.measure(now_ms, self._windows), limit.bound, self._longest_ms[quota_type])
-
-    def most_at_once(self, user: User, client_id: str | None, quota_type: QuotaType) -> float | None:
-        """The largest value that is not throttled by itself; None: there is no limit (KAFKA-9677)."""
-        limit = self._limits[quota_type].find(user.name, client_id or "")
-        if limit is None:
-            return None
-        return limit.bound * (self._windows.count - 1) * self._windows.length_ms / 1000
+        for quota_type, rate in self.rates.items():
+            rate.set_limit(entity, quotas.get(quota_type))
+        self._mutation_limits.set(entity, quotas.get(QuotaType.CONTROLLER_MUTATION))
+        self.has_limits = bool(self._mutation_limits) or any(rate.has_limits for rate in self.rates.values())
 
     def mutation_quota(self, user: User, client_id: str | None, *, is_strict: bool) -> "MutationQuota":
         """The quota of topic changes for one request. ``is_strict``: the API's version knows the error."""
@@ -82,23 +59,8 @@ class ClientQuotas:
 
     def mutation_bucket(self, user_name: str, client_id: str, now_ms: int) -> tuple[TokenBucket, float] | None:
         """The bucket of a client, and the rate at which it fills; None: it has no limit."""
-        limit = self._limits[QuotaType.CONTROLLER_MUTATION].find(user_name, client_id)
-        return None if limit is None else (self._buckets.get(_key(limit.bucket), now_ms), limit.bound)
-
-    def _is_idle(self, rate: SampledRate, now_ms: int) -> bool:
-        return rate.is_idle(now_ms, self._windows)
-
-
-def _key(bucket: Bucket) -> Bucket:
-    """``bucket``, with digests in place of long names, because a client id may have 32 KiB."""
-    user, client_id = bucket
-    if len(user) + len(client_id) <= _LONG_NAMES:
-        return bucket
-    return _digest(user), _digest(client_id)
-
-
-def _digest(name: str) -> str:
-    return blake2b(name.encode(errors="surrogatepass"), digest_size=16).hexdigest() if name else ""
+        limit = self._mutation_limits.find(user_name, client_id)
+        return None if limit is None else (self._buckets.get(short_bucket(limit.bucket), now_ms), limit.bound)
 
 
 class MutationQuota:

@@ -6,11 +6,14 @@ all users of the client id together. No limit of client ids holds for an empty c
 """
 
 from collections import Counter
+from hashlib import blake2b
 from typing import NamedTuple
 
 from .quota_entity import DEFAULT, Name, QuotaEntity
 
-__all__ = ["Bucket", "Limit", "QuotaLimits"]
+__all__ = ["Bucket", "Limit", "QuotaLimits", "short_bucket"]
+
+_LONG_NAMES = 100
 
 Bucket = tuple[str, str]
 """The user and the client id whose requests are counted together; empty: those of all."""
@@ -80,3 +83,15 @@ def _name(is_own: bool | None, own: str) -> Name | None:
     if is_own is None:
         return None
     return own if is_own else DEFAULT
+
+
+def short_bucket(bucket: Bucket) -> Bucket:
+    """``bucket``, with digests in place of long names, because a client id may have 32 KiB."""
+    user, client_id = bucket
+    if len(user) + len(client_id) <= _LONG_NAMES:
+        return bucket
+    return _digest(user), _digest(client_id)
+
+
+def _digest(name: str) -> str:
+    return blake2b(name.encode(errors="surrogatepass"), digest_size=16).hexdigest() if name else ""

@@ -32,6 +32,11 @@ class RecentlyUsed(Generic[Key, Counter]):
     def __len__(self) -> int:
         return len(self._counters)
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether counters may soon be dropped that still count."""
+        return 2 * len(self._counters) > self._most
+
     def get(self, key: Key, now_ms: int) -> Counter:
         """The counter of ``key``, made if it is missing; it is then the most recently used one."""
         counter = self._counters.get(key)

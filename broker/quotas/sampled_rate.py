@@ -36,9 +36,12 @@ _SAMPLE = 3
 class SampledRate:
     """Times are ms of a clock that does not go back."""
 
-    __slots__ = ("_samples",)
+    __slots__ = ("_samples", "_total", "fresh_until_ms")
 
     def __init__(self) -> None:
+        self._total = 0.0  # of all samples, until `fresh_until_ms`
+        self.fresh_until_ms = 0
+        """Until then no sample begins or is forgotten, so that `add` may be called."""
         self._samples = array("d")
         """The start, the time of the last value and the total of each sample, in one array to save memory."""
 
@@ -51,6 +54,17 @@ class SampledRate:
         else:
             samples[-2] = now_ms
             samples[-1] += value
+        self._total = sum(samples[2::_SAMPLE])
+        oldest_until_ms = now_ms if len(samples) == _SAMPLE else samples[1]
+        self.fresh_until_ms = int(min(samples[-3] + windows.length_ms, oldest_until_ms + windows.span_ms))
+
+    def add(self, value: float, now_ms: int) -> float:
+        """`record` before `fresh_until_ms`; returns the total of all samples."""
+        samples = self._samples
+        samples[-2] = now_ms
+        samples[-1] += value
+        self._total = total = self._total + value
+        return total
 
     def measure(self, now_ms: int, windows: Windows) -> Measurement:
         self._forget_old(now_ms, windows)

@@ -104,7 +104,7 @@ class Dispatcher:
         Raises CloseConnectionError for a request that cannot be answered: its API or version is not served, or its body
         cannot be decoded.
         """
-        if self._throttling is not None and self._throttling.quotas.limits_time:
+        if self._throttling is not None and self._throttling.time.has_limits:
             return self._throttling.measured(request, self._handle)
         return self._handle(request)
 

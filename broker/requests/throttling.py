@@ -16,6 +16,7 @@ from ...protocol.errors import ThrottlingQuotaExceededError
 from ..network.request import Reply, ReplyPart, Request
 from ..quotas.client_quotas import ClientQuotas, MutationQuota
 from ..quotas.quota_type import QuotaType
+from ..quotas.rate_quota import RateQuota
 from .context import RequestContext
 
 __all__ = ["EXEMPT_APIS", "RequestMutations", "Throttling"]
@@ -30,6 +31,7 @@ EXEMPT_APIS = frozenset(
         ApiKey.ALTER_PARTITION,
     )
 )
+_PRODUCE, _FETCH = ApiKey.PRODUCE, ApiKey.FETCH
 _PERCENT_OF_A_SECOND = 100.0
 
 
@@ -38,6 +40,9 @@ class Throttling:
 
     def __init__(self, quotas: ClientQuotas, clock_ms: Callable[[], int], work_time_s: Callable[[], float]) -> None:
         self.quotas = quotas
+        self._produce = quotas.rates[QuotaType.PRODUCE]
+        self._fetch = quotas.rates[QuotaType.FETCH]
+        self.time = quotas.rates[QuotaType.REQUEST]
         self._clock_ms = clock_ms
         self._work_time_s = work_time_s
 
@@ -75,32 +80,31 @@ class Throttling:
                 send, value = work.throw, error
 
     def _worked(self, request: Request, work_s: float) -> None:
-        self._record(request, QuotaType.REQUEST, work_s * _PERCENT_OF_A_SECOND)
+        self._record(self.time, request, work_s * _PERCENT_OF_A_SECOND)
 
-    def _record(self, request: Request, quota_type: QuotaType, value: float) -> int:
+    def _record(self, quota: RateQuota, request: Request, value: float) -> int:
         """Count a value; returns throttle_time_ms."""
-        user = request.connection.principal
-        return self.quotas.record(user, request.client_id, quota_type, value, self._clock_ms())
+        return quota.record(request.connection.principal.name, request.client_id, value, self._clock_ms())
 
     def fetched(self, context: RequestContext, size_bytes: int) -> bool:
         """Count the bytes of a fetch for a consumer; False: the response must be empty, and the bytes do not count."""
         request = context.request
-        if request is None or not self.quotas.has_limits:
+        if request is None:
             return True
-        throttle_ms = max(
-            self._record(request, QuotaType.FETCH, size_bytes), self._record(request, QuotaType.REQUEST, 0)
-        )
+        throttle_ms = self._record(self._fetch, request, size_bytes) if self._fetch.has_limits else 0
+        if self.time.has_limits:
+            throttle_ms = max(throttle_ms, self._record(self.time, request, 0))
         if not throttle_ms:
             return True
-        self._record(request, QuotaType.FETCH, -size_bytes)
+        self._record(self._fetch, request, -size_bytes)
         request.throttle(throttle_ms)
         return False
 
     def most_fetched(self, context: RequestContext) -> float | None:
         """The most bytes of one fetch that are not throttled by themselves; None: no limit."""
-        if context.request is None or not self.quotas.has_limits:
+        if context.request is None or not self._fetch.has_limits:
             return None
-        return self.quotas.most_at_once(context.principal, context.client_id, QuotaType.FETCH)
+        return self._fetch.most_at_once(context.principal.name, context.client_id)
 
     def mutations(self, context: RequestContext, *, is_strict: bool) -> "RequestMutations":
         """The quota of topic changes for a request. A request that came by no connection is exempt."""
@@ -118,12 +122,15 @@ class Throttling:
 
         ``has_response``: as in Kafka, a produce request without a response is throttled for its bytes only.
         """
-        if key in EXEMPT_APIS:
+        if key is _PRODUCE:
+            if self._produce.has_limits:
+                throttle_ms = self._record(self._produce, request, len(request.frame))
+                if throttle_ms:
+                    request.throttle(throttle_ms)
+        elif key is _FETCH or key in EXEMPT_APIS:  # a fetch has asked before its response was made
             return
-        if key is ApiKey.PRODUCE:
-            request.throttle(self._record(request, QuotaType.PRODUCE, len(request.frame)))
-        if has_response and key is not ApiKey.FETCH:  # a fetch has asked before its response was made
-            request.throttle(self._record(request, QuotaType.REQUEST, 0))
+        if self.time.has_limits and has_response:
+            request.throttle(self._record(self.time, request, 0))
 
 
 class RequestMutations:

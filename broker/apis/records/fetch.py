@@ -237,7 +237,7 @@ class Fetch:
         """Whether the client is within its quotas; if not, it gets an empty response. Followers have no quota."""
         if self.throttling is None or not self.throttling.quotas.has_limits or context.is_follower:
             return True
-        return self.throttling.fetched(context, sum(_size_bytes(result) for _, result in results))
+        return self.throttling.fetched(context, sum([_size_bytes(result) for _, result in results]))
 
     def _hint_leader(self, fetch: PartitionFetch, data: PartitionData, hinted: list[int]) -> None:
         if data.error_code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):

@@ -109,7 +109,7 @@ async def test_each_step_of_a_coroutine_counts_once() -> None:
     client.limit(QuotaType.REQUEST, 1e9)
     client.work_s = 0.1
     await client.heartbeat(later)
-    (rate,) = client.quotas._rates[QuotaType.REQUEST]._counters.values()
+    (rate,) = client.quotas.rates[QuotaType.REQUEST]._rates._counters.values()
     assert rate.measure(0, Windows()).per_second * 10 == pytest.approx(5 * 10.0), "the call, and four steps"
 
 
@@ -170,4 +170,4 @@ async def test_requests_of_brokers_are_exempt(key: ApiKey) -> None:
     for _ in range(2):
         await client.ask(key, spec.max_version, request, lambda _context, _request: response)
     assert client.pauses_s == []
-    assert not client.quotas._rates[QuotaType.REQUEST]._counters
+    assert not client.quotas.rates[QuotaType.REQUEST]._rates._counters

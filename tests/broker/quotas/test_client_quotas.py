@@ -29,64 +29,74 @@ def quotas_of(entity: QuotaEntity, quota_type: QuotaType, bound: float, most_cou
 
 def test_a_client_without_a_quota_is_never_throttled() -> None:
     quotas = quotas_of(QuotaEntity("bob"), PRODUCE, 1.0)
-    assert quotas.record(ANN, "c", PRODUCE, 1e12, 0) == 0
-    assert quotas.record(BOB, "c", FETCH, 1e12, 0) == 0
+    assert quotas.rates[PRODUCE].record(ANN.name, "c", 1e12, 0) == 0
+    assert quotas.rates[FETCH].record(BOB.name, "c", 1e12, 0) == 0
 
 
-@given(st.lists(st.tuples(st.integers(0, 3_000), st.sampled_from([ANN, BOB]), st.integers(0, 5_000)), max_size=40))
-def test_each_user_has_the_throttle_time_of_the_own_bytes(steps: list[tuple[int, User, int]]) -> None:
-    quotas, now_ms = quotas_of(QuotaEntity(DEFAULT), PRODUCE, 100.0), 0
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 900), st.sampled_from([ANN, BOB]), st.sampled_from(["c", "d"]), st.integers(-50, 900)),
+        max_size=60,
+    ),
+    st.sampled_from([Windows(), Windows(1, 1000), Windows(2, 300)]),
+)
+def test_each_user_has_the_throttle_time_of_the_own_bytes(
+    steps: list[tuple[int, User, str, int]], windows: Windows
+) -> None:
+    """The clients of a user share a quota. Most values are added without a measurement."""
+    quotas, now_ms = ClientQuotas(windows, windows), 0
+    quotas.set_limits(QuotaEntity(DEFAULT), {PRODUCE: 100.0})
     rates = {ANN: SampledRate(), BOB: SampledRate()}
-    for elapsed_ms, user, size_bytes in steps:
+    for elapsed_ms, user, client_id, size_bytes in steps:
         now_ms += elapsed_ms
-        rates[user].record(size_bytes, now_ms, Windows())
-        expected = throttle_time_ms(rates[user].measure(now_ms, Windows()), 100.0)
-        assert quotas.record(user, str(elapsed_ms), PRODUCE, size_bytes, now_ms) == expected
+        rates[user].record(size_bytes, now_ms, windows)
+        expected = throttle_time_ms(rates[user].measure(now_ms, windows), 100.0)
+        assert quotas.rates[PRODUCE].record(user.name, client_id, size_bytes, now_ms) == expected
 
 
 def test_bytes_and_time_are_throttled_as_long_as_kafka_does() -> None:
     quotas = quotas_of(QuotaEntity("ann"), FETCH, 100.0)
-    assert quotas.record(ANN, None, FETCH, 1_000, 7) == 0
-    assert quotas.record(ANN, None, FETCH, 10_000, 7) == 100_000
+    assert quotas.rates[FETCH].record(ANN.name, None, 1_000, 7) == 0
+    assert quotas.rates[FETCH].record(ANN.name, None, 10_000, 7) == 100_000
     quotas.set_limits(QuotaEntity("ann"), {REQUEST: 1.0})
-    assert quotas.record(ANN, None, REQUEST, 1e6, 7) == 1_000, "one window at most"
+    assert quotas.rates[REQUEST].record(ANN.name, None, 1e6, 7) == 1_000, "one window at most"
 
 
 def test_a_fetch_taken_back_leaves_the_quota_as_it_was() -> None:
     quotas = quotas_of(QuotaEntity("ann"), FETCH, 100.0)
-    assert quotas.record(ANN, "c", FETCH, 900, 0) == 0
-    throttled_ms = quotas.record(ANN, "c", FETCH, 5_000, 10)
-    quotas.record(ANN, "c", FETCH, -5_000, 10)
-    assert throttled_ms > 0 == quotas.record(ANN, "c", FETCH, 100, 10)
+    assert quotas.rates[FETCH].record(ANN.name, "c", 900, 0) == 0
+    throttled_ms = quotas.rates[FETCH].record(ANN.name, "c", 5_000, 10)
+    quotas.rates[FETCH].record(ANN.name, "c", -5_000, 10)
+    assert throttled_ms > 0 == quotas.rates[FETCH].record(ANN.name, "c", 100, 10)
 
 
 def test_a_single_fetch_may_take_the_bytes_of_all_complete_windows() -> None:
     quotas = quotas_of(QuotaEntity("ann"), FETCH, 100.0)
-    most = quotas.most_at_once(ANN, "c", FETCH)
+    most = quotas.rates[FETCH].most_at_once(ANN.name, "c")
     assert most == 1_000
-    assert quotas.most_at_once(BOB, "c", FETCH) is None
-    assert quotas.record(ANN, "c", FETCH, most, 0) == 0
-    assert quotas.record(ANN, "c", FETCH, 1, 0) > 0
+    assert quotas.rates[FETCH].most_at_once(BOB.name, "c") is None
+    assert quotas.rates[FETCH].record(ANN.name, "c", most, 0) == 0
+    assert quotas.rates[FETCH].record(ANN.name, "c", 1, 0) > 0
 
 
 def test_a_changed_quota_is_in_force_at_once_for_bytes_recorded_before() -> None:
     quotas = quotas_of(QuotaEntity("ann"), PRODUCE, 100.0)
-    assert quotas.record(ANN, "c", PRODUCE, 1_000, 0) == 0
+    assert quotas.rates[PRODUCE].record(ANN.name, "c", 1_000, 0) == 0
     quotas.set_limits(QuotaEntity("ann"), {PRODUCE: 50.0})
-    assert quotas.record(ANN, "c", PRODUCE, 0, 0) == 10_000
+    assert quotas.rates[PRODUCE].record(ANN.name, "c", 0, 0) == 10_000
     quotas.set_limits(QuotaEntity("ann"), {})
-    assert quotas.record(ANN, "c", PRODUCE, 0, 0) == 0
+    assert quotas.rates[PRODUCE].record(ANN.name, "c", 0, 0) == 0
 
 
 def test_quotas_know_whether_there_is_anything_to_measure() -> None:
     quotas = ClientQuotas(Windows(), Windows())
-    assert (quotas.has_limits, quotas.limits_time) == (False, False)
+    assert (quotas.has_limits, quotas.rates[REQUEST].has_limits) == (False, False)
     quotas.set_limits(QuotaEntity("ann"), {PRODUCE: 1.0})
-    assert (quotas.has_limits, quotas.limits_time) == (True, False)
+    assert (quotas.has_limits, quotas.rates[REQUEST].has_limits) == (True, False)
     quotas.set_limits(QuotaEntity("ann"), {REQUEST: 1.0})
-    assert (quotas.has_limits, quotas.limits_time) == (True, True)
+    assert (quotas.has_limits, quotas.rates[REQUEST].has_limits) == (True, True)
     quotas.set_limits(QuotaEntity("ann"), {})
-    assert (quotas.has_limits, quotas.limits_time) == (False, False)
+    assert (quotas.has_limits, quotas.rates[REQUEST].has_limits) == (False, False)
 
 
 # -- topic changes
@@ -128,29 +138,29 @@ def test_changes_without_a_quota_are_permitted(is_strict: bool) -> None:
 def test_counters_of_idle_clients_are_dropped() -> None:
     quotas = quotas_of(QuotaEntity(None, DEFAULT), PRODUCE, 100.0, most_counters=10**6)
     for each in range(1_000):
-        quotas.record(ANN, f"c{each}", PRODUCE, 1, each * 1_000)
-    assert len(quotas._rates[PRODUCE]) <= Windows().count + 1
+        quotas.rates[PRODUCE].record(ANN.name, f"c{each}", 1, each * 1_000)
+    assert len(quotas.rates[PRODUCE]._rates) <= Windows().count + 1
 
 
 def test_long_client_ids_are_not_kept_and_not_confused() -> None:
     quotas = quotas_of(QuotaEntity(None, DEFAULT), PRODUCE, 100.0)
     first, second = "x" * 30_000 + "1", "x" * 30_000 + "2"
-    assert quotas.record(ANN, first, PRODUCE, 2_000, 0) > 0
-    assert quotas.record(ANN, second, PRODUCE, 0, 0) == 0
-    assert quotas.record(ANN, first, PRODUCE, 0, 0) > 0
-    kept = [len(user) + len(client_id) for user, client_id in quotas._rates[PRODUCE]._counters]
+    assert quotas.rates[PRODUCE].record(ANN.name, first, 2_000, 0) > 0
+    assert quotas.rates[PRODUCE].record(ANN.name, second, 0, 0) == 0
+    assert quotas.rates[PRODUCE].record(ANN.name, first, 0, 0) > 0
+    kept = [len(user) + len(client_id) for user, client_id in quotas.rates[PRODUCE]._rates._counters]
     assert len(kept) == 2
     assert max(kept) < 130
 
 
 def test_a_client_that_invents_names_costs_bounded_memory_and_frees_no_other_client() -> None:
     quotas = quotas_of(QuotaEntity(None, DEFAULT), PRODUCE, 100.0, most_counters=50)
-    quotas.record(ANN, "steady", PRODUCE, 2_000, 0)
+    quotas.rates[PRODUCE].record(ANN.name, "steady", 2_000, 0)
     for each in range(1_000):
-        quotas.record(ANN, f"c{each}", PRODUCE, 1, 0)
+        quotas.rates[PRODUCE].record(ANN.name, f"c{each}", 1, 0)
         if each % 20 == 0:
-            assert quotas.record(ANN, "steady", PRODUCE, 0, 0) == 10_000
-    assert len(quotas._rates[PRODUCE]) == 50
+            assert quotas.rates[PRODUCE].record(ANN.name, "steady", 0, 0) == 10_000
+    assert len(quotas.rates[PRODUCE]._rates) == 50
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=60), st.integers(1, 5))

@@ -6,7 +6,7 @@ ClientRequestQuotaManager of Apache Kafka 3.9.1.
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from pybroker.broker.quotas.client_quotas import ClientQuotas
@@ -18,10 +18,6 @@ from pybroker.broker.quotas.throttle_time import LONGEST_MS
 from pybroker.broker.quotas.token_bucket import TokenBucket
 
 KAFKAS = json.loads((Path(__file__).resolve().parents[2] / "reference" / "quotas" / "kafka_3_9_1.json").read_text())
-
-
-class User(NamedTuple):
-    name: str
 
 
 @pytest.mark.parametrize("run", KAFKAS["rates"])
@@ -66,6 +62,6 @@ def test_throttle_times_are_kafkas_except_where_those_overflow(
     quotas.set_limits(QuotaEntity("ann"), {QuotaType.FETCH: bound, QuotaType.REQUEST: bound})
     overflows = bytes_ms < 0 <= bound
     expected_ms = LONGEST_MS if overflows else max(bytes_ms, 0)
-    assert quotas.record(User("ann"), "c", QuotaType.FETCH, value, 0) == expected_ms
-    assert quotas.record(User("ann"), "c", QuotaType.REQUEST, value, 0) == max(time_ms, 0)
-    assert quotas.most_at_once(User("ann"), "c", QuotaType.FETCH) == most
+    assert quotas.rates[QuotaType.FETCH].record("ann", "c", value, 0) == expected_ms
+    assert quotas.rates[QuotaType.REQUEST].record("ann", "c", value, 0) == max(time_ms, 0)
+    assert quotas.rates[QuotaType.FETCH].most_at_once("ann", "c") == most

@@ -47,7 +47,7 @@ async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
 
 
 def is_throttled(quotas: QuotaSettings, client_id: str, quota_type: QuotaType = QuotaType.PRODUCE) -> bool:
-    return quotas.clients.record(ANN, client_id, quota_type, 1e6, 0) > 0
+    return quotas.clients.rates[quota_type].record(ANN.name, client_id, 1e6, 0) > 0
 
 
 async def test_quotas_in_the_tree_are_in_force_after_the_start(quotas: QuotaSettings, tree: ClusterTree) -> None:

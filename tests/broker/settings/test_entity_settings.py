@@ -9,7 +9,6 @@ from pybroker.broker.quotas.connection_rates import ConnectionRates
 from pybroker.broker.quotas.quota_settings import QuotaSettings
 from pybroker.broker.quotas.quota_type import QuotaType
 from pybroker.broker.quotas.sampled_rate import Windows
-from pybroker.broker.security.principal import USER, Principal
 from pybroker.broker.settings.entity_settings import EntitySettings
 from pybroker.controller.tree.client_entities import change_client_entity
 from pybroker.controller.tree.cluster_tree import ClusterTree
@@ -40,7 +39,7 @@ class Users(EntitySettings):
         raise OSError(host)
 
     def is_limited(self, user: str) -> bool:
-        return self.quotas.clients.record(Principal(USER, user), "c", QuotaType.PRODUCE, 1e9, 0) > 0
+        return self.quotas.clients.rates[QuotaType.PRODUCE].record(user, "c", 1e9, 0) > 0
 
 
 async def set_settings(tree: ClusterTree, entity_type: str, name: str, settings: Mapping[str, str]) -> None:

@@ -87,7 +87,7 @@ async def test_a_follower_has_no_quota(limited: LimitedConsumer) -> None:
     limited.consumer.produce(b"a")
     limited.limit({QuotaType.REQUEST: 0.0})
     user = ANONYMOUS
-    limited.quotas.record(user, "client", QuotaType.REQUEST, 1.0, 0)
+    limited.quotas.rates[QuotaType.REQUEST].record(user.name, "client", 1.0, 0)
     assert limited.values(replica_id=2) != []
     assert limited.request.throttle_time_ms == 0
     assert limited.values() == []
@@ -104,6 +104,6 @@ async def test_a_fetch_takes_no_more_bytes_than_the_quota_permits_at_once(limite
 async def test_a_client_that_used_too_much_time_gets_an_empty_response(limited: LimitedConsumer) -> None:
     limited.consumer.produce(b"a")
     limited.limit({QuotaType.REQUEST: 1.0})
-    limited.quotas.record(ANONYMOUS, "client", QuotaType.REQUEST, 1e6, 0)
+    limited.quotas.rates[QuotaType.REQUEST].record(ANONYMOUS.name, "client", 1e6, 0)
     assert limited.values() == []
     assert limited.request.throttle_time_ms == 1_000

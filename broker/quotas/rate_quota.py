@@ -1,0 +1,84 @@
+"""One type of quota that limits a rate: its limits, and the counters of its clients (Kafka: ClientQuotaManager). Pure.
+
+Nearly all values are within limits, so that case must cost little. The counters of clients seen lately are remembered
+with the total that is within the limit at any time. Below that total no rate is measured.
+"""
+
+from typing import NamedTuple
+
+from .quota_entity import QuotaEntity
+from .quota_limits import Bucket, QuotaLimits, short_bucket
+from .recently_used import RecentlyUsed
+from .sampled_rate import SampledRate, Windows
+from .throttle_time import throttle_time_ms
+
+__all__ = ["RateQuota"]
+
+_LONGEST_NAME = 100
+_MOST_SEEN = 1_000
+
+
+class _Seen(NamedTuple):
+    rate: SampledRate
+    bound: float
+    at_once: float
+    """A total in all windows that cannot exceed the bound."""
+
+
+class RateQuota:
+    """Times are ms of a clock that does not go back. A missing client id counts as an empty one.
+
+    ``longest_ms``: the longest throttle time. ``most_counters``: see `RecentlyUsed`.
+    """
+
+    def __init__(self, windows: Windows, longest_ms: int, most_counters: int) -> None:
+        self._windows = windows
+        self._longest_ms = longest_ms
+        self._limits = QuotaLimits()
+        self.has_limits = False
+        """Whether any client has a quota; if not, nothing needs to be recorded."""
+        self._seen: dict[tuple[str, str | None], _Seen] = {}
+        self._rates: RecentlyUsed[Bucket, SampledRate] = RecentlyUsed(
+            SampledRate, lambda rate, now_ms: rate.is_idle(now_ms, windows), most_counters
+        )
+
+    def set_limit(self, entity: QuotaEntity, bound: float | None) -> None:
+        """Set the limit of a user, a client id or a pair; None removes it. Counters go on with the new limit."""
+        self._limits.set(entity, bound)
+        self.has_limits = bool(self._limits)
+        self._seen.clear()
+
+    def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
+        """Count a value; returns throttle_time_ms, 0 if the client is within its quota. A negative value takes back."""
+        seen = self._seen.get((user, client_id))
+        if seen is None or now_ms >= seen.rate.fresh_until_ms:
+            seen = self._look_up(user, client_id, now_ms)
+            if seen is None:
+                return 0
+            seen.rate.record(value, now_ms, self._windows)
+        elif seen.rate.add(value, now_ms) <= seen.at_once:
+            return 0
+        return throttle_time_ms(seen.rate.measure(now_ms, self._windows), seen.bound, self._longest_ms)
+
+    def most_at_once(self, user: str, client_id: str | None) -> float | None:
+        """The largest value that is not throttled by itself; None: there is no limit (KAFKA-9677)."""
+        seen = self._seen.get((user, client_id))
+        if seen is not None:
+            return seen.at_once
+        limit = self._limits.find(user, client_id or "")
+        return None if limit is None else self._at_once(limit.bound)
+
+    def _look_up(self, user: str, client_id: str | None, now_ms: int) -> _Seen | None:
+        limit = self._limits.find(user, client_id or "")
+        if limit is None:
+            return None
+        rate = self._rates.get(short_bucket(limit.bucket), now_ms)
+        seen = _Seen(rate, limit.bound, self._at_once(limit.bound))
+        if self._rates.is_crowded or len(self._seen) >= _MOST_SEEN:
+            self._seen.clear()  # a counter in use must count as used, so that it is not dropped
+        elif len(user) + len(client_id or "") <= _LONGEST_NAME:
+            self._seen[user, client_id] = seen
+        return seen
+
+    def _at_once(self, bound: float) -> float:
+        return bound * (self._windows.count - 1) * self._windows.length_ms / 1000
