@@ -54,8 +54,9 @@ class LayerTransport(Transport, Protocol):
 ConnectionLayer: TypeAlias = Callable[[asyncio.BufferedProtocol, Callable[[Principal], None]], asyncio.BufferedProtocol]
 """``(connection, authenticated) -> layer``: puts a layer below a new connection, for the event loop.
 
-The layer calls ``connection_made`` at once, because limits on connections count those in the handshake too, and
-``authenticated`` before the first byte if it knows the client.
+The layer calls ``connection_made`` at once, because limits on connections count those in the handshake too. It takes no
+step of the handshake while reading is paused, so a connection over a limit costs none. It calls ``authenticated``
+before the first byte if it knows the client.
 """
 
 

@@ -22,7 +22,7 @@ QUOTAS = {"producer_byte_rate": "120", "consumer_byte_rate": "700"}
 
 
 class Mutes:
-    """What brokers told clients, checked at each request that is carried out. ``told``: how often, by API."""
+    """Checks at each request that its connection was muted long enough. ``told``: number of throttle times by API."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.told: dict[ApiKey, int] = {}

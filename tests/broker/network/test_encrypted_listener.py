@@ -12,6 +12,9 @@ import pytest
 from pybroker.broker.encryption import Encryption
 from pybroker.broker.network.connection import Connection
 from pybroker.broker.network.endpoint_security import EndpointSecurity
+from pybroker.broker.quotas.connection_rates import ConnectionRates
+from pybroker.broker.quotas.quota_entity import DEFAULT
+from pybroker.broker.quotas.sampled_rate import Windows
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import unchecked_config
@@ -111,6 +114,30 @@ async def test_each_cause_is_logged_once_for_a_host(caplog: pytest.LogCaptureFix
         "SSL: it sends no TLS: SSL is set on this side only (an HTTP request on a Kafka port)",
         "SSL: TLS failed (unexpected message)",
     ]
+
+
+def client_hello() -> bytes:
+    """The first bytes of a client's handshake."""
+    received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        client_context().wrap_bio(received, sent, server_hostname="localhost").do_handshake()
+    return sent.read()
+
+
+@pytest.mark.parametrize("is_limited", [True, False])
+async def test_connection_over_the_rate_of_its_address_is_closed_before_its_handshake(is_limited: bool) -> None:
+    rates = ConnectionRates(Windows(2, 20))
+    rates.set_limit(DEFAULT, 0.0 if is_limited else None)
+    async with encrypted(config_of()) as (server, _):
+        server.listeners.limit_creations(rates)
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
+        writer.write(client_hello())
+        answer = b""
+        with suppress(ConnectionResetError):
+            answer = await reader.read(1)
+        assert bool(answer) is not is_limited
+        writer.close()
+        await until(lambda: server.listeners.connection_count == 0)
 
 
 async def test_client_that_is_slow_in_its_handshake_is_closed_after_pybroker_tls_handshake_timeout_ms(
