@@ -123,16 +123,19 @@ def _check_listeners(config: Config) -> None:
     _check_inter_broker_listener(config, advertised_names)
 
 
+def _no_inter_broker_listener(config: Config, name: str, listeners: str) -> str:
+    for given in ("security.inter.broker.protocol", "inter.broker.listener.name"):
+        if config.is_given(given):
+            return f"{given}={name} ({config.given[given].place}): must be one of the listeners: {listeners}"
+    return f"inter.broker.listener.name={name} (the default): there is no such listener; set it to one of: {listeners}"
+
+
 def _check_inter_broker_listener(config: Config, advertised_names: list[str]) -> None:
     name = config.inter_broker_listener_name
     if config.is_given("inter.broker.listener.name") and config.is_given("security.inter.broker.protocol"):
         raise _bad(config, "inter.broker.listener.name", "must not be set together with security.inter.broker.protocol")
     if name not in advertised_names:
-        given = "security.inter.broker.protocol"
-        if not config.is_given(given):
-            given = "inter.broker.listener.name"
-        place = f" ({config.given[given].place})" if config.is_given(given) else ""
-        raise ConfigError(f"{given}={name}{place}: must be one of the listeners: {', '.join(advertised_names)}")
+        raise ConfigError(_no_inter_broker_listener(config, name, ", ".join(advertised_names)))
     control_plane = config.optional_string("control.plane.listener.name")
     if control_plane is not None:
         if control_plane.upper() not in advertised_names:
