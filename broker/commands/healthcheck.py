@@ -13,8 +13,9 @@ from ...config.listener_security import ListenerSecurity
 from ...config.listeners import Listener
 from ...config.load import load_config
 from ...config.typed_values import TypedValues
+from ...protocol.client import Credentials
 from ...protocol.messages.metadata import MetadataResponse
-from ..library.broker_probe import UnhealthyError, metadata_of
+from ..library.broker_probe import UnhealthyError, check_versions, metadata_of
 from ..metadata.address import Address, AddressError, local_address
 from .command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
 
@@ -46,14 +47,15 @@ def healthcheck(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if not 0 < options.timeout <= _MAX_TIMEOUT_S:
         parser.error(f"--timeout {options.timeout:g}: must be above 0 and at most {_MAX_TIMEOUT_S}")
-    if options.bootstrap_server is not None:
-        address, tls = given_address(options.bootstrap_server), None
-    else:
-        config = load_config(options.config or "", environment_settings())
-        listener = reachable_listener(config)
-        address, tls = local_address(listener.host, listener.port), tls_of(config, listener)
     try:
-        description = ask_broker(address, options.timeout, tls)
+        if options.bootstrap_server is not None:
+            address = given_address(options.bootstrap_server)
+            description = ask_broker(address, options.timeout)
+        else:
+            config = load_config(options.config or "", environment_settings())
+            listener = reachable_listener(config)
+            address = local_address(listener.host, listener.port)
+            description = _ask_own(config, listener, address, options.timeout)
     except UnhealthyError as error:
         raise CommandError(f"{address} {error}") from error
     sys.stdout.write(f"{address} answers: {description}\n")
@@ -70,12 +72,12 @@ def given_address(text: str) -> Address:
 
 def reachable_listener(config: Config) -> Listener:
     """The listener at which this machine reaches a broker with these settings. Raises CommandError."""
-    for protocol in ("PLAINTEXT", "SSL"):
+    for protocol in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
         for listener in config.listeners():
             if listener.security_protocol == protocol and listener.port != 0:
                 return listener
     raise CommandError(
-        f"listeners={config.string('listeners')}: has no PLAINTEXT or SSL listener with a port of its own;"
+        f"listeners={config.string('listeners')}: has no listener with a port of its own;"
         " give --bootstrap-server HOST:PORT",
         BAD_INPUT,
     )
@@ -91,9 +93,26 @@ def tls_of(config: Config, listener: Listener) -> "ssl.SSLContext | None":
     return local_context(TypedValues(security.ssl))
 
 
-def ask_broker(address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None) -> str:
+def ask_broker(
+    address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None, credentials: Credentials | None = None
+) -> str:
     """Check a broker; return a description of its cluster. Raises UnhealthyError."""
-    return _describe(metadata_of(address, timeout_s, tls))
+    return _describe(metadata_of(address, timeout_s, tls, credentials))
+
+
+def _ask_own(config: Config, listener: Listener, address: Address, timeout_s: float) -> str:
+    """Check the broker that has these settings, with a login that they contain."""
+    security, tls = ListenerSecurity.of(config, listener.name), tls_of(config, listener)
+    if not security.authenticates:
+        return ask_broker(address, timeout_s, tls)
+    from ...config.sasl_listeners import mechanisms_of_listener  # not needed without SASL
+    from ..security.sasl.own_login import credentials_in_settings
+
+    credentials = credentials_in_settings(mechanisms_of_listener(config, security))
+    if credentials is None:
+        check_versions(address, timeout_s, tls)
+        return "not asked for its cluster, because the settings have no password to log in with"
+    return ask_broker(address, timeout_s, tls, credentials)
 
 
 def _describe(metadata: MetadataResponse) -> str:

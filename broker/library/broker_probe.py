@@ -3,6 +3,8 @@
 import secrets
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.apis import API_SPECS, ApiKey
@@ -26,7 +28,7 @@ from ..metadata.address import Address
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["UnhealthyError", "metadata_of"]
+__all__ = ["UnhealthyError", "check_versions", "metadata_of"]
 
 _CLIENT_ID = "pybroker-healthcheck"
 _MAX_RESPONSE_BYTES = 64 << 20
@@ -46,12 +48,25 @@ def metadata_of(
 
     ``tls``: for a listener with TLS. ``credentials``: for a listener where clients log in.
     """
+    with _connected(address, timeout_s, tls) as connection:
+        return connection.metadata(credentials)
+
+
+def check_versions(address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None) -> None:
+    """Ask for the broker's versions alone, which needs no login. Raises UnhealthyError."""
+    with _connected(address, timeout_s, tls) as connection:
+        connection.open()
+
+
+@contextmanager
+def _connected(address: Address, timeout_s: float, tls: "ssl.SSLContext | None") -> Iterator["_ProbeConnection"]:
+    """Raises UnhealthyError, also for errors inside the ``with``."""
     deadline = time.monotonic() + timeout_s
     try:
         with _ProbeConnection(address, deadline) as connection:
             if tls is not None:
                 connection.encrypt(tls, address.host)
-            return connection.metadata(credentials)
+            yield connection
     except TimeoutError:
         raise UnhealthyError(f"does not answer within {timeout_s:g} s") from None
     except OSError as error:
@@ -87,9 +102,11 @@ class _ProbeConnection:
         except ssl.SSLError as error:
             raise UnhealthyError(f"cannot be reached over TLS: {failure_of(error)}") from error
 
-    def metadata(self, credentials: Credentials | None) -> MetadataResponse:
-        login = None if credentials is None else SaslLogin(credentials, secrets.token_urlsafe())
+    def open(self, login: SaslLogin | None = None) -> None:
         open_connection(self._client, self._ask, login)
+
+    def metadata(self, credentials: Credentials | None) -> MetadataResponse:
+        self.open(None if credentials is None else SaslLogin(credentials, secrets.token_urlsafe()))
         response: MetadataResponse = self._ask(MetadataRequest(topics=[]))
         return response
 

@@ -69,7 +69,6 @@ class BlockingCluster:
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
-        config_from_mapping(_for_broker(1, settings or {}), "Cluster")
         for name in _OWN:
             if name in (settings or {}):
                 raise ConfigError(f"{name} (given to Cluster): the cluster chooses it itself")
@@ -83,6 +82,7 @@ class BlockingCluster:
         self._given_zookeeper = zookeeper
         self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars)
         self._has_tls = tls
+        config_from_mapping(_for_broker(1, {**self._settings, **self._listeners(0, 0)}), "Cluster")
         self._certificates: ThrowawayCertificates | None = None
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._thread: LoopThread | None = None
@@ -225,24 +225,29 @@ class BlockingCluster:
             "log.dirs": str(self._settings.get("log.dir", directory / "data")),
             **{name: str(value) for name, value in _for_broker(broker, self._settings).items()},
             "broker.id": str(broker),
-            "listeners": _LISTENERS.format(host=HOST, clients=clients, brokers=port),
+            **self._listeners(clients, port),
             "advertised.listeners": _LISTENERS.format(host=HOST, clients=clients, brokers=brokers),
-            "inter.broker.listener.name": "BROKERS",
             "zookeeper.connect": self._way_to_zookeeper(broker),
             **self._protection_of(broker),
         }
         return BrokerMember(broker, directory, settings)
 
+    def _listeners(self, clients_port: int, brokers_port: int) -> dict[str, str]:
+        login = "" if self._login is None else "SASL_"
+        clients, brokers = f"{login}{'SSL' if self._has_tls else 'PLAINTEXT'}", f"{login}PLAINTEXT"
+        return {
+            "listeners": _LISTENERS.format(host=HOST, clients=clients_port, brokers=brokers_port),
+            "listener.security.protocol.map": f"CLIENTS:{clients},BROKERS:{brokers}",
+            "inter.broker.listener.name": "BROKERS",
+        }
+
     def _protection_of(self, broker: int) -> dict[str, str]:
-        protocol = f"{'' if self._login is None else 'SASL_'}{'SSL' if self._has_tls else 'PLAINTEXT'}"
-        protocols = {"listener.security.protocol.map": f"CLIENTS:{protocol},BROKERS:{protocol}"}
         if self._certificates is None:
-            return protocols
+            return {}
         from ..throwaway_certificates import store_settings
 
         key_file = self._certificates.issue(f"broker-{broker}")
-        stores = store_settings(key_file, self._certificates.ca_file)
-        return protocols | stores
+        return store_settings(key_file, self._certificates.ca_file)
 
     def _way_to_zookeeper(self, broker: int) -> str:
         servers, slash, root = self.zookeeper.partition("/")

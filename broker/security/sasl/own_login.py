@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from ....config.config_error import ConfigError
-from ....config.jaas import OAUTHBEARER
+from ....config.jaas import OAUTHBEARER, plain_users
+from ....config.sasl_mechanisms import MechanismOptions
 from ....protocol.client.sasl import Credentials
 
-__all__ = ["own_credentials", "renewal_delay_ms"]
+__all__ = ["credentials_in_settings", "own_credentials", "renewal_delay_ms"]
 
 
 def own_credentials(mechanism: str, options: Mapping[str, str]) -> Credentials:
@@ -23,6 +24,19 @@ def own_credentials(mechanism: str, options: Mapping[str, str]) -> Credentials:
             "so brokers cannot log in to each other"
         )
     return Credentials(mechanism, options["username"], options["password"])
+
+
+def credentials_in_settings(mechanisms: Mapping[str, MechanismOptions]) -> Credentials | None:
+    """A login at this broker: the one for brokers, or else that of any user whose password is in the settings."""
+    users: list[Credentials] = []
+    for name, mechanism in mechanisms.items():
+        if name == OAUTHBEARER:
+            continue
+        options = mechanism.options
+        if options.get("username") and options.get("password"):
+            users.insert(0, Credentials(name, options["username"], options["password"]))
+        users += [Credentials(name, user, password) for user, password in plain_users(options).items()]
+    return users[0] if users else None
 
 
 def renewal_delay_ms(session_lifetime_ms: int, share: float) -> int | None:

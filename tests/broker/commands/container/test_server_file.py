@@ -249,3 +249,19 @@ def test_warning_about_a_further_line_of_a_variable_names_the_variable() -> None
     environment = {"KAFKA_LISTENERS": "PLAINTEXT://:9092,\n  OTHER://:9093\n", "KAFKA_BROKER_ID": "1"}
     config = load_config(final_properties(None, environment, DATA), variables=places_in_environment(environment))
     assert notices(config) == ["OTHER (KAFKA_LISTENERS) is ignored: there is no such setting"]
+
+
+def test_kafka_opts_name_the_jaas_file_and_are_named_in_errors() -> None:
+    environment = {"KAFKA_OPTS": "-Xmx1g -Djava.security.auth.login.config=/no/such/jaas.conf"}
+    assert "\npybroker.sasl.jaas.file=/no/such/jaas.conf\n" in final_properties(None, environment, "/data")
+    given = environment | {"KAFKA_PYBROKER_SASL_JAAS_FILE": "/mine"}
+    assert "jaas.conf" not in final_properties(None, given, "/data")
+    listening = {
+        "KAFKA_LISTENERS": "SASL_SSL://:9093",
+        "KAFKA_SECURITY_INTER_BROKER_PROTOCOL": "SASL_SSL",
+        "KAFKA_SASL_ENABLED_MECHANISMS": "PLAIN",
+    }
+    with pytest.raises(ConfigError, match=r"KAFKA_OPTS\): /no/such/jaas.conf: No such file"):
+        places_and_notices(environment | listening)
+    with pytest.raises(ConfigError, match=r"KAFKA_OPTS: -Djavax\.net\.ssl\.trustStore is not supported"):
+        final_properties(None, {"KAFKA_OPTS": "-Djavax.net.ssl.trustStore=/t"}, "/data")
