@@ -107,6 +107,24 @@ def make_scram_users_wrongly(talk: Conversation) -> None:
     talk.ask(AlterUserScramCredentialsRequest(deletions=[deletion], upsertions=[upsertion]), 0, note="both")
 
 
+def make_describe_and_delete_scram_users(talk: Conversation) -> None:
+    def new(user: str, mechanism: int, iterations: int) -> ScramCredentialUpsertion:
+        return ScramCredentialUpsertion(
+            name=user, mechanism=mechanism, iterations=iterations, salt=b"salt", salted_password=b"p" * 32
+        )
+
+    upsertions = [new("ann b/c", 1, 4096), new("ann b/c", 2, 16384), new("bob", 2, 8192)]
+    talk.ask(AlterUserScramCredentialsRequest(upsertions=upsertions), 0, note="new")
+    talk.ask(AlterUserScramCredentialsRequest(upsertions=[new("bob", 2, 4097)]), 0, note="replaced")
+    for users in (None, ["bob"], ["bob", "carol"]):
+        names = None if users is None else [UserName(name=user) for user in users]
+        talk.ask(DescribeUserScramCredentialsRequest(users=names), 0, note=str(users))
+    for user, mechanism in (("bob", 1), ("bob", 2), ("ann b/c", 2), ("ann b/c", 1), ("bob", 2)):
+        deletion = ScramCredentialDeletion(name=user, mechanism=mechanism)
+        talk.ask(AlterUserScramCredentialsRequest(deletions=[deletion]), 0, note=f"delete {user} {mechanism}")
+        talk.ask(DescribeUserScramCredentialsRequest(users=None), 0, note="the rest")
+
+
 # -- quotas
 
 
@@ -259,6 +277,7 @@ SCENARIOS = [
     describe_scram_users_that_nobody_made,
     delete_scram_users_that_nobody_made,
     make_scram_users_wrongly,
+    make_describe_and_delete_scram_users,
     describe_quotas_that_nobody_set,
     quotas_that_cannot_be_set,
     take_quotas_away_that_nobody_set,
