@@ -85,7 +85,7 @@ def other_mode(what: str) -> Support:
 class AppliesWhen(Enum):
     """When pybroker's own default replaces Kafka's."""
 
-    EMBEDDED_STORE = "with the embedded metadata store"
+    EMBEDDED_STORE = "embedded store"
     ALWAYS = "always"
 
 

@@ -12,7 +12,7 @@ GROUP_INITIAL_REBALANCE_DELAY_MS = OwnDefault(
 OFFSETS_TOPIC_REPLICATION_FACTOR = OwnDefault(
     "1",
     AppliesWhen.EMBEDDED_STORE,
-    "a single broker can hold one replica only; with three every consumer group would wait for ever",
+    "a single broker can hold one replica only",
 )
 
 # The rows form a table; the formatter would put each argument on a line of its own.

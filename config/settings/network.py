@@ -20,7 +20,7 @@ LISTEN_BACKLOG = OwnDefault(
 RECEIVE_BUFFER = OwnDefault(
     "-1",
     AppliesWhen.EMBEDDED_STORE,
-    "the system grows the buffer of a fast connection, and one read then receives several large batches",
+    "the system grows the buffer of a fast connection",
 )
 
 # The rows form a table; the formatter would put each argument on a line of its own.

@@ -14,7 +14,6 @@ from pybroker.config.document import (
 )
 from pybroker.config.dynamic_changes import check_dynamic
 from pybroker.config.setting import SupportKind
-from pybroker.config.settings import own
 from pybroker.config.table import BROKER_SETTINGS, TOPIC_SETTINGS
 
 DOCS = Path(__file__).parents[2] / "docs" / "operator"
@@ -32,8 +31,6 @@ def test_the_deviations_page_lists_every_default_that_differs() -> None:
     for setting in BROKER_SETTINGS.values():
         if setting.own_default is not None:
             assert f"| `{setting.name}` |" in defaults_table()
-    for name in (setting.name for setting in own.SETTINGS):
-        assert f"`{name}`" in page
 
 
 def test_the_deviations_page_lists_the_topic_settings_without_effect() -> None:
