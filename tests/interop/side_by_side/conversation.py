@@ -12,6 +12,9 @@ from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import Message, decode, encode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.headers import RequestHeader
+from pybroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from pybroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from support.clients.wire_frames import answer_in, request_frame
 
 __all__ = ["CLOSED", "Conversation", "Pending", "Step"]
 
@@ -33,14 +36,18 @@ class Conversation:
     """The interface of a scenario. A scenario must do the same on both sides: it decides by responses, never by time.
 
     Each request uses the connection named by `on`, opened on first use. A step is named by its number, API, version and
-    optional `note`. `source_host`: the address it connects from. Names of topics and groups belong to the scenario.
+    optional `note`. `source_host`: the address it connects from. `user`: name and password for PLAIN.
+    Names of topics and groups belong to the scenario.
     """
 
-    def __init__(self, address: tuple[str, int], scenario: str, *, source_host: str = "") -> None:
+    def __init__(
+        self, address: tuple[str, int], scenario: str, *, source_host: str = "", user: tuple[str, str] | None = None
+    ) -> None:
         self.scenario = scenario
         self.steps: list[Step] = []
         self._address = address
         self._source = (source_host, 0)
+        self._user = user
         self._connections: dict[str, socket.socket] = {}
         self._correlation_ids = count(1)
         self._numbers = count(1)
@@ -190,6 +197,8 @@ class Conversation:
         connection = self._connections.get(on)
         if connection is None:
             connection = self._connections[on] = socket.create_connection(self._address, source_address=self._source)
+            if self._user is not None:
+                _log_in(connection, *self._user)
         return connection
 
 
@@ -242,6 +251,18 @@ def _api_name(key: int) -> str:
         return API_SPECS[ApiKey(key)].name
     except ValueError:
         return f"API {key}"
+
+
+def _log_in(connection: socket.socket, name: str, password: str) -> None:
+    token = f"\0{name}\0{password}".encode()
+    for request, version in (
+        (SaslHandshakeRequest(mechanism="PLAIN"), 1),
+        (SaslAuthenticateRequest(auth_bytes=token), 0),
+    ):
+        connection.sendall(request_frame(request, version, 0, _CLIENT_ID))
+        frame = _read_frame(connection)
+        assert frame is not None
+        assert answer_in(frame, request, version).error_code == 0
 
 
 def _send_frame(connection: socket.socket, frame: bytes) -> None:

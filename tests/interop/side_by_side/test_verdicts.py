@@ -3,17 +3,18 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from interop.side_by_side.allowed_differences import ANY, Allowed
+from interop.side_by_side.conversation import Step
 from interop.side_by_side.differences import differences
-from interop.side_by_side.verdicts import ADMINISTRATOR, record_verdicts
+from interop.side_by_side.verdicts import ADMINISTRATOR, USER, record_verdicts
 from pybroker.config.authorization import ACL_AUTHORIZER
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess, ZooKeeperProcess
+from support.processes.ports import free_port
 from support.processes.zookeeper_tree import client_of, read_tree
 
 SETTINGS = {
@@ -25,6 +26,10 @@ SETTINGS = {
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "1",
     "authorizer.class.name": ACL_AUTHORIZER,
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+        f"org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER[0]}={USER[1]};"
+    ),
 }
 
 TEXT = "some text"
@@ -59,34 +64,53 @@ def in_order(value: object) -> object:
     return sorted(json.dumps(acl, sort_keys=True) for acl in value["acls"]) if isinstance(value, dict) else value
 
 
-@contextmanager
-def brokers(directory: Path, *, is_open: bool) -> Iterator[tuple[KafkaProcess, BrokerProcess, list[str]]]:
-    zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
-    trees = [f"{zookeeper.connect}/{name}" for name in ("kafka", "pybroker")]
-    with client_of(zookeeper.connect) as client:
-        for name in ("kafka", "pybroker"):
+class Side:
+    """A broker of one of the two kinds, with a listener for the administrator and one where users log in."""
+
+    def __init__(self, name: str, zookeeper: ZooKeeperProcess, directory: Path, *, is_open: bool) -> None:
+        self.tree = f"{zookeeper.connect}/{name}"
+        self.port, self.login_port = free_port(), free_port()
+        with client_of(zookeeper.connect) as client:
             client.create(f"/{name}")
-    if not is_open:
-        for tree in trees:
-            seed(tree)
-    settings = {**SETTINGS, "allow.everyone.if.no.acl.found": str(is_open).lower()}
-    kafka = KafkaProcess(directory / "kafka", zookeeper, {**settings, "zookeeper.connect": trees[0]})
-    kafka.begin()
-    try:
-        with BrokerProcess(directory / "pybroker", {**settings, "zookeeper.connect": trees[1]}) as pybroker:
-            kafka.wait_until_ready()
-            yield kafka, pybroker, trees
-    finally:
-        kafka.kill()
-        zookeeper.kill()
+        if not is_open:
+            seed(self.tree)
+        settings = {
+            **SETTINGS,
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},SASL_PLAINTEXT://127.0.0.1:{self.login_port}",
+            "allow.everyone.if.no.acl.found": str(is_open).lower(),
+            "zookeeper.connect": self.tree,
+        }
+        self.broker: KafkaProcess | BrokerProcess
+        if name == "kafka":
+            self.broker = KafkaProcess(directory / name, zookeeper, settings)
+        else:
+            self.broker = BrokerProcess(directory / name, {**settings, "pybroker.sasl.plain.without.tls": "true"})
+        self.broker.begin()
 
 
-@pytest.mark.parametrize("is_open", [False, True])
-def test_verdicts_are_those_of_kafka(is_open: bool, tmp_path: Path) -> None:
-    with brokers(tmp_path, is_open=is_open) as (kafka, pybroker, trees), ThreadPoolExecutor() as pool:
-        ask = partial(record_verdicts, is_open=is_open)
-        of_kafka, of_pybroker = pool.map(ask, [kafka.port, pybroker.port])
-        assert acls_of(trees[0]) == acls_of(trees[1])
+@contextmanager
+def sides(directory: Path, *, is_open: bool) -> Iterator[list[Side]]:
+    with ExitStack() as stack:
+        zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
+        stack.callback(zookeeper.kill)
+        both = []
+        for name in ("kafka", "pybroker"):
+            both.append(Side(name, zookeeper, directory, is_open=is_open))
+            stack.callback(both[-1].broker.kill)
+        for side in both:
+            side.broker.wait_until_ready()
+        yield both
+
+
+@pytest.mark.parametrize(("is_open", "logs_in"), [(False, False), (True, False), (False, True)])
+def test_verdicts_are_those_of_kafka(is_open: bool, logs_in: bool, tmp_path: Path) -> None:
+    with sides(tmp_path, is_open=is_open) as (kafka, pybroker), ThreadPoolExecutor() as pool:
+
+        def ask(side: Side) -> list[Step]:
+            return record_verdicts(side.port, side.login_port if logs_in else None, is_open=is_open)
+
+        of_kafka, of_pybroker = pool.map(ask, [kafka, pybroker])
+        assert acls_of(kafka.tree) == acls_of(pybroker.tree)
     assert len(of_kafka) > 500
     found = differences(of_kafka, of_pybroker)
     assert [str(each) for each in found if not any(one.covers(each) for one in ALLOWED)] == []

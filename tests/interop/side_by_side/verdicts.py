@@ -15,10 +15,10 @@ from pybroker.protocol.apis import ApiKey
 from support.in_process.rights_table import RIGHTS, Ask, Row
 from support.load.request_of_each_api import plain_request
 
-__all__ = ["ADMIN_HOST", "CLIENT_HOST", "record_verdicts"]
+__all__ = ["ADMINISTRATOR", "USER", "record_verdicts"]
 
 ADMIN_HOST, CLIENT_HOST, OTHER_HOST = "127.0.0.1", "127.0.0.2", "127.0.0.9"
-PRINCIPAL = "User:ANONYMOUS"
+PRINCIPAL, USER = "User:ANONYMOUS", ("alice", "secret")
 ALLOW, DENY = AclPermission.ALLOW, AclPermission.DENY
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 Acl = tuple[AclResourceType, str, PatternType, str, str, AclOperation, AclPermission]
@@ -51,7 +51,7 @@ class Shape:
     acls: frozenset[Acl]
 
 
-def shapes(rights: Iterable[Ask]) -> Iterator[Shape]:
+def shapes(rights: Iterable[Ask], client_principal: str) -> Iterator[Shape]:
     """The ACLs that are tried with a request that asks for these rights."""
     asked = list(dict.fromkeys((each.resource_type, each.name or "records", each.operation) for each in rights))
 
@@ -61,7 +61,7 @@ def shapes(rights: Iterable[Ask]) -> Iterator[Shape]:
         *,
         only: int | None = None,
         everything: bool = False,
-        principal: str = PRINCIPAL,
+        principal: str = client_principal,
         host: str = CLIENT_HOST,
         operation: AclOperation | None = None,
     ) -> set[Acl]:
@@ -98,25 +98,31 @@ def shapes(rights: Iterable[Ask]) -> Iterator[Shape]:
         yield Shape(f"all but {what} by prefix", frozenset(every | acls(DENY, PREFIXED, only=number)))
 
 
-def record_verdicts(port: int, *, is_open: bool) -> list[Step]:
-    """The responses to each request with each shape of ACLs. ``is_open``: everyone is allowed where no ACL applies;
-    otherwise the administrator must have its ACL on the cluster already."""
+def record_verdicts(port: int, login_port: int | None = None, *, is_open: bool) -> list[Step]:
+    """The responses to each request with each shape of ACLs. ``login_port``: where the client logs in as `USER`.
+    ``is_open``: everyone is allowed where no ACL applies; else the administrator must have its ACL on the cluster."""
     admin = Conversation(("127.0.0.1", port), "admin", source_host=ADMIN_HOST)
+    principal = PRINCIPAL
     client = Conversation(("127.0.0.1", port), "client", source_host=CLIENT_HOST)
+    if login_port is not None:
+        principal = f"User:{USER[0]}"
+        client = Conversation(("127.0.0.1", login_port), "client", source_host=CLIENT_HOST, user=USER)
     try:
         _prepare(admin, is_open=is_open)
         for key, rows in RIGHTS.items():
             for row in () if isinstance(rows, str) or key in ONLY_HERE else rows:
-                _record_row(admin, client, key, row, is_open=is_open)
+                _record_row(admin, client, key, row, principal, is_open=is_open)
     finally:
         admin.close()
         client.close()
     return client.steps
 
 
-def _record_row(admin: Conversation, client: Conversation, key: ApiKey, row: Row, *, is_open: bool) -> None:
+def _record_row(
+    admin: Conversation, client: Conversation, key: ApiKey, row: Row, client_principal: str, *, is_open: bool
+) -> None:
     request = plain_request(key, **{**row.fields, **OTHER_FIELDS.get((key, row.version), {})})
-    for shape in shapes((*row.asks, *(row.denied_asks or ()))):
+    for shape in shapes((*row.asks, *(row.denied_asks or ())), client_principal):
         _set_acls(admin, shape.acls, is_open=is_open)
         client.ask(request, row.version, note=f"{row.what}: {shape.name}", see=SEEN.get(key))
 
