@@ -114,6 +114,7 @@ class CreateTopics:
             return _Rights()
         may_create_all = context.may_on_cluster(AclOperation.CREATE, is_quiet=True) or (
             context.address.listener_name in self._broker_listeners
+            and (context.client_id or "").isdecimal()  # brokers send their id
             and context.may_on_cluster(AclOperation.CLUSTER_ACTION, is_quiet=True)
         )
         names = [name for name in names if name != CLUSTER_METADATA_TOPIC]

@@ -258,20 +258,22 @@ def test_denied_reassignment_is_answered_at_the_top_and_for_each_partition(runni
 
 
 @pytest.mark.parametrize(
-    ("listener", "allowed", "may_create"),
+    ("listener", "client_id", "allowed", "may_create"),
     [
-        ("INTERNAL", cluster(CLUSTER_ACTION, is_quiet=True), True),
-        ("INTERNAL", cluster(CREATE, is_quiet=True), True),
-        ("INTERNAL", topic(CREATE, "other"), False),
-        ("CLIENTS", cluster(CLUSTER_ACTION, is_quiet=True), False),
+        ("INTERNAL", "1", cluster(CLUSTER_ACTION, is_quiet=True), True),
+        ("INTERNAL", "1", cluster(CREATE, is_quiet=True), True),
+        ("INTERNAL", "1", topic(CREATE, "other"), False),
+        ("INTERNAL", "app", cluster(CLUSTER_ACTION, is_quiet=True), False),
+        ("INTERNAL", None, cluster(CLUSTER_ACTION, is_quiet=True), False),
+        ("CLIENTS", "1", cluster(CLUSTER_ACTION, is_quiet=True), False),
     ],
 )
 def test_broker_that_creates_a_topic_for_its_client_needs_only_cluster_action(
-    listener: str, allowed: Ask, may_create: bool
+    listener: str, client_id: str | None, allowed: Ask, may_create: bool
 ) -> None:
     unused: Any = Anything()
     handler = CreateTopics(unused, lambda: True, unused, unused, unused, unused, unused, ("INTERNAL",))
     asked = {cluster(CREATE, is_quiet=True), cluster(CLUSTER_ACTION, is_quiet=True), topic(CREATE, "t")}
     info = ConnectionInfo(listener, "PLAINTEXT", ("here", 9092), ("there", 1))
-    context = RequestContext(5, 0, None, info, 0, authorizer=RecordingAuthorizer(asked - {allowed}))
+    context = RequestContext(5, 0, client_id, info, 0, authorizer=RecordingAuthorizer(asked - {allowed}))
     assert (handler._rights(context, ["t"]).denied == frozenset()) is may_create
