@@ -449,7 +449,6 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "broker/network/transport.py:LayerTransport": "the shape of TlsTransport",
     "broker/process/log_lines.py:formatMessage": "logging calls it",
     "broker/security/principal.py:is_token": "for delegation tokens, to come",
-    "broker/security/principal.py:parse_principal": "for super.users, to come",
     "broker/security/sasl/jwks_source.py:redirect_request": "urllib calls it",
     "broker/security/tls/transport.py:connection_lost": "asyncio calls it",
     "config/setting.py:importance": "Kafka's table of settings has it; tests compare the two",

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-__all__ = ["ANONYMOUS", "THIS_BROKER", "USER", "Principal", "parse_principal"]
+__all__ = ["ANONYMOUS", "THIS_BROKER", "USER", "Principal"]
 
 USER = "User"
 """The type of every principal that an authentication gives; ACLs may name other types."""
@@ -26,15 +26,3 @@ ANONYMOUS = Principal(USER, "ANONYMOUS")
 """Every client of a listener that authenticates nobody."""
 THIS_BROKER = Principal("Broker", "this")
 """This broker, when it calls one of its own handlers directly. No client can be it: an authentication gives `USER`."""
-
-
-def parse_principal(text: str) -> Principal:
-    """The principal of ``Type:name``; the name may contain colons.
-
-    Raises:
-        ValueError: there is no colon, or nothing before or after the first one.
-    """
-    kind, colon, name = text.partition(":")
-    if not (kind and colon and name):
-        raise ValueError(f"A principal must have the form Type:name, like User:alice, not {text!r}.")
-    return Principal(kind, name)
