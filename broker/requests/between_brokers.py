@@ -35,4 +35,6 @@ class BetweenBrokers:
             context.require_on_cluster(AclOperation.CLUSTER_ACTION)
         elif context.address.listener_name not in self._listeners:
             raise ClusterAuthorizationError("Only brokers may send this request, on the listener for brokers.")
+        if context.request is not None:
+            context.request.is_of_broker = True
         return self._handler(context, request)

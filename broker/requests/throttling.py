@@ -1,8 +1,8 @@
 """Measures requests against the quotas of their clients, and throttles connections (KIP-219, KIP-124).
 
 A throttled client gets its response at once, with the throttle time, and nothing more is read from its connection for
-that time. The longest of several throttle times counts. Requests of brokers are exempt: those below, and all that this
-broker makes to itself.
+that time. The longest of several throttle times counts. Requests of brokers are exempt: those below unless the right
+is missing, fetches of followers, and all that this broker makes to itself.
 """
 
 from asyncio import iscoroutine
@@ -48,14 +48,13 @@ class Throttling:
 
     def measured(self, request: Request, handle: Callable[[Request], Reply]) -> Reply:
         """The reply of ``handle``. Its CPU time counts; the last step of a request counts for the client's next one."""
-        if request.api_key in EXEMPT_APIS:
-            return handle(request)
         started_s = self._work_time_s()
         try:
             reply = handle(request)
         finally:
-            self._worked(request, self._work_time_s() - started_s)
-        return self._timed(request, reply) if iscoroutine(reply) else reply
+            if not _is_exempt(request):
+                self._worked(request, self._work_time_s() - started_s)
+        return self._timed(request, reply) if iscoroutine(reply) and not _is_exempt(request) else reply
 
     async def _timed(self, request: Request, work: Coroutine[Any, Any, Any]) -> list[ReplyPart] | None:
         parts: list[ReplyPart] | None = await self._in_steps(request, work)
@@ -127,10 +126,14 @@ class Throttling:
                 throttle_ms = self._record(self._produce, request, len(request.frame))
                 if throttle_ms:
                     request.throttle(throttle_ms)
-        elif key is _FETCH or key in EXEMPT_APIS:  # a fetch has asked before its response was made
+        elif key is _FETCH or _is_exempt(request):  # a fetch has asked before its response was made
             return
         if self.time.has_limits and has_response:
             request.throttle(self._record(self.time, request, 0))
+
+
+def _is_exempt(request: Request) -> bool:
+    return request.is_of_broker and request.api_key in EXEMPT_APIS
 
 
 class RequestMutations:

@@ -10,13 +10,14 @@ from pybroker.broker.quotas.client_quotas import ClientQuotas
 from pybroker.broker.quotas.quota_entity import DEFAULT, QuotaEntity
 from pybroker.broker.quotas.quota_type import QuotaType
 from pybroker.broker.quotas.sampled_rate import Windows
+from pybroker.broker.requests.between_brokers import BetweenBrokers
 from pybroker.broker.requests.context import Handler
 from pybroker.broker.requests.dispatch import Dispatcher
 from pybroker.broker.requests.throttling import EXEMPT_APIS, Throttling
 from pybroker.broker.security.principal import USER, Principal
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.codec import decode, encode
-from pybroker.protocol.errors import InvalidRequestError
+from pybroker.protocol.errors import ErrorCode, InvalidRequestError
 from pybroker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from pybroker.protocol.messages.produce import ProduceRequest, ProduceResponse
 
@@ -167,7 +168,21 @@ async def test_requests_of_brokers_are_exempt(key: ApiKey) -> None:
     client.work_s = 1.0
     spec = API_SPECS[key]
     request, response = spec.request_type()(), spec.response_type()()
+    handler = BetweenBrokers(lambda _context, _request: response, ("PLAINTEXT",))
     for _ in range(2):
-        await client.ask(key, spec.max_version, request, lambda _context, _request: response)
+        await client.ask(key, spec.max_version, request, handler)
     assert client.pauses_s == []
     assert not client.quotas.rates[QuotaType.REQUEST]._rates._counters
+
+
+async def test_a_client_that_sends_requests_of_brokers_is_throttled() -> None:
+    client = Client()
+    client.limit(QuotaType.REQUEST, 0.0)
+    client.work_s = 1.0
+    key = ApiKey.STOP_REPLICA
+    spec = API_SPECS[key]
+    handler = BetweenBrokers(lambda _context, _request: spec.response_type()(), ("BROKERS",))
+    for _ in range(2):
+        response = await client.ask(key, spec.max_version, spec.request_type()(), handler)
+        assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert client.pauses_s == [1.0]
