@@ -127,7 +127,7 @@ def _no_inter_broker_listener(config: Config, name: str, listeners: str) -> str:
     for given in ("security.inter.broker.protocol", "inter.broker.listener.name"):
         if config.is_given(given):
             return f"{given}={name} ({config.given[given].place}): must be one of the listeners: {listeners}"
-    return f"inter.broker.listener.name={name} (the default): there is no such listener; set it to one of: {listeners}"
+    return f"inter.broker.listener.name={name} (the default): it must be set to one of the listeners: {listeners}"
 
 
 def _check_inter_broker_listener(config: Config, advertised_names: list[str]) -> None:
