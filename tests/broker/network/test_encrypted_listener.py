@@ -186,6 +186,42 @@ def counted_bytes(connection: Connection) -> int:
     return connection._memory.frame_bytes + connection._memory.response_bytes
 
 
+async def test_nothing_is_left_of_peers_that_vanish_in_any_state() -> None:
+    hello = ssl_hello()
+    starts = [
+        b"",
+        b"G",
+        hello[:1],
+        hello[:7],
+        hello[:-1],
+        hello,
+        hello + b"\x17\x03\x03\x00\x01x",
+        b"\x15\x03\x03\x00\x02\x02\x28",
+    ]
+    async with encrypted(config_of()) as (server, encryption):
+        for number in range(200):
+            _, writer = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
+            writer.write(starts[number % len(starts)])
+            if number % 3 == 0:
+                await asyncio.sleep(0)
+            if number % 2:
+                writer.transport.abort()
+            writer.close()
+        peer = await connect(server, client_context())
+        peer.writer.transport.abort()
+        await until(lambda: server.listeners.connection_count == 0)
+        assert (encryption._handshakes.under_way, encryption._handshakes.waiting) == (0, 0)
+        assert server.listeners.request_bytes == 0
+
+
+def ssl_hello() -> bytes:
+    outgoing = ssl.MemoryBIO()
+    client = client_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+    with suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
     shutil.copy(STORES / "server.pem", tmp_path / "keys.pem")

@@ -45,6 +45,8 @@ def read_pem_certificates(path: Path) -> tuple[bytes, ...]:
 
 def _read(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():
+            raise StoreError("it is not a file")  # the broker would wait for the other end of a pipe
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:

@@ -1,6 +1,8 @@
 """Tests of key stores and trust stores, which keytool of Java 17 and openssl wrote (`tests/reference/tls`)."""
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -216,3 +218,9 @@ def test_secrets_are_in_no_text_of_a_store() -> None:
     store = read_store(STORES / "server-encrypted.pem", "PEM", None, PASSWORD)
     assert PASSWORD not in repr(store)
     assert "PRIVATE" not in repr(store)
+
+
+def test_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoreError, match="pipe: it is not a file"):
+        read_store(tmp_path / "pipe", "JKS", "secret1", None)
