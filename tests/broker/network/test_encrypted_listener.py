@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import ssl
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -287,3 +287,35 @@ async def test_requests_are_answered_whatever_the_size_of_their_records() -> Non
         assert await peer.answer() == (7, b"x" * 300)
         peer.send(struct.pack(">i", 2**31 - 1))
         assert await peer.is_closed()
+
+
+@pytest.mark.parametrize("with_fin", [False, True])
+async def test_client_that_ends_its_side_gets_the_last_answer(with_fin: bool) -> None:
+    async with encrypted(config_of()) as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = client_context().wrap_bio(incoming, outgoing, server_hostname="localhost")
+
+        async def until_done(step: Callable[[], bytes]) -> bytes:
+            while True:
+                try:
+                    return step()
+                except ssl.SSLWantReadError:
+                    if output := outgoing.read():
+                        writer.write(output)
+                    incoming.write(await reader.read(65536))
+
+        await until_done(lambda: client.do_handshake() or b"")
+        client.write(frame(LATER, 5))
+        with suppress(ssl.SSLWantReadError):
+            client.unwrap()
+        writer.write(outgoing.read())
+        if with_fin:
+            writer.write_eof()
+        await server.handler.has_started(1)
+        (connection,) = server.listeners.connections()
+        await until(lambda: connection.is_ending)
+        server.handler.answer(5, b"last")
+        assert await until_done(lambda: client.read(100)) == struct.pack(">ii", 8, 5) + b"last"
+        assert await reader.read() == b""
+        writer.close()
