@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..base.invariant import invariant
 from ..config.config import Config
 from ..config.listener_security import ListenerSecurity
 from ..config.listeners import Listener
@@ -53,9 +54,11 @@ class Protection:
 
         add_layer, log_in = None, None
         if listener.encrypts:
+            invariant(self._encryption is not None, f"unprotected link to listener {listener.listener_name}")
             assert self._encryption is not None
             add_layer = self._encryption.link_layer(listener.listener_name)
         if listener.authenticates:
+            invariant(self._logins is not None, f"link without login to listener {listener.listener_name}")
             assert self._logins is not None
             log_in = self._logins.log_in(listener)
         return LinkSecurity(add_layer, log_in)

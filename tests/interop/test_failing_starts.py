@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
-from support.in_process.tls_ends import STORES
 from support.processes.ports import free_port
 from support.processes.small_disk import fill_up, small_disk
 
@@ -272,23 +271,6 @@ def unknown_host(place: Place) -> None:
     place.settings.append("listeners=PLAINTEXT://no.such.host.invalid:0")
 
 
-def use_tls(place: Place, store: str, *more: str) -> None:
-    place.settings += ["listeners=SSL://127.0.0.1:0", "security.inter.broker.protocol=SSL"]
-    place.settings += [f"ssl.keystore.location={STORES / store}", "ssl.keystore.password=secret1", *more]
-
-
-def key_store_is_missing(place: Place) -> None:
-    use_tls(place, "nowhere.jks")
-
-
-def key_store_has_another_password(place: Place) -> None:
-    use_tls(place, "server.jks", "ssl.key.password=canary")
-
-
-def client_authentication_without_a_trust_store(place: Place) -> None:
-    use_tls(place, "server.jks", "ssl.key.password=secret2", "ssl.client.auth=required")
-
-
 def no_zookeeper(place: Place) -> None:
     place.settings += [f"zookeeper.connect=127.0.0.1:{free_port()}", "zookeeper.connection.timeout.ms=300"]
 
@@ -326,18 +308,6 @@ FAILURES: list[tuple[Callable[[Place], None], tuple[str, ...]]] = [
     (
         no_store_directory,
         ("nowhere/store: ", "there is no directory", "create it, or change metadata.store.path (--override)"),
-    ),
-    (
-        key_store_is_missing,
-        (
-            "listener SSL: ssl.keystore.location: ",
-            "nowhere.jks: the file cannot be read: No such",
-        ),
-    ),
-    (key_store_has_another_password, ("server.jks: the password of the key is wrong (ssl.key.password)",)),
-    (
-        client_authentication_without_a_trust_store,
-        ("listener SSL: ssl.client.auth=required: ssl.truststore.location is not set",),
     ),
     (
         store_is_a_directory,

@@ -235,3 +235,23 @@ async def test_last_of_very_many_changes_are_logged_as_a_count(caplog: pytest.Lo
     await dynamic.take({}, per_broker=True)
     assert len([line for line in caplog.messages if "is not set any more" in line]) == 50
     assert caplog.messages[-1] == "10 more settings have changed"
+
+
+async def test_part_that_reads_files_is_told_of_a_change_to_the_same_value() -> None:
+    dynamic, files = started("num.io.threads=4"), Part()
+    dynamic.when_read(files, lambda _config: None)
+    await dynamic.take({"num.io.threads": "5"}, per_broker=True)
+    await dynamic.take({"num.io.threads": "5"}, per_broker=True)
+    assert files.told == [5, 5]
+
+
+async def test_part_that_reads_files_may_refuse_a_change_before_it_is_written() -> None:
+    def refuse(config: Config) -> None:
+        if config.int("num.io.threads") == 6:
+            raise ConfigError("no such file")
+
+    dynamic = started("num.io.threads=4")
+    dynamic.when_read(Part(), refuse)
+    dynamic.check({"num.io.threads": "5"}, per_broker=True)
+    with pytest.raises(ConfigError, match="no such file"):
+        dynamic.check({"num.io.threads": "6"}, per_broker=True)
