@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..base.kafka_names import TRANSACTION_STATE_TOPIC
@@ -22,11 +23,10 @@ from .coordinator.leadership_moves import CoordinatorMoves
 from .coordinator.marker_writer import MarkerWriter, ProducerMarker
 from .coordinator.transaction.coordinator import CoordinatorPorts, TransactionCoordinator
 from .coordinator.transaction.end_markers import EndMarker, MarkersToWrite
+from .coordinator.transaction.gathered_additions import GatheredAdditions
 from .coordinator.transaction.marker_delivery import MarkerCodes, MarkerPorts
-from .coordinator.transaction.outcomes import Response
 from .coordinator.transaction.requesting_producer import RequestingProducer
 from .coordinator.transaction.settings import TransactionSettings
-from .coordinator.transaction.states import EPOCH_BUMP_VERSION
 from .environment import Environment
 from .metadata.metadata_cache import MetadataCache, MetadataUpdate
 
@@ -90,6 +90,7 @@ class Coordinators:
                 parts.transaction_version,
             ),
         )
+        self._additions = GatheredAdditions(self.transactions.requests, loop)
         self.transaction_checks = TransactionChecks(
             parts.partitions,
             self._ask_about_transaction,
@@ -176,28 +177,17 @@ class Coordinators:
         """Ask the coordinator of the transaction, which may be this broker."""
         others = self._parts.others
         code = self.transactions.registry.check(part.transactional_id)
+        producer = RequestingProducer(part.producer_id, part.producer_epoch)
         if code is ErrorCode.NOT_COORDINATOR and others is not None:
             others.ask_about_transaction(part, answered)
         elif part.adds:
-            self._add_to_transaction(part, answered)
+            added = partial(_answer_leader, answered)
+            self._additions.add(part.transactional_id, producer, part.topic_partition, added)
         else:
-            producer = RequestingProducer(part.producer_id, part.producer_epoch)
             codes = self.transactions.requests.verify(part.transactional_id, producer, [part.topic_partition])
-            answered(_not_fenced(codes[part.topic_partition]))
-
-    def _add_to_transaction(self, part: TransactionPart, answered: Answered) -> None:
-        def reply(response: Response) -> None:
-            answered(_not_fenced(response.code))
-
-        self.transactions.requests.add_partitions(
-            part.transactional_id,
-            RequestingProducer(part.producer_id, part.producer_epoch),
-            [part.topic_partition],
-            reply,
-            transaction_version=EPOCH_BUMP_VERSION,
-        )
+            _answer_leader(answered, codes[part.topic_partition])
 
 
-def _not_fenced(code: ErrorCode) -> ErrorCode:
+def _answer_leader(answered: Answered, code: ErrorCode) -> None:
     """On PRODUCER_FENCED a producer would stop instead of starting a new transaction."""
-    return ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code
+    answered(ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code)

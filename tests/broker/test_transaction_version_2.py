@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 from pybroker import Broker
+from pybroker.base.kafka_names import TRANSACTION_STATE_TOPIC
 from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from pybroker.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from pybroker.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pybroker.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -66,20 +68,23 @@ class Producer:
         self.identity = answer.producer_id, answer.producer_epoch
 
     def produce(self) -> int:
-        batch = batch_of(
-            b"v", producer_id=self.identity[0], producer_epoch=self.identity[1], base_sequence=0, is_transactional=True
-        )
-        request = ProduceRequest(
-            transactional_id="id",
-            acks=-1,
-            timeout_ms=30_000,
-            topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])],
-        )
-
         def code_of(answer: Any) -> int:
             return int(answer.responses[0].partition_responses[0].error_code)
 
-        return code_of(self.ask(request, 12, code_of))
+        return code_of(self.ask(self.records_of(0), 12, code_of))
+
+    def records_of(self, *partitions: int) -> ProduceRequest:
+        """The request with a record for each partition."""
+        batch = batch_of(
+            b"v", producer_id=self.identity[0], producer_epoch=self.identity[1], base_sequence=0, is_transactional=True
+        )
+        data = [PartitionProduceData(index=index, records=batch) for index in partitions]
+        return ProduceRequest(
+            transactional_id="id",
+            acks=-1,
+            timeout_ms=30_000,
+            topic_data=[TopicProduceData(name="t", partition_data=data)],
+        )
 
     def commit_offset(self, offset: int) -> int:
         partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
@@ -127,6 +132,15 @@ def committed_offset(broker: Any) -> int:
     return int(answer.groups[0].topics[0].partitions[0].committed_offset)
 
 
+def state_records(broker: Any) -> int:
+    """The number of records that the transaction coordinator has written."""
+    partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=TRANSACTION_STATE_TOPIC, partitions=[partition])])
+    with WireClient(broker.bootstrap_servers) as client:
+        (answer,) = client.ask(request, 7).topics[0].partitions
+    return int(answer.offset)
+
+
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_records_and_offsets_of_a_transaction_need_no_partitions_from_the_producer(is_commit: bool) -> None:
     with Broker(SETTINGS) as broker:
@@ -137,6 +151,17 @@ def test_records_and_offsets_of_a_transaction_need_no_partitions_from_the_produc
         assert producer.end(is_commit=is_commit).error_code == ErrorCode.NONE
         assert producer.identity == (producer_id, epoch + 1)
         assert committed_offset(broker) == (7 if is_commit else -1)
+
+
+def test_one_request_to_many_partitions_begins_a_transaction_with_one_record() -> None:
+    with Broker({**SETTINGS, "num.partitions": "100"}) as broker:
+        producer = Producer(broker)
+        producer.start()
+        before = state_records(broker)
+        with WireClient(broker.bootstrap_servers) as client:
+            (topic,) = client.ask(producer.records_of(*range(100)), 12).responses
+        assert {each.error_code for each in topic.partition_responses} == {ErrorCode.NONE}
+        assert state_records(broker) == before + 1
 
 
 def test_repeated_end_gets_the_same_answer_after_a_crash() -> None:
