@@ -1,6 +1,6 @@
 """Writes end markers of transactions to partitions that this broker leads."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -12,6 +12,7 @@ from ...replication.partition.append_request import AppendRequest
 from ...replication.partition.append_result import AppendResult
 from ...replication.partition_set import PartitionSet
 from ...storage.producers.producer_state import AppendOrigin
+from .transaction_end import TransactionEnd
 
 __all__ = ["MarkerWriter", "ProducerMarker"]
 
@@ -31,7 +32,7 @@ class ProducerMarker(NamedTuple):
 class OffsetsInTransactions(Protocol):
     """The group coordinator's `Commits`."""
 
-    def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None: ...
+    def complete_transaction(self, partition: int, end: TransactionEnd) -> None: ...
 
 
 class MarkerWriter:
@@ -83,6 +84,6 @@ class MarkerWriter:
     ) -> None:
         if topic_partition.topic == CONSUMER_OFFSETS_TOPIC and result.error is ErrorCode.NONE:
             self._offsets.complete_transaction(
-                marker.producer_id, [topic_partition.partition], is_commit=marker.is_commit
+                topic_partition.partition, TransactionEnd(marker.producer_id, marker.is_commit, result.base_offset)
             )
         done(result.error)

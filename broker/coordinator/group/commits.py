@@ -9,6 +9,7 @@ from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.sentinels import NO_LEADER_EPOCH
 from ..internal_log import AppendOutcome
+from ..transaction_end import TransactionEnd
 from .group import Group
 from .group_log import GroupLog, commit_error
 from .joining import UNKNOWN_MEMBER_ID
@@ -17,7 +18,7 @@ from .offset_batch import TransactionalProducer
 from .offset_limit import OffsetLimit
 from .offsets import OffsetAndMetadata
 from .rebalance import Rebalances
-from .registry import GroupRegistry, TransactionEnd
+from .registry import GroupRegistry
 from .results import NO_GENERATION, OffsetFetchResult
 from .settings import GroupSettings
 from .states import GroupState
@@ -110,10 +111,9 @@ class Commits:
         logger.warning("group %s not created: pybroker.groups.max.bytes is reached", group_id, extra=QUIET)
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, None
 
-    def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None:
-        """An end marker of the producer's transaction was written to these partitions of ``__consumer_offsets``."""
-        for partition in partitions:
-            self._registry.end_transaction(partition, TransactionEnd(producer_id, is_commit))
+    def complete_transaction(self, partition: int, end: TransactionEnd) -> None:
+        """An end marker of a transaction was written to this partition of ``__consumer_offsets``."""
+        self._registry.end_transaction(partition, end)
 
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, *, require_stable: bool

@@ -1,12 +1,13 @@
 """The offsets of one group: committed, being written, or in an open transaction."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.text_size import text_bytes
+from ..transaction_end import TransactionEnd
 
 __all__ = ["CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older", "value_bytes"]
 
@@ -25,28 +26,43 @@ class OffsetAndMetadata:
 
 
 class CommitRecord(NamedTuple):
-    """A commit, and the base offset of its batch in ``__consumer_offsets`` (None: not written yet).
+    """A commit, and the base offset of its batch in ``__consumer_offsets``.
 
     If a plain and a transactional commit are for one partition, the one written later wins. Compaction keeps that
     record too.
     """
 
-    appended_at: int | None
+    appended_at: int
     value: OffsetAndMetadata
+
+
+class _RunningWrite(NamedTuple):
+    """Transactional commits whose append is running. ``left``: those whose partition was not removed meanwhile."""
+
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    left: dict[TopicPartition, OffsetAndMetadata]
 
 
 class GroupOffsets:
     """The offsets in Kafka's GroupMetadata. OffsetFetch returns those in ``committed``."""
 
-    __slots__ = ("_committed_bytes", "_ended_by_producer", "_pending", "_pending_by_producer", "committed")
+    __slots__ = (
+        "_committed_bytes",
+        "_ends_by_producer",
+        "_pending",
+        "_pending_by_producer",
+        "_writes_by_producer",
+        "committed",
+    )
 
     def __init__(self) -> None:
         self._committed_bytes = 0
         self.committed: dict[TopicPartition, CommitRecord] = {}
         self._pending: dict[TopicPartition, OffsetAndMetadata] = {}
         self._pending_by_producer: dict[int, dict[TopicPartition, CommitRecord]] = {}
-        self._ended_by_producer: dict[int, bool] = {}
-        """Producer id → is_commit, for transactions that ended while some of their offsets were being written."""
+        self._writes_by_producer: dict[int, list[_RunningWrite]] = {}
+        self._ends_by_producer: dict[int, list[TransactionEnd]] = {}
+        """Ends that came while commits of the producer were being written, before or after the marker."""
 
     # -- plain commits
 
@@ -74,54 +90,68 @@ class GroupOffsets:
 
     def stage_transactional(self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Note transactional commits before they are written."""
-        self._ended_by_producer.pop(producer_id, None)  # the producer began its next transaction
-        pending = self._pending_by_producer.setdefault(producer_id, {})
-        for partition, value in offsets.items():
-            pending[partition] = CommitRecord(None, value)
+        self._writes_by_producer.setdefault(producer_id, []).append(_RunningWrite(offsets, dict(offsets)))
 
     def on_transactional_appended(
         self, producer_id: int, appended_at: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> None:
-        """Transactional commits were written. They take effect when the transaction commits."""
-        pending = self._pending_by_producer.get(producer_id, {})
-        for partition, value in offsets.items():
-            record = pending.get(partition)
-            if record is not None and record.value is value:
-                pending[partition] = CommitRecord(appended_at, value)
-        self._complete_what_has_ended(producer_id)
+        """The staged ``offsets`` were written. They take effect when the transaction commits, or has committed."""
+        ends = (end for end in self._ends_by_producer.get(producer_id, ()) if end.marker_offset > appended_at)
+        end = min(ends, key=lambda each: each.marker_offset, default=None)
+        written = {
+            partition: CommitRecord(appended_at, value)
+            for partition, value in self._take_write(producer_id, offsets).items()
+        }
+        if end is None:
+            self._add_pending(producer_id, written)
+        elif end.is_commit:
+            self._commit(written)
 
     def on_transactional_append_failed(
         self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> None:
-        """Transactional commits were not written."""
-        pending = self._pending_by_producer.get(producer_id)
-        if pending is None:
-            return
-        for partition in offsets:
-            pending.pop(partition, None)
-        if not pending:
-            del self._pending_by_producer[producer_id]
-        self._complete_what_has_ended(producer_id)
+        """The staged ``offsets`` were not written."""
+        self._take_write(producer_id, offsets)
 
-    def _complete_what_has_ended(self, producer_id: int) -> None:
-        is_commit = self._ended_by_producer.pop(producer_id, None)
-        if is_commit is not None:
-            self.complete_transaction(producer_id, is_commit=is_commit)
-
-    def complete_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+    def complete_transaction(self, end: TransactionEnd) -> None:
         """The producer's transaction ended: its offsets take effect, or are dropped.
 
-        Offsets whose append is still running are completed when the append finishes.
+        Offsets whose append is still running are completed when the append finishes and its offset is known.
         """
+        producer_id = end.producer_id
         pending = self._pending_by_producer.pop(producer_id, {})
-        unwritten = {partition: record for partition, record in pending.items() if record.appended_at is None}
-        if unwritten:
-            self._pending_by_producer[producer_id] = unwritten
-            self._ended_by_producer[producer_id] = is_commit
-        if is_commit:
-            for partition, record in pending.items():
-                if partition not in unwritten:
-                    self._keep_later(partition, record)
+        later = {partition: record for partition, record in pending.items() if record.appended_at > end.marker_offset}
+        if later:
+            self._pending_by_producer[producer_id] = later
+        if producer_id in self._writes_by_producer:
+            self._ends_by_producer.setdefault(producer_id, []).append(end)
+        if end.is_commit:
+            self._commit({partition: record for partition, record in pending.items() if partition not in later})
+
+    def _add_pending(self, producer_id: int, written: Mapping[TopicPartition, CommitRecord]) -> None:
+        if not written:
+            return
+        pending = self._pending_by_producer.setdefault(producer_id, {})
+        for partition, record in written.items():
+            current = pending.get(partition)
+            if current is None or is_older(current, record):
+                pending[partition] = record
+
+    def _take_write(
+        self, producer_id: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """End a running write. Returns the offsets that were not removed while it ran."""
+        writes = self._writes_by_producer.get(producer_id, [])
+        taken = next((write for write in writes if write.offsets is offsets), None)
+        self._keep_writes(producer_id, [write for write in writes if write is not taken])
+        return {} if taken is None else taken.left
+
+    def _keep_writes(self, producer_id: int, writes: list[_RunningWrite]) -> None:
+        if writes:
+            self._writes_by_producer[producer_id] = writes
+        else:
+            self._writes_by_producer.pop(producer_id, None)
+            self._ends_by_producer.pop(producer_id, None)
 
     def load_pending(self, producer_id: int, offsets: Mapping[TopicPartition, CommitRecord]) -> None:
         """Offsets of a transaction that is still open at the end of the log."""
@@ -130,7 +160,11 @@ class GroupOffsets:
     @property
     def producers(self) -> Iterable[int]:
         """Ids of producers with offsets in an open transaction."""
-        return self._pending_by_producer.keys()
+        return self._pending_by_producer.keys() | self._writes_by_producer.keys()
+
+    def has_offsets_of(self, producer_id: int) -> bool:
+        """Whether the producer has offsets that are being written, or in an open transaction."""
+        return producer_id in self._pending_by_producer or producer_id in self._writes_by_producer
 
     def load(self, partition: TopicPartition, record: CommitRecord) -> None:
         """A committed offset from the log."""
@@ -141,14 +175,27 @@ class GroupOffsets:
     @property
     def size_bytes(self) -> int:
         """Estimated memory of committed offsets and of offsets in open transactions."""
-        pending = self._pending_by_producer.values()
-        return self._committed_bytes + sum(value_bytes(record.value) for own in pending for record in own.values())
+        pending = (record.value for own in self._pending_by_producer.values() for record in own.values())
+        being_written = (value for left in self._left_of_writes() for value in left.values())
+        return self._committed_bytes + sum(map(value_bytes, chain(pending, being_written)))
 
-    def growth_bytes(self, partition: TopicPartition, value: OffsetAndMetadata) -> int:
-        """By how much a commit increases the memory; 0 when it is no larger than the commit it replaces."""
-        present = self.committed.get(partition)
-        replaced = self._pending.get(partition) or (None if present is None else present.value)
-        return max(0, value_bytes(value) - (0 if replaced is None else value_bytes(replaced)))
+    def growth_bytes(self, partition: TopicPartition, value: OffsetAndMetadata, producer_id: int | None = None) -> int:
+        """By how much a commit increases the memory; 0 when it is no larger than the commit it replaces.
+
+        ``producer_id``: of a transactional commit. It replaces only an earlier commit of the same transaction.
+        """
+        if producer_id is None:
+            present = self._pending.get(partition) or self.get(partition)
+        else:
+            present = self._pending_of(producer_id, partition)
+        return max(0, value_bytes(value) - (0 if present is None else value_bytes(present)))
+
+    def _pending_of(self, producer_id: int, partition: TopicPartition) -> OffsetAndMetadata | None:
+        """The written commit that the producer's next one replaces; None while an earlier one is being written."""
+        if any(partition in write.left for write in self._writes_by_producer.get(producer_id, ())):
+            return None
+        record = self._pending_by_producer.get(producer_id, {}).get(partition)
+        return None if record is None else record.value
 
     def get(self, partition: TopicPartition) -> OffsetAndMetadata | None:
         """The committed offset; None when there is none."""
@@ -161,11 +208,11 @@ class GroupOffsets:
 
     def is_unstable(self, partition: TopicPartition) -> bool:
         """Whether a commit for the partition is being written or in an open transaction (KIP-447)."""
-        return partition in self._pending or any(partition in own for own in self._pending_by_producer.values())
+        return partition in self._pending or any(partition in own for own in self._in_transactions())
 
     def is_empty(self) -> bool:
         """Whether nothing is committed, being written or in an open transaction."""
-        return not (self.committed or self._pending or self._pending_by_producer)
+        return not (self.committed or self._pending or self._pending_by_producer or self._writes_by_producer)
 
     # -- removal
 
@@ -187,6 +234,7 @@ class GroupOffsets:
                     is_known = True
                     if not own:
                         del self._pending_by_producer[producer_id]
+            is_known = self._remove_from_writes(partition) or is_known
             committed = self.committed.pop(partition, None)
             if committed is not None:
                 self._committed_bytes -= value_bytes(committed.value)
@@ -194,13 +242,33 @@ class GroupOffsets:
                 removed.append(partition)
         return removed
 
+    def _remove_from_writes(self, partition: TopicPartition) -> bool:
+        """Remove the partition from all running writes. False when it is in none of them."""
+        is_known = False
+        for producer_id, writes in list(self._writes_by_producer.items()):
+            for write in writes:
+                is_known = write.left.pop(partition, None) is not None or is_known
+            self._keep_writes(producer_id, [write for write in writes if write.left])
+        return is_known
+
     def remove_all(self) -> list[TopicPartition]:
         """`remove` for all partitions."""
         return self.remove(self._known())
 
     def _known(self) -> Iterable[TopicPartition]:
         """Every partition with an offset here, once."""
-        return dict.fromkeys(chain(self.committed, self._pending, *self._pending_by_producer.values()))
+        return dict.fromkeys(chain(self.committed, self._pending, *self._in_transactions()))
+
+    def _in_transactions(self) -> Iterator[Mapping[TopicPartition, object]]:
+        yield from self._pending_by_producer.values()
+        yield from self._left_of_writes()
+
+    def _left_of_writes(self) -> Iterable[dict[TopicPartition, OffsetAndMetadata]]:
+        return (write.left for writes in self._writes_by_producer.values() for write in writes)
+
+    def _commit(self, records: Mapping[TopicPartition, CommitRecord]) -> None:
+        for partition, record in records.items():
+            self._keep_later(partition, record)
 
     def _keep_later(self, partition: TopicPartition, record: CommitRecord) -> None:
         current = self.committed.get(partition)
@@ -222,6 +290,4 @@ def value_bytes(value: OffsetAndMetadata) -> int:
 
 def is_older(current: CommitRecord, other: CommitRecord) -> bool:
     """Whether ``current`` was written before ``other``; both are in the log."""
-    assert current.appended_at is not None
-    assert other.appended_at is not None
     return current.appended_at < other.appended_at

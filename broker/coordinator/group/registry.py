@@ -2,26 +2,19 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple
 
 from ....protocol.errors import ErrorCode
 from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
 from ..partitioning import partition_for_key
+from ..transaction_end import TransactionEnd
 from .group import Group
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.groups.max.bytes``."""
 _SWEEP_INTERVAL_MS = 1_000
 
-__all__ = ["GroupRegistry", "TransactionEnd"]
-
-
-class TransactionEnd(NamedTuple):
-    """An end marker of a producer's transaction, written to a partition."""
-
-    producer_id: int
-    is_commit: bool
+__all__ = ["GroupRegistry"]
 
 
 class GroupRegistry:
@@ -155,6 +148,6 @@ class GroupRegistry:
             group = self._groups.get(group_id)
             if group is None:  # it was removed
                 continue
-            group.offsets.complete_transaction(end.producer_id, is_commit=end.is_commit)
-            if end.producer_id in group.offsets.producers:  # offsets that are being written
+            group.offsets.complete_transaction(end)
+            if group.offsets.has_offsets_of(end.producer_id):  # being written, or written after the marker
                 self.note_transaction(group, end.producer_id)

@@ -6,6 +6,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.transactions.txn_offset_commit import TxnOffsetCommit
 from pybroker.broker.coordinator.group.coordinator import GroupCoordinator
+from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.txn_offset_commit import (
@@ -71,7 +72,7 @@ async def test_transactional_offsets_take_effect_when_the_transaction_commits(ve
         1: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
     assert committed(coordinator) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1)
-    coordinator.commits.complete_transaction(7, [coordinator.partition_for("g")], is_commit=is_commit)
+    coordinator.commits.complete_transaction(coordinator.partition_for("g"), TransactionEnd(7, is_commit, 1))
     assert committed(coordinator) == (ErrorCode.NONE, 5 if is_commit else -1)
 
 

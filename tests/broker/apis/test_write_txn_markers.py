@@ -1,13 +1,14 @@
 """WriteTxnMarkers: a transaction coordinator ends transactions in partitions that this broker leads."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.apis.transactions.write_txn_markers import WriteTxnMarkers
 from pybroker.broker.coordinator.marker_writer import MarkerWriter
+from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -60,10 +61,10 @@ class Offsets:
     """The group coordinator's offsets: records the transactions that end."""
 
     def __init__(self) -> None:
-        self.ended: list[tuple[int, list[int], bool]] = []
+        self.ended: list[tuple[int, TransactionEnd]] = []
 
-    def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None:
-        self.ended.append((producer_id, list(partitions), is_commit))
+    def complete_transaction(self, partition: int, end: TransactionEnd) -> None:
+        self.ended.append((partition, end))
 
 
 async def write(
@@ -142,7 +143,7 @@ async def test_transactional_offsets_are_completed_by_a_marker_in_their_own_part
     elsewhere = marker(7, 1, topic=OFFSETS.topic)
     aborted = marker(8, 0, topic=OFFSETS.topic, is_commit=False)
     await write(replicas, marker(7, 0), marker(7, 0, topic=OFFSETS.topic), elsewhere, aborted, offsets=offsets)
-    assert offsets.ended == [(7, [0], True), (8, [0], False)]
+    assert offsets.ended == [(0, TransactionEnd(7, True, 0)), (0, TransactionEnd(8, False, 1))]
 
 
 async def test_markers_of_an_older_coordinator_epoch_are_fenced(replicas: Replicas) -> None:

@@ -1,10 +1,11 @@
 """The writer of end markers refuses markers that no producer can have."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from pybroker.broker.coordinator.marker_writer import MarkerWriter, ProducerMarker
+from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.replicas import TP, Replicas
 
@@ -20,8 +21,8 @@ async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
 class NoOffsets:
     """The group coordinator's offsets, of which no transaction has any."""
 
-    def complete_transaction(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None:
-        raise AssertionError(producer_id)
+    def complete_transaction(self, partition: int, end: TransactionEnd) -> None:
+        raise AssertionError(end)
 
 
 @pytest.mark.parametrize("marker", [ProducerMarker(7, -1, 0, True), ProducerMarker(-1, 0, 0, False)])

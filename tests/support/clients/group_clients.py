@@ -15,6 +15,7 @@ from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.results import JoinResult, LeaveResult, LeavingMember, SyncResult
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.syncing import SyncRequest
+from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.offsets_topic import OffsetsTopic
 from support.time.virtual_time import VirtualTime
@@ -155,6 +156,11 @@ class GroupWorld:
 
     def leave(self, *who: LeavingMember, group_id: str = "g") -> LeaveResult:
         return self.parts.membership.leave(group_id, who)
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """Ends the transaction in every partition, with markers above all offsets."""
+        for partition in range(self.topic.partition_count):
+            self.parts.commits.complete_transaction(partition, TransactionEnd(producer_id, is_commit, 1 << 62))
 
     def commit(
         self,

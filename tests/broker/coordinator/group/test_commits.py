@@ -7,6 +7,7 @@ from pybroker.broker.coordinator.group.records import OffsetKey, decode_key, dec
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
+from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.errors import (
     CoordinatorNotAvailableError,
     ErrorCode,
@@ -176,7 +177,7 @@ def test_transactional_offsets_are_visible_after_the_transaction_commits() -> No
     assert world.commit({T0: 8}, producer_id=3).error is ErrorCode.NONE
     assert world.committed() == {T0: 1}
 
-    world.parts.commits.complete_transaction(3, [world.parts.registry.partition_for("g")], is_commit=True)
+    world.end_transaction(3, is_commit=True)
 
     assert world.committed() == {T0: 8}
 
@@ -184,7 +185,7 @@ def test_transactional_offsets_are_visible_after_the_transaction_commits() -> No
 def test_offsets_of_an_aborted_transaction_are_never_visible() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
-    world.parts.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=False)
+    world.end_transaction(3, is_commit=False)
     assert world.committed() == {}
     assert world.committed(require_stable=True) == {}
 
@@ -193,7 +194,7 @@ def test_a_plain_commit_written_after_a_transactional_one_wins_though_the_transa
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
     world.commit({T0: 2})
-    world.parts.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=True)
+    world.end_transaction(3, is_commit=True)
     assert world.committed() == {T0: 2}
 
 
@@ -204,7 +205,7 @@ def test_a_transaction_that_ends_while_its_offsets_are_being_written_takes_effec
     world.topic.hold()
     calls = world.commit({T1: 9}, producer_id=3), world.commit({T1: 1}, producer_id=4)
     for producer_id in (3, 4):
-        world.parts.commits.complete_transaction(producer_id, range(world.topic.partition_count), is_commit=is_commit)
+        world.end_transaction(producer_id, is_commit=is_commit)
     assert world.committed() == ({T0: 8} if is_commit else {})
     world.topic.release()
     assert [call.error for call in calls] == [ErrorCode.NONE, ErrorCode.NONE]
@@ -215,7 +216,7 @@ def test_offsets_that_were_not_written_have_no_effect_after_their_transaction_en
     world = GroupWorld()
     world.topic.hold()
     call = world.commit({T0: 8}, producer_id=3)
-    world.parts.commits.complete_transaction(3, range(world.topic.partition_count), is_commit=True)
+    world.end_transaction(3, is_commit=True)
     world.topic.refuse(NotLeaderOrFollowerError())
     world.topic.release()
     assert call.error is ErrorCode.NOT_COORDINATOR
@@ -226,10 +227,11 @@ def test_a_transaction_ends_only_in_the_partitions_of_its_marker() -> None:
     world = GroupWorld()
     world.commit({T0: 8}, producer_id=3)
     own = world.parts.registry.partition_for("g")
-    others = [partition for partition in range(world.topic.partition_count) if partition != own]
-    world.parts.commits.complete_transaction(3, others, is_commit=True)
+    for partition in range(world.topic.partition_count):
+        if partition != own:
+            world.parts.commits.complete_transaction(partition, TransactionEnd(3, is_commit=True, marker_offset=100))
     assert world.committed() == {}
-    world.parts.commits.complete_transaction(3, [own], is_commit=True)
+    world.end_transaction(3, is_commit=True)
     assert world.committed() == {T0: 8}
 
 

@@ -16,6 +16,7 @@ from pybroker.broker.coordinator.group.offset_batch import TransactionalProducer
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.records import encode_offset, encode_offset_key
 from pybroker.broker.coordinator.group.syncing import SyncRequest
+from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.errors import ErrorCode, KafkaStorageError
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
@@ -304,17 +305,16 @@ def write_in_transaction(topic: OffsetsTopic, offset: int, producer_id: int) -> 
     topic.write(PARTITION, build_records([record], 1, Codec.NONE, TransactionalProducer(producer_id, 0)))
 
 
-def write_end(topic: OffsetsTopic, producer_id: int) -> None:
+def write_end(topic: OffsetsTopic, producer_id: int) -> int:
     marker = EndTransactionMarker(True, 0)
-    topic.write(PARTITION, build_marker_batch(marker, producer_id=producer_id, producer_epoch=0, timestamp_ms=1))
+    return topic.write(PARTITION, build_marker_batch(marker, producer_id=producer_id, producer_epoch=0, timestamp_ms=1))
 
 
 async def test_a_transaction_that_ends_after_the_move_takes_effect(topic: OffsetsTopic, new: Broker) -> None:
     write_in_transaction(topic, 5, 7)
     await new.lead(2)
     assert new.committed(require_stable=True) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1)
-    write_end(topic, 7)
-    new.coordinator.commits.complete_transaction(7, [PARTITION], is_commit=True)
+    new.coordinator.commits.complete_transaction(PARTITION, TransactionEnd(7, True, write_end(topic, 7)))
     assert new.committed(require_stable=True) == OURS
 
 
@@ -328,7 +328,7 @@ async def test_a_transaction_that_ends_while_the_partition_is_loading_takes_effe
     await settle()
     if is_read:
         write_end(topic, 7)
-    new.coordinator.commits.complete_transaction(7, [PARTITION], is_commit=True)
+    new.coordinator.commits.complete_transaction(PARTITION, TransactionEnd(7, is_commit=True, marker_offset=1))
     new.log.gate.set()
     await loading
     assert new.committed(require_stable=True) == OURS

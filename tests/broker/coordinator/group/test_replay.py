@@ -15,6 +15,7 @@ from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
 from pybroker.broker.coordinator.group.records import encode_group_key, encode_offset, encode_offset_key
 from pybroker.broker.coordinator.group.replay import Replay
 from pybroker.broker.coordinator.group.states import GroupState
+from pybroker.broker.coordinator.transaction_end import TransactionEnd
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.compression import Codec
 from pybroker.protocol.records.control import EndTransactionMarker, build_marker_batch
@@ -43,9 +44,9 @@ def delete(topic: OffsetsTopic, partition: TopicPartition = P0) -> None:
     topic.write(0, build_records([(encode_offset_key("g", partition), None)], 1, Codec.NONE))
 
 
-def end(topic: OffsetsTopic, producer_id: int, *, commit: bool) -> None:
+def end(topic: OffsetsTopic, producer_id: int, *, commit: bool) -> int:
     marker = EndTransactionMarker(commit, 0)
-    topic.write(0, build_marker_batch(marker, producer_id=producer_id, producer_epoch=0, timestamp_ms=1))
+    return topic.write(0, build_marker_batch(marker, producer_id=producer_id, producer_epoch=0, timestamp_ms=1))
 
 
 def committed(group: Group) -> dict[TopicPartition, int]:
@@ -172,7 +173,7 @@ def test_replayed_offsets_of_an_open_transaction_stay_pending() -> None:
 
     assert committed(group) == {}
     assert group.offsets.is_unstable(P0)
-    group.offsets.complete_transaction(3, is_commit=True)
+    group.offsets.complete_transaction(TransactionEnd(3, is_commit=True, marker_offset=1))
     assert committed(group) == {P0: 7}
 
 
@@ -251,8 +252,7 @@ def test_a_replayed_group_equals_the_group_that_wrote_the_log(steps: list[tuple[
             live.offsets.stage_transactional(who, value)
             live.offsets.on_transactional_appended(who, put(topic, number, what, who), value)
         elif step == "end":
-            live.offsets.complete_transaction(who, is_commit=what)
-            end(topic, who, commit=what)
+            live.offsets.complete_transaction(TransactionEnd(who, what, end(topic, who, commit=what)))
         elif live.offsets.remove([what]):
             delete(topic, what)
 
