@@ -136,7 +136,8 @@ class Commits:
     ) -> None:
         accepted = {key: value for key, value in offsets.items() if self.is_metadata_short_enough(value.metadata)}
         codes = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
-        growth = {key: group.offsets.growth_bytes(key, value) for key, value in accepted.items()}
+        producer_id = None if producer is None else producer.producer_id
+        growth = {key: group.offsets.growth_bytes(key, value, producer_id) for key, value in accepted.items()}
         if (total := sum(growth.values())) and not self._limit.reserve(total):
             logger.warning(
                 "group %s: offsets not stored, pybroker.offsets.max.bytes is reached", group.group_id, extra=QUIET

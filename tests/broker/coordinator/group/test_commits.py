@@ -301,3 +301,23 @@ def test_the_memory_of_offsets_counts_commits_and_removals() -> None:
     assert world.group().offsets.size_bytes == 2 * size
     world.parts.administration.delete_offsets("g", [T0])
     assert world.group().offsets.size_bytes == size == world.parts.registry.count_offset_bytes()
+
+
+def test_every_producers_copy_of_an_offset_counts_towards_the_memory_limit() -> None:
+    world = GroupWorld(GroupSettings(offsets_max_bytes=3 * value_bytes(OffsetAndMetadata(1, -1, "", 0))))
+    assert world.commit({T0: 1}).error is ErrorCode.NONE
+    for producer_id in (1, 2, 1):  # the third commit replaces the first one
+        assert world.commit({T0: 2}, producer_id=producer_id).error is ErrorCode.NONE
+    assert world.commit({T0: 2}, producer_id=3).error is ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    world.end_transaction(1, is_commit=False)
+    world.time.advance(1_000)
+    assert world.commit({T0: 2}, producer_id=3).error is ErrorCode.NONE
+
+
+def test_commits_that_are_being_written_in_a_transaction_count_towards_the_memory_limit() -> None:
+    world = GroupWorld(GroupSettings(offsets_max_bytes=3 * value_bytes(OffsetAndMetadata(1, -1, "", 0))))
+    assert world.commit({T0: 1}, producer_id=1).error is ErrorCode.NONE
+    world.topic.hold()
+    commits = [world.commit({T0: 2}, producer_id=1) for _ in range(4)]  # the first one replaces the written one
+    assert [commit.is_answered for commit in commits] == [False, False, False, True]
+    assert commits[3].error is ErrorCode.INVALID_COMMIT_OFFSET_SIZE
