@@ -73,6 +73,13 @@ class ProducerEntry:
     last_timestamp: int = NO_TIMESTAMP
     current_txn_first_offset: int = NO_OFFSET
     batches: list[BatchMetadata] = field(default_factory=list)
+    marker_offset: int = field(default=NO_OFFSET, compare=False)
+    """The last marker's offset; -1 when the entry comes from a snapshot."""
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the producer's last batch or marker; -1 when unknown."""
+        return max(self.batches[-1].last_offset if self.batches else NO_OFFSET, self.marker_offset)
 
     @property
     def last_sequence(self) -> int:
@@ -308,11 +315,7 @@ class ProducerState:
 
     def apply_batch(self, batch: DataBatch) -> None:
         """Apply a batch that is in the log. A replicated batch is not checked, because its leader has checked it."""
-        entry = self.producers.get(batch.producer_id)
-        if entry is None:
-            if len(self.producers) >= self.max_producers:
-                self._forget_some()
-            entry = self.producers[batch.producer_id] = ProducerEntry(batch.producer_id)
+        entry = self._entry_of(batch.producer_id)
         entry.set_epoch(batch.producer_epoch)
         delta = batch.last_offset - batch.first_offset
         if len(entry.batches) == BATCHES_TO_KEEP:
@@ -351,13 +354,12 @@ class ProducerState:
     def apply_marker(self, marker: EndMarker) -> None:
         """Apply a marker that is in the log."""
         self.guards.end_by_marker(marker.producer_id, marker.producer_epoch)
-        entry = self.producers.get(marker.producer_id)
-        if entry is None:
-            entry = self.producers[marker.producer_id] = ProducerEntry(marker.producer_id)
+        entry = self._entry_of(marker.producer_id)
         first_offset = entry.current_txn_first_offset
         entry.set_epoch(marker.producer_epoch)
         entry.coordinator_epoch = marker.coordinator_epoch
         entry.last_timestamp = marker.timestamp
+        entry.marker_offset = marker.offset
         entry.current_txn_first_offset = NO_OFFSET
         if first_offset >= 0:
             invariant(
@@ -374,13 +376,22 @@ class ProducerState:
             self._completed = kept
             self._publish()
 
+    def _entry_of(self, producer_id: int) -> ProducerEntry:
+        """The producer's entry, created if missing."""
+        entry = self.producers.get(producer_id)
+        if entry is None:
+            if len(self.producers) >= self.max_producers:
+                self._forget_some()
+            entry = self.producers[producer_id] = ProducerEntry(producer_id)
+        return entry
+
     def _forget_some(self) -> None:
-        """Forget a tenth of the producers: those whose last batch is the oldest in the log.
+        """Forget a tenth of the producers: those whose last batch or marker is the oldest in the log.
 
         Offsets decide the age, because clients choose the timestamps. Producers with an open transaction stay.
         """
         idle = [entry for entry in self.producers.values() if entry.current_txn_first_offset < 0]
-        idle.sort(key=lambda entry: entry.batches[-1].last_offset if entry.batches else NO_OFFSET)
+        idle.sort(key=lambda entry: entry.last_offset)
         for entry in idle[: max(len(self.producers) - self.max_producers + self.max_producers // 10, 1)]:
             del self.producers[entry.producer_id]
 

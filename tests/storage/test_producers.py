@@ -283,6 +283,30 @@ class TestTransactions:
         assert log.last_stable_offset(3) == 3
         assert records_from(log)[0] == (0, b"0")
 
+    @pytest.mark.parametrize("role", ["leader", "follower", "restarted"])
+    def test_markers_of_unknown_producers_stay_within_the_limit_of_producers(self, role: str, tmp_path: Path) -> None:
+        config = LogConfig(max_producer_ids=10)
+        log = open_log(tmp_path, config)
+        for producer_id in range(30):
+            end(log, commit=False, producer_id=producer_id)
+        if role == "follower":
+            region = log.read(0, 1 << 20, log.log_end_offset, min_one_batch=True).region
+            assert region is not None
+            log = open_log(tmp_path / "follower", config)
+            log.append_as_follower(region.read(), NOW_MS)
+        elif role == "restarted":
+            log = open_log(tmp_path, config, start=CRASHED)
+        assert sorted(log.producer_state.producers) == list(range(20, 30))
+
+    def test_producer_whose_marker_is_recent_is_not_the_first_to_be_forgotten(self, tmp_path: Path) -> None:
+        log = open_log(tmp_path, LogConfig(max_producer_ids=3))
+        for producer_id in (1, 2):
+            send(log, 0, producer_id=producer_id)
+        send(log, 0, producer_id=3, transactional=True)
+        end(log, commit=True, producer_id=3, epoch=1)  # its batches are of the epoch before
+        send(log, 0, producer_id=4)
+        assert sorted(log.producer_state.producers) == [2, 3, 4]
+
 
 class TestSnapshot:
     def test_producer_snapshot_is_read_back_as_written(self) -> None:
