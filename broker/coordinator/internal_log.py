@@ -53,6 +53,10 @@ class InternalLog(Protocol):
         """Wait until the records that were read may be acted on. Raises KafkaError when this broker stops leading."""
         ...
 
+    def max_batch_bytes(self, partition: int) -> int | None:
+        """The topic's max.message.bytes now; None when the partition is not on this broker."""
+        ...
+
     def is_leader(self, partition: int) -> bool:
         """Whether this broker leads the partition now."""
         ...

@@ -119,5 +119,9 @@ class InternalTopic:
                 if not metadata.done():  # cancelled by a stop
                     metadata.set_result(None)
 
+    def max_batch_bytes(self, partition: int) -> int | None:
+        hosted = self._partitions.get(TopicPartition(self.topic, partition))
+        return None if hosted is None else hosted.log.config.max_message_bytes
+
     def is_leader(self, partition: int) -> bool:
         return self._partitions.is_leader(TopicPartition(self.topic, partition))

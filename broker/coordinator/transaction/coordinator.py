@@ -67,6 +67,7 @@ class TransactionCoordinator:
         self._now_ms = ports.now_ms
         self._take_producer_id = ports.take_producer_id
         self._timers: dict[Callable[[int], None], TimerHandle] = {}
+        self._internal_log = log
         self._appends = AppendBridge(log)
         self.registry = TransactionRegistry(lambda: log.partition_count, settings.max_bytes)
         self._log = TransactionLog(
@@ -155,7 +156,9 @@ class TransactionCoordinator:
     def _expire(self, partition: int) -> None:
         transactions = self.registry.transactions_in(partition)
         due = expired(transactions, self._now_ms(), self._settings.expiration_ms)
-        self._log.write_tombstones(partition, due, self._settings.max_message_bytes, self.registry.remove)
+        max_batch_bytes = self._internal_log.max_batch_bytes(partition)
+        if max_batch_bytes is not None:
+            self._log.write_tombstones(partition, due, max_batch_bytes, self.registry.remove)
 
     # -- start and stop
 

@@ -14,7 +14,6 @@ class TransactionSettings:
     Attributes:
         request_timeout_ms: request.timeout.ms: how long a client waits for a record to be committed.
         max_bytes: pybroker.transactions.max.bytes.
-        max_message_bytes: message.max.bytes, for batches of tombstones.
     """
 
     max_timeout_ms: int = 900_000
@@ -23,7 +22,6 @@ class TransactionSettings:
     expiry_interval_ms: int = 3_600_000
     request_timeout_ms: int = 30_000
     max_bytes: int = 256 * 1024 * 1024
-    max_message_bytes: int = 1024 * 1024
 
     @classmethod
     def from_config(cls, config: Config) -> "TransactionSettings":
@@ -35,5 +33,4 @@ class TransactionSettings:
             expiry_interval_ms=config.int("transaction.remove.expired.transaction.cleanup.interval.ms"),
             request_timeout_ms=config.int("request.timeout.ms"),
             max_bytes=config.int("pybroker.transactions.max.bytes"),
-            max_message_bytes=config.int("message.max.bytes"),
         )

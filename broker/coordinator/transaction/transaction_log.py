@@ -115,7 +115,7 @@ class TransactionLog:
     ) -> None:
         """Delete expired ids of one partition. ``forgotten`` is called for each whose tombstone is committed.
 
-        ``max_batch_bytes``: max.message.bytes of the topic.
+        ``max_batch_bytes``: max.message.bytes of the topic. Batches that are too large nevertheless are halved.
         """
         for batch in _tombstone_batches(transactions, max_batch_bytes):
             for transaction in batch:
@@ -126,6 +126,11 @@ class TransactionLog:
         self, partition: int, batch: Sequence[Transaction], forgotten: Callable[[Transaction], None]
     ) -> None:
         def finish(outcome: AppendOutcome) -> None:
+            if isinstance(outcome, KafkaError) and outcome.code in _TOO_LARGE and len(batch) > 1:
+                middle = len(batch) // 2
+                self._write_tombstones(partition, batch[:middle], forgotten)
+                self._write_tombstones(partition, batch[middle:], forgotten)
+                return
             result = append_result(outcome)
             if isinstance(outcome, KafkaError) and result is not AppendResult.COMMITTED:
                 logger.warning(

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from pybroker.protocol.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from pybroker.storage.producers.verification_guards import VerificationGuards
+from support.in_process.replicas import Replicas
 from support.time.loop_turns import let_the_loop_turn
 
 NOW_MS = 5
@@ -136,3 +139,16 @@ async def test_records_of_transactions_are_appended_without_a_timeout() -> None:
     transaction_topic(partitions, MetadataCache()).append(InternalAppend(3, b"state"))
     place = TopicPartition("__transaction_state", 3)
     assert partitions.appends == [(place, b"state", NOW_MS, 2**31 - 1, -1, None)]
+
+
+async def test_largest_batch_follows_max_message_bytes_of_the_topic(tmp_path: Path) -> None:
+    place, replicas = TopicPartition("__transaction_state", 0), Replicas(tmp_path)
+    await replicas.order(place)
+    config = unchecked_config("", {"message.max.bytes": "5000"})
+    topic = InternalTopic(transaction_state_settings(config), replicas.partitions, MetadataCache(), lambda: NOW_MS)
+    log = replicas.hosted(place).log
+    for size_bytes in (200, 300):
+        log.update_config(replace(log.config, max_message_bytes=size_bytes))
+        assert topic.max_batch_bytes(0) == size_bytes
+    assert topic.max_batch_bytes(1) is None
+    replicas.close()

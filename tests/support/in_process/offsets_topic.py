@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from pybroker.broker.coordinator.internal_log import AppendDone, AppendOutcome, InternalAppend
-from pybroker.protocol.errors import KafkaError
+from pybroker.protocol.errors import KafkaError, RecordTooLargeError
 from pybroker.protocol.records.batch import iter_batches
 from pybroker.protocol.records.record import Record, read_records
 from support.record_bytes import set_base_offset
@@ -92,10 +92,14 @@ class AwaitedOffsetsTopic:
         self.were_read: set[int] = set()
         self.append_error: Exception | None = None
         self.led: set[int] | None = None
+        self.max_message_bytes = 1 << 20
 
     @property
     def partition_count(self) -> int:
         return self.store.partition_count
+
+    def max_batch_bytes(self, partition: int) -> int:
+        return self.max_message_bytes
 
     def is_leader(self, partition: int) -> bool:
         return self.led is None or partition in self.led
@@ -103,6 +107,8 @@ class AwaitedOffsetsTopic:
     async def append(self, append: InternalAppend) -> int:
         if self.append_error is not None:
             raise self.append_error
+        if len(append.records) > self.max_message_bytes:
+            raise RecordTooLargeError()
         base_offset = self.store.write(append.partition, append.records)
         if append.awaits_replicas:
             await self.replicas.wait()

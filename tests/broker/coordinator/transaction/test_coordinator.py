@@ -381,6 +381,20 @@ async def test_ids_expire_after_transactional_id_expiration_ms_with_a_tombstone(
     world.coordinator.kill()
 
 
+async def test_ids_expire_in_batches_of_the_topics_present_max_message_bytes() -> None:
+    settings = TransactionSettings(expiration_ms=10_000, expiry_interval_ms=4_000)
+    world = await TransactionWorld(settings, partition_count=1).load()
+    world.coordinator.start()
+    for number in range(10):
+        await world.producer(f"transactional-id-{number}")
+    world.log.max_message_bytes = 200  # lowered while the broker runs
+    world.time.advance(12_000)
+    await let_the_loop_turn()
+    assert [record.value for record in world.log.store.records()[-10:]] == [None] * 10
+    assert not list(world.coordinator.registry.transactions_in(0))
+    world.coordinator.kill()
+
+
 async def test_ids_of_all_partitions_are_listed_with_a_turn_of_the_loop_for_each() -> None:
     world = await TransactionWorld().load()
     names = [f"id-{number}" for number in range(20)]

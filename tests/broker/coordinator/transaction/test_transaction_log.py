@@ -5,6 +5,7 @@ import logging
 import pytest
 from pybroker.base.quiet_lines import QUIET_S
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.internal_log import AppendDone, InternalAppend
 from pybroker.broker.coordinator.transaction.ending import completed
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.records import decode_key, decode_value
@@ -16,7 +17,7 @@ from pybroker.broker.coordinator.transaction.transaction_log import (
     append_error,
     append_result,
 )
-from pybroker.protocol.errors import ErrorCode, error_for
+from pybroker.protocol.errors import ErrorCode, RecordTooLargeError, error_for
 from pybroker.protocol.records.batch import iter_batches
 from support.in_process.offsets_topic import OffsetsTopic
 
@@ -156,6 +157,23 @@ def test_a_tombstone_that_is_larger_than_a_batch_may_be_is_tried_alone() -> None
     world, transactions = World(EMPTY), expiring(2)
     world.log.write_tombstones(2, transactions, 10, lambda _: None)
     assert len(world.topic.batches[2]) == 2
+
+
+def test_batch_of_tombstones_that_is_too_large_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of the topic may be lowered after the batch was built."""
+    world, transactions, forgotten = World(EMPTY), expiring(5), list[Transaction]()
+    append = world.topic.append
+
+    def append_small(request: InternalAppend, done: AppendDone) -> None:
+        if len(request.records) > 100:
+            done(RecordTooLargeError())
+        else:
+            append(request, done)
+
+    monkeypatch.setattr(world.topic, "append", append_small)
+    world.log.write_tombstones(2, transactions, 10_000, forgotten.append)
+    assert forgotten == transactions
+    assert {each.state for each in transactions} == {DEAD}
 
 
 def test_an_expiring_id_is_pending_until_its_tombstone_is_committed() -> None:
