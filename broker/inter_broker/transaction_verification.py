@@ -1,12 +1,13 @@
 """Asks the coordinators of transactions whether a partition is part of a transaction, or has it added (KIP-890).
 
 One request is in flight to each broker; questions that come meanwhile go together with the next one (Kafka:
-AddPartitionsToTxnManager). Nothing is retried: without a response the producer is told to retry.
+AddPartitionsToTxnManager). An addition that meets the end of the previous transaction is repeated for some
+milliseconds. Nothing else is retried: without a response the producer is told to retry.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from ...base.topic_partition import TopicPartition
@@ -34,6 +35,9 @@ FIRST_VERSION = 4
 LAST_VERSION = 5
 _USABLE = VersionRange(FIRST_VERSION, LAST_VERSION)
 _SPEC = API_SPECS[ApiKey.ADD_PARTITIONS_TO_TXN]
+
+_PAUSES_S = (0, 0.001, 0.002, 0.004, 0.008)
+"""Before each repetition of an addition: together less than `waiting_requests.MAX_WAIT_S`."""
 
 Answered = Callable[[ErrorCode], None]
 
@@ -97,6 +101,7 @@ class _Transaction:
         self.producer_id = part.producer_id
         self.producer_epoch = part.producer_epoch
         self.adds = part.adds
+        self.repetitions = 0
         self.answered: dict[TopicPartition, list[Answered]] = {}
 
     def settle(self, code: ErrorCode) -> None:
@@ -104,6 +109,12 @@ class _Transaction:
         for waiting in self.answered.values():
             for answered in waiting:
                 call_isolated(answered, code)
+
+    def questions(self) -> Iterator[tuple[TransactionPart, Answered]]:
+        for partition, waiting in self.answered.items():
+            part = TransactionPart(self.transactional_id, self.producer_id, self.producer_epoch, partition, self.adds)
+            for answered in waiting:
+                yield part, answered
 
     def as_asked(self) -> AddPartitionsToTxnTransaction:
         topics: dict[str, AddPartitionsToTxnTopic] = {}
@@ -119,6 +130,8 @@ class _Transaction:
 
 
 _Transactions = dict[str, _Transaction]
+_Codes = dict[tuple[str, str, int], ErrorCode]
+"""By transactional id, topic and partition."""
 
 
 class _Coordinator:
@@ -138,10 +151,13 @@ class _Coordinator:
         self._timeout_ms = timeout_ms
         self._broken = broken
         self._waiting: _Transactions = {}
+        self._paused: dict[_Transaction, asyncio.TimerHandle] = {}
+        """Additions that will be repeated."""
+        self._is_closed = False
         self._version = FIRST_VERSION
         self._task: asyncio.Task[None] | None = None
 
-    def ask(self, part: TransactionPart, answered: Answered) -> None:
+    def ask(self, part: TransactionPart, answered: Answered, repetitions: int = 0) -> None:
         known = self._waiting.get(part.transactional_id)
         if known is not None and known.producer_epoch > part.producer_epoch:
             answered(ErrorCode.INVALID_PRODUCER_EPOCH)
@@ -151,14 +167,17 @@ class _Coordinator:
             return
         if known is None or (known.producer_id, known.producer_epoch) != (part.producer_id, part.producer_epoch):
             self._waiting[part.transactional_id] = _Transaction(part)
-        self._waiting[part.transactional_id].answered.setdefault(part.topic_partition, []).append(answered)
+        transaction = self._waiting[part.transactional_id]
+        transaction.repetitions = max(transaction.repetitions, repetitions)
+        transaction.answered.setdefault(part.topic_partition, []).append(answered)
         if self._task is None:
             self._task = self._loop.create_task(self._run(), name=f"transactions-of-broker-{self._broker_id}")
-        if known is not None and known is not self._waiting[part.transactional_id]:
+        if known is not None and known is not transaction:
             known.settle(ErrorCode.INVALID_PRODUCER_EPOCH)  # fenced
 
     def kill(self) -> None:
         self._waiting.clear()
+        self._take_paused()
         self._link.kill()
         if self._task is not None:
             self._task.cancel()
@@ -166,6 +185,9 @@ class _Coordinator:
     async def close(self) -> None:
         """Close the link. Open questions fail, so that their producers retry."""
         self._link.kill()
+        self._is_closed = True
+        for transaction in self._take_paused():
+            transaction.settle(ErrorCode.CONCURRENT_TRANSACTIONS)
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         await self._link.close()
@@ -201,7 +223,33 @@ class _Coordinator:
             is_forbidden = code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             _settle_all(asked, ErrorCode.INVALID_TXN_STATE if is_forbidden else code)
             return
-        _settle_each(asked, response)
+        codes = _codes_in(response)
+        for transaction in asked.values():
+            self._settle(transaction, codes)
+
+    def _settle(self, transaction: _Transaction, codes: _Codes) -> None:
+        """Answer the questions, or ask them again after a pause. The coordinator adds all partitions or none."""
+        name = transaction.transactional_id
+        found = {each: codes.get((name, *each), ErrorCode.UNKNOWN_SERVER_ERROR) for each in transaction.answered}
+        is_ending = transaction.adds and ErrorCode.CONCURRENT_TRANSACTIONS in found.values()
+        if is_ending and transaction.repetitions < len(_PAUSES_S) and not self._is_closed:
+            pause_s = _PAUSES_S[transaction.repetitions]
+            self._paused[transaction] = self._loop.call_later(pause_s, self._repeat, transaction)
+            return
+        for partition, waiting in transaction.answered.items():
+            for answered in waiting:
+                call_isolated(answered, _for_leader(found[partition]))
+
+    def _repeat(self, transaction: _Transaction) -> None:
+        del self._paused[transaction]
+        for part, answered in transaction.questions():
+            self.ask(part, answered, transaction.repetitions + 1)
+
+    def _take_paused(self) -> list[_Transaction]:
+        paused, self._paused = self._paused, {}
+        for timer in paused.values():
+            timer.cancel()
+        return list(paused)
 
     async def _newest_version(self) -> int:
         """The newest common version, negotiated for each connection; 0 when the broker cannot verify."""
@@ -223,16 +271,15 @@ def _settle_unverified(asked: _Transactions) -> None:
         transaction.settle(ErrorCode.COORDINATOR_NOT_AVAILABLE if transaction.adds else ErrorCode.NONE)
 
 
-def _settle_each(asked: _Transactions, response: AddPartitionsToTxnResponse) -> None:
-    codes = {
+def _codes_in(response: AddPartitionsToTxnResponse) -> _Codes:
+    return {
         (result.transactional_id, topic.name, each.partition_index): known_error_code(each.partition_error_code)
         for result in response.results_by_transaction
         for topic in result.topic_results
         for each in topic.results_by_partition
     }
-    for transaction in asked.values():
-        for (name, partition), waiting in transaction.answered.items():
-            code = codes.get((transaction.transactional_id, name, partition), ErrorCode.UNKNOWN_SERVER_ERROR)
-            for answered in waiting:
-                # On PRODUCER_FENCED a producer would stop instead of starting a new transaction.
-                call_isolated(answered, ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code)
+
+
+def _for_leader(code: ErrorCode) -> ErrorCode:
+    """On PRODUCER_FENCED a producer would stop instead of starting a new transaction."""
+    return ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code

@@ -67,7 +67,8 @@ class AddPartitionsToTxn:
     def _batch(
         self, context: RequestContext, request: AddPartitionsToTxnRequest
     ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
-        """Answered when the result of every transaction is known."""
+        """Answered when the result of every transaction is known. A transaction that is ending is answered at once, so
+        that it does not hold back the others."""
         pending = PendingResponse[Mapping[str, Results], AddPartitionsToTxnResponse](_batch_response)
         transactions = {each.transactional_id: each for each in request.transactions}
         results: dict[str, Results] = {}
@@ -111,9 +112,14 @@ class AddPartitionsToTxn:
         def added(response: Response) -> None:
             reply(_same_results(topics, code_in_version(ApiKey.ADD_PARTITIONS_TO_TXN, version, response.code)))
 
-        transaction_version = EPOCH_BUMP_VERSION if version >= _FIRST_BATCHED_VERSION else 0
+        is_batched = version >= _FIRST_BATCHED_VERSION
         self._transactions.add_partitions(
-            transactional_id, producer, partitions, added, transaction_version=transaction_version
+            transactional_id,
+            producer,
+            partitions,
+            added,
+            transaction_version=EPOCH_BUMP_VERSION if is_batched else 0,
+            waits=not is_batched,
         )
 
     def _refuse_unknown(self, partitions: Sequence[TopicPartition], reply: Callable[[Results], None]) -> bool:

@@ -92,14 +92,18 @@ class ProducerRequests:
         reply: Reply,
         *,
         transaction_version: int,
+        waits: bool = True,
     ) -> None:
-        """AddPartitionsToTxn. The partitions exist. ``transaction_version``: of the producer."""
+        """AddPartitionsToTxn. The partitions exist. ``transaction_version``: of the producer.
+
+        ``waits``: for the end of the previous transaction, instead of the reply CONCURRENT_TRANSACTIONS at once.
+        """
 
         def rule(transaction: Transaction | None, _: int | None) -> Outcome:
             outcome = add_partitions(transaction, producer, partitions, self._now_ms(), transaction_version)
             return self._if_it_fits(transaction, outcome)
 
-        self._ask(transactional_id, rule, reply)
+        self._ask(transactional_id, rule, reply, MAX_WAIT_S if waits else 0)
 
     def add_offsets(self, transactional_id: str, producer: RequestingProducer, group_id: str, reply: Reply) -> None:
         """AddOffsetsToTxn."""
@@ -158,9 +162,13 @@ class ProducerRequests:
     # -- from the outcome to the reply
 
     def _ask(
-        self, transactional_id: str, rule: Callable[[Transaction | None, int | None], Outcome], reply: Reply
+        self,
+        transactional_id: str,
+        rule: Callable[[Transaction | None, int | None], Outcome],
+        reply: Reply,
+        wait_s: float = MAX_WAIT_S,
     ) -> None:
-        self._decide(_Question(transactional_id, rule, _once(reply), self._scheduler.time() + MAX_WAIT_S), None)
+        self._decide(_Question(transactional_id, rule, _once(reply), self._scheduler.time() + wait_s), None)
 
     def _decide(self, question: _Question, fresh_producer_id: int | None) -> None:
         code = self._registry.check(question.transactional_id)

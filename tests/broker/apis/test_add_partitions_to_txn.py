@@ -120,6 +120,19 @@ async def test_each_transaction_of_a_batch_is_added_or_verified_by_itself(versio
 
 
 @pytest.mark.parametrize("version", OF_BROKERS)
+async def test_a_transaction_that_is_ending_does_not_hold_back_the_other_transactions_of_a_batch(version: int) -> None:
+    world = await World.started()
+    ending, other = await world.world.producer("a"), await world.world.producer("b")
+    await world.batch(version, part("a", ending, 0))
+    world.world.holds_markers = True
+    await world.world.end("a", ending)
+    assert await world.batch(version, part("a", ending, 1), part("b", other, 0)) == {
+        ("a", 1): ErrorCode.CONCURRENT_TRANSACTIONS,
+        ("b", 0): NONE,
+    }
+
+
+@pytest.mark.parametrize("version", OF_BROKERS)
 async def test_a_batch_without_transactions_is_answered_at_once(version: int) -> None:
     assert await (await World.started()).batch(version) == {}
 

@@ -2,10 +2,11 @@
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
+from pybroker.broker.coordinator.transaction.waiting_requests import MAX_WAIT_S
 from pybroker.broker.inter_broker.transaction_verification import TransactionVerification
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.codec import Message, decode, encode
@@ -19,7 +20,10 @@ from pybroker.protocol.messages.add_partitions_to_txn import (
 )
 from pybroker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from pybroker.replication.transaction_checks import TransactionPart
+from support.time.loop_turns import let_the_loop_turn
+from support.time.virtual_time import VirtualTime
 
+CONCURRENT = ErrorCode.CONCURRENT_TRANSACTIONS
 LONG_MS = 3_600_000
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
@@ -82,6 +86,12 @@ def _result(partition: TopicPartition, code: ErrorCode) -> AddPartitionsToTxnTop
     return AddPartitionsToTxnTopicResult(name=partition.topic, results_by_partition=[result])
 
 
+class Loop(VirtualTime):
+    """The running loop, with timers in virtual time."""
+
+    create_task = staticmethod(asyncio.create_task)
+
+
 class Leader:
     """Asks broker 2 about transactional ids, and 3 about those that begin with a "3"."""
 
@@ -91,8 +101,9 @@ class Leader:
         self.told: list[tuple[str, int, TopicPartition, ErrorCode]] = []
         self._all_told = asyncio.Event()
         self.knows_coordinator = True
+        self.loop = Loop()
         self.questions = TransactionVerification(
-            asyncio.get_running_loop(),
+            cast("asyncio.AbstractEventLoop", self.loop),
             coordinator_of=lambda name: (3 if name.startswith("3") else 2) if self.knows_coordinator else None,
             link_to=self.links.__getitem__,
             timeout_ms=LONG_MS,
@@ -124,6 +135,14 @@ def asked(link: Link, number: int = -1) -> dict[str, dict[str, list[int]]]:
     transactions = link.asked[number].transactions
     assert all(each.verify_only for each in transactions)
     return {each.transactional_id: {topic.name: topic.partitions for topic in each.topics} for each in transactions}
+
+
+def added(link: Link) -> list[dict[str, list[int]]]:
+    """Partitions by transactional id, of each request."""
+    return [
+        {each.transactional_id: [index for topic in each.topics for index in topic.partitions] for each in transactions}
+        for transactions in (request.transactions for request in link.asked)
+    ]
 
 
 async def test_questions_asked_together_go_in_one_request(leader: Leader) -> None:
@@ -253,3 +272,82 @@ async def test_waiting_questions_get_retriable_errors_when_the_broker_stops(lead
         ("t", 0, B0, ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ]
     assert leader.bugs == []
+
+
+async def test_addition_that_meets_the_end_of_the_transaction_before_is_repeated_alone(leader: Leader) -> None:
+    """The producer would wait much longer than most ends take, and the additions of others must not wait for it."""
+    link = leader.links[2]
+    leader.ask(A0, adds=True)
+    await link.answer({("t", A0): CONCURRENT})
+    await let_the_loop_turn()
+    leader.ask(B0, "u", adds=True)
+    await link.answer({("u", B0): ErrorCode.NONE})
+    assert await leader.hear(1) == [("u", 0, B0, ErrorCode.NONE)]
+    leader.loop.advance(1)
+    await link.answer({("t", A0): ErrorCode.NONE})
+    assert (await leader.hear(2))[1] == ("t", 0, A0, ErrorCode.NONE)
+    assert added(link) == [{"t": [0]}, {"u": [0]}, {"t": [0]}]
+
+
+async def test_addition_is_repeated_for_less_time_than_a_client_would_wait(leader: Leader) -> None:
+    link = leader.links[2]
+    began_s = leader.loop.time()
+    leader.ask(A0, adds=True)
+    for pause_ms in (0, 1, 2, 4, 8):
+        await link.answer({("t", A0): CONCURRENT})
+        await let_the_loop_turn()
+        assert leader.told == []
+        leader.loop.advance(pause_ms)
+    assert leader.loop.time() - began_s < MAX_WAIT_S
+    await link.answer({("t", A0): CONCURRENT})
+    assert await leader.hear(1) == [("t", 0, A0, CONCURRENT)]
+    assert len(link.asked) == 6
+
+
+async def test_repeated_addition_goes_with_the_questions_that_came_meanwhile(leader: Leader) -> None:
+    link = leader.links[2]
+    leader.ask(A0, adds=True)
+    await link.answer({("t", A0): CONCURRENT})
+    await let_the_loop_turn()
+    leader.ask(B0, "u", adds=True)
+    await link.came.wait()
+    leader.loop.advance(1)
+    leader.ask(A1, adds=True)
+    await link.answer({("u", B0): ErrorCode.NONE})
+    await link.answer({("t", A0): ErrorCode.NONE, ("t", A1): ErrorCode.NONE})
+    assert [code for *_, code in await leader.hear(3)] == [ErrorCode.NONE] * 3
+    assert added(link) == [{"t": [0]}, {"u": [0]}, {"t": [0, 1]}]
+
+
+async def test_addition_is_not_repeated_for_a_fenced_producer(leader: Leader) -> None:
+    link = leader.links[2]
+    leader.ask(A0, adds=True)
+    await link.answer({("t", A0): CONCURRENT})
+    await let_the_loop_turn()
+    leader.ask(B0, "u", adds=True)
+    await link.came.wait()
+    leader.ask(A1, epoch=1, adds=True)
+    leader.loop.advance(1)
+    assert leader.told == [("t", 0, A0, ErrorCode.INVALID_PRODUCER_EPOCH)]
+    await link.answer({("u", B0): ErrorCode.NONE})
+    await link.answer({("t", A1): ErrorCode.NONE})
+    await leader.hear(3)
+
+
+async def test_verification_is_not_repeated(leader: Leader) -> None:
+    leader.ask(A0)
+    await leader.links[2].answer({("t", A0): CONCURRENT})
+    assert await leader.hear(1) == [("t", 0, A0, CONCURRENT)]
+
+
+@pytest.mark.parametrize("is_answered_before", [True, False])
+async def test_addition_that_waits_for_its_repetition_is_answered_when_the_broker_stops(
+    leader: Leader, is_answered_before: bool
+) -> None:
+    leader.ask(A0, adds=True)
+    await leader.links[2].answer({("t", A0): CONCURRENT})
+    if is_answered_before:
+        await let_the_loop_turn()
+    await leader.questions.close()
+    assert leader.told == [("t", 0, A0, CONCURRENT)]
+    assert leader.loop.armed_count == 0
