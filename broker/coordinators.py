@@ -42,11 +42,11 @@ class OtherBrokers(NamedTuple):
     """How to reach the coordinators and leaders on other brokers.
 
     Attributes:
-        ask_about_transaction: as `TransactionChecks` needs it.
+        ask_about_transaction: as `TransactionChecks` needs it, with the partition that stores a transactional id.
         send_markers: as `MarkerPorts.send`.
     """
 
-    ask_about_transaction: Callable[[TransactionPart, Answered], None]
+    ask_about_transaction: Callable[[TransactionPart, Callable[[str], int], Answered], None]
     send_markers: Callable[[int, Sequence[MarkersToWrite], Callable[[MarkerCodes | None], None]], None]
 
 
@@ -130,6 +130,9 @@ class Coordinators:
         self._moves.partitions_deleted(update.deleted)
         if update.deleted:
             self.groups.administration.forget_partitions(update.deleted)
+        count = self._parts.cache.partition_count(TRANSACTION_STATE_TOPIC)
+        if count:
+            self.transactions.registry.check_partition_count(count)
         self.transactions.leaders_changed()
 
     # -- what the transaction coordinator needs
@@ -179,7 +182,7 @@ class Coordinators:
         code = self.transactions.registry.check(part.transactional_id)
         producer = RequestingProducer(part.producer_id, part.producer_epoch)
         if code is ErrorCode.NOT_COORDINATOR and others is not None:
-            others.ask_about_transaction(part, answered)
+            others.ask_about_transaction(part, self.transactions.partition_for, answered)
         elif part.adds:
             added = partial(_answer_leader, answered)
             self._additions.add(part.transactional_id, producer, part.topic_partition, added)

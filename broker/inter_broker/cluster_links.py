@@ -26,7 +26,6 @@ from ...replication.partition.isr import PendingIsr
 from ...replication.partition.partition import Partition
 from ...replication.partition_set import PartitionSet
 from ...replication.transaction_checks import TransactionPart
-from ..coordinator.partitioning import partition_for_key
 from ..metadata.address import Address
 from ..metadata.metadata_cache import MetadataCache
 from .alter_partition_sender import AlterPartitionSender
@@ -231,26 +230,28 @@ class ClusterLinks:
 
     # -- links
 
-    def ask_about_transaction(self, part: TransactionPart, answered: Callable[[ErrorCode], None]) -> None:
-        """Ask the coordinator of a transaction, which is another broker."""
+    def ask_about_transaction(
+        self, part: TransactionPart, partition_for: Callable[[str], int], answered: Callable[[ErrorCode], None]
+    ) -> None:
+        """Ask the coordinator of a transaction, which is another broker.
+
+        ``partition_for``: the partition of ``__transaction_state`` that stores an id, the same in every call.
+        """
         if self._transaction_verification is None:
             from .transaction_verification import TransactionVerification  # most clusters see no transaction
 
             self._transaction_verification = TransactionVerification(
                 self._loop,
-                coordinator_of=self._coordinator_of,
+                coordinator_of=lambda transactional_id: self._leader_of_transactions(partition_for(transactional_id)),
                 link_to=lambda broker_id: self._link_to(lambda: self._address_of(broker_id)),
                 timeout_ms=self._config.int("request.timeout.ms"),
                 broken=self._broken,
             )
         self._transaction_verification.ask(part, answered)
 
-    def _coordinator_of(self, transactional_id: str) -> int | None:
-        """The other live broker that coordinates the transactional id."""
-        count = self._cache.partition_count(TRANSACTION_STATE_TOPIC)
-        if not count:
-            return None
-        leader = self._cache.leader_of(TRANSACTION_STATE_TOPIC, partition_for_key(transactional_id, count))
+    def _leader_of_transactions(self, partition: int) -> int | None:
+        """The other live broker that coordinates the ids of this partition of ``__transaction_state``."""
+        leader = self._cache.leader_of(TRANSACTION_STATE_TOPIC, partition)
         if leader is None or leader[0] in (NO_LEADER, self._broker_id) or self._address_of(leader[0]) is None:
             return None
         return leader[0]

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ...base.kafka_names import TRANSACTION_STATE_TOPIC
 from ...protocol.errors import (
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
@@ -69,6 +70,11 @@ class TopicGrowth:
     async def _grow(self, request: MorePartitions, validate_only: bool, beside: int, permit: Permit) -> int:
         info, version = await self._read(request.topic)
         _check_count(info, request.count)
+        if request.topic == TRANSACTION_STATE_TOPIC:
+            raise InvalidPartitionsError(
+                f"Topic '{TRANSACTION_STATE_TOPIC}' cannot get more partitions: transactional ids would move to other "
+                "partitions without their state."
+            )
         added = request.count - len(info.partitions)
         self._partition_limit.check_at_once(added)
         check_directory_names(request.topic, request.count)

@@ -81,7 +81,7 @@ async def test_requests_waiting_for_another_broker_get_a_retriable_error_at_stop
     await cluster.create_topic("__transaction_state", [silent.broker_id])
     links = cluster[1]._links
     assert links is not None
-    await until(lambda: links._coordinator_of("t") == silent.broker_id, "the coordinator is known")
+    await until(lambda: links._leader_of_transactions(0) == silent.broker_id, "the coordinator is known")
     batch = batch_of(b"a", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
     data = [TopicProduceData(name="orders", partition_data=[PartitionProduceData(index=0, records=batch)])]
     request = ProduceRequest(transactional_id="t", acks=-1, timeout_ms=30_000, topic_data=data)

@@ -205,3 +205,11 @@ async def test_growth_is_refused_without_a_controller(cluster: Cluster) -> None:
     await cluster.tree.store.delete(znodes.CONTROLLER_PATH)
     with pytest.raises(NotControllerError):
         await cluster.grow(3)
+
+
+async def test_topic_of_transactions_gets_no_more_partitions(cluster: Cluster) -> None:
+    await cluster.create("__transaction_state", {0: (1,)})
+    for validate in (True, False):
+        with pytest.raises(InvalidPartitionsError, match="transactional ids would move"):
+            await cluster.grow(2, topic="__transaction_state", validate=validate)
+    assert await cluster.replicas("__transaction_state") == {0: (1,)}

@@ -31,6 +31,7 @@ class TransactionRegistry:
     def __init__(self, partition_count: Callable[[], int], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._partition_count = partition_count
         self._kept_count: int | None = None
+        self._reported_count: int | None = None
         self.ownership = PartitionOwnership()
         self.memory = EntryMemory(max_bytes)
         self._transactions: dict[int, dict[str, Transaction]] = {}
@@ -129,12 +130,19 @@ class TransactionRegistry:
 
     def _keep_partition_count(self) -> None:
         count = self._partition_count()
-        if self._kept_count not in (None, count):
-            logger.error(
-                "%s has %d partitions now, but %d when its first partition was loaded: its number of partitions must "
-                "not change; transactional ids of the new partitions get no coordinator",
-                TRANSACTION_STATE_TOPIC,
-                count,
-                self._kept_count,
-            )
+        self.check_partition_count(count)
         self._kept_count = self._kept_count or count
+
+    def check_partition_count(self, count: int) -> None:
+        """Log an error, once for each count, when the topic's number of partitions has changed."""
+        if self._kept_count in (None, count) or count == self._reported_count:
+            return
+        self._reported_count = count
+        logger.error(
+            "%s has %d partitions now, but %d when its first partition was loaded: its number of partitions must not "
+            "change; transactional ids go on with %d partitions until a restart, and lose their state then",
+            TRANSACTION_STATE_TOPIC,
+            count,
+            self._kept_count,
+            self._kept_count,
+        )

@@ -146,7 +146,10 @@ def test_ids_keep_their_partitions_when_the_topic_grows(caplog: pytest.LogCaptur
     assert registry.check(loaded[0].transactional_id) is ErrorCode.NONE
     assert caplog.text == ""
     load(registry, 2)
-    assert "__transaction_state has 40 partitions now, but 4 when its first partition was loaded" in caplog.text
+    for _ in range(2):
+        registry.check_partition_count(10 * COUNT)
+    (line,) = caplog.messages
+    assert "__transaction_state has 40 partitions now, but 4 when its first partition was loaded" in line
     assert registry.partition_for(IDS[0]) == partition_for_key(IDS[0], COUNT)
 
 
