@@ -8,9 +8,10 @@ from support.processes.java import java_command
 __all__ = ["create_topic", "create_topic_on", "run_tool"]
 
 
-def run_tool(main_class: str | Path, *arguments: str, heap: str = "512m") -> str:
-    """Runs a tool, or a program in one source file; returns its output. Raises RuntimeError if it fails."""
-    command = java_command(str(main_class), *arguments, heap=heap, options=())
+def run_tool(main_class: str | Path, *arguments: str, heap: str = "512m", libs: Path | None = None) -> str:
+    """Runs a tool, or a program in one source file; returns its output. ``libs``: a folder of other jars than Kafka
+    3.9.1's. Raises RuntimeError if it fails."""
+    command = java_command(str(main_class), *arguments, heap=heap, options=(), libs=libs)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{main_class} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")

