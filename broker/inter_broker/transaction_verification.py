@@ -36,8 +36,8 @@ LAST_VERSION = 5
 _USABLE = VersionRange(FIRST_VERSION, LAST_VERSION)
 _SPEC = API_SPECS[ApiKey.ADD_PARTITIONS_TO_TXN]
 
-_PAUSES_S = (0, 0.001, 0.002, 0.004, 0.008)
-"""Before each repetition of an addition: together less than `waiting_requests.MAX_WAIT_S`."""
+_PAUSES_S = (0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
+"""Before each repetition of an addition: together less than `waiting_requests.MAX_PRODUCE_WAIT_S`."""
 
 Answered = Callable[[ErrorCode], None]
 

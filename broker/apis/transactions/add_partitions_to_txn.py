@@ -25,6 +25,7 @@ from ...coordinator.transaction.outcomes import Response, code_in_version
 from ...coordinator.transaction.producer_requests import ProducerRequests
 from ...coordinator.transaction.requesting_producer import RequestingProducer
 from ...coordinator.transaction.states import EPOCH_BUMP_VERSION
+from ...coordinator.transaction.waiting_requests import MAX_WAIT_S
 from ...requests.context import RequestContext
 from ...requests.denial import TOPIC_DENIED
 from ...requests.partitions_by_topic import partitions_by_topic
@@ -119,7 +120,7 @@ class AddPartitionsToTxn:
             partitions,
             added,
             transaction_version=EPOCH_BUMP_VERSION if is_batched else 0,
-            waits=not is_batched,
+            wait_s=0 if is_batched else MAX_WAIT_S,
         )
 
     def _refuse_unknown(self, partitions: Sequence[TopicPartition], reply: Callable[[Results], None]) -> bool:

@@ -17,6 +17,7 @@ from .outcomes import Response
 from .producer_requests import ProducerRequests
 from .requesting_producer import RequestingProducer
 from .states import EPOCH_BUMP_VERSION
+from .waiting_requests import MAX_PRODUCE_WAIT_S
 
 __all__ = ["GatheredAdditions"]
 
@@ -60,6 +61,7 @@ class GatheredAdditions:
             list(additions),
             partial(self._added, key, additions),
             transaction_version=EPOCH_BUMP_VERSION,
+            wait_s=MAX_PRODUCE_WAIT_S,
         )
 
     def _added(self, key: _Key, additions: _Additions, response: Response) -> None:

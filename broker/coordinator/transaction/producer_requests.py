@@ -92,18 +92,18 @@ class ProducerRequests:
         reply: Reply,
         *,
         transaction_version: int,
-        waits: bool = True,
+        wait_s: float = MAX_WAIT_S,
     ) -> None:
         """AddPartitionsToTxn. The partitions exist. ``transaction_version``: of the producer.
 
-        ``waits``: for the end of the previous transaction, instead of the reply CONCURRENT_TRANSACTIONS at once.
+        ``wait_s``: how long to wait for the end of the previous transaction before the reply CONCURRENT_TRANSACTIONS.
         """
 
         def rule(transaction: Transaction | None, _: int | None) -> Outcome:
             outcome = add_partitions(transaction, producer, partitions, self._now_ms(), transaction_version)
             return self._if_it_fits(transaction, outcome)
 
-        self._ask(transactional_id, rule, reply, MAX_WAIT_S if waits else 0)
+        self._ask(transactional_id, rule, reply, wait_s)
 
     def add_offsets(self, transactional_id: str, producer: RequestingProducer, group_id: str, reply: Reply) -> None:
         """AddOffsetsToTxn."""

@@ -10,10 +10,13 @@ from functools import partial
 from ....base.timers import Scheduler, TimerHandle
 from .transaction import Transaction
 
-__all__ = ["MAX_WAIT_S", "WaitingRequests"]
+__all__ = ["MAX_PRODUCE_WAIT_S", "MAX_WAIT_S", "WaitingRequests"]
 
 MAX_WAIT_S = 0.02
 """A request that waits holds back the requests behind it on its connection."""
+
+MAX_PRODUCE_WAIT_S = 0.1
+"""The limit for a Produce request that begins a transaction: Kafka's producer repeats it only after 100 ms."""
 
 Retry = Callable[[], None]
 

@@ -7,7 +7,7 @@ import pytest
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.transaction.gathered_additions import GatheredAdditions
 from pybroker.broker.coordinator.transaction.requesting_producer import RequestingProducer
-from pybroker.broker.coordinator.transaction.waiting_requests import MAX_WAIT_S
+from pybroker.broker.coordinator.transaction.waiting_requests import MAX_PRODUCE_WAIT_S
 from pybroker.protocol.errors import ErrorCode
 from support.in_process.transaction_world import TransactionWorld
 from support.time.loop_turns import let_the_loop_turn
@@ -72,7 +72,7 @@ async def test_partitions_that_come_during_an_addition_are_added_with_the_next_r
     for each in MANY[10:]:
         leaders.ask(producer, [each])
         await leaders.settle()
-    await leaders.settle(int(MAX_WAIT_S * 1000) + 1)
+    await leaders.settle(int(MAX_PRODUCE_WAIT_S * 1000) + 1)
     assert (leaders.told, leaders.records) == ([], before + 1)
     leaders.world.log.replicas.set()
     await let_the_loop_turn()
@@ -93,7 +93,7 @@ async def test_partitions_wait_for_the_end_of_the_transaction_before() -> None:
     leaders, producer = await started()
     following = await ending(leaders, producer)
     leaders.ask(following, MANY)
-    await leaders.settle(int(MAX_WAIT_S * 1000) - 1)
+    await leaders.settle(int(MAX_PRODUCE_WAIT_S * 1000) - 1)
     assert leaders.told == []
     leaders.world.held.pop()(NONE)
     await let_the_loop_turn()
@@ -103,7 +103,7 @@ async def test_partitions_wait_for_the_end_of_the_transaction_before() -> None:
 async def test_no_partition_waits_longer_than_the_limit_for_the_end_of_the_transaction_before() -> None:
     leaders, producer = await started()
     following = await ending(leaders, producer)
-    limit_ms = int(MAX_WAIT_S * 1000)
+    limit_ms = int(MAX_PRODUCE_WAIT_S * 1000)
     leaders.ask(following, MANY[:2])
     await leaders.settle(limit_ms // 2)
     leaders.ask(following, MANY[2:4])
