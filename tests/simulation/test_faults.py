@@ -15,11 +15,11 @@ _MET_BY_CHANGES = ("zookeeper stops",)
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_is_met_and_has_an_effect(name: str) -> None:
-    """Each fault is met and has an effect in at least one of ten seeds."""
+    """Each fault is met and has an effect in at least one of thirty seeds."""
     changes = 4 if name in _MET_BY_CHANGES else 0
     plan = Plan(3, duration_s=8.0, fault_count=8, change_count=changes, shape=_SHAPE, faults=(name,))
     met = changed = 0
-    for seed in range(1, 11):
+    for seed in range(1, 31):
         result = run_seed(seed, plan)
         assert result.violation is None
         met += result.met[name]

@@ -26,7 +26,7 @@ from simulation.checkers.history import Guarantee, Sent
 from simulation.clients.client_link import UnansweredError
 from simulation.clients.producer import Lane
 
-__all__ = ["LOG_MISTAKES", "lost_answers"]
+__all__ = ["LOG_MISTAKES", "lost_answers", "lost_requests"]
 
 
 @contextmanager
@@ -41,8 +41,9 @@ def _forgotten_sequences() -> Iterator[None]:
 
 @contextmanager
 def _unchecked_sequences() -> Iterator[None]:
-    """Accept a batch although the one before it was refused."""
+    """Accept a batch although the one before it is missing."""
     with (
+        lost_requests(),
         patch.object(ProducerState, "_check_sequence", lambda self, entry, batch: None),
         patch.object(RefusedBatches, "check", lambda self, *batch: None),
     ):
@@ -94,6 +95,17 @@ async def _try_unheard(lane: Lane, sent: Sent, leader: int) -> ErrorCode:
         await asyncio.sleep(_UNHEARD_S)
         raise UnansweredError("the response is lost")
     return code
+
+
+def lost_requests() -> Any:
+    """Not a mistake: the first request with every fourth idempotent batch does not reach the leader."""
+    return patch.object(Lane, "_try", _try_unsent)
+
+
+async def _try_unsent(lane: Lane, sent: Sent, leader: int) -> ErrorCode:
+    if sent.guarantee is Guarantee.ONCE and sent.number % 4 == 0 and sent.attempts <= 1:
+        raise UnansweredError("the request is lost")
+    return await _try(lane, sent, leader)
 
 
 @contextmanager
