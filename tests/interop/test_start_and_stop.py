@@ -34,9 +34,9 @@ def last_line(output: str) -> str:
         ("num.io.threads=many", "num.io.threads"),
         ("log.segment.bytes=3", "log.segment.bytes"),
         ("process.roles=broker", "process.roles"),
-        ("authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "authorizer.class.name"),
-        ("listeners=SSL://127.0.0.1:0", "SSL"),
-        ("ssl.keystore.location=/tmp/keystore", "ssl.keystore.location"),
+        ("authorizer.class.name=com.example.OwnAuthorizer", "authorizer.class.name"),
+        ("listeners=WHAT://127.0.0.1:0", "WHAT"),
+        ("ssl.engine.factory.class=com.example.OwnFactory", "ssl.engine.factory.class"),
     ],
 )
 def test_unsupported_setting_exits_with_code_2_and_one_line(tmp_path: Path, line: str, said: str) -> None:
