@@ -1,5 +1,6 @@
 """The protection of this broker's connections: those that clients open, and those that it opens to other brokers."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,15 +23,20 @@ __all__ = ["Protection"]
 class Protection:
     """Made at the start by `open`, before the broker listens or connects. ``run`` is a task while the broker runs."""
 
-    def __init__(self, config: Config, logins: "Logins | None" = None) -> None:
-        """``logins``: None without SASL. Raises ConfigError if TLS cannot be used."""
+    def __init__(
+        self, config: Config, logins: "Logins | None" = None, random: Callable[[], float] = lambda: 0.5
+    ) -> None:
+        """``logins``: None without SASL. ``random``: from 0 to 1. Raises ConfigError if TLS cannot be used."""
         self._encryption = _encryption(config)
         self._logins = logins
+        self._random = random
 
     @classmethod
-    async def open(cls, config: Config, cluster_id: str, settings: LiveSettings) -> "Protection":
+    async def open(
+        cls, config: Config, cluster_id: str, settings: LiveSettings, random: Callable[[], float]
+    ) -> "Protection":
         """With the users and keys that logins need; follows ``settings``. Raises ConfigError, MetadataStoreError."""
-        protection = cls(config, await _logins(config, cluster_id, settings))
+        protection = cls(config, await _logins(config, cluster_id, settings), random)
         settings.dynamic.when_read(protection.reload, protection.check)
         return protection
 
@@ -61,7 +67,7 @@ class Protection:
             invariant(self._logins is not None, f"link without login to listener {listener.listener_name}")
             assert self._logins is not None
             log_in = self._logins.log_in(listener)
-        return LinkSecurity(add_layer, log_in)
+        return LinkSecurity(add_layer, log_in, self._random)
 
     def check(self, config: Config) -> None:
         """Raises ConfigError when `reload` would refuse these settings."""

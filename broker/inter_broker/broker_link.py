@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from random import random
 from typing import Any, Protocol, TypeAlias
 
 from ...base.closing import AsyncClosable
@@ -41,11 +40,13 @@ class LinkSecurity:
 
     ``add_layer`` puts TLS below it, and calls its ``connection_made`` after the handshake with the broker at this
     address, or ``connection_lost`` with the reason. ``log_in`` then authenticates this broker; it raises
-    ConnectionError when that fails. It is called again before the session ends.
+    ConnectionError when that fails. It is called again before the session ends, earlier or later by ``random``, from
+    0 to 1, so that not all links log in at once.
     """
 
     add_layer: Callable[[asyncio.BufferedProtocol, Address], asyncio.BufferedProtocol] | None = None
     log_in: LogIn | None = None
+    random: Callable[[], float] = lambda: 0.5
 
 
 UNPROTECTED = LinkSecurity()
@@ -156,7 +157,7 @@ class BrokerLink:
         log_in = self._security.log_in
         if log_in is not None:
             lifetime_ms = await log_in(partial(connection.ask, timeout_ms=self._connect_timeout_ms))
-            connection.session_begins(renewal_delay_ms(lifetime_ms, random()))
+            connection.session_begins(renewal_delay_ms(lifetime_ms, self._security.random()))
 
     async def _make(self, connection: "_Connection", address: Address) -> None:
         """Connect, and pass the other broker's protection. Raises ConnectionError."""
