@@ -44,7 +44,6 @@ _MOST_THREADS = 256
 _MOST_CLEANERS = 16
 # Limit for max.connections.per.ip.overrides, because each host name is looked up.
 _MOST_HOSTS = 64
-_SASL = ("sasl.", "connections.max.reauth.ms")
 _OVERRIDES = "max.connections.per.ip.overrides"
 # Kafka allows 0 in the file, but not while it runs.
 _AT_LEAST_ONE = ("log.cleaner.threads", "max.connection.creation.rate", "max.connections")
@@ -92,17 +91,17 @@ def check_change(old: Config, new: Config) -> None:
     """Check a change from ``old`` to ``new`` while the broker runs.
 
     Raises:
-        ConfigError: a number of threads changes too much at once, a limit would refuse all connections, or the SASL of
-            a listener that is open would change, as in Kafka.
+        ConfigError: a number of threads changes too much at once, a limit would refuse all connections, or a setting of
+            one listener would change that is read only when the listener is opened, as in Kafka.
     """
     for name in _THREAD_COUNTS:
         before, after = old.int(name), new.int(name)
         if not before // 2 <= after <= before * 2:
             raise ConfigError(f"{name}={after}: must be from half to twice the present {before}")
     for name in changed_settings(old, new):
-        base = base_setting(name)
-        if base is not None and base.name.startswith(_SASL):
+        if _is_read_at_opening(name):
             raise ConfigError(f"{name}: cannot be changed while the listener is open; change the file, and restart")
+        base = base_setting(name)
         if (base.name if base is not None else name) in _AT_LEAST_ONE and new.value_given(name) == 0:
             raise ConfigError(f"{name}=0: must be at least 1 while the broker runs")
 
@@ -115,7 +114,7 @@ def changed_settings(old: Config, new: Config) -> list[str]:
 
 def is_reloadable(name: str) -> bool:
     """Whether a change of ``name`` in the file has effect without a restart."""
-    return _is_dynamic(name) and name not in _FIXED_HERE
+    return _is_dynamic(name) and name not in _FIXED_HERE and not _is_read_at_opening(name)
 
 
 def can_be_changed(setting: Setting) -> bool:
@@ -134,6 +133,12 @@ def _is_dynamic(name: str) -> bool:
     """True for unknown names, too: they may be meant for a plug-in, and Kafka stores them."""
     setting = BROKER_SETTINGS.get(name)
     return setting is None or setting.scope is not Scope.READ_ONLY
+
+
+def _is_read_at_opening(name: str) -> bool:
+    """Whether ``name`` sets for one listener what is read only when the listener is opened."""
+    base = base_setting(name)
+    return base is not None and (base.scope is Scope.READ_ONLY or base.name.startswith("sasl."))
 
 
 def _is_per_broker(name: str) -> bool:

@@ -10,7 +10,13 @@ from pybroker.config.config_error import ConfigError
 from pybroker.config.dynamic_changes import changed_settings, check_change, check_dynamic, is_reloadable, usable
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.config.given import Source
-from pybroker.config.load import load_config, reload_config, with_dynamic, with_overrides, with_static
+from pybroker.config.load import (
+    load_config,
+    reload_config,
+    with_dynamic,
+    with_overrides,
+    with_static,
+)
 from pybroker.config.notices import notices_of
 from pybroker.config.setting import Scope
 from pybroker.config.table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
@@ -194,6 +200,25 @@ def test_dynamic_connection_limits_must_be_at_least_1(name: str) -> None:
     check_change(in_file, layered({"log.segment.bytes": "9000"}, file=in_file))
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("connections.max.idle.ms", "5"),
+        ("connections.max.reauth.ms", "5"),
+        ("ssl.allow.dn.changes", "true"),
+        ("ssl.principal.mapping.rules", "RULE:^.*$/x/"),
+    ],
+)
+def test_setting_that_is_read_when_a_listener_is_opened_cannot_change_for_that_listener(
+    setting: str, value: str
+) -> None:
+    name = f"listener.name.plaintext.{setting}"
+    with pytest.raises(ConfigError, match=f"^{name}: cannot be changed while the listener is open"):
+        check_change(FILE, layered({}, {name: value}))
+    unchanged = load_config(f"{name}={value}")
+    check_change(unchanged, layered({"log.segment.bytes": "9000"}, {name: value}, file=unchanged))
+
+
 def test_changed_settings_are_found_by_value_not_by_text() -> None:
     assert changed_settings(FILE, layered({"log.segment.bytes": " 1000 "})) == []
     assert changed_settings(FILE, layered({"log.segment.bytes": "1001", "a.b": "1"})) == ["log.segment.bytes", "a.b"]
@@ -256,7 +281,15 @@ def test_dynamic_values_stay_when_the_file_changes() -> None:
 
 @pytest.mark.parametrize(
     ("name", "reloadable"),
-    [("num.io.threads", True), ("num.partitions", False), ("listeners", False), ("log.retention.hours", False)],
+    [
+        ("num.io.threads", True),
+        ("num.partitions", False),
+        ("listeners", False),
+        ("log.retention.hours", False),
+        ("listener.name.x.ssl.keystore.location", True),
+        ("listener.name.x.ssl.principal.mapping.rules", False),
+        ("listener.name.x.scram-sha-512.sasl.jaas.config", False),
+    ],
 )
 def test_reloadable_settings_are_those_that_can_be_set_dynamically(name: str, reloadable: bool) -> None:
     assert is_reloadable(name) is reloadable
