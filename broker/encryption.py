@@ -5,9 +5,10 @@ Imported only when a listener uses TLS.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from ..config.config import Config
+from ..config.config_error import ConfigError
 from ..config.listener_security import ListenerSecurity
 from .network.encrypted_listener import EncryptedListener
 from .network.offender_log import OffenderLog
@@ -56,15 +57,27 @@ class Encryption:
         context = self._listeners[listener_name].client_context
         return link_layer(context, self._loop, self._ciphertext, self._link_deadline_s)
 
-    def check(self, config: Config) -> None:
-        """Raises ConfigError when `reload` would refuse the settings of a listener."""
+    def check(self, config: Config, names: Collection[str]) -> None:
+        """Raises ConfigError when `reload` would refuse the settings of a listener that one of ``names`` belongs to."""
         for security in _encrypted(config):
-            self._listeners[security.listener_name].check(security)
+            prefixes = ("ssl.", f"listener.name.{security.listener_name.lower()}.ssl.")
+            if any(name.startswith(prefixes) for name in names):
+                self._listeners[security.listener_name].check(security)
 
     def reload(self, config: Config) -> None:
-        """Use changed settings and stores for new connections. Raises ConfigError: that listener keeps its old ones."""
+        """Use changed settings and stores for new connections.
+
+        Raises:
+            ConfigError: of each listener that keeps its old ones; the others use the new ones.
+        """
+        errors = []
         for security in _encrypted(config):
-            self._listeners[security.listener_name].reload(security)
+            try:
+                self._listeners[security.listener_name].reload(security)
+            except ConfigError as error:
+                errors.append(str(error))
+        if errors:
+            raise ConfigError("; ".join(errors))
 
 
 def _encrypted(config: Config) -> Iterator[ListenerSecurity]:

@@ -1,6 +1,6 @@
 """The protection of this broker's connections: those that clients open, and those that it opens to other brokers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -69,10 +69,10 @@ class Protection:
             log_in = self._logins.log_in(listener)
         return LinkSecurity(add_layer, log_in, self._random)
 
-    def check(self, config: Config) -> None:
-        """Raises ConfigError when `reload` would refuse these settings."""
+    def check(self, config: Config, names: Collection[str]) -> None:
+        """Raises ConfigError when `reload` would refuse the settings ``names``."""
         if self._encryption is not None:
-            self._encryption.check(config)
+            self._encryption.check(config, names)
 
     def reload(self, config: Config) -> None:
         """Apply changed settings, and stores that were written again, to new connections. Raises ConfigError."""

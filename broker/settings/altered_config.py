@@ -102,7 +102,7 @@ class AlteredConfig:
 
     async def replace(self, resource_type: int, name: str, settings: Mapping[str, str], *, validate_only: bool) -> None:
         """Replace all settings of a resource. Levels of loggers cannot be replaced this way."""
-        await self._change(resource_type, name, lambda _stored: settings, validate_only=validate_only)
+        await self._change(resource_type, name, lambda _stored: settings, list(settings), validate_only=validate_only)
 
     async def alter(
         self, resource_type: int, name: str, operations: Sequence[Operation], *, validate_only: bool
@@ -116,10 +116,16 @@ class AlteredConfig:
             return
         settings = TOPIC_SETTINGS.get if resource_type == ResourceType.TOPIC else _broker_setting
         await self._change(
-            resource_type, name, lambda stored: _altered(stored, operations, settings), validate_only=validate_only
+            resource_type,
+            name,
+            lambda stored: _altered(stored, operations, settings),
+            [operation.name for operation in operations],
+            validate_only=validate_only,
         )
 
-    async def _change(self, resource_type: int, name: str, change: Change, *, validate_only: bool) -> None:
+    async def _change(
+        self, resource_type: int, name: str, change: Change, named: Sequence[str], *, validate_only: bool
+    ) -> None:
         match resource_type:
             case ResourceType.TOPIC:
                 self._require_topic(name)
@@ -133,7 +139,7 @@ class AlteredConfig:
                     settings = change(good)
                     most = self._dynamic.config.int("pybroker.broker.settings.max.bytes")
                     check_broker_settings(stored, settings, most)
-                    return self._checked_broker(settings, per_broker=per_broker)
+                    return self._checked_broker(settings, named, per_broker=per_broker)
 
                 await self._write("brokers", entity, checked, validate_only)
             case ResourceType.CLIENT_METRICS:
@@ -182,9 +188,11 @@ class AlteredConfig:
             raise InvalidConfigurationError(str(error)) from error
         return settings
 
-    def _checked_broker(self, settings: Mapping[str, str], *, per_broker: bool) -> Mapping[str, str]:
+    def _checked_broker(
+        self, settings: Mapping[str, str], named: Sequence[str], *, per_broker: bool
+    ) -> Mapping[str, str]:
         try:
-            self._dynamic.check(settings, per_broker=per_broker)
+            self._dynamic.check(settings, per_broker=per_broker, named=named)
         except ConfigError as error:
             raise InvalidRequestError(str(error)) from error  # Kafka's error code
         return settings

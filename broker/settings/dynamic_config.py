@@ -8,7 +8,7 @@ The dynamic settings come from the metadata tree, at the start and at each chang
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...config.notices import notices_of, setting_taken
 from ...config.table import BROKER_SETTINGS
 from ...config.values import trim
 
-__all__ = ["DynamicConfig", "Reaction"]
+__all__ = ["Check", "DynamicConfig", "Reaction"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +31,8 @@ _MOST_UNKNOWN = 5
 
 Reaction = Callable[[Config], Awaitable[None] | None]
 """Applies new settings to a part of the broker. Raises ConfigError when it keeps its old ones."""
+Check = Callable[[Config, Collection[str]], None]
+"""Raises ConfigError when a part would refuse new settings; told the names of those that the change sets."""
 
 
 class DynamicConfig:
@@ -41,14 +43,14 @@ class DynamicConfig:
         self._layers = config.dynamic
         self._reactions: list[tuple[Collection[str] | None, Reaction]] = []
         self._reactions_to_reading: list[Reaction] = []
-        self._checks: list[Callable[[Config], None]] = []
+        self._checks: list[Check] = []
         self._one_at_a_time = asyncio.Lock()
 
     def when_changed(self, names: Collection[str] | None, reaction: Reaction) -> None:
         """Call ``reaction`` after a change of one of ``names``, also for a single listener; None: of any setting."""
         self._reactions.append((names, reaction))
 
-    def when_read(self, reaction: Reaction, check: Callable[[Config], None]) -> None:
+    def when_read(self, reaction: Reaction, check: Check) -> None:
         """Call ``reaction`` after settings were altered or read again, also with the same values: a file that a setting
         names may have changed. ``check`` may refuse a change by ConfigError before it is written."""
         self._reactions_to_reading.append(reaction)
@@ -63,13 +65,17 @@ class DynamicConfig:
         _log_changes(self.config, list(self._layers))
         return self.config
 
-    def check(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
-        """Raises ConfigError when ``settings`` could not replace the dynamic settings of this broker, or of all."""
+    def check(self, settings: Mapping[str, str], *, per_broker: bool, named: Iterable[str] = ()) -> None:
+        """Raises ConfigError when ``settings`` could not replace the dynamic settings of this broker, or of all.
+
+        ``named``: settings that the change sets, perhaps to the value that they have.
+        """
         check_dynamic(settings, per_broker=per_broker)
         config = with_dynamic(self.config, self._layers.replaced(settings, per_broker=per_broker))
         check_change(self.config, config)
+        names = frozenset([*named, *changed_settings(self.config, config)])
         for check in self._checks:
-            check(config)
+            check(config, names)
 
     async def take(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
         """Apply the dynamic settings that the tree now has for this broker, or for all. Errors are logged."""

@@ -47,11 +47,50 @@ async def test_change_of_a_key_store_is_checked_and_used(tmp_path: Path) -> None
     shutil.copy(STORES / "server.pem", tmp_path / "keys.pem")
     config = config_of(**{"ssl.keystore.location": str(tmp_path / "keys.pem")})
     protection = Protection(config)
-    protection.check(config)
+    protection.check(config, ["ssl.cipher.suites"])
     (tmp_path / "keys.pem").write_text("no key")
-    for act in (protection.check, protection.reload):
-        with pytest.raises(ConfigError, match=r"^listener SSL: ssl\.keystore\.location"):
-            act(config)
+    with pytest.raises(ConfigError, match=r"^listener SSL: ssl\.keystore\.location"):
+        protection.check(config, ["ssl.cipher.suites"])
+    with pytest.raises(ConfigError, match=r"^listener SSL: ssl\.keystore\.location"):
+        protection.reload(config)
+
+
+@pytest.fixture
+def two_listeners(tmp_path: Path) -> Config:
+    """With one store each: a.pem, b.pem."""
+    listeners = {"listeners": "A://127.0.0.1:0,B://127.0.0.1:0", "listener.security.protocol.map": "A:SSL,B:SSL"}
+    stores = {}
+    for name in "ab":
+        shutil.copy(STORES / "server.pem", tmp_path / f"{name}.pem")
+        stores[f"listener.name.{name}.ssl.keystore.location"] = str(tmp_path / f"{name}.pem")
+    return unchecked_config("", {**ssl_listener(), **listeners, **stores})
+
+
+async def test_unreadable_store_of_a_listener_does_not_stop_the_reload_of_the_next_one(
+    two_listeners: Config, tmp_path: Path
+) -> None:
+    encryption = Encryption(two_listeners)
+    before = encryption._listeners["B"]._side.context
+    (tmp_path / "a.pem").write_text("no key")
+    shutil.copy(STORES / "server.pem", tmp_path / "new.pem")
+    (tmp_path / "new.pem").replace(tmp_path / "b.pem")
+    with pytest.raises(ConfigError, match=r"^listener A: "):
+        encryption.reload(two_listeners)
+    assert encryption._listeners["B"]._side.context is not before
+    (tmp_path / "b.pem").write_text("no key either")
+    with pytest.raises(ConfigError, match=r"^listener A: .*; listener B: "):
+        encryption.reload(two_listeners)
+
+
+async def test_unreadable_store_refuses_only_changes_of_settings_of_its_listener(
+    two_listeners: Config, tmp_path: Path
+) -> None:
+    encryption = Encryption(two_listeners)
+    (tmp_path / "a.pem").write_text("no key")
+    encryption.check(two_listeners, ["log.retention.ms", "listener.name.b.ssl.keystore.location"])
+    for name in ("ssl.cipher.suites", "listener.name.a.ssl.keystore.location"):
+        with pytest.raises(ConfigError, match=r"^listener A: "):
+            encryption.check(two_listeners, [name])
 
 
 async def test_certificate_does_not_name_a_client_that_logs_in() -> None:

@@ -98,6 +98,17 @@ async def test_stored_invalid_number_of_threads_can_be_deleted(house: House) -> 
     assert await house.tree.config("brokers", ALL_BROKERS) == {}
 
 
+async def test_check_is_told_the_settings_that_a_request_names(house: House) -> None:
+    told: list[set[str]] = []
+    house.dynamic.when_read(lambda _config: None, lambda _config, names: told.append(set(names)))
+    await house.store("brokers", "1", num_io_threads="4", message_max_bytes="7")
+    house.dynamic.load(DynamicLayers(per_broker=await house.tree.config("brokers", "1")))
+    await house.alter(BROKER, "1", Operation("num.io.threads", SET, "4"))
+    await house.alter(BROKER, "1", Operation("message.max.bytes", DELETE, None), validate_only=True)
+    await house.altered.replace(BROKER, "1", {"num.io.threads": "4", "message.max.bytes": "7"}, validate_only=True)
+    assert told == [{"num.io.threads"}, {"message.max.bytes"}, {"num.io.threads", "message.max.bytes"}]
+
+
 async def test_concurrent_changes_of_settings_are_all_applied(house: House) -> None:
     names = ("retention.ms", "segment.bytes", "flush.ms", "segment.ms")
     await asyncio.gather(*(house.alter(TOPIC, "t", Operation(name, SET, "9000")) for name in names))

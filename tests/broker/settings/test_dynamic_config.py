@@ -1,7 +1,7 @@
 """Settings that change while the broker runs: their values, the notified listeners, and the log lines."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -239,14 +239,14 @@ async def test_last_of_very_many_changes_are_logged_as_a_count(caplog: pytest.Lo
 
 async def test_part_that_reads_files_is_told_of_a_change_to_the_same_value() -> None:
     dynamic, files = started("num.io.threads=4"), Part()
-    dynamic.when_read(files, lambda _config: None)
+    dynamic.when_read(files, lambda _config, _names: None)
     await dynamic.take({"num.io.threads": "5"}, per_broker=True)
     await dynamic.take({"num.io.threads": "5"}, per_broker=True)
     assert files.told == [5, 5]
 
 
 async def test_part_that_reads_files_may_refuse_a_change_before_it_is_written() -> None:
-    def refuse(config: Config) -> None:
+    def refuse(config: Config, _names: Collection[str]) -> None:
         if config.int("num.io.threads") == 6:
             raise ConfigError("no such file")
 
@@ -255,3 +255,13 @@ async def test_part_that_reads_files_may_refuse_a_change_before_it_is_written() 
     dynamic.check({"num.io.threads": "5"}, per_broker=True)
     with pytest.raises(ConfigError, match="no such file"):
         dynamic.check({"num.io.threads": "6"}, per_broker=True)
+
+
+def test_check_is_told_which_settings_change_and_which_are_set_to_the_same_value() -> None:
+    told: list[set[str]] = []
+    dynamic = started("num.io.threads=4")
+    dynamic.when_read(Part(), lambda _config, names: told.append(set(names)))
+    dynamic.check({"num.io.threads": "5", "message.max.bytes": "7"}, per_broker=True)
+    dynamic.check({"num.io.threads": "4"}, per_broker=True)
+    dynamic.check({"num.io.threads": "4"}, per_broker=True, named=["num.io.threads"])
+    assert told == [{"num.io.threads", "message.max.bytes"}, set(), {"num.io.threads"}]
