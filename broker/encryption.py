@@ -31,7 +31,6 @@ class Encryption:
         self._loop = loop = asyncio.get_running_loop()
         self._ciphertext = bytearray(CIPHERTEXT_BYTES)
         most_handshakes = config.int("pybroker.tls.handshakes.max")
-        self._handshakes = HandshakeQueue(loop.call_soon, loop.call_later, loop.time, most_handshakes)
         self._link_deadline_s = config.int("socket.connection.setup.timeout.ms") / 1000
         offenders = OffenderLog(logger, loop.time)
         between_brokers = _listeners_between_brokers(config)
@@ -43,7 +42,7 @@ class Encryption:
                 offenders,
                 is_between_brokers=security.listener_name in between_brokers,
                 deadline_s=config.int("pybroker.tls.handshake.timeout.ms") / 1000,
-                handshakes=self._handshakes,
+                handshakes=HandshakeQueue(loop.call_soon, loop.time, most_handshakes),
             )
             for security in _encrypted(config)
         }

@@ -99,7 +99,7 @@ TESTS = {
     ),
     "pybroker.tls.handshakes.max": (
         "tests/broker/network/test_encrypted_listener.py",
-        "test_handshakes_over_pybroker_tls_handshakes_max_wait",
+        "test_oldest_of_more_handshakes_than_pybroker_tls_handshakes_max_is_closed",
     ),
     "socket.listen.backlog.size": (
         "tests/broker/network/test_listener.py",

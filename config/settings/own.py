@@ -279,12 +279,12 @@ SETTINGS = (
     Setting(
         "pybroker.tls.handshakes.max",
         INT,
-        "64",
+        "1000",
         at_least(1),
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "TLS handshakes under way at once; others wait.",
+        "TLS handshakes of a listener that wait for clients.",
     ),
     Setting(
         "pybroker.topic.settings.max.bytes",

@@ -9,11 +9,13 @@ import contextlib
 import ssl
 from collections.abc import Iterable
 
-__all__ = ["FEED_BYTES", "RECORD_BYTES", "TlsEngine"]
+__all__ = ["FEED_BYTES", "RECORD_BYTES", "TlsEngine", "is_first_record_whole"]
 
 RECORD_BYTES = 16 * 1024
 """Plaintext in one TLS record at most."""
 FEED_BYTES = 16 * 1024
+_HEADER_BYTES = 5
+_MAJOR_VERSION = 3  # of every version of TLS
 
 
 class TlsEngine:
@@ -101,3 +103,11 @@ class TlsEngine:
     def peer_certificate(self) -> bytes | None:
         """The verified certificate of the peer in DER; None when it has shown none, or none was asked for."""
         return self._tls.getpeercert(binary_form=True) if self.is_established else None
+
+
+def is_first_record_whole(start: bytes) -> bool:
+    """Whether ``start`` has the first record of a stream, or a header from which OpenSSL sees that it is no TLS."""
+    if len(start) < _HEADER_BYTES:
+        return False
+    size = int.from_bytes(start[3:_HEADER_BYTES])
+    return start[1] != _MAJOR_VERSION or size > RECORD_BYTES or len(start) >= _HEADER_BYTES + size

@@ -32,7 +32,7 @@ class Cause(Enum):
     REFUSED_PROTOCOL = "it does not support any version of TLS that is enabled here (ssl.enabled.protocols)"
     REFUSED_HANDSHAKE = "it found nothing that both sides support, or misses a certificate"
     TOO_SLOW = "the handshake took too long"
-    TOO_MANY = "too many handshakes were under way, and this was the oldest"
+    TOO_MANY = "too many handshakes waited for their clients, and this one had waited longest"
     TOO_LONG = "the handshake had too many bytes"
     CLOSED = "it closed the connection during the handshake"
     UNKNOWN = "TLS failed"

@@ -43,8 +43,8 @@ class TlsEvents(Protocol):
 class TlsSide:
     """``context`` may be replaced: connections that begin their handshake later use the new one.
 
-    A server passes ``handshakes``, which all listeners of a loop may share. A client's handshakes do not queue, and
-    the server's certificate must have the name or address ``server_hostname``, if the context checks names.
+    A server passes ``handshakes``, one for each listener. A client's handshakes do not queue, and the server's
+    certificate must have the name or address ``server_hostname``, if the context checks names.
     """
 
     __slots__ = ("ciphertext", "context", "deadline_s", "events", "handshakes", "loop", "server_hostname")

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ....base.timers import TimerHandle
 from ..principal import Principal
-from .engine import FEED_BYTES, TlsEngine
+from .engine import FEED_BYTES, TlsEngine, is_first_record_whole
 from .failures import Cause, TlsError, TlsFailure, failure_of, plain_text
 from .side import TlsSide
 from .writer import EncryptingWriter
@@ -28,8 +28,8 @@ class TlsStream:
     """The state of one connection. ``_raw`` is the socket's transport."""
 
     __slots__ = ("_deadline", "_engine", "_error", "_handshake_bytes", "_held", "_is_closing", "_is_lost",
-                 "_keeps_open", "_protocol", "_raw", "_reading_paused", "_side", "_stream_ended", "_turn_is_set",
-                 "_unread_bytes", "_waits", "_writer", "authenticated")  # fmt: skip
+                 "_keeps_open", "_protocol", "_raw", "_reading_paused", "_side", "_start", "_stream_ended",
+                 "_turn_is_set", "_unread_bytes", "_waits", "_writer", "authenticated")  # fmt: skip
 
     _raw: asyncio.Transport
     _writer: EncryptingWriter
@@ -44,6 +44,7 @@ class TlsStream:
         self._side = side
         self.authenticated = authenticated  # for the owner, which may call it when the handshake is complete
         self._engine: TlsEngine | None = None
+        self._start = b""  # what a client has sent before its first record is whole and the queue lets it begin
         self._held = b""  # ciphertext of the last read that is not decrypted yet
         self._unread_bytes = 0  # of the last read, also while it is being decrypted
         self._error: TlsError | None = None
@@ -66,6 +67,12 @@ class TlsStream:
     def peer_certificate(self) -> bytes | None:
         """See `TlsEngine.peer_certificate`."""
         return None if self._engine is None else self._engine.peer_certificate
+
+    @property
+    def peer_host(self) -> str:
+        """The address of the peer; "" if it has none."""
+        peer = self._raw.get_extra_info("peername")
+        return str(peer[0]) if peer else ""
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         if name == "ssl_object":
@@ -108,16 +115,19 @@ class TlsStream:
             self._unread_bytes = 0
 
     def _feed(self, piece: bytes | memoryview) -> bool:
-        """Give the engine bytes of the network. Whether it can take a step with them now."""
+        """Keep bytes of the network for the engine, or give them to it. Whether more may be fed now."""
         if self._engine is None:
-            if piece[0] != _TLS_HANDSHAKE:
-                self._fail(plain_text(bytes(piece[:16])))
+            self._start += bytes(piece)
+            if self._start[0] != _TLS_HANDSHAKE:
+                self._fail(plain_text(self._start[:16]))
                 return False
-            self._engine = self._new_engine()
-        self._engine.feed(piece)
-        if self._engine.is_established:
-            return True
+        else:
+            self._engine.feed(piece)
+            if self._engine.is_established:
+                return True
         self._handshake_bytes += len(piece)
+        if self._engine is None and not is_first_record_whole(self._start):
+            return True
         if self._side.handshakes is not None and not self._side.handshakes.may_step(self):
             self._waits = True
             self._pause_raw()
@@ -133,9 +143,11 @@ class TlsStream:
         if self._waits or self._is_closing or self._reading_paused:
             return False
         if self._engine is None:
-            if self._side.is_server:
+            if self._side.is_server and not is_first_record_whole(self._start):
                 return True
             self._engine = self._new_engine()
+            self._engine.feed(self._start)
+            self._start = b""
         if not self._engine.is_established and not self._shake_hands(self._engine):
             return not self._is_closing
         self._deliver(self._engine)
@@ -275,5 +287,5 @@ class TlsStream:
 
     def _drop(self) -> None:
         self._end_handshake()
-        self._held, self._unread_bytes = b"", 0
+        self._start, self._held, self._unread_bytes = b"", b"", 0
         self._writer.clear()

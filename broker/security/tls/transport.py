@@ -102,7 +102,7 @@ class TlsTransport(TlsStream, asyncio.BufferedProtocol):
     def get_read_buffer_size(self) -> int:
         """Bytes received that wait because reading is paused, or for the rest of a record: `CIPHERTEXT_BYTES` and a
         record at most."""
-        return self._unread_bytes + (0 if self._engine is None else self._engine.held_bytes)
+        return self._unread_bytes + (len(self._start) if self._engine is None else self._engine.held_bytes)
 
     def pause_reading(self) -> None:
         self._reading_paused = True

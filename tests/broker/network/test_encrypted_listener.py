@@ -15,6 +15,8 @@ from pybroker.broker.network.endpoint_security import EndpointSecurity
 from pybroker.broker.quotas.connection_rates import ConnectionRates
 from pybroker.broker.quotas.quota_entity import DEFAULT
 from pybroker.broker.quotas.sampled_rate import Windows
+from pybroker.broker.security.tls import handshakes
+from pybroker.broker.security.tls.handshakes import HandshakeQueue
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.load import unchecked_config
@@ -154,16 +156,59 @@ async def test_client_that_is_slow_in_its_handshake_is_closed_after_pybroker_tls
     assert "to listener SSL: the handshake took too long" in caplog.text
 
 
-async def test_handshakes_over_pybroker_tls_handshakes_max_wait() -> None:
+async def test_oldest_of_more_handshakes_than_pybroker_tls_handshakes_max_is_closed(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshakes, "LEAST_TIME_S", 0.0)
     config = unchecked_config("", {**ssl_listener(), "pybroker.tls.handshakes.max": "1"})
     async with encrypted(config) as (server, encryption):
-        _, first = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
-        first.write(b"\x16\x03\x01\x02\x00")
-        await until(lambda: encryption._handshakes.under_way == 1)
-        second = asyncio.ensure_future(connect(server, client_context()))
-        await until(lambda: encryption._handshakes.waiting == 1)
-        first.close()
-        assert await user_of(server, await second) == "User:ANONYMOUS"
+        reader, writer = await begin(server, client_hello())
+        assert await reader.read(1)
+        assert queue_of(encryption).unanswered == 1
+        assert await user_of(server, await connect(server, client_context())) == "User:ANONYMOUS"
+        with suppress(ConnectionResetError):
+            await reader.read()
+        writer.close()
+    assert "to listener SSL: too many handshakes waited for their clients" in caplog.text
+
+
+@pytest.mark.parametrize("sent", [6, 1000], ids=["part of a record", "whole ClientHello"])
+async def test_clients_that_begin_a_handshake_and_stop_do_not_delay_another(
+    sent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshakes, "LEAST_TIME_S", 3600.0)
+    config = unchecked_config("", {**ssl_listener(), "pybroker.tls.handshakes.max": "1"})
+    async with encrypted(config) as (server, _):
+        writers = [(await begin(server, client_hello()[:sent]))[1] for _ in range(20)]
+        await until(lambda: server.listeners.connection_count == 20)
+        assert await user_of(server, await connect(server, client_context())) == "User:ANONYMOUS"
+        assert server.listeners.connection_count == 21
+        for writer in writers:
+            writer.close()
+
+
+def test_each_listener_has_its_own_queue_of_handshakes() -> None:
+    async def queues() -> list[HandshakeQueue]:
+        listeners = {"listeners": "SSL://127.0.0.1:0,OTHER://127.0.0.1:0"}
+        protocols = {"listener.security.protocol.map": "SSL:SSL,OTHER:SSL"}
+        encryption = Encryption(unchecked_config("", {**ssl_listener(), **listeners, **protocols}))
+        return [queue_of(encryption, name) for name in ("SSL", "OTHER")]
+
+    first, second = asyncio.run(queues())
+    assert first is not second
+
+
+async def begin(server: Server, start: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A client that sends ``start`` and no more."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.endpoint.port)
+    writer.write(start)
+    return reader, writer
+
+
+def queue_of(encryption: Encryption, listener: str = "SSL") -> HandshakeQueue:
+    queue = encryption._listeners[listener]._side.handshakes
+    assert queue is not None
+    return queue
 
 
 async def test_bytes_below_a_connection_that_is_not_read_count_as_memory() -> None:
@@ -210,7 +255,7 @@ async def test_nothing_is_left_of_peers_that_vanish_in_any_state() -> None:
         peer = await connect(server, client_context())
         peer.writer.transport.abort()
         await until(lambda: server.listeners.connection_count == 0)
-        assert (encryption._handshakes.under_way, encryption._handshakes.waiting) == (0, 0)
+        assert (queue_of(encryption).unanswered, queue_of(encryption).waiting) == (0, 0)
         assert server.listeners.request_bytes == 0
 
 
@@ -256,12 +301,10 @@ async def test_new_stores_that_are_refused_leave_the_old_ones_in_use(keys: Path)
     config = config_of(keystore_location=str(keys))
     async with encrypted(config) as (server, encryption):
         renew(keys, "client")
-        for act in (
-            lambda: encryption.check(config, ["ssl.keystore.location"]),
-            lambda: encryption.reload(config),
-        ):
-            with pytest.raises(ConfigError, match=r"listener SSL: the certificate is for CN=alice"):
-                act()
+        with pytest.raises(ConfigError, match=r"listener SSL: the certificate is for CN=alice"):
+            encryption.check(config, ["ssl.keystore.location"])
+        with pytest.raises(ConfigError, match=r"listener SSL: the certificate is for CN=alice"):
+            encryption.reload(config)
         assert await user_of(server, await connect(server, client_context())) == "User:ANONYMOUS"
 
 

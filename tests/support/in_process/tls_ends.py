@@ -211,12 +211,12 @@ class Ends:
         hostname: str = "localhost",
         server_app: App | None = None,
         client_app: App | None = None,
-        most_at_once: int = 64,
+        most_unanswered: int = 64,
     ) -> None:
         self.loop = VirtualTimers()
         self.piece = piece
         ciphertext = bytearray(CIPHERTEXT_BYTES)
-        self.handshakes = HandshakeQueue(self.loop.call_soon, self.loop.call_later, self.loop.time, most_at_once)
+        self.handshakes = HandshakeQueue(self.loop.call_soon, self.loop.time, most_unanswered)
         events = Events()
         side = TlsSide(
             server or server_context(), events, self.loop, ciphertext, deadline_s=DEADLINE_S, handshakes=self.handshakes

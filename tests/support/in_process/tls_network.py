@@ -23,7 +23,7 @@ class TlsNetwork:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         loop = asyncio.get_running_loop()
         self.events = Events()
-        self.handshakes = HandshakeQueue(loop.call_soon, loop.call_later, loop.time, 512)
+        self.handshakes = HandshakeQueue(loop.call_soon, loop.time, 512)
         side = TlsSide(
             server_context(),
             self.events,

@@ -50,7 +50,7 @@ class EchoServer:
         self.established_connections = 0
         self.failures: list[TlsFailure] = []
         self.changed = asyncio.Event()
-        self.handshakes = HandshakeQueue(loop.call_soon, loop.call_later, loop.time, 64)
+        self.handshakes = HandshakeQueue(loop.call_soon, loop.time, 64)
         self.side = TlsSide(
             context, self, loop, bytearray(CIPHERTEXT_BYTES), deadline_s=deadline_s, handshakes=self.handshakes
         )

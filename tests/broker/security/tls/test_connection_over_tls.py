@@ -60,7 +60,7 @@ async def test_connections_over_the_limit_of_an_address_are_closed_before_a_hand
         with pytest.raises(OSError, match=r".*"):
             await server.connect()
         assert len(tls_network.events.certificates) == 1
-        assert tls_network.handshakes.under_way == 0
+        assert tls_network.handshakes.unanswered == 0
 
 
 async def test_closed_listener_ends_connections_in_order(tls_network: TlsNetwork) -> None:

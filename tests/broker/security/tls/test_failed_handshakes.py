@@ -44,7 +44,7 @@ def test_connection_that_waits_for_admission_begins_no_handshake() -> None:
     ends.server.tls.pause_reading()
     assert not ends.server.raw.is_read
     ends.carry()
-    assert ends.handshakes.under_way == 0
+    assert ends.handshakes.unanswered == 0
     ends.server.tls.resume_reading()
     ends.carry()
     assert ends.server.tls.is_established
@@ -150,7 +150,7 @@ def test_connection_lost_during_the_handshake_is_reported_to_a_client_always() -
         ends.loop.turn()
         assert ends.client.causes == ["CLOSED"]
         assert ends.server.causes == causes
-        assert ends.handshakes.under_way == ends.loop.pending == 0
+        assert ends.handshakes.unanswered == ends.loop.pending == 0
 
 
 def test_owner_may_abort_a_connection_when_its_handshake_is_complete() -> None:

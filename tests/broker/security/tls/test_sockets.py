@@ -154,7 +154,7 @@ async def test_many_clients_shake_hands_at_once() -> None:
         answers = await asyncio.gather(*(exchange(server, context, b"x" * 100) for _ in range(100)))
         assert answers == [b"x" * 100] * 100
         assert server.failures == []
-        assert server.handshakes.under_way == server.handshakes.waiting == 0
+        assert server.handshakes.unanswered == server.handshakes.waiting == 0
 
 
 def test_new_idle_connection_takes_at_most_48_kib() -> None:
