@@ -5,7 +5,7 @@ A simulation passes its own.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING
@@ -70,3 +70,5 @@ class Environment:
     """As `LocalSocketOptions` has it."""
     open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]] = open_metadata_store
     """Opens a session with the metadata store: at the start, and with ZooKeeper after an expired session."""
+    scram_users: Mapping[str, str] = field(default_factory=dict)
+    """Passwords of users that log in by SCRAM, beside the users in the metadata tree."""

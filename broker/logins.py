@@ -13,7 +13,7 @@ from functools import partial
 
 from ..config.config import Config
 from ..config.config_error import ConfigError
-from ..config.jaas import OAUTHBEARER, plain_users
+from ..config.jaas import OAUTHBEARER, has_users
 from ..config.listener_security import ListenerSecurity
 from ..config.sasl_listeners import mechanisms_of_listener
 from ..config.sasl_mechanisms import MechanismOptions
@@ -64,9 +64,15 @@ class Logins:
         self._rules = {name: self._rules_of(ListenerSecurity.of(config, name)) for name in names}
 
     @classmethod
-    async def open(cls, config: Config, cluster_id: str, tree: ConfigTree) -> "Logins":
-        """With the users in the metadata tree and the keys of issuers. Raises ConfigError and MetadataStoreError."""
+    async def open(cls, config: Config, cluster_id: str, tree: ConfigTree, users: Mapping[str, str]) -> "Logins":
+        """With the users in the metadata tree and the keys of issuers. Raises ConfigError and MetadataStoreError.
+
+        ``users``: passwords of further SCRAM users.
+        """
         logins = cls(config, cluster_id)
+        for mechanism in SCRAM_MECHANISMS.values():
+            for user, password in users.items():
+                logins._users.add_password(mechanism, user, password)
         await logins._fetch_keys()
         with suppress(NoNodeError):  # before the first start of a broker
             for node_name, settings in (await tree.configs("users")).items():
@@ -110,9 +116,12 @@ class Logins:
 
     def _rules_of(self, security: ListenerSecurity) -> LoginRules:
         mechanisms = mechanisms_of_listener(self._config, security)
-        for name, scram in SCRAM_MECHANISMS.items():
-            for user, password in plain_users(mechanisms[name].options).items() if name in mechanisms else ():
-                self._users.add_password(scram, user, password)
+        if any(has_users(mechanisms[name].options) for name in SCRAM_MECHANISMS if name in mechanisms):
+            logger.warning(
+                "listener %s: the options user_… of ScramLoginModule are ignored; set SCRAM users by pybroker user or "
+                "kafka-configs",
+                security.listener_name,
+            )
         largest = security.sasl["sasl.server.max.receive.size"]
         assert isinstance(largest, int)
         return login_rules(

@@ -21,6 +21,7 @@ __all__ = [
     "SERVED_MECHANISMS",
     "JaasEntry",
     "JaasError",
+    "has_users",
     "options_for",
     "parse_jaas_config",
     "parse_jaas_file",
@@ -100,6 +101,11 @@ def options_for(mechanism: str, entries: Iterable[JaasEntry]) -> Mapping[str, st
     if not found:
         return None
     return MappingProxyType({name: value for options in reversed(found) for name, value in options.items()})
+
+
+def has_users(options: Mapping[str, str]) -> bool:
+    """Whether an option names a user as `plain_users` reads it, though the module may be another one."""
+    return any(name.startswith(_USER_PREFIX) for name in options)
 
 
 def plain_users(options: Mapping[str, str]) -> dict[str, str]:

@@ -122,7 +122,7 @@ def _module_options(
             )
         if options is None:
             raise JaasError(f"it has no login module for {mechanism.name} on listener {listener}")
-        if mechanism.name != OAUTHBEARER:
+        if mechanism.name == PLAIN:
             plain_users(options)
     except JaasError as error:
         raise ConfigError(f"{place}: {error}") from None

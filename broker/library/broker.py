@@ -66,6 +66,7 @@ class Broker:
         if tls and users is None:
             config = _with_tls(config)
         self._has_tls = tls
+        self._users = dict(users or {})
         for line in notices(config):
             logger.warning("%s", line)
         self._given = config if config.is_given("listeners") else with_overrides(config, {"listeners": _ANY_FREE_PORT})
@@ -132,7 +133,8 @@ class Broker:
         made = self._make_directories()
         self._loop = asyncio.get_running_loop()
         self.failure = None
-        self._server = server = BrokerServer(self.config, Environment(files=Files(allowed_log_files())))
+        environment = Environment(files=Files(allowed_log_files()), scram_users=self._users)
+        self._server = server = BrokerServer(self.config, environment)
         try:
             await server.start()
         except BaseException:

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping
 
 from ...config.config_error import ConfigError
 from ...config.jaas import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
-from ...config.load import unchecked_config
+from ...config.load import load_config, unchecked_config
+from ...controller.tree.metadata_store import MetadataStoreError
 from ...protocol.client import Credentials
+from ..start_error import StartError
 from .settings_from_mapping import SettingsMapping
 
-__all__ = ["users_of_listeners", "with_users"]
+__all__ = ["store_users", "users_of_listeners", "with_users"]
 
 _PACKAGE = "org.apache.kafka.common.security"
 _MODULES = {
@@ -16,6 +18,7 @@ _MODULES = {
     SCRAM_SHA_256: f"{_PACKAGE}.scram.ScramLoginModule",
     SCRAM_SHA_512: f"{_PACKAGE}.scram.ScramLoginModule",
 }
+_FOR_ZOOKEEPER = ("zookeeper.", "pybroker.zookeeper.")
 _SPECIAL = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
@@ -32,7 +35,10 @@ def with_users(settings: SettingsMapping, users: Mapping[str, str]) -> SettingsM
 def users_of_listeners(
     users: Mapping[str, str], listeners: Iterable[str], of_broker: Credentials | None = None
 ) -> dict[str, str]:
-    """The settings of listeners with these users. ``of_broker``: the login of brokers at each other, by PLAIN."""
+    """The settings of listeners with these users, for PLAIN. SCRAM users are no settings, as in Kafka.
+
+    ``of_broker``: the login of brokers at each other, by PLAIN.
+    """
     known, own = dict(users), ""
     if of_broker is not None:
         known[of_broker.user] = of_broker.password
@@ -44,8 +50,25 @@ def users_of_listeners(
     for listener in listeners:
         for mechanism, module in _MODULES.items():
             name = f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
-            settings[name] = f"{module} required{own}{options};"
+            settings[name] = f"{module} required{own}{options};" if mechanism == PLAIN else f"{module} required;"
     return settings
+
+
+async def store_users(connect: str, settings: SettingsMapping, users: Mapping[str, str]) -> None:
+    """Set SCRAM users in ZooKeeper. Raises ConfigError and StartError.
+
+    ``settings``: of the brokers; those for ZooKeeper are used.
+    """
+    from ..commands.users.scram_user_store import new_credentials, users_in_zookeeper  # not needed without users
+
+    texts = {name: str(value) for name, value in settings.items() if name.startswith(_FOR_ZOOKEEPER)}
+    config = load_config("", texts, place="given to Cluster")
+    try:
+        async with users_in_zookeeper(connect, config) as store:
+            for user, password in users.items():
+                await store.set_user(user, new_credentials(password))
+    except MetadataStoreError as error:
+        raise StartError(f"the users could not be set in ZooKeeper {connect}: {error}") from error
 
 
 def _quoted(text: str) -> str:

@@ -50,6 +50,15 @@ def test_options_come_from_the_file_without_the_setting() -> None:
     }
 
 
+def test_user_without_password_is_refused_for_plain_alone() -> None:
+    def jaas(mechanism: str, module: str) -> dict[str, str]:
+        return {f"{PREFIX}{mechanism.lower()}.sasl.jaas.config": f'{module} required user_a="";'}
+
+    assert mechanisms_of("SCRAM-SHA-256", jaas("SCRAM-SHA-256", SCRAM_MODULE))
+    with pytest.raises(ConfigError, match="option user_a"):
+        mechanisms_of("PLAIN", jaas("PLAIN", PLAIN_MODULE))
+
+
 def test_plain_without_tls_is_allowed_only_on_request() -> None:
     assert mechanisms_of("PLAIN", PLAIN_JAAS, protocol="SASL_PLAINTEXT", allows_plain=True)
     with pytest.raises(ConfigError, match="PLAIN without TLS"):

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,15 +21,17 @@ from ....controller.tree.entity_names import DEFAULT_ENTITY, decode_entity_name,
 from ....controller.tree.metadata_store import MetadataStore
 from ....controller.tree.zookeeper_settings import ZooKeeperSettings
 from ....controller.tree.zookeeper_store import ZooKeeperStore
-from ....protocol.scram import SCRAM_MECHANISMS
+from ....protocol.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
 from ....storage.files.files import DirectoryLock, Files
 from ...security.sasl.scram_credential import ScramCredential
+from ...security.sasl.scram_users import salt_text
 from ..command_parser import BAD_INPUT, CommandError
 from ..metadata.store_locations import names_zookeeper
 
-__all__ = ["ScramUserStore", "opened_user_store"]
+__all__ = ["ScramUserStore", "new_credentials", "opened_user_store", "users_in_zookeeper"]
 
 _USERS = "users"
+_SALT_BITS = 130
 
 
 class ScramUserStore:
@@ -76,6 +79,25 @@ async def opened_user_store(place: str, config: Config) -> AsyncIterator[ScramUs
     """
     async with _in_zookeeper(place, config) if names_zookeeper(place) else _in_directory(Path(place)) as store:
         yield ScramUserStore(ClusterTree(store))
+
+
+@asynccontextmanager
+async def users_in_zookeeper(connect: str, config: Config) -> AsyncIterator[ScramUserStore]:
+    """Raises MetadataStoreError."""
+    async with _in_zookeeper(connect, config) as store:
+        yield ScramUserStore(ClusterTree(store))
+
+
+def new_credentials(
+    password: str, mechanisms: Iterable[str] = SCRAM_MECHANISMS, iterations: int = MIN_ITERATIONS
+) -> dict[str, ScramCredential]:
+    """By mechanism, each with a random salt."""
+    return {
+        name: ScramCredential.of_password(
+            SCRAM_MECHANISMS[name], password, salt_text(secrets.randbits(_SALT_BITS)), iterations
+        )
+        for name in mechanisms
+    }
 
 
 @asynccontextmanager

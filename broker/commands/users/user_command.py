@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import secrets
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -16,9 +15,8 @@ from ....controller.tree.znodes import ZnodeDecodeError
 from ....protocol.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
 from ....storage.files.files import DirectoryLockedError
 from ...security.sasl.scram_credential import MAX_ITERATIONS, ScramCredential
-from ...security.sasl.scram_users import salt_text
 from ..command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
-from .scram_user_store import opened_user_store
+from .scram_user_store import new_credentials, opened_user_store
 
 __all__ = ["user_command"]
 
@@ -35,8 +33,6 @@ examples:
   pybroker user list --place ./pybroker-data
 
 exit codes: 0 done; 1 failed; 2 bad arguments"""
-
-_SALT_BITS = 130
 
 
 def user_command(arguments: Sequence[str]) -> int:
@@ -90,13 +86,7 @@ async def _run(options: Namespace) -> int:
 
 
 def _new_credentials(options: Namespace) -> dict[str, ScramCredential]:
-    password = _password()
-    return {
-        name: ScramCredential.of_password(
-            SCRAM_MECHANISMS[name], password, salt_text(secrets.randbits(_SALT_BITS)), options.iterations
-        )
-        for name in dict.fromkeys(options.mechanism or SCRAM_MECHANISMS)
-    }
+    return new_credentials(_password(), dict.fromkeys(options.mechanism or SCRAM_MECHANISMS), options.iterations)
 
 
 def _password() -> str:

@@ -16,7 +16,7 @@ from ...metadata.address import Address
 from ..broker_probe import UnhealthyError, metadata_of
 from ..loop_thread import LoopThread
 from ..settings_from_mapping import SettingsMapping, config_from_mapping
-from ..user_settings import users_of_listeners
+from ..user_settings import store_users, users_of_listeners
 from .children import Children
 from .members import BrokerMember, Member, ZooKeeperMember
 from .ports import HOST, free_ports
@@ -75,6 +75,7 @@ class BlockingCluster:
         self._count = brokers
         self._settings = dict(settings or {})
         self._login: Credentials | None = None
+        self._users = dict(users or {})
         if users is not None:
             self._login = Credentials("PLAIN", _BROKERS, secrets.token_urlsafe())
             self._settings |= users_of_listeners(users, ("CLIENTS", "BROKERS"), self._login)
@@ -199,6 +200,8 @@ class BlockingCluster:
             java, jars = find_java(), find_jars(self._zookeeper_jars)
             self._zookeeper = ZooKeeperMember(directory / ZOOKEEPER, java, jars, kept=is_kept)
             self.start(ZOOKEEPER)
+        if self._users:
+            self._on_wires(store_users, self.zookeeper, _for_broker(1, self._settings), self._users)
         ports = free_ports(2 * self._count)
         for broker in self.broker_ids:
             self._client_ports[broker] = ports.pop()

@@ -32,7 +32,8 @@ class Cluster:
         zookeeper_jars: a folder with ZooKeeper's jars. Default: searched, for example in the ``pyspark`` wheel.
         tls: clients use TLS, with certificates made for this cluster: see ``ca_file``. Links between brokers do not,
             because the proxies on them read who calls.
-        users: passwords by user: clients must then log in, by PLAIN or SCRAM, and so do the brokers.
+        users: passwords by user: clients must then log in, by PLAIN or SCRAM, and so do the brokers. SCRAM users are
+            stored in ZooKeeper.
 
     Raises ConfigError; entering it, StartError.
     """

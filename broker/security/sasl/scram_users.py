@@ -34,7 +34,7 @@ class ScramUsers:
     def __init__(self, dummy_secret: bytes) -> None:
         self._dummy_secret = dummy_secret
         self._credentials: dict[tuple[str, str], ScramCredential] = {}
-        self._of_settings: dict[tuple[str, str], ScramCredential] = {}
+        self._of_program: dict[tuple[str, str], ScramCredential] = {}
         self._iterations: dict[str, Counter[int]] = {mechanism: Counter() for mechanism in SCRAM_MECHANISMS}
 
     def set_user(self, user: str, credentials: Mapping[str, ScramCredential]) -> None:
@@ -48,19 +48,19 @@ class ScramUsers:
                 counts[credentials[mechanism].iterations] += 1
 
     def add_password(self, mechanism: ScramMechanism, user: str, password: str) -> None:
-        """A user from the broker's settings; credentials in the metadata tree take precedence.
+        """A user of a broker inside a program (`Environment.scram_users`); credentials in the metadata tree take precedence.
 
         The salt is that of the dummy, because a salt that changed with each start would tell that the user exists.
         """
         salt = self._dummy(mechanism, user).salt
         credential = ScramCredential.of_password(mechanism, password, salt, MIN_ITERATIONS)
-        self._of_settings[user, mechanism.name] = credential
+        self._of_program[user, mechanism.name] = credential
 
     def credential(self, mechanism: ScramMechanism, user: str) -> tuple[ScramCredential, bool]:
         """The credential to check a login against, and whether the user exists. The dummy is made in any case."""
         dummy = self._dummy(mechanism, user)
         key = (user, mechanism.name)
-        found = self._credentials.get(key) or self._of_settings.get(key)
+        found = self._credentials.get(key) or self._of_program.get(key)
         return (dummy, False) if found is None else (found, True)
 
     def _dummy(self, mechanism: ScramMechanism, user: str) -> ScramCredential:

@@ -108,6 +108,21 @@ async def test_a_wrong_password_and_an_unknown_user_get_the_same_answer(mechanis
         assert texts[0] == texts[1]
 
 
+async def test_users_in_the_options_of_scram_are_ignored_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """As in Kafka, where files with such options keep their listener closed."""
+    settings = {
+        name: text.replace("ScramLoginModule required", f'ScramLoginModule required user_alice="{CANARY}-alice"')
+        for name, text in SASL_SETTINGS.items()
+    }
+    async with Broker(settings) as broker:
+        for mechanism in SCRAM:
+            async with connected(broker) as client:
+                await refusal_of(client, login_of(mechanism, *ALICE[1:]))
+    (line,) = [record.getMessage() for record in caplog.records if "user_" in record.getMessage()]
+    assert line.startswith("listener SASL_PLAINTEXT: the options user_… of ScramLoginModule are ignored")
+    assert CANARY not in caplog.text
+
+
 async def test_a_request_before_the_login_closes_the_connection() -> None:
     async with sasl_broker() as broker:
         async with connected(broker) as client:
