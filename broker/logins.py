@@ -15,7 +15,7 @@ from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..config.jaas import OAUTHBEARER, has_users
 from ..config.listener_security import ListenerSecurity
-from ..config.sasl_listeners import mechanisms_of_listener
+from ..config.sasl_listeners import JAAS_FILE, mechanisms_of_listener
 from ..config.sasl_mechanisms import MechanismOptions
 from ..controller.tree.config_tree import ConfigTree
 from ..controller.tree.entity_names import DEFAULT_ENTITY, decode_entity_name
@@ -60,6 +60,7 @@ class Logins:
         self._offenders = OffenderLog(logger, self._loop.time)
         self._keepers: dict[str, JwksKeeper] = {}
         self._users = ScramUsers(_dummy_secret(cluster_id))
+        self._mechanisms: dict[str, Mapping[str, MechanismOptions]] = {}  # by listener
         names = [each.name for each in config.listeners() if each.security_protocol.startswith("SASL_")]
         self._rules = {name: self._rules_of(ListenerSecurity.of(config, name)) for name in names}
 
@@ -91,6 +92,17 @@ class Logins:
         """All settings of a user, of which quotas are ignored here."""
         self._users.set_user(user, credentials_in(settings, partial(_ignored, user)))
 
+    def reload(self) -> None:
+        """Warn when the JAAS file has changed, because it is read only at the start."""
+        start = self._config
+        try:
+            now = {each: mechanisms_of_listener(start, ListenerSecurity.of(start, each)) for each in self._mechanisms}
+        except ConfigError as error:
+            logger.warning("the logins stay as they were at the start: %s", error)
+            return
+        if now != self._mechanisms:
+            logger.warning("%s has changed; this needs a restart", start.optional_string(JAAS_FILE))
+
     async def run(self) -> None:
         """Keep the keys of issuers up to date."""
         await asyncio.gather(*(keeper.run() for keeper in self._keepers.values()))
@@ -115,7 +127,7 @@ class Logins:
     # -- the rules of a listener
 
     def _rules_of(self, security: ListenerSecurity) -> LoginRules:
-        mechanisms = mechanisms_of_listener(self._config, security)
+        self._mechanisms[security.listener_name] = mechanisms = mechanisms_of_listener(self._config, security)
         if any(has_users(mechanisms[name].options) for name in SCRAM_MECHANISMS if name in mechanisms):
             logger.warning(
                 "listener %s: the options user_… of ScramLoginModule are ignored; set SCRAM users by pybroker user or "

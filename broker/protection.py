@@ -84,6 +84,8 @@ class Protection:
 
     def reload(self, config: Config) -> None:
         """Apply changed settings, and stores that were written again, to new connections. Raises ConfigError."""
+        if self._logins is not None:
+            self._logins.reload()
         if self._encryption is not None:
             self._encryption.reload(config)
 

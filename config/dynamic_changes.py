@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from .config import Config, base_setting
 from .config_error import ConfigError
 from .setting import Scope, Setting
-from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS
+from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, READ_OUTSIDE_THE_TABLE
 from .values import BadValueError, split_list, trim
 
 __all__ = ["can_be_changed", "changed_settings", "check_change", "check_dynamic", "is_reloadable", "usable"]
@@ -113,8 +113,9 @@ def changed_settings(old: Config, new: Config) -> list[str]:
 
 
 def is_reloadable(name: str) -> bool:
-    """Whether a change of ``name`` in the file has effect without a restart."""
-    return _is_dynamic(name) and name not in _FIXED_HERE and not _is_read_at_opening(name)
+    """Whether a change of ``name`` in the file has effect without a restart; True for unknown names."""
+    is_read_once = name in _FIXED_HERE or name in READ_OUTSIDE_THE_TABLE or name.startswith("sasl.")
+    return _is_dynamic(name) and not is_read_once and not _is_read_at_opening(name)
 
 
 def can_be_changed(setting: Setting) -> bool:

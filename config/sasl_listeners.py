@@ -15,11 +15,11 @@ from .listener_security import ListenerSecurity
 from .sasl_mechanisms import MechanismOptions, mechanism_options
 from .setting import ACTED_ON
 
-__all__ = ["check_sasl", "mechanisms_of_listener"]
+__all__ = ["JAAS_FILE", "check_sasl", "mechanisms_of_listener"]
 
 _OF_LISTENER = re.compile(r"listener\.name\.(?P<listener>[^.]*)\.(?:(?P<mechanism>[^.]*)\.)?(?P<setting>sasl\..*)")
 _OF_SASL = ("sasl.", "connections.max.reauth.ms")
-_JAAS_FILE = "pybroker.sasl.jaas.file"
+JAAS_FILE = "pybroker.sasl.jaas.file"
 _JAAS = "sasl.jaas.config"
 _BETWEEN_BROKERS = "sasl.mechanism.inter.broker.protocol"
 _BEHIND_A_MECHANISM = (
@@ -50,17 +50,17 @@ def mechanisms_of_listener(config: Config, security: ListenerSecurity) -> dict[s
 
 
 def _sections(config: Config) -> Mapping[str, Sequence[JaasEntry]] | None:
-    path = config.optional_string(_JAAS_FILE)
+    path = config.optional_string(JAAS_FILE)
     if path is None:
         return None
     try:
         return parse_jaas_file(Path(path).read_text("utf-8"))
     except OSError as error:
-        raise ConfigError(f"{config.named(_JAAS_FILE)}: {path}: {error.strerror or error}") from error
+        raise ConfigError(f"{config.named(JAAS_FILE)}: {path}: {error.strerror or error}") from error
     except UnicodeDecodeError:
-        raise ConfigError(f"{config.named(_JAAS_FILE)}: {path} is not UTF-8") from None
+        raise ConfigError(f"{config.named(JAAS_FILE)}: {path} is not UTF-8") from None
     except JaasError as error:
-        raise ConfigError(f"{config.named(_JAAS_FILE)}: {path}: {error}") from None
+        raise ConfigError(f"{config.named(JAAS_FILE)}: {path}: {error}") from None
 
 
 def _check_unused(config: Config) -> None:

@@ -289,9 +289,19 @@ def test_dynamic_values_stay_when_the_file_changes() -> None:
         ("listener.name.x.ssl.keystore.location", True),
         ("listener.name.x.ssl.principal.mapping.rules", False),
         ("listener.name.x.scram-sha-512.sasl.jaas.config", False),
+        ("listener.name.x.max.connections", True),
+        ("listener.name.x.ssl.allow.dn.changes", False),
+        ("sasl.enabled.mechanisms", False),
+        ("listener.name.x.sasl.enabled.mechanisms", False),
+        ("listener.name.x.plain.sasl.jaas.config", False),
+        ("listener.name.x.scram-sha-256.connections.max.reauth.ms", False),
+        ("super.users", False),
+        ("allow.everyone.if.no.acl.found", False),
+        ("plugin.setting", True),
+        ("listener.name.x.plugin.setting", True),
     ],
 )
-def test_reloadable_settings_are_those_that_can_be_set_dynamically(name: str, reloadable: bool) -> None:
+def test_reloadable_settings_are_those_that_the_broker_applies_while_it_runs(name: str, reloadable: bool) -> None:
     assert is_reloadable(name) is reloadable
 
 

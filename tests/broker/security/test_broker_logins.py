@@ -4,9 +4,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from pybroker import Broker
+from pybroker.broker.server import BrokerServer
+from pybroker.config.load import load_config
 from pybroker.protocol.client import SaslLogin
 from pybroker.protocol.errors import ErrorCode, KafkaError
 from pybroker.protocol.messages.alter_user_scram_credentials import (
@@ -121,6 +124,32 @@ async def test_users_in_the_options_of_scram_are_ignored_with_one_warning(caplog
     (line,) = [record.getMessage() for record in caplog.records if "user_" in record.getMessage()]
     assert line.startswith("listener SASL_PLAINTEXT: the options user_… of ScramLoginModule are ignored")
     assert CANARY not in caplog.text
+
+
+async def test_a_changed_jaas_file_needs_a_restart(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    jaas, file = tmp_path / "jaas.conf", tmp_path / "server.properties"
+    entry = 'KafkaServer {{ org.apache.kafka.common.security.plain.PlainLoginModule required user_{}="p"; }};'
+    jaas.write_text(entry.format("alice"))
+    settings = {
+        "listeners": SASL_SETTINGS["listeners"],
+        "security.inter.broker.protocol": "SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "pybroker.sasl.plain.without.tls": "true",
+        "pybroker.sasl.jaas.file": str(jaas),
+        "log.dirs": str(tmp_path / "data"),
+    }
+    file.write_text("\n".join(f"{name}={text}" for name, text in settings.items()))
+    line = f"{jaas} has changed; this needs a restart"
+    broker = BrokerServer(load_config(file))
+    await broker.start()
+    try:
+        await broker._settings.reload()
+        assert line not in caplog.text
+        jaas.write_text(entry.format("bob"))
+        await broker._settings.reload()
+        assert line in caplog.text
+    finally:
+        await broker.stop()
 
 
 async def test_a_request_before_the_login_closes_the_connection() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from pybroker.broker.settings.dynamic_config import DynamicConfig
+from pybroker.config.authorization import ACL_AUTHORIZER
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.dynamic_layers import DynamicLayers
 from pybroker.config.load import load_config
+from support.security.sasl_broker import SASL_SETTINGS
 
 
 class Part:
@@ -166,6 +168,26 @@ async def test_reload_takes_only_reloadable_settings_from_the_file(
     assert "num.partitions has changed in the file; this needs a restart" in caplog.text
     await dynamic.take({}, per_broker=True)
     assert dynamic.config.int("log.segment.bytes") == 2000
+
+
+async def test_reload_leaves_the_logins_and_super_users_of_a_running_broker(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    jaas = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+    lines = [*(f"{name}={text}" for name, text in SASL_SETTINGS.items()), f"authorizer.class.name={ACL_AUTHORIZER}"]
+    file = tmp_path / "server.properties"
+    file.write_text("\n".join([*lines, "super.users=User:alice"]))
+    dynamic = DynamicConfig(load_config(file))
+    file.write_text("\n".join([*lines, "super.users=User:bob"]).replace("user_alice=", "user_carol="))
+    caplog.clear()
+    await dynamic.reload(run_in_pool)
+    assert [record.getMessage() for record in caplog.records[1:]] == [
+        f"{jaas} has changed in the file; this needs a restart",
+        "super.users has changed in the file; this needs a restart",
+    ]
+    assert "user_alice" in dynamic.config.given[jaas].text
+    assert dynamic.config.given["super.users"].text == "User:alice"
 
 
 async def test_reload_does_not_log_ignored_settings_as_in_force(
