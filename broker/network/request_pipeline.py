@@ -26,6 +26,7 @@ __all__ = ["PipelineOwner", "RequestPipeline"]
 
 logger = logging.getLogger(__name__)
 
+_SHOWN_CHARACTERS = 200
 _REMEMBERED_CLIENT_ID_BYTES = 256
 """A longer one is decoded each time, so that an idle connection costs little."""
 
@@ -180,6 +181,9 @@ class RequestPipeline:
         except CloseConnectionError as error:
             connection.refuse(error.violation, str(error))
             return False
+        except Exception as error:
+            self._gate_failed(error)
+            return False
         if answer is None:
             return True
         self.started_count += 1
@@ -210,14 +214,18 @@ class RequestPipeline:
             parked.parts = settle()
         except CloseConnectionError as error:
             connection.refuse(error.violation, str(error))
-        except (Exception, asyncio.CancelledError):
-            logger.exception("Closing the connection of %s: its login failed", connection.info)
-            connection.finish()
+        except (Exception, asyncio.CancelledError) as error:
+            self._gate_failed(error)
         parked.is_ready = True
         connection.frame_limit_changed()
         if self._parked[0] is parked:
             self.send_ready()
         self._reading.resume(LOGIN)
+
+    def _gate_failed(self, error: BaseException) -> None:
+        """A fault in the gate. A client may cause it as often as it likes, so the warning is short."""
+        logger.debug("The login of %s failed", self._connection.info, exc_info=error)
+        self._connection.refuse(Violation.LOGIN, f"its login failed because of {error!r:.{_SHOWN_CHARACTERS}}")
 
     def _decode_client_id(self, client_id: bytearray | None) -> str | None:
         name = None if client_id is None else client_id.decode("utf-8", "replace")

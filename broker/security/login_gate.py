@@ -19,7 +19,7 @@ from ...protocol.messages.headers import RequestHeader, ResponseHeader
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from .login_actions import Action, Admission, Answer, Authenticated, Close, LoginRules, PassOn
-from .sasl.sasl_server import Challenge, Login, LoginFailedError, SaslServer, quoted
+from .sasl.sasl_server import Challenge, Login, LoginFailedError, SaslServer, quoted, sent_back
 
 __all__ = ["LoginGate", "session_lifetime_ms"]
 
@@ -199,7 +199,8 @@ class LoginGate:
         if challenge.login is not None and before is not None and challenge.login.principal != before.principal:
             old, new = before.principal, challenge.login.principal
             told = (
-                f"Cannot change principals during re-authentication from {old.type}.{old.name}: {new.type}.{new.name}"
+                f"Cannot change principals during re-authentication from {old.type}.{sent_back(old.name)}: "
+                f"{new.type}.{sent_back(new.name)}"
             )
             raise LoginFailedError(f"the principal was changed from {quoted(str(old))} to {quoted(str(new))}", told)
         return challenge

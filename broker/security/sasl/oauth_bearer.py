@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ....protocol.scram import SASL_NAME, name_in_message
 from ..principal import USER, Principal
-from .sasl_server import Challenge, Login, LoginFailedError, quoted
+from .sasl_server import Challenge, Login, LoginFailedError, quoted, sent_back
 
 __all__ = ["InvalidTokenError", "OAuthBearerServer", "TokenValidator", "ValidToken"]
 
@@ -76,8 +76,8 @@ class OAuthBearerServer:
         if authorization_id not in ("", valid.user):
             raise LoginFailedError(
                 f"user {quoted(valid.user)} wants to act as {quoted(authorization_id)}",
-                f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different "
-                f"from the token's principal name ({valid.user})",
+                f"Authentication failed: Client requested an authorization id ({sent_back(authorization_id)}) that is "
+                f"different from the token's principal name ({sent_back(valid.user)})",
             )
         return Challenge(b"", Login(Principal(USER, valid.user), valid.expires_at_ms))
 

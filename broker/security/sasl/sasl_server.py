@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from ..principal import Principal
 
-__all__ = ["Challenge", "Login", "LoginFailedError", "SaslServer", "quoted"]
+__all__ = ["Challenge", "Login", "LoginFailedError", "SaslServer", "quoted", "sent_back"]
 
 _SHOWN_CHARACTERS = 100
 
@@ -39,7 +39,16 @@ class LoginFailedError(Exception):
 
 def quoted(name: str) -> str:
     """A name from a client for the log: on one line and not too long."""
-    return repr(name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…")
+    return repr(_cut(name))
+
+
+def sent_back(name: str) -> str:
+    """A name from a client for a text to the client: not too long, and without characters that UTF-8 lacks."""
+    return _cut(name).encode(errors="replace").decode()
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…"
 
 
 class SaslServer(Protocol):

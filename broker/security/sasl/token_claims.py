@@ -5,6 +5,7 @@ service.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from .oauth_bearer import InvalidTokenError, ValidToken
 
 __all__ = ["TokenRules", "checked_claims", "json_object", "seconds_in", "text_in"]
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_SECONDS = 2**43
 """A later time would not be a date that a clock can show."""
 
@@ -88,9 +90,11 @@ def seconds_in(claims: Mapping[str, object], name: str) -> int | None:
 
 
 def text_in(claims: Mapping[str, object], name: str) -> str | None:
-    """Raises InvalidTokenError for a claim that is no text."""
+    """Raises InvalidTokenError for a claim that is no text, or that no response could contain."""
     value = claims.get(name)
-    if value is not None and not isinstance(value, str):
+    if value is None:
+        return None
+    if not isinstance(value, str) or _SURROGATE.search(value):
         raise InvalidTokenError(f"claim {name} of the token is no text")
     return value
 

@@ -171,6 +171,31 @@ async def test_a_gate_may_close_the_connection_without_an_answer(is_late: bool) 
         assert await peer.is_closed()
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_fault_in_the_gate_closes_the_connection_with_one_short_line(
+    is_late: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> NoReturn:
+        raise ValueError("x" * 50_000 + "\n")
+
+    def answer(_frame: bytes) -> GateReply | None:
+        if is_late:
+            return GateReply(LaterReply(decided, fail))
+        fail()
+
+    decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    decided.set_result(None)
+    async with gated() as (server, peer, gate):
+        gate.answer = answer
+        peer.send(TOKEN, frame(ECHO, 1))
+        assert await peer.is_closed()
+        assert not server.handler.requests
+    (record,) = caplog.records
+    assert "its login failed because of ValueError" in record.getMessage()
+    assert len(record.getMessage()) < 500
+    assert record.exc_info is None
+
+
 async def test_a_connection_lost_during_a_step_of_the_login_ends_quietly(caplog: pytest.LogCaptureFixture) -> None:
     decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     async with gated() as (server, peer, gate):

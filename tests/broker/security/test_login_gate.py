@@ -4,6 +4,7 @@ import pytest
 from pybroker.broker.security.login_actions import Action, Admission, Answer, Authenticated, Close, PassOn
 from pybroker.broker.security.login_gate import session_lifetime_ms
 from pybroker.broker.security.principal import Principal
+from pybroker.broker.security.sasl.sasl_server import Challenge, Login
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.client.sasl import Credentials, SaslLogin, sasl_messages
 from pybroker.protocol.codec import encode
@@ -250,6 +251,19 @@ def test_principal_may_not_change() -> None:
         "Cannot change principals during re-authentication from User.alice: User.bob"
     )
     assert not driver.gate.is_open
+
+
+def test_answer_to_a_changed_principal_cuts_long_names_and_replaces_what_utf_8_lacks() -> None:
+    driver = Driver(max_reauth_ms=5000)
+    driver.log_in()
+    driver.shake("PLAIN")
+    other = Login(Principal("User", "\ud800" + "b" * 40_000))
+    assert driver.gate._server is not None
+    driver.gate._server.evaluate = lambda message, now_ms: Challenge(b"", other)  # type: ignore[method-assign]
+    close = the_close(driver.send(token(BOB_TOKEN)))
+    assert close.frame is not None
+    message = answer(close.frame, ApiKey.SASL_AUTHENTICATE, 2).error_message
+    assert message.endswith(f"from User.alice: User.?{'b' * 99}…")
 
 
 def test_mechanism_may_not_change() -> None:

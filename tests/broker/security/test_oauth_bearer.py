@@ -86,6 +86,13 @@ def test_malformed_first_message_is_refused(message: bytes) -> None:
         OAuthBearerServer(OneToken()).evaluate(message, 0)
 
 
+def test_refusal_of_an_authorization_id_cuts_long_names() -> None:
+    message = b"n,a=" + b"a" * 40_000 + b",\x01auth=Bearer good\x01\x01"
+    with pytest.raises(LoginFailedError) as error:
+        OAuthBearerServer(OneToken()).evaluate(message, 0)
+    assert f"({'a' * 100}…) that is different" in str(error.value.told)
+
+
 # -- unsecured tokens
 
 
@@ -111,6 +118,7 @@ def test_unsecured_token_names_the_user() -> None:
         unsecured(iat=NOW_S + 70, exp=NOW_S + 60),
         unsecured(sub=None),
         unsecured(sub=" "),
+        unsecured(sub="\ud800"),
         "?.?.",
         f"{encoded([])}.{encoded([])}.",
     ],
