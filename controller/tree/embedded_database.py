@@ -5,9 +5,11 @@ import errno
 import logging
 import os
 import queue
+import stat
 import threading
 from asyncio import Future
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -170,6 +172,7 @@ class EmbeddedDatabase:
     def _connect(self) -> "sqlite3.Connection":
         import sqlite3
 
+        _create_private(self._path)
         connection = sqlite3.connect(self._path, timeout=1.0, isolation_level=None)
         self._connection = connection
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -182,6 +185,7 @@ class EmbeddedDatabase:
 
         connection.execute("BEGIN IMMEDIATE")
         is_new = self._check_schema(connection)
+        _hide_from_others(self._path, Path(f"{self._path}-wal"))
         connection.execute("UPDATE counter SET value = value + 1 WHERE name = 'session'")
         tree, session = _read_tree(connection)
         try:
@@ -289,6 +293,21 @@ class EmbeddedDatabase:
         if self._unwritten_session is not None:
             connection.execute("UPDATE counter SET value = ? WHERE name = 'session'", (self._unwritten_session,))
         connection.execute("COMMIT")
+
+
+def _create_private(path: Path) -> None:
+    """The file contains keys of users, so it is for this user only. SQLite gives its log the same mode."""
+    with suppress(OSError):  # it exists, or SQLite will say why it cannot
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _hide_from_others(*paths: Path) -> None:
+    """Files of an earlier pybroker could be read by everyone."""
+    for path in paths:
+        with suppress(OSError):  # another user owns it
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if mode & stat.S_IRWXO:
+                path.chmod(mode & ~stat.S_IRWXO)
 
 
 def _read_tree(connection: "sqlite3.Connection") -> tuple[ZnodeTree, int]:

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import os
 import sqlite3
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -424,3 +426,25 @@ async def test_first_start_creates_only_the_files_of_sqlite(path: Path) -> None:
     assert {file.name for file in path.parent.iterdir()} <= {path.name, path.name + "-wal"}
     await opened.close()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+async def test_files_are_for_their_user_only_because_they_contain_keys(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        store = await EmbeddedStore.open(path, clock_ms)
+        await store.create("/a", b"1")
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+        await store.close()
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(("metadata.db", "metadata.db-wal"), 0o600)
+
+
+async def test_files_of_an_earlier_version_are_hidden_from_other_users_and_keep_their_group(path: Path) -> None:
+    path.touch()
+    path.chmod(0o664)
+    store = await EmbeddedStore.open(path, clock_ms)
+    await store.create("/a", b"1")
+    modes = [stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()]
+    await store.close()
+    assert modes == [0o660, 0o660]

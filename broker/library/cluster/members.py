@@ -136,6 +136,7 @@ class BrokerMember(Member):
     def _command(self) -> list[str]:
         file = self.directory / "server.properties"
         escaped = {name: value.replace("\\", "\\\\") for name, value in self.settings.items()}
+        file.touch(0o600)  # it may contain passwords
         file.write_text("".join(f"{name}={value}\n" for name, value in escaped.items()))
         program = _RUN_MODULE.format(module=f"{__package__}.die_with_parent")
         return [sys.executable, "-c", program, json.dumps(sys.path), str(file)]
