@@ -392,13 +392,19 @@ class Connection(asyncio.BufferedProtocol):
     def _refuse_frame(self, bad: BadFrame) -> None:
         other = None if self._requests.started_count else recognise(bad.start)
         if other is None:
-            limit = self._resources.settings.max_request_bytes
-            allowed = f"socket.request.max.bytes allows 1 to {limit}"
-            self.refuse(Violation.FRAME_SIZE, f"a request of {bad.size} bytes; {allowed}")
+            self.refuse(Violation.FRAME_SIZE, f"a request of {bad.size} bytes; {self._frame_limit()}")
             return
         if other.answer:
             self._writer.write_raw(other.answer)
         self.refuse(other.violation, other.description)
+
+    def _frame_limit(self) -> str:
+        """The limit in force, with the setting that it comes from."""
+        limit, frame_gate = self._resources.settings.max_request_bytes, self._requests.frame_gate
+        before_login = None if frame_gate is None else frame_gate.max_frame_bytes
+        if before_login is not None and before_login < limit:
+            return f"sasl.server.max.receive.size allows 1 to {before_login} before the client has logged in"
+        return f"socket.request.max.bytes allows 1 to {limit}"
 
     def refuse(self, violation: Violation, reason: str) -> None:
         self._warn(violation, reason)

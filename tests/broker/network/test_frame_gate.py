@@ -11,6 +11,7 @@ from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.endpoint_security import EndpointSecurity
 from pybroker.broker.network.frame_gate import GateReply
 from pybroker.broker.network.request import CloseConnectionError, ConnectionInfo, LaterReply
+from pybroker.broker.network.settings import NetworkSettings
 from pybroker.broker.security.principal import Principal
 from support.in_process.network_peer import PRODUCE, Peer, Server, frame, serving, until
 from support.in_process.scripted_gate import ScriptedGate
@@ -99,13 +100,23 @@ async def test_each_frame_of_one_read_is_judged_after_the_one_before() -> None:
         assert {str(request.connection.principal) for request in server.handler.requests} == {"User:alice"}
 
 
-async def test_a_frame_beyond_the_limit_before_the_login_closes_the_connection() -> None:
-    async with gated() as (server, peer, gate):
-        gate.max_frame_bytes = 100
+@pytest.mark.parametrize(
+    ("before_login", "says"),
+    [
+        (100, "sasl.server.max.receive.size allows 1 to 100 before the client has logged in"),
+        (10**9, "socket.request.max.bytes allows 1 to 1000"),
+    ],
+)
+async def test_a_frame_beyond_the_limit_before_the_login_closes_the_connection(
+    before_login: int, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with gated(settings=NetworkSettings(max_request_bytes=1000)) as (server, peer, gate):
+        gate.max_frame_bytes = before_login
         server.listeners.connections()[0].frame_limit_changed()
-        peer.send(frame(ECHO, 1, bytes(101)))
+        peer.send(frame(ECHO, 1, bytes(1001)))
         assert await peer.is_closed()
         assert not gate.seen
+    assert says in caplog.text
 
 
 async def test_an_answer_of_the_gate_waits_for_those_of_requests_under_way() -> None:
