@@ -1,5 +1,6 @@
 """Warnings about given settings that have no effect, or only part of it; logged at the start and at each change."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ _TOO_MANY_REPLICAS = {
 
 # Settings whose value for a single listener has effect, beside those of TLS and SASL.
 _ACTED_ON_BY_LISTENER = frozenset({"connections.max.reauth.ms", "max.connection.creation.rate", "max.connections"})
+_OF_LISTENER = re.compile(r"(?P<prefix>listener\.name\.[^.]+\.(?:[^.]+\.(?=sasl\.))?)(?P<own>.+)")
 _TLS, _SASL = "ssl.", "sasl."
 
 
@@ -116,5 +118,7 @@ def why_ignored(name: str) -> str:
         return f"it is a setting of topics{hint}"
     import difflib  # only here: its import takes longer than that of the whole package config
 
-    close = difflib.get_close_matches(name, BROKER_SETTINGS, n=1, cutoff=0.8)
-    return "there is no such setting" + (f"; did you mean {close[0]}?" if close else "")
+    prefixed = _OF_LISTENER.fullmatch(name)
+    prefix, own = ("", name) if prefixed is None else (prefixed["prefix"], prefixed["own"])
+    close = difflib.get_close_matches(own, [*BROKER_SETTINGS, *READ_OUTSIDE_THE_TABLE], n=1, cutoff=0.8)
+    return "there is no such setting" + (f"; did you mean {prefix}{close[0]}?" if close else "")

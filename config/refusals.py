@@ -10,21 +10,24 @@ from collections.abc import Sequence
 from .authorization import AuthorizationSettings
 from .config import Config
 from .config_error import ConfigError
+from .notices import why_ignored
 from .sasl_listeners import check_sasl
 from .setting import Setting, SupportKind
 from .values import trim
 
 # Prefixes of unknown names that can only mean protection: a misspelt ``ssl.…`` must not start an open broker.
-_PROTECTION_PREFIXES = {
-    "allow.everyone.if.no.acl.found": "authorization",
-    "authorizer.": "authorization",
-    "sasl.": "SASL",
-    "security.": "security settings",
-    "ssl.": "TLS",
-    "super.users": "authorization",
-    "zookeeper.sasl.": "SASL to ZooKeeper",
-    "zookeeper.ssl.": "TLS to ZooKeeper",
-}
+_PROTECTION_PREFIXES = (
+    "allow.everyone.if.no.acl.found",
+    "authorizer.",
+    "sasl.",
+    "security.",
+    "ssl.",
+    "super.users",
+    "zookeeper.sasl.",
+    "zookeeper.ssl.",
+)
+# Settings that Kafka reads outside its table.
+_NOT_SUPPORTED = {"authorizer.zookeeper.": "ACLs in another ZooKeeper", "zookeeper.sasl.": "SASL to ZooKeeper"}
 _PROVIDER = re.compile(r"\$\{[^}:]*:[^}]*\}")
 _OPEN = "pybroker does not start without the protection that the settings ask for"
 
@@ -68,13 +71,20 @@ def _refuse_protection(config: Config) -> None:
         for name, setting in _asked_for(config)
         if setting.support.kind is SupportKind.REFUSED
     ]
-    asked += [(name, note) for name in config.unknown if (note := _protection_meant(name)) is not None]
-    if not asked:
-        return
+    meant = [name for name in config.unknown if _means_protection(name)]
+    asked += [(name, note) for name in meant if (note := _kept_from_the_table(name)) is not None]
     # The line contains no values, because many of them are secrets.
-    names = ", ".join(f"{name} ({config.given[name].place})" for name, _ in asked)
-    missing = ", ".join(dict.fromkeys(note for _, note in asked))
-    raise ConfigError(f"{names}: not supported yet: {missing}; {_OPEN}")
+    why = []
+    if asked:
+        names = ", ".join(f"{name} ({config.given[name].place})" for name, _ in asked)
+        why.append(f"{names}: not supported: {', '.join(dict.fromkeys(note for _, note in asked))}")
+    why += [
+        f"{name} ({config.given[name].place}): {why_ignored(name)}"
+        for name in meant
+        if _kept_from_the_table(name) is None
+    ]
+    if why:
+        raise ConfigError(f"{'; '.join(why)}; {_OPEN}")
 
 
 def _refuse_protection_of_no_listener(config: Config) -> None:
@@ -110,10 +120,14 @@ def _asked_for(config: Config) -> list[tuple[str, Setting]]:
     ]
 
 
-def _protection_meant(unknown_name: str) -> str | None:
+def _kept_from_the_table(name: str) -> str | None:
+    return next((note for prefix, note in _NOT_SUPPORTED.items() if name.startswith(prefix)), None)
+
+
+def _means_protection(unknown_name: str) -> bool:
     name = unknown_name
     if name.startswith("listener.name.") and name.count(".") >= 3:
         name = name.split(".", 3)[3]
         if ".sasl." in name:
-            return "SASL"
-    return next((note for prefix, note in _PROTECTION_PREFIXES.items() if name.startswith(prefix)), None)
+            return True
+    return name.startswith(_PROTECTION_PREFIXES)

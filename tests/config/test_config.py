@@ -227,6 +227,33 @@ def test_security_settings_refuse_the_start(text: str) -> None:
         load_config(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ssl.keystore.locatoin=/k", "there is no such setting; did you mean ssl.keystore.location?; pybroker does"),
+        ("super.userss=User:a", "there is no such setting; did you mean super.users?; "),
+        ("ssl.no.such.thing=1", "there is no such setting; pybroker does not start"),
+        (
+            "listener.name.x.scram-sha-512.sasl.jaas.confg=secret",
+            "no such setting; did you mean listener.name.x.scram-sha-512.sasl.jaas.config?; ",
+        ),
+        ("listener.name.x.ssl.client.auht=none", "no such setting; did you mean listener.name.x.ssl.client.auth?; "),
+        ("authorizer.zookeeper.url=z", "not supported: ACLs in another ZooKeeper; "),
+        ("delegation.token.master.key=k", "not supported: delegation tokens; "),
+        (
+            "principal.builder.class=C\nssl.x=1",
+            "principal.builder.class (settings line 1): not supported: principals built by Java classes; "
+            "ssl.x (settings line 2): there is no such setting; ",
+        ),
+    ],
+)
+def test_refusal_of_a_security_setting_tells_a_misspelt_name_from_missing_protection(text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load_config(text)
+    assert says in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
 def test_password_that_names_another_place_is_refused() -> None:
     with pytest.raises(
         ConfigError, match=r"ssl\.keystore\.password \(settings line 1\): .*config\.providers"
