@@ -4,7 +4,6 @@ Made only when a listener has SASL.
 """
 
 import asyncio
-import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Mapping
@@ -36,6 +35,7 @@ from .security.sasl.jwks_refresh import RefreshTimes
 from .security.sasl.jwks_source import check_jwks_url, fetch_jwks
 from .security.sasl.login_rules import login_rules
 from .security.sasl.own_login import own_credentials
+from .security.sasl.salt_secret import salt_secret
 from .security.sasl.scram_administration import credentials_in
 from .security.sasl.scram_users import ScramUsers
 from .security.sasl.signed_tokens import SignedTokens
@@ -53,24 +53,24 @@ _JWKS_TIMEOUT_S = 10.0
 class Logins:
     """Made at the start by `open`, before the broker listens or connects. ``run`` is a task while the broker runs."""
 
-    def __init__(self, config: Config, cluster_id: str) -> None:
+    def __init__(self, config: Config, salt_secret: bytes) -> None:
         """Raises ConfigError."""
         self._config = config
         self._loop = asyncio.get_running_loop()
         self._offenders = OffenderLog(logger, self._loop.time)
         self._keepers: dict[str, JwksKeeper] = {}
-        self._users = ScramUsers(_dummy_secret(cluster_id))
+        self._users = ScramUsers(salt_secret)
         self._mechanisms: dict[str, Mapping[str, MechanismOptions]] = {}  # by listener
         names = [each.name for each in config.listeners() if each.security_protocol.startswith("SASL_")]
         self._rules = {name: self._rules_of(ListenerSecurity.of(config, name)) for name in names}
 
     @classmethod
-    async def open(cls, config: Config, cluster_id: str, tree: ConfigTree, users: Mapping[str, str]) -> "Logins":
+    async def open(cls, config: Config, tree: ConfigTree, users: Mapping[str, str]) -> "Logins":
         """With the users in the metadata tree and the keys of issuers. Raises ConfigError and MetadataStoreError.
 
         ``users``: passwords of further SCRAM users.
         """
-        logins = cls(config, cluster_id)
+        logins = cls(config, await salt_secret(tree.store))
         for mechanism in SCRAM_MECHANISMS.values():
             for user, password in users.items():
                 logins._users.add_password(mechanism, user, password)
@@ -201,11 +201,6 @@ def _whole(security: ListenerSecurity, name: str) -> int:
     value = security.sasl[name]
     assert isinstance(value, int)
     return value
-
-
-def _dummy_secret(cluster_id: str) -> bytes:
-    """All brokers of a cluster must show the same salt for a name. Strangers do not know the id of the cluster."""
-    return hashlib.sha256(f"salts of unknown users\0{cluster_id}".encode()).digest()
 
 
 def _new_nonce() -> str:

@@ -33,18 +33,13 @@ class Protection:
 
     @classmethod
     async def open(
-        cls,
-        config: Config,
-        cluster_id: str,
-        settings: LiveSettings,
-        random: Callable[[], float],
-        scram_users: Mapping[str, str],
+        cls, config: Config, settings: LiveSettings, random: Callable[[], float], scram_users: Mapping[str, str]
     ) -> "Protection":
         """With the users and keys that logins need; follows ``settings``. Raises ConfigError, MetadataStoreError.
 
         ``scram_users``: passwords of users beside those in the metadata tree.
         """
-        protection = cls(config, await _logins(config, cluster_id, settings, scram_users), random)
+        protection = cls(config, await _logins(config, settings, scram_users), random)
         settings.dynamic.when_read(protection.reload, protection.check)
         return protection
 
@@ -90,14 +85,12 @@ class Protection:
             self._encryption.reload(config)
 
 
-async def _logins(
-    config: Config, cluster_id: str, settings: LiveSettings, scram_users: Mapping[str, str]
-) -> "Logins | None":
+async def _logins(config: Config, settings: LiveSettings, scram_users: Mapping[str, str]) -> "Logins | None":
     if not any(has_login(listener.security_protocol) for listener in config.listeners()):
         return None
     from .logins import Logins  # not needed without SASL
 
-    logins = await Logins.open(config, cluster_id, settings.tree, scram_users)
+    logins = await Logins.open(config, settings.tree, scram_users)
     settings.entities.on_user(logins.take_user)
     return logins
 

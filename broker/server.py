@@ -238,7 +238,7 @@ class BrokerServer:
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
         self._protection = await Protection.open(
-            config, identity.cluster_id, self._settings, environment.random.random, environment.scram_users
+            config, self._settings, environment.random.random, environment.scram_users
         )
         self._pool.resize(config.int("num.io.threads"))
         self._logs.update_config(config)

@@ -441,8 +441,8 @@ async def test_files_are_for_their_user_only_because_they_contain_keys(path: Pat
 
 
 async def test_files_of_an_earlier_version_are_hidden_from_other_users_and_keep_their_group(path: Path) -> None:
-    path.touch()
-    path.chmod(0o664)
+    os.close(os.open(path, os.O_CREAT))
+    os.chmod(path, 0o664)
     store = await EmbeddedStore.open(path, clock_ms)
     await store.create("/a", b"1")
     modes = [stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()]

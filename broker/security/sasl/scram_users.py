@@ -48,7 +48,7 @@ class ScramUsers:
                 counts[credentials[mechanism].iterations] += 1
 
     def add_password(self, mechanism: ScramMechanism, user: str, password: str) -> None:
-        """A user of a broker inside a program (`Environment.scram_users`); credentials in the metadata tree take precedence.
+        """Add a user of a broker inside a program. Credentials in the metadata tree take precedence.
 
         The salt is that of the dummy, because a salt that changed with each start would tell that the user exists.
         """

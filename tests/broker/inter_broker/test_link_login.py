@@ -24,7 +24,7 @@ OF_BROKERS = {"sasl.mechanism.inter.broker.protocol": "PLAIN"}
 
 def security_of_link(**changes: str) -> LinkSecurity:
     config = load_config("", {**SASL_SETTINGS, **OF_BROKERS, **changes})
-    return Protection(config, Logins(config, "cluster")).of_link(ListenerSecurity.of(config, "SASL_PLAINTEXT"))
+    return Protection(config, Logins(config, b"secret")).of_link(ListenerSecurity.of(config, "SASL_PLAINTEXT"))
 
 
 def link_to(broker: Broker, security: LinkSecurity) -> BrokerLink:
