@@ -37,6 +37,7 @@ from .security.sasl.login_rules import login_rules
 from .security.sasl.own_login import own_credentials
 from .security.sasl.salt_secret import salt_secret
 from .security.sasl.scram_administration import credentials_in
+from .security.sasl.scram_credential import MAX_ITERATIONS
 from .security.sasl.scram_users import ScramUsers
 from .security.sasl.signed_tokens import SignedTokens
 from .security.sasl.token_claims import TokenRules
@@ -208,7 +209,7 @@ def _new_nonce() -> str:
 
 
 def _new_login(credentials: Credentials) -> SaslLogin:
-    return SaslLogin(credentials, _new_nonce())
+    return SaslLogin(credentials, _new_nonce(), MAX_ITERATIONS)
 
 
 def _ignored(user: str, mechanism: ScramMechanism, error: ValueError) -> None:

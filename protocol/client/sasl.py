@@ -21,7 +21,8 @@ SCRAM = tuple(SCRAM_MECHANISMS)
 OAUTHBEARER = "OAUTHBEARER"
 
 _MOST_ITERATIONS = 10_000_000
-"""A larger number would let a broker keep this process busy for as long as it likes."""
+"""A larger number would let a broker keep a thread busy for as long as it likes."""
+_SHOWN_DIGITS = 12
 _NUMBER = re.compile("[0-9]{1,8}")
 _WITHOUT_CHANNEL_BINDING = b"n,,"
 _ABANDONED = b"\x01"
@@ -49,10 +50,14 @@ class BearerToken:
 
 @dataclass(frozen=True, slots=True)
 class SaslLogin:
-    """One login. ``nonce`` is random printable ASCII without a comma, used once; only SCRAM needs it."""
+    """One login. ``nonce`` is random printable ASCII without a comma, used once; only SCRAM needs it.
+
+    ``most_iterations``: SCRAM fails when the broker asks for more. They take CPU, so an event loop needs a low limit.
+    """
 
     credentials: Credentials | BearerToken
     nonce: str = field(repr=False)
+    most_iterations: int = _MOST_ITERATIONS
 
 
 def sasl_messages(login: SaslLogin) -> Generator[bytes, bytes, None]:
@@ -65,7 +70,7 @@ def sasl_messages(login: SaslLogin) -> Generator[bytes, bytes, None]:
         return _oauth_bearer(credentials)
     if credentials.mechanism == PLAIN:
         return _plain(credentials)
-    return _scram(credentials, SCRAM_MECHANISMS[credentials.mechanism], login.nonce)
+    return _scram(credentials, SCRAM_MECHANISMS[credentials.mechanism], login.nonce, login.most_iterations)
 
 
 def _plain(credentials: Credentials) -> Generator[bytes, bytes, None]:
@@ -80,15 +85,18 @@ def _oauth_bearer(credentials: BearerToken) -> Generator[bytes, bytes, None]:
         raise SaslError("the broker refuses the token")
 
 
-def _scram(credentials: Credentials, mechanism: ScramMechanism, nonce: str) -> Generator[bytes, bytes, None]:
+def _scram(
+    credentials: Credentials, mechanism: ScramMechanism, nonce: str, most_iterations: int
+) -> Generator[bytes, bytes, None]:
     client_first = f"n={sasl_name(credentials.user)},r={nonce}".encode()
     server_first = yield _WITHOUT_CHANNEL_BINDING + client_first
     attributes = _attributes(server_first)
     server_nonce, salt, iterations = attributes.get("r", ""), _decoded(attributes.get("s", "")), attributes.get("i", "")
     if not server_nonce.startswith(nonce) or server_nonce == nonce:
         raise SaslError("the broker's nonce does not begin with the client's nonce")
-    if not _NUMBER.fullmatch(iterations) or not MIN_ITERATIONS <= int(iterations) <= _MOST_ITERATIONS:
-        raise SaslError(f"the broker asks for {iterations or 'no'} iterations")
+    if not _NUMBER.fullmatch(iterations) or not MIN_ITERATIONS <= int(iterations) <= most_iterations:
+        asked = iterations if len(iterations) <= _SHOWN_DIGITS else f"{iterations[:_SHOWN_DIGITS]}…"
+        raise SaslError(f"the broker asks for {asked or 'no'} iterations, not {MIN_ITERATIONS} to {most_iterations}")
     salted = mechanism.salted_password(credentials.password, salt, int(iterations))
     client_key = mechanism.client_key(salted)
     client_final = f"c={_encoded(_WITHOUT_CHANNEL_BINDING)},r={server_nonce}".encode()

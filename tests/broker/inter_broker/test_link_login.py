@@ -14,8 +14,11 @@ from pybroker.broker.protection import Protection
 from pybroker.config.config_error import ConfigError
 from pybroker.config.listener_security import ListenerSecurity
 from pybroker.config.load import load_config
+from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
+from pybroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from pybroker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from support.security.sasl_broker import CANARY, LISTENER, SASL_SETTINGS
 
 LONG_MS = 3_600_000
@@ -52,6 +55,23 @@ async def test_a_link_logs_in_as_the_user_of_the_brokers() -> None:
     async with linked(security_of_link()) as link:
         response = await link.ask(CreateDelegationTokenRequest(), 3, LONG_MS)
         assert response.token_requester_principal_name == "broker"
+
+
+async def test_another_broker_cannot_keep_the_event_loop_busy_by_many_iterations() -> None:
+    jaas = f"{LISTENER}.scram-sha-256.sasl.jaas.config"
+    own = SASL_SETTINGS[jaas].replace("required", 'required username="broker" password="p"')
+    security = security_of_link(**{"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256", jaas: own})
+
+    async def hostile(request: Message, version: int) -> Message:
+        if isinstance(request, SaslHandshakeRequest):
+            return SaslHandshakeResponse()
+        assert isinstance(request, SaslAuthenticateRequest)
+        nonce = bytes(request.auth_bytes).split(b",r=")[1]
+        return SaslAuthenticateResponse(auth_bytes=b"r=" + nonce + b"x,s=c2FsdA==,i=16385")
+
+    assert security.log_in is not None
+    with pytest.raises(ConnectionError, match="the broker asks for 16385 iterations, not 4096 to 16384"):
+        await security.log_in(hostile)
 
 
 async def test_a_wrong_password_breaks_the_link_and_is_not_in_the_error() -> None:

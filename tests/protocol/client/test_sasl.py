@@ -54,6 +54,13 @@ def test_malformed_reply_of_the_broker_is_a_sasl_error(reply: bytes, says: str) 
         steps.send(reply)
 
 
+def test_more_iterations_than_the_login_allows_are_refused() -> None:
+    steps = sasl_messages(SaslLogin(PENCIL, NONCE, most_iterations=16384))
+    next(steps)
+    with pytest.raises(SaslError, match="the broker asks for 16385 iterations, not 4096 to 16384"):
+        steps.send(SERVER_FIRST.replace(b"4096", b"16385"))
+
+
 def test_broker_that_does_not_know_the_password_is_refused() -> None:
     steps = sasl_messages(SaslLogin(PENCIL, NONCE))
     next(steps)
