@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pybroker.broker.commands.command_line import main
 from pybroker.broker.commands.users.scram_user_store import opened_user_store
+from pybroker.broker.library.user_settings import store_users
 from pybroker.broker.security.sasl.scram_administration import credentials_in
 from pybroker.broker.security.sasl.scram_credential import ScramCredential
 from pybroker.config.load import load_config
@@ -65,3 +66,13 @@ async def test_credentials_of_kafkas_tool_are_those_of_the_password(zookeeper: Z
     for name, credential in found.items():
         mechanism = SCRAM_MECHANISMS[name]
         assert credential == ScramCredential.of_password(mechanism, "secret", credential.salt, 6000)
+
+
+async def test_users_of_a_cluster_inside_a_program_are_stored_for_all_mechanisms(zookeeper: ZooKeeperProcess) -> None:
+    place = f"{zookeeper.connect}/program"
+    await store_users(place, {"zookeeper.session.timeout.ms": 9000, "num.partitions": 2}, {USER: "secret"})
+    found = await stored(place)
+    assert found.keys() == SCRAM_MECHANISMS.keys()
+    for name, credential in found.items():
+        expected = ScramCredential.of_password(SCRAM_MECHANISMS[name], "secret", credential.salt, credential.iterations)
+        assert credential == expected
