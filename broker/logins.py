@@ -67,14 +67,9 @@ class Logins:
 
     @classmethod
     async def open(cls, config: Config, tree: ConfigTree, users: Mapping[str, str]) -> "Logins":
-        """With the users in the metadata tree and the keys of issuers. Raises ConfigError and MetadataStoreError.
-
-        ``users``: passwords of further SCRAM users.
-        """
+        """``users``: passwords of SCRAM users beside those in the tree. Raises ConfigError and MetadataStoreError."""
         logins = cls(config, await salt_secret(tree.store))
-        for mechanism in SCRAM_MECHANISMS.values():
-            for user, password in users.items():
-                logins._users.add_password(mechanism, user, password)
+        logins._users.add_passwords(users)
         await logins._fetch_keys()
         with suppress(NoNodeError):  # before the first start of a broker
             for node_name, settings in (await tree.configs("users")).items():
@@ -153,7 +148,7 @@ class Logins:
         if oauth is None or oauth.takes_unsecured_tokens:
             return None
         keeper = self._keeper(security)
-        rules = _token_rules(security)
+        rules = TokenRules.of_listener(security.sasl)
         if not rules.audiences and rules.issuer is None:
             logger.warning(
                 "listener %s accepts every token that its issuer has signed, also for other services; set "
@@ -184,18 +179,6 @@ class Logins:
                 if url.startswith("file:"):
                     raise ConfigError(f"{_JWKS}.url: {error}") from error
                 logger.warning("no login by OAUTHBEARER succeeds until the keys can be fetched: %s", error)
-
-
-def _token_rules(security: ListenerSecurity) -> TokenRules:
-    audiences = security.sasl["sasl.oauthbearer.expected.audience"]
-    issuer = security.sasl["sasl.oauthbearer.expected.issuer"]
-    return TokenRules(
-        frozenset(audiences if isinstance(audiences, tuple) else ()),
-        None if issuer is None else str(issuer),
-        _whole(security, "sasl.oauthbearer.clock.skew.seconds"),
-        str(security.sasl["sasl.oauthbearer.sub.claim.name"]),
-        str(security.sasl["sasl.oauthbearer.scope.claim.name"]),
-    )
 
 
 def _whole(security: ListenerSecurity, name: str) -> int:

@@ -406,7 +406,7 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "broker/coordinator/group/joining.py:JoinRequest": (12, "the fields of a request"),
     "broker/coordinator/group/member.py:Member": (15, "the state of a member of a group"),
     "broker/coordinator/group/settings.py:GroupSettings": (None, "Kafka's settings of groups"),
-    "broker/environment.py:Environment": (11, "what a broker takes from the outside world"),
+    "broker/environment.py:Environment": (12, "what a broker takes from the outside world"),
     "broker/inter_broker/request_versions.py:RequestVersions": (None, "one version for each API between brokers"),
     "broker/network/settings.py:NetworkSettings": (None, "Kafka's settings of listeners"),
     "config/setting.py:Setting": (11, "one row of the table of settings"),

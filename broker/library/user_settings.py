@@ -59,7 +59,7 @@ async def store_users(connect: str, settings: SettingsMapping, users: Mapping[st
 
     ``settings``: of the brokers; those for ZooKeeper are used.
     """
-    from ..commands.users.scram_user_store import new_credentials, users_in_zookeeper  # not needed without users
+    from ..security.sasl.scram_user_store import new_credentials, users_in_zookeeper  # not needed without users
 
     texts = {name: str(value) for name, value in settings.items() if name.startswith(_FOR_ZOOKEEPER)}
     config = load_config("", texts, place="given to Cluster")

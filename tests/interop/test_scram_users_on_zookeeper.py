@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from pybroker.broker.commands.command_line import main
-from pybroker.broker.commands.users.scram_user_store import opened_user_store
+from pybroker.broker.commands.users.opened_user_store import opened_user_store
 from pybroker.broker.library.user_settings import store_users
 from pybroker.broker.security.sasl.scram_administration import credentials_in
 from pybroker.broker.security.sasl.scram_credential import ScramCredential

@@ -15,8 +15,9 @@ from ....controller.tree.znodes import ZnodeDecodeError
 from ....protocol.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
 from ....storage.files.files import DirectoryLockedError
 from ...security.sasl.scram_credential import MAX_ITERATIONS, ScramCredential
+from ...security.sasl.scram_user_store import new_credentials
 from ..command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
-from .scram_user_store import new_credentials, opened_user_store
+from .opened_user_store import opened_user_store
 
 __all__ = ["user_command"]
 

@@ -3,8 +3,8 @@
 **Why.** A salt that differs between brokers, or between starts, would tell a stranger that the user does not exist. So
 would one that everyone can compute.
 
-**How.** A random number is the data of the node /config/users, which Kafka leaves empty. Who may not read the
-credentials below that node may not read the secret either.
+**How.** A random number is the data of the node /config/users, which Kafka leaves empty. The ACL of that node is the
+same as that of the credentials below it.
 """
 
 import json

@@ -47,8 +47,14 @@ class ScramUsers:
                 self._credentials[user, mechanism] = credentials[mechanism]
                 counts[credentials[mechanism].iterations] += 1
 
-    def add_password(self, mechanism: ScramMechanism, user: str, password: str) -> None:
-        """Add a user of a broker inside a program. Credentials in the metadata tree take precedence.
+    def add_passwords(self, passwords: Mapping[str, str]) -> None:
+        """Add users of a broker inside a program, for all mechanisms."""
+        for mechanism in SCRAM_MECHANISMS.values():
+            for user, password in passwords.items():
+                self._add_password(mechanism, user, password)
+
+    def _add_password(self, mechanism: ScramMechanism, user: str, password: str) -> None:
+        """Credentials in the metadata tree take precedence.
 
         The salt is that of the dummy, because a salt that changed with each start would tell that the user exists.
         """

@@ -8,7 +8,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
+from ....config.values import Value
 from .oauth_bearer import InvalidTokenError, ValidToken
 
 __all__ = ["TokenRules", "checked_claims", "json_object", "seconds_in", "text_in"]
@@ -33,6 +35,20 @@ class TokenRules:
     clock_skew_s: int
     subject_claim: str
     scope_claim: str
+
+    @classmethod
+    def of_listener(cls, sasl: Mapping[str, Value | None]) -> Self:
+        """``sasl``: the settings of the listener."""
+        audiences, issuer = sasl["sasl.oauthbearer.expected.audience"], sasl["sasl.oauthbearer.expected.issuer"]
+        clock_skew_s = sasl["sasl.oauthbearer.clock.skew.seconds"]
+        assert isinstance(clock_skew_s, int)
+        return cls(
+            frozenset(audiences if isinstance(audiences, tuple) else ()),
+            None if issuer is None else str(issuer),
+            clock_skew_s,
+            str(sasl["sasl.oauthbearer.sub.claim.name"]),
+            str(sasl["sasl.oauthbearer.scope.claim.name"]),
+        )
 
 
 def json_object(data: bytes, what: str) -> dict[str, object]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pybroker import Broker
 from pybroker.broker.commands.command_line import main
-from pybroker.broker.commands.users.scram_user_store import opened_user_store
+from pybroker.broker.commands.users.opened_user_store import opened_user_store
 from pybroker.broker.security.sasl.scram_administration import credentials_in
 from pybroker.broker.security.sasl.scram_credential import ScramCredential
 from pybroker.config.load import load_config

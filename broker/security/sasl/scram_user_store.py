@@ -1,34 +1,24 @@
-"""SCRAM users in a cluster's metadata tree: in the embedded store of a stopped broker, or in ZooKeeper.
-
-**Why.** Brokers that log in to each other by SCRAM need a user before the first of them starts.
-"""
+"""SCRAM users in a cluster's metadata tree."""
 
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
-from ....config.config import METADATA_STORE_FILE, Config
+from ....config.config import Config
 from ....config.load import with_overrides
 from ....controller.tree.client_entities import change_client_entity
 from ....controller.tree.cluster_tree import ClusterTree
-from ....controller.tree.embedded_store import EmbeddedStore
 from ....controller.tree.entity_names import DEFAULT_ENTITY, decode_entity_name, encode_entity_name
-from ....controller.tree.metadata_store import MetadataStore
 from ....controller.tree.zookeeper_settings import ZooKeeperSettings
 from ....controller.tree.zookeeper_store import ZooKeeperStore
 from ....protocol.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
-from ....storage.files.files import DirectoryLock, Files
-from ...security.sasl.scram_credential import ScramCredential
-from ...security.sasl.scram_users import salt_text
-from ..command_parser import BAD_INPUT, CommandError
-from ..metadata.store_locations import names_zookeeper
+from .scram_credential import ScramCredential
+from .scram_users import salt_text
 
-__all__ = ["ScramUserStore", "new_credentials", "opened_user_store", "users_in_zookeeper"]
+__all__ = ["ScramUserStore", "new_credentials", "users_in_zookeeper"]
 
 _USERS = "users"
 _SALT_BITS = 130
@@ -71,23 +61,6 @@ class ScramUserStore:
         await change_client_entity(self._tree, _USERS, encode_entity_name(user), change)
 
 
-@asynccontextmanager
-async def opened_user_store(place: str, config: Config) -> AsyncIterator[ScramUserStore]:
-    """``place``: ``host:port,…/path`` of ZooKeeper, or a data directory, whose broker must be stopped.
-
-    Raises CommandError, DirectoryLockedError, MetadataStoreError, OSError.
-    """
-    async with _in_zookeeper(place, config) if names_zookeeper(place) else _in_directory(Path(place)) as store:
-        yield ScramUserStore(ClusterTree(store))
-
-
-@asynccontextmanager
-async def users_in_zookeeper(connect: str, config: Config) -> AsyncIterator[ScramUserStore]:
-    """Raises MetadataStoreError."""
-    async with _in_zookeeper(connect, config) as store:
-        yield ScramUserStore(ClusterTree(store))
-
-
 def new_credentials(
     password: str, mechanisms: Iterable[str] = SCRAM_MECHANISMS, iterations: int = MIN_ITERATIONS
 ) -> dict[str, ScramCredential]:
@@ -101,30 +74,11 @@ def new_credentials(
 
 
 @asynccontextmanager
-async def _in_zookeeper(connect: str, config: Config) -> AsyncIterator[MetadataStore]:
+async def users_in_zookeeper(connect: str, config: Config) -> AsyncIterator[ScramUserStore]:
+    """``connect``: ``host:port,…/path``. Raises MetadataStoreError."""
     settings = ZooKeeperSettings.from_config(with_overrides(config, {"zookeeper.connect": connect}))
     store = await ZooKeeperStore.open(replace(settings, is_guarded=False))
     try:
-        yield store
+        yield ScramUserStore(ClusterTree(store))
     finally:
         await store.close()
-
-
-@asynccontextmanager
-async def _in_directory(directory: Path) -> AsyncIterator[MetadataStore]:
-    """The directory is locked meanwhile, as by a broker."""
-    lock = _locked(directory)
-    try:
-        store = await EmbeddedStore.open(directory / METADATA_STORE_FILE, lambda: time.time_ns() // 1_000_000)
-        try:
-            yield store
-        finally:
-            await store.close()
-    finally:
-        lock.release()
-
-
-def _locked(directory: Path) -> DirectoryLock:
-    if not directory.is_dir():
-        raise CommandError(f"{directory}: there is no such directory", BAD_INPUT)
-    return Files().lock_directory(str(directory))
