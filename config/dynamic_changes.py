@@ -114,13 +114,16 @@ def changed_settings(old: Config, new: Config) -> list[str]:
 
 def is_reloadable(name: str) -> bool:
     """Whether a change of ``name`` in the file has effect without a restart; True for unknown names."""
-    is_read_once = name in _FIXED_HERE or name in READ_OUTSIDE_THE_TABLE or name.startswith("sasl.")
-    return _is_dynamic(name) and not is_read_once and not _is_read_at_opening(name)
+    return _is_dynamic(name) and not _is_fixed(name) and not _is_read_at_opening(name)
 
 
 def can_be_changed(setting: Setting) -> bool:
-    """Whether `check_dynamic` accepts the setting, for brokers or for single listeners."""
-    return setting.scope is not Scope.READ_ONLY and setting.name not in _FIXED_HERE
+    """Whether `check_dynamic` and `check_change` accept the setting, for brokers or for single listeners."""
+    return setting.scope is not Scope.READ_ONLY and not _is_fixed(setting.name)
+
+
+def _is_fixed(name: str) -> bool:
+    return name in _FIXED_HERE or name in READ_OUTSIDE_THE_TABLE or name.startswith("sasl.")
 
 
 def _value_of(config: Config, name: str) -> object:
