@@ -8,6 +8,7 @@ from ..base.invariant import invariant
 from ..config.config import Config
 from ..config.listener_security import ListenerSecurity
 from ..config.listeners import Listener
+from .environment import Environment
 from .network.endpoint_security import EndpointSecurity, has_login, is_encrypted
 from .network.settings import Endpoint
 from .settings.live_settings import LiveSettings
@@ -32,14 +33,10 @@ class Protection:
         self._random = random
 
     @classmethod
-    async def open(
-        cls, config: Config, settings: LiveSettings, random: Callable[[], float], scram_users: Mapping[str, str]
-    ) -> "Protection":
-        """With the users and keys that logins need; follows ``settings``. Raises ConfigError, MetadataStoreError.
-
-        ``scram_users``: passwords of users beside those in the metadata tree.
-        """
-        protection = cls(config, await _logins(config, settings, scram_users), random)
+    async def open(cls, config: Config, settings: LiveSettings, environment: Environment) -> "Protection":
+        """With the users and keys that logins need; follows ``settings``. Raises ConfigError, MetadataStoreError."""
+        logins = await _logins(config, settings, environment.scram_users)
+        protection = cls(config, logins, environment.random.random)
         settings.dynamic.when_read(protection.reload, protection.check)
         return protection
 

@@ -237,9 +237,7 @@ class BrokerServer:
         identity = await resolve_identity(self._store, config, use.broker_id, environment.random)
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
-        self._protection = await Protection.open(
-            config, self._settings, environment.random.random, environment.scram_users
-        )
+        self._protection = await Protection.open(config, self._settings, environment)
         self._pool.resize(config.int("num.io.threads"))
         self._logs.update_config(config)
         self._metadata = MetadataPlane(
