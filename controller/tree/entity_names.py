@@ -5,9 +5,14 @@ A name may contain anything, so it is encoded. The default entity has the name `
 
 from urllib.parse import quote, unquote_plus
 
-__all__ = ["DEFAULT_ENTITY", "decode_entity_name", "encode_entity_name"]
+__all__ = ["DEFAULT_ENTITY", "can_be_node", "decode_entity_name", "encode_entity_name"]
 
 DEFAULT_ENTITY = "<default>"
+
+
+def can_be_node(name: str) -> bool:
+    """Whether an entity of this name can have a node: ZooKeeper refuses these three, which stand for themselves."""
+    return name not in ("", ".", "..")
 
 
 def encode_entity_name(name: str) -> str:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ....controller.tree.entity_names import can_be_node
 from ....protocol.errors import (
     DuplicateResourceError,
     ErrorCode,
@@ -61,7 +62,7 @@ class ScramChanges:
 
 def users_to_read(request: AlterUserScramCredentialsRequest) -> list[str]:
     """The users whose stored credentials `planned_changes` needs to know."""
-    return list(dict.fromkeys(each.name for each in request.deletions if each.name))
+    return list(dict.fromkeys(each.name for each in request.deletions if can_be_node(each.name)))
 
 
 def planned_changes(
@@ -91,6 +92,8 @@ def _fault(entry: ScramCredentialDeletion | ScramCredentialUpsertion) -> KafkaEr
     """The error of an invalid entry. Of several of a user the last counts, upsertions after deletions."""
     if not entry.name:
         return UnacceptableCredentialError(_EMPTY_NAME)
+    if not can_be_node(entry.name):
+        return UnacceptableCredentialError(f"Username must not be {entry.name}")
     if entry.mechanism not in _BY_CODE:
         return UnsupportedSaslMechanismError("Unknown SCRAM mechanism")
     if isinstance(entry, ScramCredentialDeletion):

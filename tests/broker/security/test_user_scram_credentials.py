@@ -107,7 +107,12 @@ async def test_a_broker_that_is_not_the_controller_stores_nothing(tree: ClusterT
 
 
 async def test_a_name_that_is_no_node_is_refused_and_others_are_stored(tree: ClusterTree) -> None:
-    assert await alter(tree, new(".."), new("bob")) == {"..": ErrorCode.UNKNOWN_SERVER_ERROR, "bob": ErrorCode.NONE}
+    assert await alter(tree, new(".."), old("."), new("bob")) == {
+        "..": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        ".": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        "bob": ErrorCode.NONE,
+    }
+    assert await described(tree, "..", "bob") == {"..": ErrorCode.RESOURCE_NOT_FOUND, "bob": {1: 4096}}
 
 
 async def test_users_named_twice_or_not_there_get_errors(tree: ClusterTree) -> None:
