@@ -70,5 +70,5 @@ class Environment:
     """As `LocalSocketOptions` has it."""
     open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]] = open_metadata_store
     """Opens a session with the metadata store: at the start, and with ZooKeeper after an expired session."""
-    scram_users: Mapping[str, str] = field(default_factory=dict)
+    scram_users: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Passwords of users that log in by SCRAM, beside the users in the metadata tree."""
