@@ -14,6 +14,7 @@ from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..config.jaas import OAUTHBEARER, has_users
 from ..config.listener_security import ListenerSecurity
+from ..config.listeners import has_login
 from ..config.sasl_listeners import JAAS_FILE, mechanisms_of_listener
 from ..config.sasl_mechanisms import MechanismOptions
 from ..controller.tree.config_tree import ConfigTree
@@ -62,7 +63,7 @@ class Logins:
         self._keepers: dict[str, JwksKeeper] = {}
         self._users = ScramUsers(salt_secret)
         self._mechanisms: dict[str, Mapping[str, MechanismOptions]] = {}  # by listener
-        names = [each.name for each in config.listeners() if each.security_protocol.startswith("SASL_")]
+        names = [each.name for each in config.listeners() if has_login(each.security_protocol)]
         self._rules = {name: self._rules_of(ListenerSecurity.of(config, name)) for name in names}
 
     @classmethod

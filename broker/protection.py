@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ..base.invariant import invariant
 from ..config.config import Config
 from ..config.listener_security import ListenerSecurity
-from ..config.listeners import Listener
+from ..config.listeners import Listener, has_login, is_encrypted
 from .environment import Environment
-from .network.endpoint_security import EndpointSecurity, has_login, is_encrypted
+from .network.endpoint_security import EndpointSecurity
 from .network.settings import Endpoint
 from .settings.live_settings import LiveSettings
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Self
 
 from .config import Config
+from .listeners import has_login, is_encrypted
 from .values import Value
 
 __all__ = ["ListenerSecurity", "MechanismSecurity"]
@@ -61,7 +62,7 @@ class ListenerSecurity:
         protocol = config.security_protocols[name]
         values = config.for_listener(name)
         ssl = _with_prefix(values, "ssl.")
-        offered = values.list("sasl.enabled.mechanisms") if protocol.startswith("SASL_") else ()
+        offered = values.list("sasl.enabled.mechanisms") if has_login(protocol) else ()
         return cls(
             listener_name=name,
             protocol=protocol,
@@ -74,12 +75,12 @@ class ListenerSecurity:
     @property
     def encrypts(self) -> bool:
         """Whether connections use TLS."""
-        return self.protocol in ("SSL", "SASL_SSL")
+        return is_encrypted(self.protocol)
 
     @property
     def authenticates(self) -> bool:
         """Whether clients log in by SASL."""
-        return self.protocol.startswith("SASL_")
+        return has_login(self.protocol)
 
 
 def _mechanism(config: Config, of_listener: Config, listener_name: str, mechanism: str) -> MechanismSecurity:

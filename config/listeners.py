@@ -14,6 +14,16 @@ _PORTS, _TOLD_PORTS = (0, 65535), (-(2**31), 2**31 - 1)
 _COMMA = re.compile(r"\s*,\s*")
 
 
+def is_encrypted(security_protocol: str) -> bool:
+    """Whether connections with this protocol use TLS."""
+    return security_protocol not in ("PLAINTEXT", "SASL_PLAINTEXT")
+
+
+def has_login(security_protocol: str) -> bool:
+    """Whether clients log in by SASL."""
+    return security_protocol.startswith("SASL_")
+
+
 def listener_address(name: str, host: str, port: int) -> str:
     """``NAME://host:port``; an IPv6 address gets brackets."""
     return f"{name}://{f'[{host}]' if ':' in host else host}:{port}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .former_names import FORMER_NAMES
 from .image_names import IMAGE_NAMES
+from .listeners import is_encrypted
 from .setting import Setting, SupportKind
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, READ_OUTSIDE_THE_TABLE, TOPIC_SETTINGS
 from .values import trim
@@ -95,7 +96,7 @@ def _is_for_tls(config: "Config", name: str, setting: Setting) -> bool:
     """Whether there is a listener with TLS to which a setting of TLS, perhaps with a listener's prefix, applies."""
     return any(
         name in (setting.name, f"listener.name.{listener.name.lower()}.{setting.name}")
-        and listener.security_protocol in ("SSL", "SASL_SSL")
+        and is_encrypted(listener.security_protocol)
         for listener in config.listeners()
     )
 

@@ -12,6 +12,7 @@ from .config import Config
 from .config_error import ConfigError
 from .jaas import JaasEntry, JaasError, parse_jaas_file
 from .listener_security import ListenerSecurity
+from .listeners import has_login
 from .sasl_mechanisms import MechanismOptions, mechanism_options
 from .setting import ACTED_ON
 
@@ -32,7 +33,7 @@ _BEHIND_A_MECHANISM = (
 
 def check_sasl(config: Config) -> None:
     """Raises ConfigError for a contradiction, a missing login module, and all that cannot be served."""
-    protected = {each.name for each in config.listeners() if each.security_protocol.startswith("SASL_")}
+    protected = {each.name for each in config.listeners() if has_login(each.security_protocol)}
     if not protected:
         _check_unused(config)
     _check_places(config, protected)

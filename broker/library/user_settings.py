@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from ...config.config_error import ConfigError
 from ...config.jaas import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
+from ...config.listeners import has_login
 from ...config.load import load_config, unchecked_config
 from ...controller.tree.metadata_store import MetadataStoreError
 from ...protocol.client import Credentials
@@ -26,7 +27,7 @@ def with_users(settings: SettingsMapping, users: Mapping[str, str]) -> SettingsM
     """``settings`` with users for each of their listeners that has SASL. Raises ConfigError when none has."""
     texts = {name: str(value) for name, value in settings.items()}
     listeners = unchecked_config("", texts, place="given to Broker").listeners()
-    names = [each.name for each in listeners if each.security_protocol.startswith("SASL_")]
+    names = [each.name for each in listeners if has_login(each.security_protocol)]
     if not names:
         raise ConfigError(f"listeners={texts['listeners']} (given to Broker): none has SASL, so no user can log in")
     return {**users_of_listeners(users, names), **settings}

@@ -4,21 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...base.invariant import invariant
+from ...config.listeners import has_login, is_encrypted
 from .frame_gate import FrameGate
 from .request import ConnectionInfo
 from .transport import ConnectionLayer
 
-__all__ = ["UNPROTECTED", "EndpointSecurity", "has_login", "is_encrypted"]
-
-
-def is_encrypted(security_protocol: str) -> bool:
-    """Whether connections with this protocol use TLS."""
-    return security_protocol not in ("PLAINTEXT", "SASL_PLAINTEXT")
-
-
-def has_login(security_protocol: str) -> bool:
-    """Whether clients log in by SASL."""
-    return security_protocol.startswith("SASL_")
+__all__ = ["UNPROTECTED", "EndpointSecurity"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
+from ...config.listeners import is_encrypted
 from ...storage.files.page_cache import is_cached, read_ahead, read_if_cached
-from .endpoint_security import is_encrypted
 from .request import Region
 from .transport import Transport, can_send_files
 

@@ -14,10 +14,11 @@ import pytest
 from pybroker.broker.network import region_sender
 from pybroker.broker.network.admission.read_pause import ReadPause
 from pybroker.broker.network.connection import Connection
-from pybroker.broker.network.endpoint_security import EndpointSecurity, has_login, is_encrypted
+from pybroker.broker.network.endpoint_security import EndpointSecurity
 from pybroker.broker.network.region_sender import CopyingSender, SendfileSender
 from pybroker.broker.network.response_writer import SMALL_REGION
 from pybroker.broker.network.settings import NetworkSettings
+from pybroker.config.listeners import has_login, is_encrypted
 from pybroker.storage.files.page_cache import is_cached, read_ahead, read_if_cached
 from support.in_process.network_peer import (
     ECHO,
