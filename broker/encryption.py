@@ -13,6 +13,7 @@ from ..config.listener_security import ListenerSecurity
 from .network.encrypted_listener import EncryptedListener
 from .network.offender_log import OffenderLog
 from .network.transport import ConnectionLayer
+from .requests.between_brokers import listeners_between_brokers
 from .security.tls.handshakes import HandshakeQueue
 from .security.tls.links import link_layer
 from .security.tls.side import CIPHERTEXT_BYTES
@@ -33,7 +34,8 @@ class Encryption:
         most_handshakes = config.int("pybroker.tls.handshakes.max")
         self._link_deadline_s = config.int("socket.connection.setup.timeout.ms") / 1000
         offenders = OffenderLog(logger, loop.time)
-        between_brokers = _listeners_between_brokers(config)
+        # Without a cluster this broker connects to no other one.
+        between_brokers = () if config.uses_embedded_store else listeners_between_brokers(config)
         self._listeners = {
             security.listener_name: EncryptedListener(
                 security,
@@ -84,11 +86,3 @@ def _encrypted(config: Config) -> Iterator[ListenerSecurity]:
         security = ListenerSecurity.of(config, listener.name)
         if security.encrypts:
             yield security
-
-
-def _listeners_between_brokers(config: Config) -> frozenset[str]:
-    """Without a cluster this broker connects to no other one."""
-    if config.uses_embedded_store:
-        return frozenset()
-    control_plane = config.optional_string("control.plane.listener.name")
-    return frozenset({config.inter_broker_listener_name, control_plane.upper() if control_plane else ""})

@@ -19,7 +19,7 @@ from ..network.socket_states import reset_at_close
 from ..network.transport import Transport
 from ..security.sasl.own_login import renewal_delay_ms
 
-__all__ = ["UNPROTECTED", "Ask", "BrokerLink", "Link", "LinkSecurity", "LogIn"]
+__all__ = ["Ask", "BrokerLink", "Link", "LinkSecurity", "LogIn"]
 
 Ask: TypeAlias = Callable[[Message, int], Awaitable[Any]]
 """``(request, version) -> response``, on a connection that is being opened."""
@@ -49,9 +49,6 @@ class LinkSecurity:
     random: Callable[[], float] = lambda: 0.5
 
 
-UNPROTECTED = LinkSecurity()
-
-
 class BrokerLink:
     """``address()`` returns host and port of the other broker's inter-broker listener, or None while it is unknown.
 
@@ -66,7 +63,7 @@ class BrokerLink:
         client_id: str,
         connect_timeout_ms: int,
         max_response_bytes: int,
-        security: LinkSecurity = UNPROTECTED,
+        security: LinkSecurity,
     ) -> None:
         self._loop = loop
         self._address = address

@@ -3,28 +3,20 @@
 import asyncio
 from collections.abc import Callable
 
-from ...base.invariant import invariant
 from ...config.config import Config
 from ...config.listener_security import ListenerSecurity
 from ..metadata.address import Address
-from .broker_link import UNPROTECTED, BrokerLink, LinkSecurity
+from .broker_link import BrokerLink, LinkSecurity
 
-__all__ = ["LinkFactory", "SecurityOfListener", "no_protection"]
+__all__ = ["LinkFactory", "SecurityOfListener"]
 
 SecurityOfListener = Callable[[ListenerSecurity], LinkSecurity]
-
-
-def no_protection(listener: ListenerSecurity) -> LinkSecurity:
-    """For PLAINTEXT listeners. Raises InvariantError for others, because a link without TLS or login must not open."""
-    is_protected = listener.encrypts or listener.authenticates
-    invariant(not is_protected, f"unprotected link to listener {listener.listener_name}")
-    return UNPROTECTED
 
 
 class LinkFactory:
     """``security_of``: the client side of a listener's security; called once for each listener."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, security_of: SecurityOfListener = no_protection) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, security_of: SecurityOfListener) -> None:
         self.loop = loop
         self._security_of = security_of
         self._by_listener: dict[str, LinkSecurity] = {}

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from pybroker import Broker
-from pybroker.broker.inter_broker.broker_link import BrokerLink
+from pybroker.broker.inter_broker.broker_link import BrokerLink, LinkSecurity
 from pybroker.broker.inter_broker.link_factory import LinkFactory
 from pybroker.broker.metadata.address import Address
 from pybroker.config.load import load_config
@@ -33,7 +33,8 @@ def link_asking(address: Callable[[], Address | None], most_bytes: int = 100_000
             "socket.connection.setup.timeout.ms": str(LONG_MS),
         }
     )
-    return LinkFactory(asyncio.get_running_loop()).link_to(address, "PLAINTEXT", "link", config)
+    links = LinkFactory(asyncio.get_running_loop(), lambda _listener: LinkSecurity())
+    return links.link_to(address, "PLAINTEXT", "link", config)
 
 
 class Peer:

@@ -8,9 +8,11 @@ from pybroker.base.invariant import InvariantError
 from pybroker.broker.inter_broker.broker_link import Ask, BrokerLink, LinkSecurity
 from pybroker.broker.inter_broker.link_factory import LinkFactory
 from pybroker.broker.metadata.address import Address
+from pybroker.broker.protection import Protection
 from pybroker.config.config import Config
 from pybroker.config.given import Given, Source
 from pybroker.config.listener_security import ListenerSecurity
+from pybroker.config.load import unchecked_config
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.in_process.masking_layer import MaskingLayer
 from support.in_process.network_peer import Server, serving, until
@@ -33,7 +35,7 @@ def test_only_the_factory_makes_links() -> None:
 
 @pytest.mark.parametrize("listener", ["SAFE", "CLIENTS"])
 async def test_no_link_without_protection_opens_to_a_protected_listener(listener: str) -> None:
-    links = LinkFactory(asyncio.get_running_loop())
+    links = LinkFactory(asyncio.get_running_loop(), Protection(unchecked_config("", {})).of_link)
     with pytest.raises(InvariantError, match=listener):
         links.link_to(lambda: None, listener, "1", CONFIG)
 
