@@ -7,7 +7,6 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 
 from ..config.config import Config
@@ -17,9 +16,7 @@ from ..config.listener_security import ListenerSecurity
 from ..config.listeners import has_login
 from ..config.sasl_listeners import JAAS_FILE, mechanisms_of_listener
 from ..config.sasl_mechanisms import MechanismOptions
-from ..controller.tree.config_tree import ConfigTree
-from ..controller.tree.entity_names import DEFAULT_ENTITY, decode_entity_name
-from ..controller.tree.metadata_store import NoNodeError
+from ..controller.tree.metadata_store import MetadataStore
 from ..protocol.client.sasl import Credentials, SaslLogin
 from ..protocol.scram import SCRAM_MECHANISMS, ScramMechanism
 from .inter_broker.broker_link import LogIn
@@ -67,15 +64,11 @@ class Logins:
         self._rules = {name: self._rules_of(ListenerSecurity.of(config, name)) for name in names}
 
     @classmethod
-    async def open(cls, config: Config, tree: ConfigTree, users: Mapping[str, str]) -> "Logins":
-        """``users``: passwords of SCRAM users beside those in the tree. Raises ConfigError and MetadataStoreError."""
-        logins = cls(config, await salt_secret(tree.store))
+    async def open(cls, config: Config, store: MetadataStore, users: Mapping[str, str]) -> "Logins":
+        """``users``: passwords of SCRAM users beside those of `take_user`. Raises ConfigError, MetadataStoreError."""
+        logins = cls(config, await salt_secret(store))
         logins._users.add_passwords(users)
         await logins._fetch_keys()
-        with suppress(NoNodeError):  # before the first start of a broker
-            for node_name, settings in (await tree.configs("users")).items():
-                if node_name != DEFAULT_ENTITY:
-                    logins.take_user(decode_entity_name(node_name), settings)
         return logins
 
     # -- clients

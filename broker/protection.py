@@ -34,7 +34,10 @@ class Protection:
 
     @classmethod
     async def open(cls, config: Config, settings: LiveSettings, environment: Environment) -> "Protection":
-        """With the users and keys that logins need; follows ``settings``. Raises ConfigError, MetadataStoreError."""
+        """With the keys that logins need; follows ``settings``, whose `load_entities` then brings the users.
+
+        Raises ConfigError, MetadataStoreError.
+        """
         logins = await _logins(config, settings, environment.scram_users)
         protection = cls(config, logins, environment.random.random)
         settings.dynamic.when_read(protection.reload, protection.check)
@@ -87,7 +90,7 @@ async def _logins(config: Config, settings: LiveSettings, scram_users: Mapping[s
         return None
     from .logins import Logins  # not needed without SASL
 
-    logins = await Logins.open(config, settings.tree, scram_users)
+    logins = await Logins.open(config, settings.tree.store, scram_users)
     settings.entities.on_user(logins.take_user)
     return logins
 

@@ -238,6 +238,7 @@ class BrokerServer:
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
         self._protection = await Protection.open(config, self._settings, environment)
+        await self._settings.load_entities()
         self._pool.resize(config.int("num.io.threads"))
         self._logs.update_config(config)
         self._metadata = MetadataPlane(

@@ -52,7 +52,7 @@ _CONNECTION_LIMITS = frozenset(
 
 
 class LiveSettings:
-    """Call `load` before the parts are made, `follow` after that; `run` is a task while the broker runs.
+    """Call `load` and `load_entities` before the parts are made, `follow` after that; `run` is a task from then on.
 
     ``run_in_pool`` runs blocking calls in a worker.
     """
@@ -77,9 +77,12 @@ class LiveSettings:
         """``config`` with the dynamic settings of this broker and of all brokers. Raises ConfigError."""
         self.dynamic = DynamicConfig(config)
         self.quotas = self._quotas(config)
-        await self.entities.load(self.tree, self.quotas)
         cluster_wide = await self.tree.config(_BROKERS, ALL_BROKERS)
         return self.dynamic.load(DynamicLayers(cluster_wide, await self.tree.config(_BROKERS, str(self._broker_id))))
+
+    async def load_entities(self) -> None:
+        """Apply those of users, client ids and addresses, after `EntitySettings.on_user`. Raises MetadataStoreError."""
+        await self.entities.load(self.tree, self.quotas)
 
     def follow(
         self,

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 from pybroker import Broker
+from pybroker.broker.security.sasl.scram_user_store import ScramUserStore, new_credentials
 from pybroker.broker.server import BrokerServer
+from pybroker.config.config import METADATA_STORE_FILE
 from pybroker.config.load import load_config
+from pybroker.controller.tree.cluster_tree import ClusterTree
+from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.client import SaslLogin
 from pybroker.protocol.errors import ErrorCode, KafkaError
 from pybroker.protocol.messages.alter_user_scram_credentials import (
@@ -96,6 +100,18 @@ async def test_each_mechanism_makes_the_client_the_user_that_it_proved_to_be() -
         token = unsecured_token("carol", int(time.time()))
         async with connected(broker, login_of("OAUTHBEARER", "", token)) as client:
             assert await principal_of(client) == ("User", "carol")
+
+
+async def test_stored_users_log_in_at_a_broker_that_starts_when_their_notifications_are_deleted(tmp_path: Path) -> None:
+    store = await EmbeddedStore.open(tmp_path / METADATA_STORE_FILE, lambda: 0)
+    await ScramUserStore(ClusterTree(store)).set_user("ann", new_credentials("secret"))
+    for name in await store.children("/config/changes"):
+        await store.delete(f"/config/changes/{name}")
+    await store.close()
+    async with Broker({**SASL_SETTINGS, "log.dirs": str(tmp_path)}) as broker:
+        for mechanism in SCRAM:
+            async with connected(broker, login_of(mechanism, "ann", "secret")) as client:
+                assert await principal_of(client) == ("User", "ann")
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", *SCRAM])
