@@ -6,21 +6,14 @@ broker handles every notification present, because settings may have changed sin
 than 15 minutes are deleted; a broker without a cluster deletes them after it has handled a hundred.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from .catching_up import CatchingUp
 from .features import FeatureLevels
 from .tree import znodes
 from .tree.cluster_tree import ClusterTree
-from .tree.metadata_store import (
-    InvalidPathError,
-    MetadataStoreError,
-    SessionEvent,
-    SessionExpiredError,
-    StoreClosedError,
-    WatchEvent,
-)
+from .tree.metadata_store import InvalidPathError, SessionEvent
 from .tree.znodes import ZnodeDecodeError
 
 __all__ = ["ConfigChanges", "Take"]
@@ -34,7 +27,6 @@ The name is that of the node below its type: ``orders``, and for a user with a c
 
 EXPIRATION_MS = 15 * 60 * 1000
 MOST_KEPT_ALONE = 100
-RETRY_SECONDS = 1.0
 _NONE_YET = -1
 
 
@@ -60,59 +52,28 @@ class ConfigChanges:
         self._clock_ms = clock_ms
         self._last = _NONE_YET
         self._created_ms: dict[str, int] = {}
-        self._wanted = asyncio.Event()
-        self._settled = asyncio.Event()
-        self._retry: asyncio.TimerHandle | None = None
+        self._catching_up = CatchingUp(self._take_all, "settings", logger)
 
     async def run(self) -> None:
         """Apply changes until the store is closed. Started once, as a task."""
         self._tree.store.on_session_event(self._on_session_event)
-        self._wanted.set()
-        try:
-            while True:
-                await self._wanted.wait()
-                self._wanted.clear()
-                try:
-                    await self._take_all()
-                except SessionExpiredError as error:  # the next session finds the notifications written meanwhile
-                    logger.info("changes of settings are not received until there is a new session: %s", error)
-                if not self._wanted.is_set():
-                    self._settled.set()
-        except StoreClosedError as error:
-            logger.info("changes of settings are not received any more: %s", error)
-        finally:
-            self._settled.set()
-            if self._retry is not None:
-                self._retry.cancel()
+        await self._catching_up.run()
 
     async def caught_up(self) -> None:
         """Wait until every change written so far is in force on this broker."""
-        await self._settled.wait()
-
-    def _want(self) -> None:
-        self._wanted.set()
-        self._settled.clear()
-
-    def _on_change(self, _event: WatchEvent) -> None:
-        self._want()
+        await self._catching_up.settled()
 
     def _on_session_event(self, event: SessionEvent) -> None:
         if event is not SessionEvent.DISCONNECTED:
             self._features.outdated()
-            self._want()  # after an interruption, or to notice the end of the session
+            self._catching_up.want()  # after an interruption, or to notice the end of the session
 
     async def _take_all(self) -> None:
-        try:
-            await self._features.read(self._on_change)
-            notifications = await self._tree.config_changes(self._on_change)
-            for notification in notifications:
-                await self._take(notification)
-            await self._purge(notifications)
-        except (SessionExpiredError, StoreClosedError):
-            raise
-        except MetadataStoreError as error:
-            logger.error("changes of settings cannot be read, next try in %s s: %s", RETRY_SECONDS, error)
-            self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._want)
+        await self._features.read(self._catching_up.on_change)
+        notifications = await self._tree.config_changes(self._catching_up.on_change)
+        for notification in notifications:
+            await self._take(notification)
+        await self._purge(notifications)
 
     async def _take(self, notification: str) -> None:
         try:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable
 
 from ..base.acls import EVERY_HOST, EVERY_PRINCIPAL, AclEntry, AclOperation, AclPermission, ResourcePattern
 from .acl_tree import Acls, AclTree
+from .catching_up import CatchingUp
 from .tree import acl_nodes
-from .tree.metadata_store import MetadataStoreError, SessionEvent, SessionExpiredError, StoreClosedError, WatchEvent
+from .tree.metadata_store import SessionEvent
 from .tree.znodes import ZnodeDecodeError
 
 __all__ = ["NOBODY", "LiveAcls", "TakeAcls"]
@@ -25,7 +26,6 @@ logger = logging.getLogger(__name__)
 EXPIRATION_MS = 15 * 60 * 1000
 MOST_KEPT_ALONE = 100
 """A broker without a cluster deletes the notifications after so many."""
-RETRY_SECONDS = 1.0
 NOBODY = frozenset({AclEntry(EVERY_PRINCIPAL, EVERY_HOST, AclOperation.ALL, AclPermission.DENY)})
 """The entries of a pattern whose node was never decoded."""
 
@@ -47,9 +47,7 @@ class LiveAcls:
         # Reads are applied in the order in which they were started.
         self._reading = asyncio.Lock()
         self._is_outdated = False
-        self._wanted = asyncio.Event()
-        self._settled = asyncio.Event()
-        self._retry: asyncio.TimerHandle | None = None
+        self._catching_up = CatchingUp(self._catch_up, "ACLs", logger)
 
     async def load(self) -> None:
         """Read all ACLs, at the start. Raises MetadataStoreError, and ZnodeDecodeError for a node with an error."""
@@ -59,27 +57,11 @@ class LiveAcls:
 
     async def run(self) -> None:
         """Apply changes until the store is closed. Started as a task, after `load`."""
-        self._want()
-        try:
-            while True:
-                await self._wanted.wait()
-                self._wanted.clear()
-                try:
-                    await self._catch_up()
-                except SessionExpiredError as error:  # the next session reads everything
-                    logger.info("changes of ACLs are not received until there is a new session: %s", error)
-                if not self._wanted.is_set():
-                    self._settled.set()
-        except StoreClosedError as error:
-            logger.info("changes of ACLs are not received any more: %s", error)
-        finally:
-            self._settled.set()
-            if self._retry is not None:
-                self._retry.cancel()
+        await self._catching_up.run()
 
     async def caught_up(self) -> None:
         """Wait until every change written so far is in force on this broker."""
-        await self._settled.wait()
+        await self._catching_up.settled()
 
     async def refresh(self, patterns: Iterable[ResourcePattern]) -> None:
         """Read these patterns now: a broker that has written ACLs obeys them before it answers."""
@@ -94,39 +76,26 @@ class LiveAcls:
                     raise outcome
             self._apply(changed)
 
-    def _want(self) -> None:
-        self._wanted.set()
-        self._settled.clear()
-
-    def _on_change(self, _event: WatchEvent) -> None:
-        self._want()
-
     def _on_session_event(self, event: SessionEvent) -> None:
         if event is SessionEvent.RENEWED:
             self._is_outdated = True
         if event is not SessionEvent.DISCONNECTED:
-            self._want()
+            self._catching_up.want()
 
     async def _catch_up(self) -> None:
-        try:
-            if self._is_outdated:
-                await self._read_all(may_fail=False)
-                return
-            for changes_path in acl_nodes.CHANGES_PATHS:
-                names = await self._tree.notifications(changes_path, self._on_change)
-                await self._take_new(changes_path, names)
-                await self._purge(changes_path, names)
-        except (SessionExpiredError, StoreClosedError):
-            raise
-        except MetadataStoreError as error:
-            logger.error("changes of ACLs cannot be read, next try in %s s: %s", RETRY_SECONDS, error)
-            self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._want)
+        if self._is_outdated:
+            await self._read_all(may_fail=False)
+            return
+        for changes_path in acl_nodes.CHANGES_PATHS:
+            names = await self._tree.notifications(changes_path, self._catching_up.on_change)
+            await self._take_new(changes_path, names)
+            await self._purge(changes_path, names)
 
     async def _read_all(self, *, may_fail: bool) -> None:
         """Read all nodes. The watches are set before, so that no later change is missed."""
         async with self._reading:
             for changes_path in acl_nodes.CHANGES_PATHS:
-                names = await self._tree.notifications(changes_path, self._on_change)
+                names = await self._tree.notifications(changes_path, self._catching_up.on_change)
                 self._last[changes_path] = max(self._numbers(changes_path, names), default=self._last[changes_path])
             found = await self._tree.read_all()
             errors = [error for error in found.values() if isinstance(error, ZnodeDecodeError)]
