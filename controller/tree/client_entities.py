@@ -5,11 +5,12 @@ children is deleted, with its parents if they are empty too, so that the tree do
 AdminZkClient). Names here are names of nodes (`entity_names.py`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from . import znodes
 from .config_tree import ConfigTree, all_found
+from .entity_names import DEFAULT_ENTITY, decode_entity_name, encode_entity_name
 from .metadata_store import (
     BadVersionError,
     Check,
@@ -26,7 +27,7 @@ from .metadata_store import (
 )
 from .znodes import ConfigEntity
 
-__all__ = ["change_client_entity", "read_client_entities"]
+__all__ = ["USERS", "change_client_entity", "read_client_entities", "settings_of_users"]
 
 USERS = "users"
 _CLIENTS = "clients"
@@ -53,6 +54,13 @@ async def read_client_entities(tree: ConfigTree) -> dict[Entity, dict[str, str]]
         found = await tree.configs(entity_type, names)
         entities |= {(entity_type, name): settings for name, settings in found.items()}
     return entities
+
+
+async def settings_of_users(tree: ConfigTree, users: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
+    """The settings of these users, or of all, by the users' own names; without those of the default user."""
+    names = None if users is None else [encode_entity_name(user) for user in users]
+    found = await tree.configs(USERS, names)
+    return {decode_entity_name(name): settings for name, settings in found.items() if name != DEFAULT_ENTITY}
 
 
 async def change_client_entity(tree: ConfigTree, entity_type: str, name: str, change: Change) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from ....base.acls import AclOperation
-from ....controller.tree.client_entities import change_client_entity
+from ....controller.tree.client_entities import USERS, change_client_entity, settings_of_users
 from ....controller.tree.config_tree import ConfigTree
 from ....controller.tree.entity_names import encode_entity_name
 from ....controller.tree.metadata_store import MetadataStoreError
@@ -25,8 +25,6 @@ from ...security.sasl.scram_administration import planned_changes, users_to_read
 __all__ = ["AlterUserScramCredentials"]
 
 logger = logging.getLogger(__name__)
-
-_USERS = "users"
 
 
 class AlterUserScramCredentials:
@@ -45,9 +43,8 @@ class AlterUserScramCredentials:
         if not self._is_controller():
             return _not_controller(request)
         context.require_on_cluster(AclOperation.ALTER)
-        nodes = {user: encode_entity_name(user) for user in users_to_read(request)}
-        stored = await self._tree.configs(_USERS, nodes.values())
-        changes = planned_changes(request, lambda user, mechanism: mechanism in stored.get(nodes[user], {}))
+        stored = await settings_of_users(self._tree, users_to_read(request))
+        changes = planned_changes(request, lambda user, mechanism: mechanism in stored.get(user, {}))
         outcomes = await asyncio.gather(*(self._write(user, values) for user, values in changes.settings.items()))
         failed = {user: error for user, error in zip(changes.settings, outcomes, strict=True) if error is not None}
         await self._caught_up()
@@ -58,7 +55,7 @@ class AlterUserScramCredentials:
             return {name: text for name, text in {**settings, **values}.items() if text is not None}
 
         try:
-            await change_client_entity(self._tree, _USERS, encode_entity_name(user), change)
+            await change_client_entity(self._tree, USERS, encode_entity_name(user), change)
         except (MetadataStoreError, ZnodeDecodeError) as error:
             logger.error("the credentials of user %r were not stored: %s", user[:100], error)
             return UnknownServerError("The credentials were not stored")

@@ -3,8 +3,9 @@
 import logging
 
 from ....base.acls import AclOperation
+from ....controller.tree.client_entities import settings_of_users
 from ....controller.tree.config_tree import ConfigTree
-from ....controller.tree.entity_names import DEFAULT_ENTITY, can_be_node, decode_entity_name, encode_entity_name
+from ....controller.tree.entity_names import can_be_node
 from ....protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
@@ -29,11 +30,10 @@ class DescribeUserScramCredentials:
     ) -> DescribeUserScramCredentialsResponse:
         context.require_on_cluster(AclOperation.DESCRIBE)
         asked = [each.name for each in request.users or ()]
-        nodes = [encode_entity_name(user) for user in dict.fromkeys(asked) if can_be_node(user)] if asked else None
+        users = [user for user in dict.fromkeys(asked) if can_be_node(user)] if asked else None
         stored = {
-            decode_entity_name(node): credentials_in(settings, _malformed)
-            for node, settings in (await self._tree.configs("users", nodes)).items()
-            if node != DEFAULT_ENTITY
+            user: credentials_in(settings, _malformed)
+            for user, settings in (await settings_of_users(self._tree, users)).items()
         }
         return DescribeUserScramCredentialsResponse(results=described_users(asked, stored))
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from ....config.config import Config
 from ....config.load import with_overrides
-from ....controller.tree.client_entities import change_client_entity
+from ....controller.tree.client_entities import USERS, change_client_entity, settings_of_users
 from ....controller.tree.cluster_tree import ClusterTree
-from ....controller.tree.entity_names import DEFAULT_ENTITY, decode_entity_name, encode_entity_name
+from ....controller.tree.entity_names import encode_entity_name
 from ....controller.tree.zookeeper_settings import ZooKeeperSettings
 from ....controller.tree.zookeeper_store import ZooKeeperStore
 from ....protocol.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
@@ -20,7 +20,6 @@ from .scram_users import salt_text
 
 __all__ = ["ScramUserStore", "new_credentials", "users_in_zookeeper"]
 
-_USERS = "users"
 _SALT_BITS = 130
 
 
@@ -38,7 +37,7 @@ class ScramUserStore:
 
     async def remove_user(self, user: str) -> bool:
         """Remove all SCRAM credentials; returns whether there were any. Quotas of the user stay."""
-        settings = await self._tree.config(_USERS, encode_entity_name(user))
+        settings = await self._tree.config(USERS, encode_entity_name(user))
         if settings.keys().isdisjoint(SCRAM_MECHANISMS):
             return False
         await self._change(
@@ -49,16 +48,14 @@ class ScramUserStore:
     async def users(self) -> dict[str, list[str]]:
         """Each user with its mechanisms, sorted by name."""
         await self._tree.create_persistent_paths()
-        nodes = await self._tree.configs(_USERS)
         found = {
-            decode_entity_name(name): [mechanism for mechanism in SCRAM_MECHANISMS if mechanism in settings]
-            for name, settings in nodes.items()
-            if name != DEFAULT_ENTITY
+            user: [mechanism for mechanism in SCRAM_MECHANISMS if mechanism in settings]
+            for user, settings in (await settings_of_users(self._tree)).items()
         }
         return {user: found[user] for user in sorted(found) if found[user]}
 
     async def _change(self, user: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
-        await change_client_entity(self._tree, _USERS, encode_entity_name(user), change)
+        await change_client_entity(self._tree, USERS, encode_entity_name(user), change)
 
 
 def new_credentials(
