@@ -153,7 +153,7 @@ def test_records_and_offsets_of_a_transaction_need_no_partitions_from_the_produc
         assert committed_offset(broker) == (7 if is_commit else -1)
 
 
-def test_one_request_to_many_partitions_begins_a_transaction_with_one_record() -> None:
+def test_a_produce_to_many_partitions_is_added_to_its_transaction_by_one_record() -> None:
     with Broker({**SETTINGS, "num.partitions": "100"}) as broker:
         producer = Producer(broker)
         producer.start()

@@ -13,6 +13,7 @@ from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.metadata_store import MetadataStore, NoNodeError, Operation, OperationResult
 from pybroker.controller.tree.znodes import ConfigEntity, ZnodeDecodeError
+from support.in_process.embedded_tree import embedded_tree
 
 RATE = {"producer_byte_rate": "5"}
 ENTITIES = [
@@ -27,11 +28,8 @@ ENTITIES = [
 
 @pytest.fixture
 async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
-    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 0)
-    opened = ClusterTree(store)
-    await opened.create_persistent_paths()
-    yield opened
-    await store.close()
+    async with embedded_tree(tmp_path) as opened:
+        yield opened
 
 
 async def write(tree: ClusterTree, entity_type: str, name: str, settings: Mapping[str, str]) -> None:

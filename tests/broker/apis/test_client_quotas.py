@@ -10,7 +10,6 @@ from pybroker.broker.apis.configs.alter_client_quotas import AlterClientQuotas
 from pybroker.broker.apis.configs.describe_client_quotas import DescribeClientQuotas
 from pybroker.controller.tree.client_entities import change_client_entity, read_client_entities
 from pybroker.controller.tree.cluster_tree import ClusterTree
-from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.protocol.apis import ApiKey
 from pybroker.protocol.errors import ErrorCode, InvalidRequestError, UnknownServerError, UnsupportedVersionError
 from pybroker.protocol.messages.alter_client_quotas import (
@@ -20,6 +19,7 @@ from pybroker.protocol.messages.alter_client_quotas import (
     RequestEntryData,
 )
 from pybroker.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from support.in_process.embedded_tree import embedded_tree
 from support.in_process.group_handlers import call, versions
 
 Entity = tuple[tuple[str, str | None], ...]
@@ -68,11 +68,8 @@ class Handlers:
 
 @pytest.fixture
 async def handlers(tmp_path: Path) -> AsyncIterator[Handlers]:
-    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 0)
-    tree = ClusterTree(store)
-    await tree.create_persistent_paths()
-    yield Handlers(tree)
-    await store.close()
+    async with embedded_tree(tmp_path) as tree:
+        yield Handlers(tree)
 
 
 def entry(*entity: tuple[str, str | None], **changes: float | None) -> RequestEntryData:

@@ -13,7 +13,7 @@ from pybroker.broker.quotas.quota_type import QuotaType
 from pybroker.broker.quotas.sampled_rate import Windows
 from pybroker.controller.tree.client_entities import change_client_entity, read_client_entities
 from pybroker.controller.tree.cluster_tree import ClusterTree
-from pybroker.controller.tree.embedded_store import EmbeddedStore
+from support.in_process.embedded_tree import embedded_tree
 
 
 class User(NamedTuple):
@@ -39,11 +39,8 @@ def quotas() -> QuotaSettings:
 
 @pytest.fixture
 async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
-    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 0)
-    opened = ClusterTree(store)
-    await opened.create_persistent_paths()
-    yield opened
-    await store.close()
+    async with embedded_tree(tmp_path) as opened:
+        yield opened
 
 
 def is_throttled(quotas: QuotaSettings, client_id: str, quota_type: QuotaType = QuotaType.PRODUCE) -> bool:

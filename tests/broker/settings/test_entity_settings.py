@@ -12,18 +12,15 @@ from pybroker.broker.quotas.sampled_rate import Windows
 from pybroker.broker.settings.entity_settings import EntitySettings
 from pybroker.controller.tree.client_entities import change_client_entity
 from pybroker.controller.tree.cluster_tree import ClusterTree
-from pybroker.controller.tree.embedded_store import EmbeddedStore
+from support.in_process.embedded_tree import embedded_tree
 
 SECRET = {"SCRAM-SHA-256": "salt=c2FsdA==,iterations=4096"}
 
 
 @pytest.fixture
 async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
-    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 0)
-    opened = ClusterTree(store)
-    await opened.create_persistent_paths()
-    yield opened
-    await store.close()
+    async with embedded_tree(tmp_path) as opened:
+        yield opened
 
 
 class Users(EntitySettings):

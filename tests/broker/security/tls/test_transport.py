@@ -204,7 +204,7 @@ def test_bytes_written_while_the_socket_is_full_stay_unencrypted() -> None:
     assert ends.server.tls.get_write_buffer_size() == backlog + 100_000
 
 
-def test_one_iteration_encrypts_a_part_of_a_long_response() -> None:
+def test_a_long_response_is_encrypted_in_several_iterations_of_the_loop() -> None:
     ends = established()
     ends.server.tls.write(bytes(5_000_000))
     assert len(ends.server.raw.sent) < 600_000
