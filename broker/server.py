@@ -310,12 +310,10 @@ class BrokerServer:
         )
         self._changes.on_leadership(lambda _elected, _resigned: self._waiters.recheck())
         cache.on_update(self._stop_waiting_for_gone_brokers)
-        identity, tree, spawn = self._metadata.identity, self._metadata.tree, self._tasks.spawn
-        DirectoryReports(identity.broker_id, config, self._logs, self._changes, tree, spawn)
+        identity, tree, recheck = self._metadata.identity, self._metadata.tree, self._waiters.recheck
+        DirectoryReports(identity.broker_id, config, self._logs, self._changes, tree, self._tasks.spawn)
         self._logs.directories.on_last_failure = self._fail
-        self._orders = ControllerOrders(
-            self._changes, cache, self._overrides, self._metadata.tree, on_role_refused=self._waiters.recheck
-        )
+        self._orders = ControllerOrders(self._changes, cache, self._overrides, tree, on_role_refused=recheck)
         self._settings.follow(
             overrides=self._overrides,
             logs=self._logs,

@@ -2,15 +2,23 @@
 
 from collections.abc import Mapping
 
-from .config import Config, base_setting
+from .config import HIDDEN, Config, base_setting
 from .config_error import ConfigError
 from .setting import Scope, Setting
 from .table import BROKER_SETTINGS, DYNAMIC_ONLY_SETTINGS, READ_OUTSIDE_THE_TABLE
 from .values import BadValueError, split_list, trim
 
-__all__ = ["can_be_changed", "changed_settings", "check_change", "check_dynamic", "is_reloadable", "usable"]
+__all__ = [
+    "can_be_changed",
+    "changed_settings",
+    "check_change",
+    "check_dynamic",
+    "is_reloadable",
+    "is_secret",
+    "usable",
+]
 
-# Kafka can change these while it runs; pybroker binds its sockets and reads its passwords once, at the start.
+# Kafka can change these while it runs; pybroker binds its sockets and reads the JAAS entries once, at the start.
 _FIXED_HERE = frozenset({"listeners", "listener.security.protocol.map", "sasl.jaas.config"})
 # Kafka lets these be set for one listener, never for all (``SslConfigs.RECONFIGURABLE_CONFIGS``).
 _PER_LISTENER_ONLY = frozenset(
@@ -61,8 +69,6 @@ def check_dynamic(settings: Mapping[str, str], *, per_broker: bool) -> None:
     _refuse([name for name in settings if not _is_dynamic(name)], "cannot be changed while the broker runs")
     _refuse([name for name in settings if name in _FIXED_HERE], "cannot be changed while pybroker runs")
     _refuse([name for name in settings if name in _PER_LISTENER_ONLY], "can be changed for single listeners only")
-    secrets = [name for name in settings if (setting := _setting_of(name)) is not None and setting.is_secret]
-    _refuse(secrets, "cannot be changed while pybroker runs, which would store it unencrypted")
     for name, text in settings.items():
         _check_value(name, text)
     if not per_broker:
@@ -122,6 +128,12 @@ def can_be_changed(setting: Setting) -> bool:
     return setting.scope is not Scope.READ_ONLY and not _is_fixed(setting.name)
 
 
+def is_secret(name: str) -> bool:
+    """Whether the value, also that of a single listener, must not be shown, and is stored encrypted."""
+    setting = _setting_of(name)
+    return setting is not None and setting.is_secret
+
+
 def _is_fixed(name: str) -> bool:
     return name in _FIXED_HERE or name in READ_OUTSIDE_THE_TABLE or name.startswith("sasl.")
 
@@ -163,7 +175,7 @@ def _check_value(name: str, text: str) -> None:
     try:
         value = setting.parse(text)
     except BadValueError as error:
-        shown = "[hidden]" if setting.is_secret else trim(text)
+        shown = HIDDEN if setting.is_secret else trim(text)
         raise ConfigError(f"{name}={shown}: {error}") from None
     # Checked here and not in check_change, so that a stored 0 is ignored: doubling 0 could never undo it.
     if name in _THREAD_COUNTS and isinstance(value, int):

@@ -22,7 +22,7 @@ class DynamicLayers:
     """Names and values as text. ``per_broker`` takes precedence over ``cluster_wide``, and both over the file."""
 
     cluster_wide: Mapping[str, str] = field(default_factory=dict)
-    per_broker: Mapping[str, str] = field(default_factory=dict)
+    per_broker: Mapping[str, str] = field(default_factory=dict, repr=False)  # may have passwords
 
     def of(self, *, per_broker: bool) -> Mapping[str, str]:
         """One of the two layers."""

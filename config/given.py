@@ -1,6 +1,6 @@
 """A value that was given for a setting, with its source."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 __all__ = ["Given", "Source"]
@@ -27,7 +27,7 @@ class Given:
         name: the name under which it was set, if that is not the setting's (``node.id`` for ``broker.id``).
     """
 
-    text: str
+    text: str = field(repr=False)  # may be a password
     source: Source
     place: str
     name: str | None = None

@@ -6,6 +6,7 @@ broker handles every notification present, because settings may have changed sin
 than 15 minutes are deleted; a broker without a cluster deletes them after it has handled a hundred.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 

@@ -135,11 +135,13 @@ class AlteredConfig:
                 entity = str(self._require_this_broker(name)) if per_broker else ALL_BROKERS
 
                 def checked(stored: Mapping[str, str]) -> Mapping[str, str]:
-                    good, _ = usable(stored, per_broker=per_broker)
+                    good, _ = usable(self._dynamic.passwords.decoded(stored), per_broker=per_broker)
                     settings = change(good)
                     most = self._dynamic.config.int("pybroker.broker.settings.max.bytes")
                     check_broker_settings(stored, settings, most)
-                    return self._checked_broker(settings, named, per_broker=per_broker)
+                    encoded = self._checked_broker(settings, named, per_broker=per_broker)
+                    check_broker_settings(stored, encoded, most)  # encrypted passwords are longer
+                    return encoded
 
                 await self._write("brokers", entity, checked, validate_only)
             case ResourceType.CLIENT_METRICS:
@@ -191,11 +193,12 @@ class AlteredConfig:
     def _checked_broker(
         self, settings: Mapping[str, str], named: Sequence[str], *, per_broker: bool
     ) -> Mapping[str, str]:
+        """The settings as they are stored."""
         try:
             self._dynamic.check(settings, per_broker=per_broker, named=named)
+            return self._dynamic.passwords.encoded(settings)
         except ConfigError as error:
             raise InvalidRequestError(str(error)) from error  # Kafka's error code
-        return settings
 
     # -- loggers
 

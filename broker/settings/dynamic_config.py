@@ -21,6 +21,7 @@ from ...config.load import reload_config, with_dynamic, with_static
 from ...config.notices import notices_of, setting_taken
 from ...config.table import BROKER_SETTINGS
 from ...config.values import trim
+from .stored_passwords import StoredPasswords
 
 __all__ = ["Check", "DynamicConfig", "Reaction"]
 
@@ -39,7 +40,9 @@ class DynamicConfig:
     """``config``: the settings in force; replaced, never modified. Used on the loop."""
 
     def __init__(self, config: Config) -> None:
+        """Raises ConfigError when the settings of stored passwords are wrong."""
         self.config = config
+        self.passwords = StoredPasswords(config)
         self._layers = config.dynamic
         self._reactions: list[tuple[Collection[str] | None, Reaction]] = []
         self._reactions_to_reading: list[Reaction] = []
@@ -59,7 +62,8 @@ class DynamicConfig:
     def load(self, layers: DynamicLayers) -> Config:
         """Set the dynamic settings at the start, without reactions. Raises ConfigError if they contradict the file."""
         self._layers = DynamicLayers(
-            _usable(layers.cluster_wide, per_broker=False), _usable(layers.per_broker, per_broker=True)
+            _usable(layers.cluster_wide, per_broker=False),
+            _usable(self.passwords.decoded(layers.per_broker), per_broker=True),
         )
         self.config = with_dynamic(self.config, self._layers)
         _log_changes(self.config, list(self._layers))
@@ -80,7 +84,8 @@ class DynamicConfig:
     async def take(self, settings: Mapping[str, str], *, per_broker: bool) -> None:
         """Apply the dynamic settings that the tree now has for this broker, or for all. Errors are logged."""
         async with self._one_at_a_time:
-            good = _usable(settings, per_broker=per_broker)
+            readable = self.passwords.decoded(settings) if per_broker else settings
+            good = _usable(readable, per_broker=per_broker)
             self._layers = self._layers.replaced(good, per_broker=per_broker)
             try:
                 config = with_dynamic(self.config, self._layers)

@@ -78,7 +78,7 @@ class LiveSettings:
         self.dynamic = DynamicConfig(config)
         self.quotas = self._quotas(config)
         cluster_wide = await self.tree.config(_BROKERS, ALL_BROKERS)
-        return self.dynamic.load(DynamicLayers(cluster_wide, await self.tree.config(_BROKERS, str(self._broker_id))))
+        return self.dynamic.load(DynamicLayers(cluster_wide, await self._stored_settings()))
 
     async def load_entities(self) -> None:
         """Apply those of users, client ids and addresses, after `EntitySettings.on_user`. Raises MetadataStoreError."""
@@ -143,6 +143,14 @@ class LiveSettings:
     async def reload(self) -> None:
         """Read the settings file again."""
         await self.dynamic.reload(self._run_in_pool)
+
+    async def _stored_settings(self) -> Mapping[str, str]:
+        """This broker's settings. After a change of the secret their passwords are encrypted anew."""
+        name = str(self._broker_id)
+        stored: Mapping[str, str] = await self.tree.config(_BROKERS, name)
+        if self.dynamic.passwords.encoded_anew(stored) is not stored:
+            stored = await self.tree.change_config(_BROKERS, name, self.dynamic.passwords.encoded_anew)
+        return stored
 
     def _quotas(self, config: Config) -> QuotaSettings:
         windows = Windows(config.int("quota.window.num"), 1000 * config.int("quota.window.size.seconds"))

@@ -9,7 +9,6 @@ from ..setting import ACTED_ON, no_meaning, not_yet, other_mode, partly, refused
 # Not built yet: the settings are read and checked, and a line at the start says that they have no effect.
 CLASSIC_PROTOCOL = partly("it must be classic, because Kafka 3.9 serves the other protocols in KRaft mode only")
 CLIENT_TELEMETRY = not_yet("client telemetry")
-ENCODED_PASSWORDS = not_yet("encrypted passwords in dynamic configs")
 METRICS = not_yet("metrics")
 OAUTH_LOGINS = not_yet("logins of brokers by OAUTHBEARER")
 PROTOCOL_VERSION = partly("it must be from 3.0 to 3.9")
@@ -35,7 +34,6 @@ PURGATORY = no_meaning("an answered request leaves the purgatory at once")
 # Missing protection: a broker that started without it would be open where the operator wanted it closed.
 AUTHORIZATION = ACTED_ON
 DELEGATION_TOKENS = refused("delegation tokens")
-PASSWORD_ENCODING = refused("encrypted passwords")
 GSSAPI = refused("GSSAPI (Kerberos)")
 POLICIES = refused("policies in Java classes")
 PRINCIPAL_BUILDERS = refused("principals built by Java classes")

@@ -216,7 +216,6 @@ def test_kraft_mode_is_refused_with_a_solution(text: str, words: str) -> None:
         "zookeeper.set.acl=true",
         "zookeeper.ssl.client.enable=true",
         "delegation.token.master.key=k",
-        "password.encoder.secret=s",
         "create.topic.policy.class.name=C",
         "client.quota.callback.class=C",
         "principal.builder.class=C",

@@ -98,6 +98,12 @@ def test_each_layer_is_described_uppermost_first() -> None:
     assert (for_all.value, [one.value for one in for_all.synonyms]) == ("5", ["5"])
 
 
+def test_no_value_is_in_a_repr() -> None:
+    layers = DynamicLayers({}, {"listener.name.x.ssl.key.password": "canary"})
+    config = with_dynamic(load_config(), layers)
+    assert "canary" not in f"{layers!r} {config!r} {config.given!r}"
+
+
 def test_dynamic_secrets_are_not_described() -> None:
     config = layered({"plugin.secret": "hunter2", "leader.replication.throttled.rate": "1000"})
     entries = {entry.name: entry for entry in [*broker_entries(config), *cluster_entries(config)]}

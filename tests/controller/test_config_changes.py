@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from pybroker.controller import config_changes
+from pybroker.controller import catching_up
 from pybroker.controller.config_changes import EXPIRATION_MS, MOST_KEPT_ALONE, ConfigChanges
 from pybroker.controller.features import FeatureLevels
 from pybroker.controller.tree import znodes
@@ -196,7 +196,7 @@ async def test_single_broker_keeps_few_notifications(tree: Tree, *, is_alone: bo
 
 
 async def test_a_lost_connection_delays_changes_and_loses_none(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config_changes, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(catching_up, "RETRY_SECONDS", 0)
     async with running(tree) as broker:
         tree.failures = 3
         await set_one(tree, "topics", "t", a="1")

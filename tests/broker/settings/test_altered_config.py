@@ -14,7 +14,12 @@ from pybroker.config.load import load_config
 from pybroker.controller.topics.settings_limit import SettingsLimit
 from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
-from pybroker.protocol.errors import InvalidConfigurationError, InvalidRequestError, UnknownTopicOrPartitionError
+from pybroker.protocol.errors import (
+    InvalidConfigurationError,
+    InvalidRequestError,
+    PolicyViolationError,
+    UnknownTopicOrPartitionError,
+)
 
 TOPIC, BROKER, LOGGER = ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER
 SET, DELETE, APPEND, SUBTRACT = OperationType
@@ -236,3 +241,64 @@ async def test_list_setting_does_not_grow_longer_than_a_response_can_show(house:
     await house.alter(TOPIC, "t", Operation(name, SUBTRACT, first))
     await house.alter(TOPIC, "t", Operation(name, APPEND, second))
     assert await house.of_topic() == {name: second}
+
+
+# --- passwords
+
+PASSWORD = "listener.name.ssl.ssl.keystore.password"
+
+
+def secretive(house: House, text: str) -> House:
+    """The house of a broker with other settings."""
+    house.dynamic = house.altered._dynamic = DynamicConfig(load_config(text))
+    return house
+
+
+async def test_password_is_stored_encrypted_and_taken_readable(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    secretive(house, "password.encoder.secret=s")
+    with caplog.at_level(logging.DEBUG):
+        await house.alter(BROKER, "1", Operation(PASSWORD, SET, "canary"), Operation("log.cleaner.threads", SET, "2"))
+        stored = await house.tree.config("brokers", "1")
+        await house.dynamic.take(stored, per_broker=True)
+    assert stored.keys() == {PASSWORD, "log.cleaner.threads"}
+    assert stored["log.cleaner.threads"] == "2"
+    assert "canary" not in stored[PASSWORD] + caplog.text
+    assert house.dynamic.config.dynamic.get(PASSWORD) == "canary"
+
+
+async def test_change_of_another_setting_keeps_a_password(house: House) -> None:
+    secretive(house, "password.encoder.secret=s")
+    await house.alter(BROKER, "1", Operation(PASSWORD, SET, "canary"))
+    await house.alter(BROKER, "1", Operation("log.cleaner.threads", SET, "2"))
+    stored = await house.tree.config("brokers", "1")
+    assert house.dynamic.passwords.decoded(stored) == {PASSWORD: "canary", "log.cleaner.threads": "2"}
+    await house.alter(BROKER, "1", Operation(PASSWORD, DELETE, None))
+    assert await house.tree.config("brokers", "1") == {"log.cleaner.threads": "2"}
+
+
+async def test_password_is_refused_without_a_secret_and_for_all_brokers(house: House) -> None:
+    with pytest.raises(InvalidRequestError, match=r"password.encoder.secret, which is not set"):
+        await house.alter(BROKER, "1", Operation(PASSWORD, SET, "canary"))
+    secretive(house, "password.encoder.secret=s")
+    with pytest.raises(InvalidRequestError, match="for single brokers only"):
+        await house.alter(BROKER, "", Operation(PASSWORD, SET, "canary"))
+    assert await house.tree.config("brokers", "1") == await house.tree.config("brokers", ALL_BROKERS) == {}
+
+
+async def test_encrypted_passwords_count_with_their_stored_length(house: House) -> None:
+    secretive(house, "password.encoder.secret=s\npybroker.broker.settings.max.bytes=1000")
+    await house.alter(BROKER, "1", Operation(PASSWORD, SET, "canary"))
+    with pytest.raises(PolicyViolationError, match="2 settings have"):
+        await house.alter(BROKER, "1", Operation("listener.name.ssl.ssl.key.password", SET, "canary"))
+
+
+@pytest.mark.parametrize("stored", ["canary", "salt:canary"])
+async def test_unreadable_stored_password_is_ignored(
+    house: House, stored: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for text in ("password.encoder.secret=s", ""):
+        caplog.clear()
+        secretive(house, text).dynamic.load(DynamicLayers({}, {PASSWORD: stored, "log.cleaner.threads": "2"}))
+        assert list(house.dynamic.config.dynamic) == ["log.cleaner.threads"]
+        assert f"a password in the metadata is ignored: {PASSWORD}" in caplog.text
+        assert "canary" not in caplog.text

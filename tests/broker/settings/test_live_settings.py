@@ -1,18 +1,25 @@
 """A running broker applies changed settings at once, and again after a restart."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509 import load_pem_x509_certificate
 from pybroker import Broker
+from pybroker.broker.library.throwaway_certificates import ThrowawayCertificates
 from pybroker.broker.network.settings import KnownHosts
 from pybroker.broker.start_error import StartError
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.api_versions import ApiVersionsRequest
 from support.clients.config_requests import BROKER, SET, Change, Resource, alter, replace
 from support.clients.wire_client import WireClient
+from support.processes.ports import free_port
 
 ALL_BROKERS = Resource(BROKER, "")
 
@@ -24,6 +31,24 @@ def workers() -> int:
 def set_for_all(client: WireClient, **settings: str) -> None:
     changes = [Change(name.replace("_", "."), SET, value) for name, value in settings.items()]
     (response,) = client.ask(alter((ALL_BROKERS, changes)), 1).responses
+    assert (response.error_code, response.error_message) == (0, None)
+
+
+def new_store(directory: Path, password: str) -> bytes:
+    """A PKCS12 store with a new key, always of the same name."""
+    pem = ThrowawayCertificates(directory).issue("server").read_bytes()
+    encryption = serialization.BestAvailableEncryption(password.encode())
+    key: Any = serialization.load_pem_private_key(pem, None)
+    return pkcs12.serialize_key_and_certificates(b"server", key, load_pem_x509_certificate(pem), None, encryption)
+
+
+def served_certificate(port: int) -> str:
+    return ssl.get_server_certificate(("127.0.0.1", port))
+
+
+def set_for_broker(client: WireClient, broker_id: int, **settings: str) -> None:
+    changes = [Change(f"listener.name.ssl.ssl.keystore.{name}", SET, value) for name, value in settings.items()]
+    (response,) = client.ask(alter((Resource(BROKER, str(broker_id)), changes)), 1).responses
     assert (response.error_code, response.error_message) == (0, None)
 
 
@@ -127,3 +152,28 @@ def test_num_io_threads_is_bounded_and_the_broker_starts_again(tmp_path: Path) -
         set_for_all(client, num_io_threads="250")
     with Broker(settings) as broker:
         assert is_served(broker.bootstrap_servers)
+
+
+def test_store_with_a_password_is_set_while_running_and_used_after_restarts_with_other_secrets(tmp_path: Path) -> None:
+    directory, first, second = tmp_path / "data", tmp_path / "first.p12", tmp_path / "second.p12"
+    for store in (first, second):
+        store.write_bytes(new_store(tmp_path, f"canary of {store.name}"))
+    port = free_port()
+    settings = {
+        "log.dirs": str(directory),
+        "broker.id": "1",
+        "listeners": f"PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:{port}",
+        "listener.name.ssl.ssl.keystore.type": "PKCS12",
+        "listener.name.ssl.ssl.keystore.location": str(first),
+        "listener.name.ssl.ssl.keystore.password": "canary of first.p12",
+    }
+    with Broker({**settings, "password.encoder.secret": "one"}) as broker:
+        before = served_certificate(port)
+        with WireClient(broker.bootstrap_servers) as client:
+            set_for_broker(client, 1, location=str(second), password="canary of second.p12")
+        after = served_certificate(port)
+        assert after != before
+    assert b"canary" not in b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
+    for secrets in ({"secret": "two", "old.secret": "one"}, {"secret": "two"}):
+        with Broker({**settings, **{f"password.encoder.{name}": text for name, text in secrets.items()}}):
+            assert served_certificate(port) == after

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from pybroker.base.acls import AclEntry, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
-from pybroker.controller import live_acls
+from pybroker.controller import catching_up
 from pybroker.controller.acl_tree import Acls, AclTree
 from pybroker.controller.live_acls import EXPIRATION_MS, MOST_KEPT_ALONE, NOBODY, LiveAcls
 from pybroker.controller.tree import acl_nodes
@@ -235,7 +235,7 @@ async def test_single_broker_deletes_the_notifications_after_a_hundred(tree: Tre
 async def test_failed_reading_is_tried_again(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(live_acls, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(catching_up, "RETRY_SECONDS", 0)
     caplog.set_level(logging.ERROR)
     async with running(tree) as broker:
         tree.failures = 2
