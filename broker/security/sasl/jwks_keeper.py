@@ -1,17 +1,13 @@
-"""Keeps an issuer's key set up to date while the broker runs.
-
-**How.** A thread of its own fetches, because a server that hangs must not hold up a worker of the storage. It is a
-daemon thread, so that it does not hold up the end of the process either.
-"""
+"""Keeps an issuer's key set up to date while the broker runs."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Thread
 
 from .jwks import JwksError, KeySet, parse_jwks
 from .jwks_refresh import JwksRefresh, RefreshTimes
+from .own_thread import in_own_thread
 
 __all__ = ["JwksKeeper"]
 
@@ -39,10 +35,10 @@ class JwksKeeper:
     async def fetch(self) -> None:
         """Fetch once. Raises JwksError; the keys at hand stay then."""
         try:
-            keys = await _in_thread(lambda: parse_jwks(self._fetch()))
-        except JwksError:
+            keys = await in_own_thread(lambda: parse_jwks(self._fetch()), "pybroker-jwks")
+        except Exception as error:
             self._refresh.failed(self._now_ms())
-            raise
+            raise error if isinstance(error, JwksError) else JwksError(str(error)) from error
         self._refresh.fetched(keys, self._now_ms())
 
     async def run(self) -> None:
@@ -59,28 +55,3 @@ class JwksKeeper:
 
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)
-
-
-def _in_thread(function: Callable[[], KeySet]) -> "asyncio.Future[KeySet]":
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[KeySet] = loop.create_future()
-
-    def settle(keys: KeySet | None, error: Exception | None) -> None:
-        if future.done():  # the broker ends
-            return
-        if keys is not None:
-            future.set_result(keys)
-        else:
-            future.set_exception(error or JwksError("there is no key set"))
-
-    def run() -> None:
-        keys, failure = None, None
-        try:
-            keys = function()
-        except Exception as error:
-            failure = error if isinstance(error, JwksError) else JwksError(str(error))
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, keys, failure)
-
-    Thread(target=run, name="pybroker-jwks", daemon=True).start()
-    return future
