@@ -20,10 +20,11 @@ from .errors import (
     VersionsRefusedError,
 )
 from .opening import login_requests, open_connection, opening_requests
-from .sasl import BearerToken, Credentials, SaslLogin
+from .sasl import AnyCredentials, BearerToken, Credentials, SaslLogin
 from .served_versions import ServedVersions
 
 __all__ = [
+    "AnyCredentials",
     "BearerToken",
     "ClientConnection",
     "ClientError",

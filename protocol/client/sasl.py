@@ -10,11 +10,21 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..scram import MIN_ITERATIONS, SCRAM_MECHANISMS, ScramMechanism, sasl_name, xor
 from .errors import SaslError
 
-__all__ = ["OAUTHBEARER", "PLAIN", "SCRAM", "BearerToken", "Credentials", "SaslLogin", "sasl_messages"]
+__all__ = [
+    "OAUTHBEARER",
+    "PLAIN",
+    "SCRAM",
+    "AnyCredentials",
+    "BearerToken",
+    "Credentials",
+    "SaslLogin",
+    "sasl_messages",
+]
 
 PLAIN = "PLAIN"
 SCRAM = tuple(SCRAM_MECHANISMS)
@@ -39,13 +49,20 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class BearerToken:
-    """A JSON Web Token for OAUTHBEARER; the token names the user."""
+    """A JSON Web Token for OAUTHBEARER; the token names the user.
+
+    ``extensions``: more names and values for the broker (KIP-342).
+    """
 
     token: str = field(repr=False)
+    extensions: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def mechanism(self) -> str:
         return OAUTHBEARER
+
+
+AnyCredentials: TypeAlias = Credentials | BearerToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +72,7 @@ class SaslLogin:
     ``most_iterations``: SCRAM fails when the broker asks for more. They take CPU, so an event loop needs a low limit.
     """
 
-    credentials: Credentials | BearerToken
+    credentials: AnyCredentials
     nonce: str = field(repr=False)
     most_iterations: int = _MOST_ITERATIONS
 
@@ -79,7 +96,8 @@ def _plain(credentials: Credentials) -> Generator[bytes, bytes, None]:
 
 def _oauth_bearer(credentials: BearerToken) -> Generator[bytes, bytes, None]:
     """A reply says why the broker refuses the token. One more message then lets the broker end the exchange."""
-    reply = yield b"n,,\x01auth=Bearer " + credentials.token.encode() + b"\x01\x01"
+    pairs = [("auth", f"Bearer {credentials.token}"), *credentials.extensions]
+    reply = yield b"n,,\x01" + "".join(f"{name}={value}\x01" for name, value in pairs).encode() + b"\x01"
     if reply:
         yield _ABANDONED
         raise SaslError("the broker refuses the token")

@@ -80,6 +80,13 @@ def test_oauth_bearer_sends_the_token_in_one_message() -> None:
         steps.send(b"")
 
 
+def test_oauth_bearer_sends_extensions_behind_the_token() -> None:
+    token = BearerToken("e30.e30.c2ln", (("traceId", "secret"), ("b", "2")))
+    assert "secret" not in repr(token)
+    steps = sasl_messages(SaslLogin(token, ""))
+    assert next(steps) == b"n,,\x01auth=Bearer e30.e30.c2ln\x01traceId=secret\x01b=2\x01\x01"
+
+
 def test_oauth_bearer_ends_the_exchange_when_the_broker_refuses_the_token() -> None:
     steps = sasl_messages(SaslLogin(BearerToken("e30.e30.c2ln"), ""))
     next(steps)
