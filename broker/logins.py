@@ -1,4 +1,4 @@
-"""Logins by SASL: those of clients at this broker's listeners, and this broker's own at other brokers.
+"""Logins of clients by SASL at this broker's listeners.
 
 Made only when a listener has SASL.
 """
@@ -17,25 +17,22 @@ from ..config.listeners import has_login
 from ..config.sasl_listeners import JAAS_FILE, mechanisms_of_listener
 from ..config.sasl_mechanisms import MechanismOptions
 from ..controller.tree.metadata_store import MetadataStore
-from ..protocol.client.sasl import Credentials, SaslLogin
 from ..protocol.scram import SCRAM_MECHANISMS, ScramMechanism
-from .inter_broker.broker_link import LogIn
-from .inter_broker.link_login import log_in_to_broker
 from .network.frame_gate import FrameGate
 from .network.login_frame_gate import LoginFrameGate
 from .network.offender_log import OffenderLog, Violation
 from .network.request import ConnectionInfo
 from .security.login_actions import LoginRules
 from .security.login_gate import LoginGate
+from .security.sasl.endpoint_tls import endpoint_context
 from .security.sasl.jwks import JwksError
 from .security.sasl.jwks_keeper import JwksKeeper
 from .security.sasl.jwks_refresh import RefreshTimes
 from .security.sasl.jwks_source import check_jwks_url, fetch_jwks
 from .security.sasl.login_rules import login_rules
-from .security.sasl.own_login import own_credentials
+from .security.sasl.provider_url import is_file_url
 from .security.sasl.salt_secret import salt_secret
 from .security.sasl.scram_administration import credentials_in
-from .security.sasl.scram_credential import MAX_ITERATIONS
 from .security.sasl.scram_users import ScramUsers
 from .security.sasl.signed_tokens import SignedTokens
 from .security.sasl.token_claims import TokenRules
@@ -57,7 +54,7 @@ class Logins:
         self._config = config
         self._loop = asyncio.get_running_loop()
         self._offenders = OffenderLog(logger, self._loop.time)
-        self._keepers: dict[str, JwksKeeper] = {}
+        self._keepers: dict[tuple[str, tuple[tuple[str, str], ...]], JwksKeeper] = {}  # by URL and options of TLS
         self._users = ScramUsers(salt_secret)
         self._mechanisms: dict[str, Mapping[str, MechanismOptions]] = {}  # by listener
         names = [each.name for each in config.listeners() if has_login(each.security_protocol)]
@@ -103,17 +100,6 @@ class Logins:
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)
 
-    # -- this broker
-
-    def log_in(self, security: ListenerSecurity) -> LogIn:
-        """The login of this broker at that listener of another broker. Raises ConfigError."""
-        mechanism = self._config.string("sasl.mechanism.inter.broker.protocol")
-        mechanisms = mechanisms_of_listener(self._config, security)
-        if mechanism not in mechanisms:
-            raise ConfigError(f"sasl.mechanism.inter.broker.protocol={mechanism}: {security.listener_name} lacks it")
-        credentials = own_credentials(mechanism, mechanisms[mechanism].options)
-        return lambda ask: log_in_to_broker(ask, _new_login(credentials))
-
     # -- the rules of a listener
 
     def _rules_of(self, security: ListenerSecurity) -> LoginRules:
@@ -141,7 +127,7 @@ class Logins:
         oauth = mechanisms.get(OAUTHBEARER)
         if oauth is None or oauth.takes_unsecured_tokens:
             return None
-        keeper = self._keeper(security)
+        keeper = self._keeper(security, oauth.options)
         rules = TokenRules.of_listener(security.sasl)
         if not rules.audiences and rules.issuer is None:
             logger.warning(
@@ -151,26 +137,29 @@ class Logins:
             )
         return SignedTokens(rules, keeper.keys, keeper.missed)
 
-    def _keeper(self, security: ListenerSecurity) -> JwksKeeper:
+    def _keeper(self, security: ListenerSecurity, options: Mapping[str, str]) -> JwksKeeper:
         url = str(security.sasl[f"{_JWKS}.url"])
         try:
             check_jwks_url(url, self._config.list("pybroker.sasl.oauthbearer.allowed.urls"))
         except JwksError as error:
             raise ConfigError(f"{_JWKS}.url: {error}") from None
-        if url not in self._keepers:
+        tls_options = tuple(sorted((name, text) for name, text in options.items() if name.startswith("ssl.")))
+        key = (url, tls_options)
+        if key not in self._keepers:
+            context = endpoint_context(options)
             times = RefreshTimes(
                 *(_whole(security, f"{_JWKS}.{each}.ms") for each in ("refresh", "retry.backoff", "retry.backoff.max"))
             )
-            self._keepers[url] = JwksKeeper(partial(fetch_jwks, url, _JWKS_TIMEOUT_S), times)
-        return self._keepers[url]
+            self._keepers[key] = JwksKeeper(partial(fetch_jwks, url, _JWKS_TIMEOUT_S, context), times)
+        return self._keepers[key]
 
     async def _fetch_keys(self) -> None:
         """A file must be readable at the start. A server may be down, because it may come back."""
-        for url, keeper in self._keepers.items():
+        for (url, _), keeper in self._keepers.items():
             try:
                 await keeper.fetch()
             except JwksError as error:
-                if url.startswith("file:"):
+                if is_file_url(url):
                     raise ConfigError(f"{_JWKS}.url: {error}") from error
                 logger.warning("no login by OAUTHBEARER succeeds until the keys can be fetched: %s", error)
 
@@ -183,10 +172,6 @@ def _whole(security: ListenerSecurity, name: str) -> int:
 
 def _new_nonce() -> str:
     return secrets.token_urlsafe(_NONCE_BYTES)
-
-
-def _new_login(credentials: Credentials) -> SaslLogin:
-    return SaslLogin(credentials, _new_nonce(), MAX_ITERATIONS)
 
 
 def _ignored(user: str, mechanism: ScramMechanism, error: ValueError) -> None:

@@ -1,5 +1,6 @@
 """The protection of this broker's connections: those that clients open, and those that it opens to other brokers."""
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .encryption import Encryption
     from .inter_broker.broker_link import LinkSecurity
     from .logins import Logins
+    from .own_logins import OwnLogins
 
 __all__ = ["Protection"]
 
@@ -25,11 +27,17 @@ class Protection:
     """Made at the start by `open`, before the broker listens or connects. ``run`` is a task while the broker runs."""
 
     def __init__(
-        self, config: Config, logins: "Logins | None" = None, random: Callable[[], float] = lambda: 0.5
+        self,
+        config: Config,
+        logins: "Logins | None" = None,
+        own_logins: "OwnLogins | None" = None,
+        random: Callable[[], float] = lambda: 0.5,
     ) -> None:
-        """``logins``: None without SASL. ``random``: from 0 to 1. Raises ConfigError if TLS cannot be used."""
+        """``logins``, ``own_logins``: None without SASL. ``random``: from 0 to 1. Raises ConfigError if TLS cannot be
+        used."""
         self._encryption = _encryption(config)
         self._logins = logins
+        self._own_logins = own_logins
         self._random = random
 
     @classmethod
@@ -39,14 +47,13 @@ class Protection:
         Raises ConfigError, MetadataStoreError.
         """
         logins = await _logins(config, settings, environment.scram_users)
-        protection = cls(config, logins, environment.random.random)
+        protection = cls(config, logins, _own_logins(config, environment), environment.random.random)
         settings.dynamic.when_read(protection.reload, protection.check)
         return protection
 
     async def run(self) -> None:
         """Keep up to date what logins need."""
-        if self._logins is not None:
-            await self._logins.run()
+        await asyncio.gather(*(each.run() for each in (self._logins, self._own_logins) if each is not None))
 
     def endpoint(self, listener: Listener) -> Endpoint:
         """The address of a listener, with what protects its connections."""
@@ -61,16 +68,16 @@ class Protection:
         """The client side of a listener: how this broker connects to that listener of another broker."""
         from .inter_broker.broker_link import LinkSecurity  # not needed without a cluster
 
-        add_layer, log_in = None, None
+        add_layer, log_in, ready = None, None, None
         if listener.encrypts:
             invariant(self._encryption is not None, f"unprotected link to listener {listener.listener_name}")
             assert self._encryption is not None
             add_layer = self._encryption.link_layer(listener.listener_name)
         if listener.authenticates:
-            invariant(self._logins is not None, f"link without login to listener {listener.listener_name}")
-            assert self._logins is not None
-            log_in = self._logins.log_in(listener)
-        return LinkSecurity(add_layer, log_in, self._random)
+            invariant(self._own_logins is not None, f"link without login to listener {listener.listener_name}")
+            assert self._own_logins is not None
+            log_in, ready = self._own_logins.of_link(listener)
+        return LinkSecurity(add_layer, log_in, self._random, ready)
 
     def check(self, config: Config, names: Collection[str]) -> None:
         """Raises ConfigError when `reload` would refuse the settings ``names``."""
@@ -93,6 +100,14 @@ async def _logins(config: Config, settings: LiveSettings, scram_users: Mapping[s
     logins = await Logins.open(config, settings.tree.store, scram_users)
     settings.entities.on_user(logins.take_user)
     return logins
+
+
+def _own_logins(config: Config, environment: Environment) -> "OwnLogins | None":
+    if not any(has_login(listener.security_protocol) for listener in config.listeners()):
+        return None
+    from .own_logins import OwnLogins  # not needed without SASL
+
+    return OwnLogins(config, environment.clock_ms, environment.random.random)
 
 
 def _encryption(config: Config) -> "Encryption | None":

@@ -20,13 +20,13 @@ This page is written by `python -m pybroker.config.document docs/operator`.
 
 `pybroker --config server.properties` reads Kafka's own file, in Java's `.properties` syntax (ISO-8859-1; write other
 characters as `\\uXXXX`). `--override name=value` takes precedence over the file. `pybroker --print-config` prints every
-setting with its source. Names, types, defaults and allowed values are those of Apache Kafka 3.9.1. A default that
-differs from Kafka's is printed in bold; [deviations.md](deviations.md) gives the reason.
+setting with its source. Names, types, defaults and allowed values are those of Apache Kafka 3.9.1; a default that
+differs is bold ([why](deviations.md)).
 
 *Changes* tells whether `kafka-configs` can change the setting while brokers run: for single brokers (per-broker), or
-also for all (cluster-wide). The value of one broker takes precedence over the value of all brokers, and both over the
-file. On SIGHUP a broker reads these settings from the file again; others need a restart.
-`listener.name.<listener>.<setting>` sets a setting for one listener only.
+also for all (cluster-wide). A broker's value takes precedence over that of all, and both over the file. On SIGHUP a
+broker reads these settings from the file again; others need a restart. `listener.name.<listener>.<setting>` sets a
+setting for one listener only.
 """
 
 _NO_EFFECT = {
@@ -44,18 +44,18 @@ def settings_page() -> str:
         if any(map(_has_effect, settings)):
             parts.append(f"## {title}\n\n" + _table(filter(_has_effect, settings), _MEANING, _CHANGES))
     parts.append(
-        "## Topics\n\nSet on a topic, by `kafka-topics` or `kafka-configs`. A topic without the setting uses the "
-        "broker's setting in the second column, which has the same meaning. If there are several, the first that is "
-        "set is used.\n\n" + _table(filter(_has_effect, TOPIC_SETTINGS.values()), _BROKERS_SETTING)
+        "## Topics\n\nSet by `kafka-topics` or `kafka-configs`. A topic without the setting uses the broker's setting in "
+        "the second column, which means the same; of several, the first that is set.\n\n"
+        + _table(filter(_has_effect, TOPIC_SETTINGS.values()), _BROKERS_SETTING)
     )
     parts.append(
         "## Dynamic settings\n\nSet by `kafka-configs`, for a broker or for all; the file's values are ignored.\n\n"
         + _table(DYNAMIC_ONLY_SETTINGS.values(), _MEANING, _CHANGES)
     )
     parts.append(
-        "## Settings without effect\n\nThe broker reads and checks these. When one is set, a line in the log at the "
-        "start says that it has no effect. *Refused* settings ask for protection or for a mode of Kafka that pybroker "
-        "does not have: any value but Kafka's default stops the start with one line.\n\n" + _without_effect()
+        "## Settings without effect\n\nThe broker reads and checks these. A line in the log at the start names each "
+        "that is set. *Refused* settings ask for protection or a mode of Kafka that pybroker lacks: any value but "
+        "Kafka's default stops the start.\n\n" + _without_effect()
     )
     parts.append(
         "## Former names\n\nSettings of old releases of Kafka are ignored; a line in the log names the replacement.\n"
@@ -114,7 +114,8 @@ def _table(settings: Iterable[Setting], second: _Column, last: _Column | None = 
     lines = ["|".join(["", *(f" {title} " for title, _ in columns), ""]), "|---" * len(columns) + "|"]
     for setting in settings:
         cells = [cell(setting).replace("|", "\\|") for _, cell in columns]
-        lines.append("| " + " | ".join(cells) + " |")
+        # A row may leave out cells at its end.
+        lines.append("| " + " | ".join(cells[: -1 if not cells[-1] else None]) + " |")
     return "\n".join(lines) + "\n"
 
 

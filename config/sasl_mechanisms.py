@@ -21,12 +21,27 @@ from .jaas import (
 )
 from .listener_security import ListenerSecurity, MechanismSecurity
 
-__all__ = ["SECURED_TOKENS", "UNSECURED_TOKENS", "MechanismOptions", "mechanism_options"]
+__all__ = [
+    "SECURED_LOGIN",
+    "SECURED_TOKENS",
+    "UNSECURED_LOGIN",
+    "UNSECURED_TOKENS",
+    "MechanismOptions",
+    "mechanism_options",
+]
 
 _OAUTH = "org.apache.kafka.common.security.oauthbearer"
 SECURED_TOKENS = f"{_OAUTH}.OAuthBearerValidatorCallbackHandler"
 UNSECURED_TOKENS = f"{_OAUTH}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
 _FORMER_SECURED_TOKENS = f"{_OAUTH}.secured.OAuthBearerValidatorCallbackHandler"
+SECURED_LOGIN = f"{_OAUTH}.OAuthBearerLoginCallbackHandler"
+UNSECURED_LOGIN = f"{_OAUTH}.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler"
+_LOGINS = {
+    SECURED_LOGIN: SECURED_LOGIN,
+    f"{_OAUTH}.secured.OAuthBearerLoginCallbackHandler": SECURED_LOGIN,
+    UNSECURED_LOGIN: UNSECURED_LOGIN,
+}
+"""The handlers of logins of brokers, also by a former name."""
 _GSSAPI = "GSSAPI"
 _HANDLER = "sasl.server.callback.handler.class"
 _JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
@@ -38,13 +53,15 @@ class MechanismOptions:
 
     Attributes:
         options: of the login module; they hold passwords.
-        takes_unsecured_tokens: only for OAUTHBEARER.
+        takes_unsecured_tokens: only for OAUTHBEARER, as the next one.
+        login_handler: `SECURED_LOGIN` or `UNSECURED_LOGIN`, which get tokens for logins of brokers; None: not set.
     """
 
     name: str
     options: Mapping[str, str] = field(repr=False)
     max_reauth_ms: int
     takes_unsecured_tokens: bool = False
+    login_handler: str | None = None
 
 
 def mechanism_options(
@@ -68,7 +85,8 @@ def mechanism_options(
         _check_classes(security, mechanism)
         options = _module_options(mechanism, listener, jaas_sections)
         unsecured = mechanism.server_callback_handler_class == UNSECURED_TOKENS
-        found[name] = MechanismOptions(name, options, mechanism.max_reauth_ms, unsecured)
+        login_handler = _LOGINS.get(mechanism.login_callback_handler_class or "")
+        found[name] = MechanismOptions(name, options, mechanism.max_reauth_ms, unsecured, login_handler)
     return found
 
 
@@ -88,8 +106,10 @@ def _check_classes(security: ListenerSecurity, mechanism: MechanismSecurity) -> 
     if mechanism.login_class is not None:
         raise ConfigError(f"{prefix}sasl.login.class: no class can be loaded; remove it")
     login_handler = mechanism.login_callback_handler_class
-    if login_handler is not None and not (mechanism.name == OAUTHBEARER and login_handler.startswith(f"{_OAUTH}.")):
+    if login_handler is not None and mechanism.name != OAUTHBEARER:
         raise ConfigError(f"{prefix}sasl.login.callback.handler.class: no class can be loaded; remove it")
+    if login_handler is not None and login_handler not in _LOGINS:
+        raise ConfigError(f"{prefix}sasl.login.callback.handler.class must be {SECURED_LOGIN}, or {UNSECURED_LOGIN}")
     handler = mechanism.server_callback_handler_class
     if mechanism.name != OAUTHBEARER:
         if handler is not None:

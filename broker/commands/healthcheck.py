@@ -4,6 +4,7 @@ Works with any Kafka broker.
 """
 
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +13,9 @@ from ...config.config import Config
 from ...config.listener_security import ListenerSecurity
 from ...config.listeners import Listener
 from ...config.load import load_config
+from ...config.sasl_mechanisms import MechanismOptions
 from ...config.typed_values import TypedValues
-from ...protocol.client import Credentials
+from ...protocol.client import AnyCredentials
 from ...protocol.messages.metadata import MetadataResponse
 from ..library.broker_probe import UnhealthyError, check_versions, metadata_of
 from ..metadata.address import Address, AddressError, local_address
@@ -94,7 +96,7 @@ def tls_of(config: Config, listener: Listener) -> "ssl.SSLContext | None":
 
 
 def ask_broker(
-    address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None, credentials: Credentials | None = None
+    address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None, credentials: AnyCredentials | None = None
 ) -> str:
     """Check a broker; return a description of its cluster. Raises UnhealthyError."""
     return _describe(metadata_of(address, timeout_s, tls, credentials))
@@ -105,14 +107,46 @@ def _ask_own(config: Config, listener: Listener, address: Address, timeout_s: fl
     security, tls = ListenerSecurity.of(config, listener.name), tls_of(config, listener)
     if not security.authenticates:
         return ask_broker(address, timeout_s, tls)
+    began_s = time.monotonic()
+    credentials, why_none = _own_login(config, security, timeout_s / 4)
+    timeout_s -= time.monotonic() - began_s
+    if credentials is None:
+        check_versions(address, timeout_s, tls)
+        return f"not asked for its cluster, because {why_none}"
+    return ask_broker(address, timeout_s, tls, credentials)
+
+
+def _own_login(config: Config, security: ListenerSecurity, longest_s: float) -> tuple[AnyCredentials | None, str]:
+    """A login that the settings contain, or why there is none. ``longest_s``: each time-out of a fetch of a token."""
     from ...config.sasl_listeners import mechanisms_of_listener  # not needed without SASL
     from ..security.sasl.own_login import credentials_in_settings
 
-    credentials = credentials_in_settings(mechanisms_of_listener(config, security))
-    if credentials is None:
-        check_versions(address, timeout_s, tls)
-        return "not asked for its cluster, because the settings have no password to log in with"
-    return ask_broker(address, timeout_s, tls, credentials)
+    mechanisms = mechanisms_of_listener(config, security)
+    of_brokers = mechanisms.get(config.string("sasl.mechanism.inter.broker.protocol"))
+    password = credentials_in_settings(mechanisms)
+    if password is None and of_brokers is not None and of_brokers.login_handler is not None:
+        return _token(config, security, of_brokers, longest_s)
+    return password, "the settings have no password to log in with"
+
+
+def _token(
+    config: Config, security: ListenerSecurity, mechanism: MechanismOptions, longest_s: float
+) -> tuple[AnyCredentials | None, str]:
+    """The token of brokers. If there is none, the broker is not ill: the provider of tokens may be away."""
+    from ..security.sasl.token_settings import configured_fetch
+    from ..security.sasl.token_source import TokenError
+
+    fetch = configured_fetch(
+        security.sasl,
+        mechanism,
+        allowed_urls=config.list("pybroker.sasl.oauthbearer.allowed.urls"),
+        clock_ms=lambda: time.time_ns() // 1_000_000,
+        longest_s=longest_s,
+    )
+    try:
+        return fetch().bearer, ""
+    except TokenError as error:
+        return None, f"there is no token to log in with: {error}"
 
 
 def _describe(metadata: MetadataResponse) -> str:

@@ -41,12 +41,14 @@ class LinkSecurity:
     ``add_layer`` puts TLS below it, and calls its ``connection_made`` after the handshake with the broker at this
     address, or ``connection_lost`` with the reason. ``log_in`` then authenticates this broker; it raises
     ConnectionError when that fails. It is called again before the session ends, earlier or later by ``random``, from
-    0 to 1, so that not all links log in at once.
+    0 to 1, so that not all links log in at once. ``ready`` is awaited before a connection is opened, and raises
+    ConnectionError when the login could not succeed now.
     """
 
     add_layer: Callable[[asyncio.BufferedProtocol, Address], asyncio.BufferedProtocol] | None = None
     log_in: LogIn | None = None
     random: Callable[[], float] = lambda: 0.5
+    ready: Callable[[], Awaitable[object]] | None = None
 
 
 class BrokerLink:
@@ -158,10 +160,12 @@ class BrokerLink:
 
     async def _make(self, connection: "_Connection", address: Address) -> None:
         """Connect, and pass the other broker's protection. Raises ConnectionError."""
-        add_layer = self._security.add_layer
-        protocol = connection if add_layer is None else add_layer(connection, address)
+        add_layer, ready = self._security.add_layer, self._security.ready
         try:
             async with asyncio.timeout(self._connect_timeout_ms / 1000):
+                if ready is not None:
+                    await ready()
+                protocol = connection if add_layer is None else add_layer(connection, address)
                 connection.below, _ = await self._loop.create_connection(lambda: protocol, *address)
                 await connection.made()
                 await self._log_in(connection)

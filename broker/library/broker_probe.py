@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.apis import API_SPECS, ApiKey
 from ...protocol.client import (
+    AnyCredentials,
     ClientConnection,
     ClientError,
     ConnectionFailed,
-    Credentials,
     SaslError,
     SaslLogin,
     UnsupportedApiError,
@@ -42,7 +42,7 @@ class UnhealthyError(Exception):
 
 
 def metadata_of(
-    address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None, credentials: Credentials | None = None
+    address: Address, timeout_s: float, tls: "ssl.SSLContext | None" = None, credentials: AnyCredentials | None = None
 ) -> MetadataResponse:
     """The broker's description of its cluster, without topics. Raises UnhealthyError.
 
@@ -105,7 +105,7 @@ class _ProbeConnection:
     def open(self, login: SaslLogin | None = None) -> None:
         open_connection(self._client, self._ask, login)
 
-    def metadata(self, credentials: Credentials | None) -> MetadataResponse:
+    def metadata(self, credentials: AnyCredentials | None) -> MetadataResponse:
         self.open(None if credentials is None else SaslLogin(credentials, secrets.token_urlsafe()))
         response: MetadataResponse = self._ask(MetadataRequest(topics=[]))
         return response

@@ -53,7 +53,7 @@ SETTINGS = (
         MEDIUM,
         READ_ONLY,
         ACTED_ON,
-        "The only URLs that sasl.oauthbearer.jwks.endpoint.url may have; empty: any.",
+        "The only URLs that sasl.oauthbearer.….endpoint.url may have; empty: any.",
     ),
     Setting(
         "pybroker.sasl.plain.without.tls",

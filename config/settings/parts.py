@@ -10,7 +10,6 @@ from ..setting import ACTED_ON, no_meaning, not_yet, other_mode, partly, refused
 CLASSIC_PROTOCOL = partly("it must be classic, because Kafka 3.9 serves the other protocols in KRaft mode only")
 CLIENT_TELEMETRY = not_yet("client telemetry")
 METRICS = not_yet("metrics")
-OAUTH_LOGINS = not_yet("logins of brokers by OAUTHBEARER")
 PROTOCOL_VERSION = partly("it must be from 3.0 to 3.9")
 CONNECTION_TUNING = not_yet("tuning of connections between brokers")
 SELECTOR = partly("only org.apache.kafka.common.replica.RackAwareReplicaSelector; other classes need a JVM")

@@ -6,7 +6,14 @@ from pybroker.config.config_error import ConfigError
 from pybroker.config.given import Given, Source
 from pybroker.config.jaas import parse_jaas_file
 from pybroker.config.listener_security import ListenerSecurity
-from pybroker.config.sasl_mechanisms import SECURED_TOKENS, UNSECURED_TOKENS, MechanismOptions, mechanism_options
+from pybroker.config.sasl_mechanisms import (
+    SECURED_LOGIN,
+    SECURED_TOKENS,
+    UNSECURED_LOGIN,
+    UNSECURED_TOKENS,
+    MechanismOptions,
+    mechanism_options,
+)
 
 PACKAGE = "org.apache.kafka.common.security"
 PLAIN_MODULE = f"{PACKAGE}.plain.PlainLoginModule"
@@ -16,6 +23,7 @@ PREFIX = "listener.name.clients."
 PLAIN_JAAS = {f"{PREFIX}plain.sasl.jaas.config": f"{PLAIN_MODULE} required user_a=secret;"}
 OAUTH_JAAS = {f"{PREFIX}oauthbearer.sasl.jaas.config": f"{OAUTH_MODULE} required;"}
 HANDLER = f"{PREFIX}oauthbearer.sasl.server.callback.handler.class"
+LOGIN_HANDLER = f"{PREFIX}oauthbearer.sasl.login.callback.handler.class"
 FILE = parse_jaas_file(f"KafkaServer {{ {SCRAM_MODULE} required username=file; }};")
 
 
@@ -73,6 +81,23 @@ def test_validator_of_tokens_is_named_by_its_class(handler: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("handler", "found"),
+    [
+        (None, None),
+        (SECURED_LOGIN, SECURED_LOGIN),
+        (f"{PACKAGE}.oauthbearer.secured.OAuthBearerLoginCallbackHandler", SECURED_LOGIN),
+        (UNSECURED_LOGIN, UNSECURED_LOGIN),
+    ],
+)
+def test_handler_of_logins_of_brokers_is_named_by_its_class_also_by_the_former_name(
+    handler: str | None, found: str | None
+) -> None:
+    settings = {**OAUTH_JAAS, HANDLER: UNSECURED_TOKENS, **({} if handler is None else {LOGIN_HANDLER: handler})}
+    (mechanism,) = mechanisms_of("OAUTHBEARER", settings).values()
+    assert mechanism.login_handler == found
+
+
+@pytest.mark.parametrize(
     ("names", "settings", "says"),
     [
         (None, {}, "mechanism GSSAPI (Kerberos) is not supported. It is the default of sasl.enabled.mechanisms"),
@@ -90,6 +115,8 @@ def test_validator_of_tokens_is_named_by_its_class(handler: str) -> None:
         ("PLAIN", {**PLAIN_JAAS, f"{PREFIX}plain.sasl.login.class": "x.Y"}, "sasl.login.class: no class can be loaded"),
         ("OAUTHBEARER", OAUTH_JAAS, "accepts tokens that anybody can write"),
         ("OAUTHBEARER", {**OAUTH_JAAS, HANDLER: "x.Y"}, f"must be {SECURED_TOKENS}"),
+        ("OAUTHBEARER", {**OAUTH_JAAS, LOGIN_HANDLER: f"{PACKAGE}.oauthbearer.Y"}, f"must be {SECURED_LOGIN}, or"),
+        ("PLAIN", {**PLAIN_JAAS, f"{PREFIX}plain.sasl.login.callback.handler.class": "x.Y"}, "no class can be loaded"),
         ("OAUTHBEARER", {**OAUTH_JAAS, HANDLER: SECURED_TOKENS}, "needs sasl.oauthbearer.jwks.endpoint.url"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The broker's own login at other brokers, by the same JAAS entry that checks its clients."""
+"""The broker's own login by a password at other brokers, by the same JAAS entry that checks its clients."""
 
 from collections.abc import Mapping
 
@@ -12,11 +12,6 @@ __all__ = ["credentials_in_settings", "own_credentials", "renewal_delay_ms"]
 
 def own_credentials(mechanism: str, options: Mapping[str, str]) -> Credentials:
     """The credentials in the options of a login module. Raises ConfigError when they are missing."""
-    if mechanism == OAUTHBEARER:
-        raise ConfigError(
-            "sasl.mechanism.inter.broker.protocol: logins of brokers by OAUTHBEARER are not supported; "
-            "use PLAIN or a SCRAM mechanism"
-        )
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:
         raise ConfigError(

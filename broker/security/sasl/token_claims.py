@@ -6,6 +6,7 @@ service.
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -13,7 +14,7 @@ from typing import Self
 from ....config.values import Value
 from .oauth_bearer import InvalidTokenError, ValidToken
 
-__all__ = ["TokenRules", "checked_claims", "json_object", "seconds_in", "text_in"]
+__all__ = ["TokenRules", "check_scopes", "checked_claims", "json_object", "object_in_token", "seconds_in", "text_in"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_SECONDS = 2**43
@@ -72,6 +73,15 @@ def json_object(data: bytes, what: str) -> dict[str, object]:
     return value
 
 
+def object_in_token(part: str, what: str) -> dict[str, object]:
+    """The JSON object in one part of a token. Raises InvalidTokenError."""
+    try:
+        data = b64decode(part.translate(str.maketrans("-_", "+/")) + "=" * (-len(part) % 4), validate=True)
+    except ValueError:
+        raise InvalidTokenError(f"the {what} of the token is not base64") from None
+    return json_object(data, what)
+
+
 def checked_claims(claims: Mapping[str, object], rules: TokenRules, now_ms: int) -> ValidToken:
     """The user and the end of a token whose signature is right. Raises InvalidTokenError."""
     expires_s, issued_s, valid_from_s = (seconds_in(claims, name) for name in ("exp", "iat", "nbf"))
@@ -88,7 +98,7 @@ def checked_claims(claims: Mapping[str, object], rules: TokenRules, now_ms: int)
     issuer = text_in(claims, "iss")
     if rules.issuer is not None and issuer != rules.issuer:
         raise InvalidTokenError("the token has another issuer")
-    _check_scopes(claims.get(rules.scope_claim), rules.scope_claim)
+    check_scopes(claims.get(rules.scope_claim), rules.scope_claim)
     subject = (text_in(claims, rules.subject_claim) or "").strip()
     if not subject:
         raise InvalidTokenError(f"claim {rules.subject_claim} of the token names no user")
@@ -125,7 +135,7 @@ def _check_audience(value: object, expected: frozenset[str]) -> None:
         raise InvalidTokenError("the token names an audience, but sasl.oauthbearer.expected.audience is not set")
 
 
-def _check_scopes(value: object, name: str) -> None:
+def check_scopes(value: object, name: str) -> None:
     """Scopes have no effect here, but Kafka refuses empty and duplicate ones."""
     scopes: Iterable[object] = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     seen = [scope.strip() if isinstance(scope, str) else "" for scope in scopes]

@@ -4,13 +4,12 @@
 named; here the setting must name it in full.
 """
 
-from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from .oauth_bearer import InvalidTokenError, ValidToken
-from .token_claims import json_object, seconds_in, text_in
+from .token_claims import object_in_token, seconds_in, text_in
 
 __all__ = ["UnsecuredTokens"]
 
@@ -44,9 +43,9 @@ class UnsecuredTokens:
         parts = token.split(".")
         if len(parts) != 3 or parts[2]:
             raise InvalidTokenError("the token does not have three parts, of which the last is empty")
-        if _object_in(parts[0], "header").get("alg") != "none":
+        if object_in_token(parts[0], "header").get("alg") != "none":
             raise InvalidTokenError("the token has an algorithm, but the broker takes unsecured tokens")
-        claims = _object_in(parts[1], "payload")
+        claims = object_in_token(parts[1], "payload")
         expires_s, issued_s = seconds_in(claims, "exp"), seconds_in(claims, "iat")
         user = text_in(claims, self.principal_claim)
         if user is None or not user.strip():
@@ -64,11 +63,3 @@ class UnsecuredTokens:
         for required in self.required_scopes:
             if required not in scopes:
                 raise InvalidTokenError(f"the token lacks scope {required!r}", scope=" ".join(self.required_scopes))
-
-
-def _object_in(part: str, what: str) -> dict[str, object]:
-    try:
-        data = b64decode(part.translate(str.maketrans("-_", "+/")) + "=" * (-len(part) % 4), validate=True)
-    except ValueError:
-        raise InvalidTokenError(f"the {what} of the token is not base64") from None
-    return json_object(data, what)

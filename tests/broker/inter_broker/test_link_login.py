@@ -3,22 +3,26 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from pybroker import Broker
+from pybroker.broker.environment import wall_clock_ms
 from pybroker.broker.inter_broker.broker_link import Ask, BrokerLink, LinkSecurity
 from pybroker.broker.inter_broker.link_factory import LinkFactory
-from pybroker.broker.logins import Logins
 from pybroker.broker.metadata.address import Address
+from pybroker.broker.own_logins import OwnLogins
 from pybroker.broker.protection import Protection
 from pybroker.config.config_error import ConfigError
 from pybroker.config.listener_security import ListenerSecurity
 from pybroker.config.load import load_config
+from pybroker.config.sasl_mechanisms import SECURED_LOGIN, UNSECURED_LOGIN
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from pybroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from pybroker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from support.security.http_server import http_server, send
 from support.security.sasl_broker import CANARY, LISTENER, SASL_SETTINGS
 
 LONG_MS = 3_600_000
@@ -27,7 +31,8 @@ OF_BROKERS = {"sasl.mechanism.inter.broker.protocol": "PLAIN"}
 
 def security_of_link(**changes: str) -> LinkSecurity:
     config = load_config("", {**SASL_SETTINGS, **OF_BROKERS, **changes})
-    return Protection(config, Logins(config, b"secret")).of_link(ListenerSecurity.of(config, "SASL_PLAINTEXT"))
+    own_logins = OwnLogins(config, wall_clock_ms, lambda: 0.5)
+    return Protection(config, own_logins=own_logins).of_link(ListenerSecurity.of(config, "SASL_PLAINTEXT"))
 
 
 def link_to(broker: Broker, security: LinkSecurity) -> BrokerLink:
@@ -72,6 +77,47 @@ async def test_another_broker_cannot_keep_the_event_loop_busy_by_many_iterations
     assert security.log_in is not None
     with pytest.raises(ConnectionError, match="the broker asks for 16385 iterations, not 4096 to 16384"):
         await security.log_in(hostile)
+
+
+def oauth_link(handler: str, **changes: str) -> LinkSecurity:
+    jaas = f"{LISTENER}.oauthbearer.sasl.jaas.config"
+    options = f'clientId="a" clientSecret="{CANARY}" unsecuredLoginStringClaim_sub="kafka"'
+    given = {
+        "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+        f"{LISTENER}.oauthbearer.sasl.login.callback.handler.class": handler,
+        jaas: SASL_SETTINGS[jaas].replace("required", f"required {options}"),
+    }
+    return security_of_link(**given, **changes)
+
+
+async def test_a_link_logs_in_by_a_token_that_the_settings_ask_to_write_unsecured() -> None:
+    async with linked(oauth_link(UNSECURED_LOGIN)) as link:
+        response = await link.ask(CreateDelegationTokenRequest(), 3, LONG_MS)
+        assert response.token_requester_principal_name == "kafka"
+
+
+async def test_a_link_without_a_token_opens_no_connection_until_there_is_one() -> None:
+    opened = 0
+
+    def count(connection: asyncio.BufferedProtocol, _address: Address) -> asyncio.BufferedProtocol:
+        nonlocal opened
+        opened += 1
+        return connection
+
+    with http_server() as provider:
+        provider.answer = lambda request: send(request, b"", 503)
+        security = oauth_link(SECURED_LOGIN, **{"sasl.oauthbearer.token.endpoint.url": provider.url})
+        async with linked(replace(security, add_layer=count)) as link:
+            for _ in range(3):
+                with pytest.raises(ConnectionError, match=r"no token to log in with: .* status 503") as error:
+                    await link.ask(MetadataRequest(topics=[]), 4, LONG_MS)
+                assert CANARY not in str(error.value)
+            assert opened == 0
+
+
+async def test_a_broker_that_is_to_use_tokens_and_has_no_place_for_them_does_not_start() -> None:
+    with pytest.raises(ConfigError, match=r"listener SASL_PLAINTEXT, logins of brokers: .*endpoint\.url is not set"):
+        oauth_link(SECURED_LOGIN)
 
 
 async def test_a_wrong_password_breaks_the_link_and_is_not_in_the_error() -> None:

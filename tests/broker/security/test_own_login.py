@@ -19,7 +19,6 @@ def test_username_and_password_of_the_login_module_are_used() -> None:
         ("PLAIN", {"username": "secret"}, "the login module of PLAIN has no password"),
         ("SCRAM-SHA-256", {"password": "secret"}, "the login module of SCRAM-SHA-256 has no username"),
         ("SCRAM-SHA-256", {}, "has no username and no password"),
-        ("OAUTHBEARER", {"clientSecret": "secret"}, "by OAUTHBEARER are not supported"),
     ],
 )
 def test_broker_without_credentials_is_refused(mechanism: str, options: dict[str, str], says: str) -> None:
