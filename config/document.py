@@ -44,8 +44,8 @@ def settings_page() -> str:
         if any(map(_has_effect, settings)):
             parts.append(f"## {title}\n\n" + _table(filter(_has_effect, settings), _MEANING, _CHANGES))
     parts.append(
-        "## Topics\n\nSet by `kafka-topics` or `kafka-configs`. A topic without the setting uses the broker's setting in "
-        "the second column, which means the same; of several, the first that is set.\n\n"
+        "## Topics\n\nSet by `kafka-topics` or `kafka-configs`. A topic without the setting uses the broker's setting "
+        "in the second column, which means the same; of several, the first that is set.\n\n"
         + _table(filter(_has_effect, TOPIC_SETTINGS.values()), _BROKERS_SETTING)
     )
     parts.append(

@@ -79,7 +79,7 @@ def test_download_of_a_slow_server_ends_at_the_deadline(
 
 
 def test_server_that_speaks_no_http_is_an_error_without_its_text(server: HttpServer, context: ssl.SSLContext) -> None:
-    server.answer = lambda request: request.wfile.write(b"secret\r\n\r\n")  # type: ignore[assignment, return-value]
+    server.answer = lambda request: request.wfile.write(b"secret\r\n\r\n")  # type: ignore[assignment]
     with pytest.raises(JwksError, match="malformed") as error:
         fetch_jwks(server.url, 10, context)
     assert "secret" not in str(error.value)

@@ -73,7 +73,7 @@ def fetch_of(
     ],
 )
 def test_login_that_cannot_work_is_refused_without_a_secret_in_the_text(
-    options: dict[str, str], handler: str | None, given: dict[str, str], says: str
+    options: dict[str, str], handler: str | None, given: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(ConfigError) as error:
         fetch_of(options, handler, **given)
@@ -82,7 +82,7 @@ def test_login_that_cannot_work_is_refused_without_a_secret_in_the_text(
 
 
 def test_url_must_be_among_the_allowed_ones() -> None:
-    assert fetch_of(LOGIN, allowed=("https://a/b",), endpoint="https://a/b")
+    fetch_of(LOGIN, allowed=("https://a/b",), endpoint="https://a/b")
     with pytest.raises(ConfigError, match="not among the allowed"):
         fetch_of(LOGIN, allowed=("https://a/b",), endpoint="https://a/c")
 
@@ -101,7 +101,7 @@ def test_file_needs_no_credentials(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("timeout", [None, "0", "-1", "1500"])
 def test_no_time_out_is_endless(timeout: str | None) -> None:
-    given = {} if timeout is None else {"connect_timeout_ms": timeout, "read_timeout_ms": timeout}
+    given: dict[str, Any] = {} if timeout is None else {"connect_timeout_ms": timeout, "read_timeout_ms": timeout}
     limits = fetch_of(LOGIN, endpoint="https://a/b", **given).__self__.limits  # type: ignore[attr-defined]
     expected_s = 1.5 if timeout == "1500" else 10
     assert (limits.connect_s, limits.reply_s) == (expected_s, expected_s)
