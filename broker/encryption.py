@@ -14,9 +14,9 @@ from .network.encrypted_listener import EncryptedListener
 from .network.offender_log import OffenderLog
 from .network.transport import ConnectionLayer
 from .requests.between_brokers import listeners_between_brokers
+from .security.tls.buffers import TlsBuffers
 from .security.tls.handshakes import HandshakeQueue
 from .security.tls.links import link_layer
-from .security.tls.side import CIPHERTEXT_BYTES
 
 __all__ = ["Encryption"]
 
@@ -30,7 +30,7 @@ class Encryption:
 
     def __init__(self, config: Config) -> None:
         self._loop = loop = asyncio.get_running_loop()
-        self._ciphertext = bytearray(CIPHERTEXT_BYTES)
+        self._buffers = TlsBuffers()
         most_handshakes = config.int("pybroker.tls.handshakes.max")
         self._link_deadline_s = config.int("socket.connection.setup.timeout.ms") / 1000
         offenders = OffenderLog(logger, loop.time)
@@ -40,7 +40,7 @@ class Encryption:
             security.listener_name: EncryptedListener(
                 security,
                 loop,
-                self._ciphertext,
+                self._buffers,
                 offenders,
                 is_between_brokers=security.listener_name in between_brokers,
                 deadline_s=config.int("pybroker.tls.handshake.timeout.ms") / 1000,
@@ -56,7 +56,7 @@ class Encryption:
     def link_layer(self, listener_name: str) -> LinkLayer:
         """The layer below links to other brokers."""
         context = self._listeners[listener_name].client_context
-        return link_layer(context, self._loop, self._ciphertext, self._link_deadline_s)
+        return link_layer(context, self._loop, self._buffers, self._link_deadline_s)
 
     def check(self, config: Config, names: Collection[str]) -> None:
         """Raises ConfigError when `reload` would refuse the settings of a listener that one of ``names`` belongs to."""

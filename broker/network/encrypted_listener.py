@@ -15,6 +15,7 @@ from ...config.listener_security import ListenerSecurity
 from ...config.mapping_rules import parse_mapping_rules
 from ...config.typed_values import TypedValues
 from ..security.principal import Principal
+from ..security.tls.buffers import TlsBuffers
 from ..security.tls.failures import TlsFailure
 from ..security.tls.handshakes import HandshakeQueue
 from ..security.tls.listener_tls import ListenerTls, open_tls, reload_tls
@@ -41,7 +42,7 @@ class EncryptedListener:
         self,
         security: ListenerSecurity,
         loop: asyncio.AbstractEventLoop,
-        ciphertext: bytearray,
+        buffers: TlsBuffers,
         offenders: OffenderLog,
         *,
         is_between_brokers: bool,
@@ -57,7 +58,7 @@ class EncryptedListener:
         )
         rules = security.ssl["ssl.principal.mapping.rules"]
         self._rules = self._named(lambda: parse_mapping_rules(str(rules)))
-        self._side = TlsSide(self._tls.server, self, loop, ciphertext, deadline_s=deadline_s, handshakes=handshakes)
+        self._side = TlsSide(self._tls.server, self, loop, buffers, deadline_s=deadline_s, handshakes=handshakes)
         if _forces_no_client_auth(security):
             logger.warning(
                 "ssl.client.auth=%s has no effect on listener %s, because its clients log in by SASL; "

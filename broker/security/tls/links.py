@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 
+from .buffers import TlsBuffers
 from .engine import TlsEngine
 from .failures import TlsFailure
 from .side import EncryptedConnection, TlsSide
@@ -24,7 +25,7 @@ _QUIET = _Quiet()
 
 
 def link_layer(
-    context: Callable[[], ssl.SSLContext], loop: asyncio.AbstractEventLoop, ciphertext: bytearray, deadline_s: float
+    context: Callable[[], ssl.SSLContext], loop: asyncio.AbstractEventLoop, buffers: TlsBuffers, deadline_s: float
 ) -> Callable[[asyncio.BufferedProtocol, tuple[str, int]], asyncio.BufferedProtocol]:
     """``(protocol, (host, port)) -> layer``; raises ConnectionError if no certificate can be for the host.
 
@@ -33,9 +34,9 @@ def link_layer(
 
     def add_layer(protocol: asyncio.BufferedProtocol, address: tuple[str, int]) -> asyncio.BufferedProtocol:
         host = address[0]
-        side = TlsSide(context(), _QUIET, loop, ciphertext, deadline_s=deadline_s, server_hostname=host)
+        side = TlsSide(context(), _QUIET, loop, buffers, deadline_s=deadline_s, server_hostname=host)
         try:
-            TlsEngine(side.context, server_side=False, server_hostname=host)  # some host names are too long
+            TlsEngine(side.context, buffers, server_side=False, server_hostname=host)  # some host names are too long
         except ValueError as error:
             raise ConnectionError(f"no TLS connection to {host}: {error}") from None
         return TlsTransport(protocol, side)

@@ -6,7 +6,8 @@ certificate the trust store does not verify, an expired certificate, versions or
 
 import ssl
 
-from .engine import FEED_BYTES, TlsEngine
+from .buffers import TlsBuffers
+from .engine import TlsEngine
 from .failures import TlsFailure, failure_of
 
 __all__ = ["failed_handshake"]
@@ -19,8 +20,9 @@ def failed_handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> TlsFailu
 
     ``client.check_hostname`` must be off: the certificate's names are not checked, because clients know them.
     """
-    near = TlsEngine(client, server_side=False)
-    far = TlsEngine(server, server_side=True)
+    buffers = TlsBuffers()
+    near = TlsEngine(client, buffers, server_side=False)
+    far = TlsEngine(server, buffers, server_side=True)
     try:
         for _ in range(_ROUNDS):
             near.handshake()
@@ -36,6 +38,4 @@ def failed_handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> TlsFailu
 
 
 def _carry(source: TlsEngine, target: TlsEngine) -> None:
-    output = source.take_output()
-    for start in range(0, len(output), FEED_BYTES):
-        target.feed(output[start : start + FEED_BYTES])
+    target.feed(source.take_output())

@@ -6,13 +6,11 @@ from typing import Any, Protocol
 
 from ....base.timers import Scheduler
 from ..principal import Principal
+from .buffers import TlsBuffers
 from .failures import TlsFailure
 from .handshakes import HandshakeQueue
 
-__all__ = ["CIPHERTEXT_BYTES", "EncryptedConnection", "TlsEvents", "TlsSide"]
-
-CIPHERTEXT_BYTES = 64 * 1024
-"""Size of the buffer for ciphertext that all connections of a loop share. A paused connection keeps so much at most."""
+__all__ = ["EncryptedConnection", "TlsEvents", "TlsSide"]
 
 
 class EncryptedConnection(Protocol):
@@ -47,14 +45,14 @@ class TlsSide:
     certificate must have the name or address ``server_hostname``, if the context checks names.
     """
 
-    __slots__ = ("ciphertext", "context", "deadline_s", "events", "handshakes", "loop", "server_hostname")
+    __slots__ = ("buffers", "ciphertext", "context", "deadline_s", "events", "handshakes", "loop", "server_hostname")
 
     def __init__(
         self,
         context: ssl.SSLContext,
         events: TlsEvents,
         loop: Scheduler,
-        ciphertext: bytearray,
+        buffers: TlsBuffers,
         *,
         deadline_s: float,
         handshakes: HandshakeQueue | None = None,
@@ -63,7 +61,8 @@ class TlsSide:
         self.context = context
         self.events = events
         self.loop = loop
-        self.ciphertext = memoryview(ciphertext)
+        self.buffers = buffers
+        self.ciphertext = buffers.ciphertext
         self.deadline_s = deadline_s
         self.handshakes = handshakes
         self.server_hostname = server_hostname

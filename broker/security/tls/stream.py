@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ....base.timers import TimerHandle
 from ..principal import Principal
-from .engine import FEED_BYTES, TlsEngine, is_first_record_whole
+from .engine import TlsEngine, is_first_record_whole
 from .failures import Cause, TlsError, TlsFailure, failure_of, plain_text
 from .side import TlsSide
 from .writer import EncryptingWriter
@@ -45,8 +45,8 @@ class TlsStream:
         self.authenticated = authenticated  # for the owner, which may call it when the handshake is complete
         self._engine: TlsEngine | None = None
         self._start = b""  # what a client has sent before its first record is whole and the queue lets it begin
-        self._held = b""  # ciphertext of the last read that is not decrypted yet
-        self._unread_bytes = 0  # of the last read, also while it is being decrypted
+        self._held = b""  # ciphertext of the last read, not given to the engine
+        self._unread_bytes = 0  # of the last read, not given to the engine
         self._error: TlsError | None = None
         self._handshake_bytes = 0
         self._deadline: TimerHandle | None = None
@@ -99,33 +99,31 @@ class TlsStream:
 
     def _receive(self, data: bytes | memoryview) -> None:
         """Decrypt and deliver ``data``; keep the rest when the protocol pauses reading or the handshake must wait."""
-        position, self._unread_bytes = 0, len(data)
+        self._unread_bytes = len(data)
         try:
-            while self._take_in() and position < len(data):
-                piece = data[position : position + FEED_BYTES]
-                position += len(piece)
-                self._unread_bytes -= len(piece)
-                if not self._feed(piece):
-                    break
+            if self._take_in() and data:
+                self._unread_bytes = 0
+                if self._feed(data):
+                    self._take_in()
         except ssl.SSLError as error:
             self._fail(failure_of(error))
-        if position < len(data) and not self._is_closing and not self._stream_ended:
-            self._held = bytes(data[position:])
+        if self._unread_bytes and not self._is_closing and not self._stream_ended:
+            self._held = bytes(data)
         else:
             self._unread_bytes = 0
 
-    def _feed(self, piece: bytes | memoryview) -> bool:
-        """Keep bytes of the network for the engine, or give them to it. Whether more may be fed now."""
+    def _feed(self, data: bytes | memoryview) -> bool:
+        """Keep bytes of the network for the engine, or give them to it. Whether the engine may go on now."""
         if self._engine is None:
-            self._start += bytes(piece)
+            self._start += bytes(data)
             if self._start[0] != _TLS_HANDSHAKE:
                 self._fail(plain_text(self._start[:16]))
                 return False
         else:
-            self._engine.feed(piece)
+            self._engine.feed(data)
             if self._engine.is_established:
                 return True
-        self._handshake_bytes += len(piece)
+        self._handshake_bytes += len(data)
         if self._engine is None and not is_first_record_whole(self._start):
             return True
         if self._side.handshakes is not None and not self._side.handshakes.may_step(self):
@@ -136,7 +134,7 @@ class TlsStream:
 
     def _new_engine(self) -> TlsEngine:
         side = self._side
-        return TlsEngine(side.context, server_side=side.is_server, server_hostname=side.server_hostname)
+        return TlsEngine(side.context, side.buffers, server_side=side.is_server, server_hostname=side.server_hostname)
 
     def _take_in(self) -> bool:
         """Go on with the handshake, or deliver what can be decrypted. Whether more bytes may be fed."""

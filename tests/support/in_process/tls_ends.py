@@ -5,9 +5,10 @@ import ssl
 from pathlib import Path
 from typing import Any
 
+from pybroker.broker.security.tls.buffers import TlsBuffers
 from pybroker.broker.security.tls.failures import TlsFailure
 from pybroker.broker.security.tls.handshakes import HandshakeQueue
-from pybroker.broker.security.tls.side import CIPHERTEXT_BYTES, EncryptedConnection, TlsSide
+from pybroker.broker.security.tls.side import EncryptedConnection, TlsSide
 from pybroker.broker.security.tls.transport import TlsTransport
 from support.time.virtual_timers import VirtualTimers
 
@@ -215,16 +216,16 @@ class Ends:
     ) -> None:
         self.loop = VirtualTimers()
         self.piece = piece
-        ciphertext = bytearray(CIPHERTEXT_BYTES)
+        buffers = TlsBuffers()  # of both ends, as they are on one loop
         self.handshakes = HandshakeQueue(self.loop.call_soon, self.loop.time, most_unanswered)
         events = Events()
         side = TlsSide(
-            server or server_context(), events, self.loop, ciphertext, deadline_s=DEADLINE_S, handshakes=self.handshakes
+            server or server_context(), events, self.loop, buffers, deadline_s=DEADLINE_S, handshakes=self.handshakes
         )
         self.server = End(side, server_app or App(), RawTransport(window), events, self.loop)
         events = Events()
         side = TlsSide(
-            client or client_context(), events, self.loop, ciphertext, deadline_s=DEADLINE_S, server_hostname=hostname
+            client or client_context(), events, self.loop, buffers, deadline_s=DEADLINE_S, server_hostname=hostname
         )
         self.client = End(side, client_app or App(), RawTransport(window), events, self.loop)
 

@@ -6,8 +6,9 @@ import socket
 import pytest
 from pybroker.broker.network.endpoint_security import EndpointSecurity
 from pybroker.broker.network.settings import Endpoint
+from pybroker.broker.security.tls.buffers import TlsBuffers
 from pybroker.broker.security.tls.handshakes import HandshakeQueue
-from pybroker.broker.security.tls.side import CIPHERTEXT_BYTES, TlsSide
+from pybroker.broker.security.tls.side import TlsSide
 from pybroker.broker.security.tls.transport import TlsTransport
 from support.in_process.network_peer import Peer
 from support.in_process.tls_ends import Events, client_context, server_context
@@ -28,7 +29,7 @@ class TlsNetwork:
             server_context(),
             self.events,
             loop,
-            bytearray(CIPHERTEXT_BYTES),
+            TlsBuffers(),
             deadline_s=DEADLINE_S,
             handshakes=self.handshakes,
         )

@@ -5,9 +5,10 @@ import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from pybroker.broker.security.tls.buffers import TlsBuffers
 from pybroker.broker.security.tls.failures import TlsFailure
 from pybroker.broker.security.tls.handshakes import HandshakeQueue
-from pybroker.broker.security.tls.side import CIPHERTEXT_BYTES, EncryptedConnection, TlsSide
+from pybroker.broker.security.tls.side import EncryptedConnection, TlsSide
 from pybroker.broker.security.tls.transport import TlsTransport
 
 __all__ = ["EchoServer", "echo_server"]
@@ -51,9 +52,7 @@ class EchoServer:
         self.failures: list[TlsFailure] = []
         self.changed = asyncio.Event()
         self.handshakes = HandshakeQueue(loop.call_soon, loop.time, 64)
-        self.side = TlsSide(
-            context, self, loop, bytearray(CIPHERTEXT_BYTES), deadline_s=deadline_s, handshakes=self.handshakes
-        )
+        self.side = TlsSide(context, self, loop, TlsBuffers(), deadline_s=deadline_s, handshakes=self.handshakes)
         self.port = 0
 
     def established(self, connection: EncryptedConnection) -> None:

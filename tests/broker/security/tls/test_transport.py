@@ -7,8 +7,8 @@ import weakref
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pybroker.broker.security.tls.buffers import CIPHERTEXT_BYTES, TlsBuffers
 from pybroker.broker.security.tls.engine import TlsEngine
-from pybroker.broker.security.tls.side import CIPHERTEXT_BYTES
 from support.in_process.tls_ends import App, Ends, client_context, server_context
 
 RECORD = 16 * 1024 + 256
@@ -124,7 +124,7 @@ def test_protocol_learns_of_the_connection_before_the_handshake() -> None:
 
 
 def test_paused_reading_stops_the_socket_and_keeps_one_read_and_a_record_at_most() -> None:
-    ends = established()
+    ends = established(server_app=App(1000))
     sent = pattern(300_000)
     ends.server.app.pause_after = 10_000
     ends.client.tls.write(sent)
@@ -144,7 +144,7 @@ def test_paused_reading_stops_the_socket_and_keeps_one_read_and_a_record_at_most
 
 
 def test_records_that_wait_when_reading_resumes_are_delivered_without_another_read() -> None:
-    ends = established()
+    ends = established(server_app=App(1000))
     ends.server.app.pause_after = 1
     ends.client.tls.write(b"a" * 40_000)
     ends.carry()
@@ -156,7 +156,7 @@ def test_records_that_wait_when_reading_resumes_are_delivered_without_another_re
 
 
 def test_resumed_reading_delivers_in_a_later_iteration_of_the_loop() -> None:
-    ends = established()
+    ends = established(server_app=App(1000))
     ends.server.app.pause_after = 1
     ends.client.tls.write(b"a" * 40_000)
     ends.carry()
@@ -240,7 +240,7 @@ def test_connection_that_can_send_nothing_more_is_aborted_although_it_is_closing
         def encrypt(self, pieces: object) -> list[bytes]:
             raise ssl.SSLError("bad length")
 
-    ends.server.tls._writer.engine = Broken(server_context(), server_side=True)
+    ends.server.tls._writer.engine = Broken(server_context(), TlsBuffers(), server_side=True)
     while not ends.server.raw.is_closing():
         ends.server.raw.take()
     assert ends.server.raw.is_aborted
