@@ -6,6 +6,7 @@ import pytest
 from benchmarks import __main__ as bench
 from benchmarks.report import Figures, missed, report
 from benchmarks.scenarios import SCENARIOS
+from benchmarks.security import SECURITY_WORKLOADS
 from benchmarks.targets import at_most, ratio_at_least
 from benchmarks.transactions import TRANSACTION_WORKLOADS
 from benchmarks.workloads import WORKLOADS
@@ -66,17 +67,8 @@ def test_failing_row_does_not_stop_the_others(
 
     found = {"pybroker": {"MiB": 50.0}, "kafka": {"MiB": 350.0}}
     scenarios = (replace(start, run=fails), replace(rest, run=lambda *arguments: found))
-    monkeypatch.setattr(bench, "SCENARIOS", scenarios)
-    for rows in (
-        "STORAGE",
-        "WALKS",
-        "STARTS",
-        "READS",
-        "MEMORY",
-        "TRANSACTIONAL_IDS",
-        "WORKLOADS",
-        "TRANSACTION_WORKLOADS",
-    ):
+    monkeypatch.setattr(bench, "ALL_SCENARIOS", scenarios)
+    for rows in ("WORKLOADS", "TRANSACTION_WORKLOADS", "SECURITY_WORKLOADS"):
         monkeypatch.setattr(bench, rows, ())
     assert bench.main(["--rounds", "1"]) == 1
     printed = capsys.readouterr()
@@ -89,8 +81,9 @@ def test_failing_row_does_not_stop_the_others(
 
 
 def test_rows_have_unique_names_and_each_figure_one_target() -> None:
-    names = [row.name for row in (*WORKLOADS, *TRANSACTION_WORKLOADS, *SCENARIOS)]
+    rows = (*WORKLOADS, *TRANSACTION_WORKLOADS, *SECURITY_WORKLOADS, *bench.ALL_SCENARIOS)
+    names = [row.name for row in rows]
     assert len(set(names)) == len(names)
-    for row in (*WORKLOADS, *TRANSACTION_WORKLOADS, *SCENARIOS):
+    for row in rows:
         figures_judged = [target.figure for target in row.targets]
         assert len(set(figures_judged)) == len(figures_judged)

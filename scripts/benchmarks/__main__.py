@@ -18,6 +18,8 @@ from benchmarks.progress import progress
 from benchmarks.record_walks import WALKS
 from benchmarks.report import OTHER_WORK, TARGETS_MISSED, Figures, missed, report
 from benchmarks.scenarios import SCENARIOS, Scenario
+from benchmarks.secured import SECURED, secured_site
+from benchmarks.security import SECURITY_SCENARIOS, SECURITY_WORKLOADS, warm_up_security
 from benchmarks.storage import STORAGE
 from benchmarks.storage_memory import MEMORY
 from benchmarks.storage_reads import READS
@@ -34,6 +36,16 @@ CLUSTER = "cluster"
 PIPELINE = "pipeline"
 _MEMORY_AFTER = "memory after it all"
 _MEMORY_AFTER_TARGET = at_most("MiB", 150)
+ALL_SCENARIOS = (
+    *SCENARIOS,
+    *STORAGE,
+    *WALKS,
+    *STARTS,
+    *READS,
+    *MEMORY,
+    *TRANSACTIONAL_IDS,
+    *SECURITY_SCENARIOS,
+)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -74,19 +86,28 @@ def failures_recorded(row: str, failures: list[str]) -> Iterator[None]:
 
 
 def run_workloads(
-    contestant: Contestant, chosen: Sequence[Workload], scale: float, figures: Figures, failures: list[str]
+    contestant: Contestant,
+    chosen: Sequence[Workload],
+    scale: float,
+    figures: Figures,
+    failures: list[str],
+    *,
+    is_secured: bool = False,
 ) -> None:
     """Runs all rows against one broker process. Later rows find the topics of earlier ones, as in production."""
+    if not chosen:
+        return
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         broker, stop = contestant.start(Path(directory))
         try:
-            site = Site(broker.bootstrap_servers, scale)
-            warm_up(site)
+            site = secured_site(broker, scale) if is_secured else Site(broker.bootstrap_servers, scale)
+            (warm_up_security if is_secured else warm_up)(site)
             for workload in chosen:
                 progress(f"  {contestant.name}: {workload.name}")
                 with failures_recorded(f"{workload.name} ({contestant.name})", failures):
                     run_workload(contestant, workload, site, broker.pid, Path(directory), figures)
-            add(figures, _MEMORY_AFTER, contestant.name, {"MiB": resident_mib(broker.pid)})
+            if not is_secured:
+                add(figures, _MEMORY_AFTER, contestant.name, {"MiB": resident_mib(broker.pid)})
         finally:
             stop()
 
@@ -105,7 +126,12 @@ def run_workload(
 
 
 def measured(
-    workloads: Sequence[Workload], scenarios: Sequence[Scenario], rounds: int, scale: float, failures: list[str]
+    workloads: Sequence[Workload],
+    secured: Sequence[Workload],
+    scenarios: Sequence[Scenario],
+    rounds: int,
+    scale: float,
+    failures: list[str],
 ) -> Figures:
     """Measures all rows in all rounds. Adds a line to `failures` for each row that could not be measured."""
     figures: Figures = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
@@ -113,9 +139,10 @@ def measured(
         for number in range(rounds):
             turn = 1 if number % 2 == 0 else -1
             progress(f"round {number + 1}: {contestants[::turn][0].name} first")
-            if workloads:
-                for contestant in contestants[::turn]:
-                    run_workloads(contestant, workloads, scale, figures, failures)
+            for contestant in contestants[::turn]:
+                run_workloads(contestant, workloads, scale, figures, failures)
+            for contestant in SECURED[::turn]:
+                run_workloads(contestant, secured, scale, figures, failures, is_secured=True)
             for scenario in scenarios:
                 with failures_recorded(scenario.name, failures):
                     run_scenario(scenario, CONTESTANTS[::turn], scale, figures)
@@ -142,18 +169,15 @@ def main(arguments: list[str]) -> int:
     if options.only == HOSTILE and not options.list:  # no comparison with Kafka
         return hostile.main(options.scale)
     workloads = [each for each in (*WORKLOADS, *TRANSACTION_WORKLOADS) if options.only in each.name]
-    scenarios = [
-        scenario
-        for scenario in (*SCENARIOS, *STORAGE, *WALKS, *STARTS, *READS, *MEMORY, *TRANSACTIONAL_IDS)
-        if options.only in scenario.name
-    ]
-    if not workloads and not scenarios and options.only != HOSTILE:
+    secured = [each for each in SECURITY_WORKLOADS if options.only in each.name]
+    scenarios = [scenario for scenario in ALL_SCENARIOS if options.only in scenario.name]
+    if not (workloads or secured or scenarios) and options.only != HOSTILE:
         print(
             f"scripts/bench: no row name contains {options.only!r}; scripts/bench --list prints the names",
             file=sys.stderr,
         )
         return 2
-    targets: dict[str, Sequence[Target]] = {workload.name: workload.targets for workload in workloads}
+    targets: dict[str, Sequence[Target]] = {each.name: each.targets for each in (*workloads, *secured)}
     if workloads:
         targets |= {_MEMORY_AFTER: (_MEMORY_AFTER_TARGET,)}
     targets |= {scenario.name: scenario.targets for scenario in scenarios}
@@ -164,7 +188,7 @@ def main(arguments: list[str]) -> int:
             print(f"{HOSTILE}: only with --only {HOSTILE}")
         return 0
     failures: list[str] = []
-    figures = measured(workloads, scenarios, options.rounds, options.scale, failures)
+    figures = measured(workloads, secured, scenarios, options.rounds, options.scale, failures)
     print(report(figures, targets))
     for failure in failures:
         print(f"Failed: {failure}")

@@ -2,7 +2,6 @@
 
 import socket
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,6 @@ from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from pybroker.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from pybroker.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from pybroker.protocol.messages.metadata import MetadataRequest
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import KafkaProcess
 from support.time.deadline import wait_until
@@ -23,6 +21,7 @@ from benchmarks.contestants import Contestant, resident_mib
 from benchmarks.scenarios import Scenario, wait_until_quiet
 from benchmarks.storage_start import brokers
 from benchmarks.targets import at_most
+from benchmarks.waits import longest_wait_during
 from benchmarks.wire import exchange
 
 __all__ = ["TRANSACTIONAL_IDS"]
@@ -39,7 +38,6 @@ _RETRIED = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.CONCURRENT_TRANSACTIONS,
 )
-_BETWEEN_REQUESTS_S = 0.001
 
 Broker = BrokerProcess | KafkaProcess
 
@@ -97,36 +95,14 @@ def restart(broker: Broker, names: Sequence[str]) -> dict[str, float]:
             answer = exchange(connection, ApiKey.DESCRIBE_TRANSACTIONS, 0, request)
         return not any(each.error_code for each in decode(DescribeTransactionsResponse, answer, 0).transaction_states)
 
-    all_loaded = threading.Event()
+    def seconds_to_load() -> float:
+        wait_until(are_loaded, "the coordinators of all ids")
+        return time.monotonic() - started
+
     started = time.monotonic()
     broker.begin()
-    with ThreadPoolExecutor(1) as another:
-        longest_ms = another.submit(_longest_wait_ms, broker, all_loaded)
-        try:
-            wait_until(are_loaded, "the coordinators of all ids")
-            taken = time.monotonic() - started
-        finally:
-            all_loaded.set()
-    return {"s to load": taken, "longest wait ms": longest_ms.result()}
-
-
-def _longest_wait_ms(broker: Broker, is_over: threading.Event) -> float:
-    longest = 0.0
-    while not is_over.is_set():
-        try:
-            with connect(broker) as connection:
-                _ask(connection)  # may wait for the end of the start
-                while not is_over.wait(_BETWEEN_REQUESTS_S):
-                    asked = time.monotonic()
-                    _ask(connection)
-                    longest = max(longest, time.monotonic() - asked)
-        except ConnectionRefusedError:  # it does not listen yet
-            time.sleep(_BETWEEN_REQUESTS_S)
-    return longest * 1000
-
-
-def _ask(connection: socket.socket) -> None:
-    exchange(connection, ApiKey.METADATA, 4, MetadataRequest(topics=[]))
+    taken_s, longest_ms = longest_wait_during(broker.port, seconds_to_load)
+    return {"s to load": taken_s, "longest wait ms": longest_ms}
 
 
 def many_ids(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:

@@ -15,7 +15,7 @@ from pybroker.protocol.messages.produce import (
 )
 from pybroker.protocol.records.record import Record, build_batch
 
-__all__ = ["exchange", "first_acknowledged_record"]
+__all__ = ["exchange", "first_acknowledged_record", "receive"]
 
 
 def exchange(connection: socket.socket, api_key: ApiKey, version: int, message: Message) -> memoryview:

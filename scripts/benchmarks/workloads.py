@@ -3,8 +3,10 @@ targets.
 """
 
 import re
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -12,7 +14,7 @@ from statistics import median
 from benchmarks.kafka_tools import create_topic, run_tool
 from benchmarks.targets import CPU, Target, at_least, ratio_at_least, ratio_at_most
 
-__all__ = ["BATCHES", "WORKLOADS", "Load", "Site", "Workload", "consume", "warm_up"]
+__all__ = ["BATCHES", "LARGE_BATCHES", "ONE_A_REQUEST", "WORKLOADS", "Load", "Site", "Workload", "consume", "warm_up"]
 
 _CONSUMERS = 3
 _STEADY_LOAD = Path(__file__).with_name("SteadyLoad.java")
@@ -20,11 +22,18 @@ _STEADY_LOAD = Path(__file__).with_name("SteadyLoad.java")
 
 @dataclass
 class Site:
-    """A running broker in one round. `scale`: share of each row's records. `filled`: topics that are filled."""
+    """A running broker in one round. `scale`: share of each row's records. `filled`: topics that are filled.
+    `client_settings`: `name=value` for the clients that are measured. `admin_servers`: for tools without them.
+    """
 
     servers: str
     scale: float
     filled: set[str] = field(default_factory=set)
+    client_settings: tuple[str, ...] = ()
+    admin_servers: str = ""
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        create_topic(self.admin_servers or self.servers, topic, partitions)
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class Load:
             "org.apache.kafka.tools.ProducerPerformance",
             *("--topic", self.topic, "--num-records", str(int(self.records * site.scale))),
             *("--record-size", str(self.size_bytes), "--throughput", "-1", *transactions),
-            *("--producer-props", f"bootstrap.servers={site.servers}", *self.properties),
+            *("--producer-props", f"bootstrap.servers={site.servers}", *site.client_settings, *self.properties),
         )
         last = output.strip().splitlines()[-1]
         match = re.search(r"sent, ([\d.]+) records/sec.*?([\d.]+) ms avg.*?([\d.]+) ms 99th", last)
@@ -56,7 +65,7 @@ class Load:
         return consume(site, self.topic, int(self.records * site.scale))
 
     def make_topic(self, site: Site) -> None:
-        create_topic(site.servers, self.topic, self.partitions)
+        site.create_topic(self.topic, self.partitions)
 
     def fill(self, site: Site) -> None:
         """Fills the topic, so that reading can be measured alone."""
@@ -67,8 +76,21 @@ class Load:
 
 def consume(site: Site, topic: str, records: int, *options: str) -> dict[str, float]:
     """Returns medians over several consumers, one after another, because single runs of a second differ."""
-    runs = [_consume_once(site, topic, records, options) for _ in range(_CONSUMERS)]
+    with _settings_file(site.client_settings) as settings:
+        runs = [_consume_once(site, topic, records, (*settings, *options)) for _ in range(_CONSUMERS)]
     return {name: median(run[name] for run in runs) for name in runs[0]}
+
+
+@contextmanager
+def _settings_file(settings: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Returns the options that give the settings to a consumer."""
+    if not settings:
+        yield ()
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".properties") as file:
+        file.write("\n".join(settings))
+        file.flush()
+        yield "--consumer.config", file.name
 
 
 def _consume_once(site: Site, topic: str, records: int, options: Sequence[str]) -> dict[str, float]:
@@ -129,15 +151,16 @@ def warm_up(site: Site) -> None:
 
 
 BATCHES = ("acks=all", "linger.ms=5", "batch.size=65536")
+LARGE_BATCHES = ("acks=all", "linger.ms=5", "batch.size=262144")
 _PLAIN = Load("plain", 2_000_000, 100, BATCHES)
-_LARGE = Load("large", 400_000, 1024, ("acks=all", "linger.ms=5", "batch.size=262144"))
+_LARGE = Load("large", 400_000, 1024, LARGE_BATCHES)
 _ZSTD = Load("zstd", 1_000_000, 100, (*BATCHES, "compression.type=zstd"))
 _MANY = Load("many", 1_000_000, 100, BATCHES, partitions=100)
-_ONE_A_REQUEST = ("acks=1", "linger.ms=0", "batch.size=1", "enable.idempotence=false")
-_SINGLE = Load("single", 60_000, 100, _ONE_A_REQUEST)
+ONE_A_REQUEST = ("acks=1", "linger.ms=0", "batch.size=1", "enable.idempotence=false")
+_SINGLE = Load("single", 60_000, 100, ONE_A_REQUEST)
 _WARM_UP = (
     Load("warm-up", 200_000, 100, ("acks=all", "linger.ms=5", "batch.size=16384")),
-    Load("warm-up-single", 60_000, 100, _ONE_A_REQUEST),
+    Load("warm-up-single", 60_000, 100, ONE_A_REQUEST),
 )
 """Single-record requests in the warm-up: their cost in Kafka halves within the first 60,000."""
 

@@ -1,0 +1,168 @@
+"""A row about the CPU time that the authorizer and quotas add to requests: `scripts/bench --only security`.
+
+One pybroker of each kind runs. They get the same requests in turn, many times, because the difference is smaller than
+the noise of one measurement: half of them produce one record, half fetch one, five in flight. Kafka is not measured.
+"""
+
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+from pybroker.base.acls import AclOperation, AclPermission, AclResourceType, PatternType
+from pybroker.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    OpData,
+    RequestEntityData,
+    RequestEntryData,
+)
+from pybroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from pybroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pybroker.protocol.records.record import Record, build_batch
+from support.clients.good_client import create_topic, produce_request
+from support.clients.wire_client import WireClient
+from support.clients.wire_frames import request_frame
+from support.processes.broker_process import BrokerProcess
+
+from benchmarks.contestants import Contestant, cpu_seconds
+from benchmarks.scenarios import Scenario
+from benchmarks.targets import at_most
+from benchmarks.wire import receive
+
+__all__ = ["SECURITY_COSTS"]
+
+_TOPIC = "load"
+_ROUNDS = 30
+_REQUESTS = 6000
+_IN_FLIGHT = 5
+_ACLS = 10_000
+_USERS = 10
+"""Each topic that the client does not use has ACLs of so many users."""
+_ACLS_A_REQUEST = 1000
+_WITHOUT, _ONE_ACL, _MANY_ACLS, _QUOTAS = "without", "1 ACL", "10,000 ACLs", "quotas"
+_AUTHORIZER = {
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",  # for what this client does besides
+}
+_USER = "User:ANONYMOUS"
+
+
+def _allow(principal: str, name: str, pattern: PatternType = PatternType.LITERAL) -> AclCreation:
+    return AclCreation(
+        resource_type=AclResourceType.TOPIC,
+        resource_name=name,
+        resource_pattern_type=pattern,
+        principal=principal,
+        host="*",
+        operation=AclOperation.ALL,
+        permission_type=AclPermission.ALLOW,
+    )
+
+
+def _acls(count: int) -> Iterator[AclCreation]:
+    """The one of the client, and many of other users and topics: half of the patterns are prefixes."""
+    yield _allow(_USER, _TOPIC)
+    for number in range(count - 1):
+        resource, user = divmod(number, _USERS)
+        pattern = PatternType.PREFIXED if resource % 2 else PatternType.LITERAL
+        yield _allow(f"User:user-{user}", f"orders-{resource}", pattern)
+
+
+def _make_acls(client: WireClient, count: int) -> None:
+    creations = list(_acls(count))
+    for start in range(0, count, _ACLS_A_REQUEST):
+        results = client.ask(CreateAclsRequest(creations=creations[start : start + _ACLS_A_REQUEST]), 3).results
+        assert not any(result.error_code for result in results)
+
+
+def _make_quotas(client: WireClient) -> None:
+    """For every user and every client id, far above what they use."""
+    limits = (("producer_byte_rate", 1e12), ("consumer_byte_rate", 1e12), ("request_percentage", 1e6))
+    ops = [OpData(key=key, value=value) for key, value in limits]
+    entity = [RequestEntityData(entity_type=kind, entity_name=None) for kind in ("user", "client-id")]
+    request = AlterClientQuotasRequest(entries=[RequestEntryData(entity=entity, ops=ops)])
+    assert not any(entry.error_code for entry in client.ask(request, 1).entries)
+
+
+_KINDS: dict[str, tuple[dict[str, str], Callable[[WireClient], None]]] = {
+    _WITHOUT: ({}, lambda client: None),
+    _ONE_ACL: (_AUTHORIZER, lambda client: _make_acls(client, 1)),
+    _MANY_ACLS: (_AUTHORIZER, lambda client: _make_acls(client, _ACLS)),
+    _QUOTAS: ({}, _make_quotas),
+}
+
+
+class _Subject:
+    """A running broker and a connection that loads it."""
+
+    def __init__(self, broker: BrokerProcess, prepare: Callable[[WireClient], None]) -> None:
+        self._pid = broker.pid
+        batch = build_batch([Record(offset=0, timestamp_ms=0, key=None, value=bytes(100))])
+        partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)
+        wanted = FetchTopic(topic=_TOPIC, partitions=[partition])
+        produce = produce_request(_TOPIC, bytes(batch), acks=1)
+        fetch = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1, session_epoch=-1, topics=[wanted])
+        with WireClient(broker.bootstrap_servers) as client:
+            create_topic(client, _TOPIC)
+            prepare(client)
+            produced = client.ask(produce, 9).responses[0].partition_responses[0]
+            fetched = client.ask(fetch, 11).responses[0].partitions[0]
+        assert not produced.error_code, produced
+        assert not fetched.error_code, fetched
+        assert fetched.records, "nothing was fetched"
+        self._requests = [request_frame(produce, 9, 1, "benchmark"), request_frame(fetch, 11, 1, "benchmark")]
+        self._connection = socket.create_connection(("127.0.0.1", broker.port))
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def cpu_of(self, requests: int) -> float:
+        """Sends the requests; returns the broker's CPU seconds."""
+        before = cpu_seconds(self._pid)
+        sent = 0
+        while sent < requests:
+            count = min(_IN_FLIGHT, requests - sent)
+            self._connection.sendall(b"".join(self._requests[(sent + each) % 2] for each in range(count)))
+            for _ in range(count):
+                receive(self._connection, int.from_bytes(receive(self._connection, 4)))
+            sent += count
+        return cpu_seconds(self._pid) - before
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def added_cpu(contestants: Sequence[Contestant], scale: float) -> dict[str, dict[str, float]]:
+    """Returns the percentage of CPU time that each kind takes over a broker without it."""
+    requests, rounds = max(int(_REQUESTS * scale), 100), max(int(_ROUNDS * scale), 3)
+    with ExitStack() as stack:
+        subjects = {}
+        for kind, (settings, prepare) in _KINDS.items():
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+            broker = stack.enter_context(BrokerProcess(directory / "pybroker", settings))
+            subjects[kind] = _Subject(broker, prepare)
+            stack.callback(subjects[kind].close)
+        ratios = _ratios(subjects, requests, rounds)
+    return {"pybroker": {f"{kind}: CPU % more": 100 * (median(found) - 1) for kind, found in ratios.items()}}
+
+
+def _ratios(subjects: dict[str, _Subject], requests: int, rounds: int) -> dict[str, list[float]]:
+    """Returns the CPU time of each kind to that without it in the same round. The first round is not counted."""
+    ratios: dict[str, list[float]] = {kind: [] for kind in subjects if kind != _WITHOUT}
+    kinds = list(subjects)
+    for number in range(rounds + 1):
+        kinds.append(kinds.pop(0))
+        used = {kind: subjects[kind].cpu_of(requests) for kind in kinds}
+        if number:
+            for kind, found in ratios.items():
+                found.append(used[kind] / used[_WITHOUT])
+    return ratios
+
+
+SECURITY_COSTS = (
+    Scenario(
+        "security: cost of the authorizer and of quotas that are not reached",
+        tuple(at_most(f"{kind}: CPU % more", 2) for kind in _KINDS if kind != _WITHOUT),
+        added_cpu,
+    ),
+)
