@@ -393,7 +393,7 @@ class BrokerServer:
 
     def _build_dispatcher(self) -> Dispatcher:
         throttling = Throttling(
-            self._settings.quotas.clients, lambda: int(self._loop.time() * 1000), self._environment.work_time_s
+            self._settings.quotas.clients, lambda: int(self._loop.time() * 1000), self._environment.stopwatch_s
         )
         parts = BrokerParts(
             config=self.config,

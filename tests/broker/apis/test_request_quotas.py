@@ -23,13 +23,14 @@ from pybroker.protocol.messages.produce import ProduceRequest, ProduceResponse
 
 
 class Client:
-    """A client of a dispatcher whose CPU clock moves by ``work_s`` at each reading."""
+    """A client of a dispatcher whose stopwatch moves by ``work_s`` at each reading."""
 
     def __init__(self, user: str = "ann") -> None:
         self.quotas = ClientQuotas(Windows(), Windows())
         self.now_ms = 0
         self.work_s = 0.0
         self._worked_s = 0.0
+        self.throttling = Throttling(self.quotas, lambda: self.now_ms, self._stopwatch_s)
         self.pauses_s: list[float] = []
         self.connection = ConnectionInfo("PLAINTEXT", "PLAINTEXT", ("127.0.0.1", 9092), ("127.0.0.1", 40000))
         self.connection.principal = Principal(USER, user)
@@ -38,14 +39,13 @@ class Client:
     def limit(self, quota_type: QuotaType, bound: float) -> None:
         self.quotas.set_limits(QuotaEntity(DEFAULT), {quota_type: bound})
 
-    def _work_time_s(self) -> float:
+    def _stopwatch_s(self) -> float:
         self._worked_s += self.work_s
         return self._worked_s
 
     async def ask(self, key: ApiKey, version: int, message: Any, handler: Handler) -> Any:
-        throttling = Throttling(self.quotas, lambda: self.now_ms, self._work_time_s)
         frame = bytearray(encode(message, version))
-        reply: Any = Dispatcher({key: handler}, throttling=throttling)(
+        reply: Any = Dispatcher({key: handler}, throttling=self.throttling)(
             Request(key, version, 7, "client", 0, frame, self.connection, 0)
         )
         if isinstance(reply, LaterReply):
@@ -95,7 +95,7 @@ async def test_nothing_is_throttled_without_quotas() -> None:
 
 
 @pytest.mark.parametrize("handler", [at_once, later, failing, failing_later])
-async def test_cpu_time_throttles_the_client_from_its_next_response_on(handler: Handler) -> None:
+async def test_time_on_the_loop_throttles_the_client_from_its_next_response_on(handler: Handler) -> None:
     client = Client()
     client.limit(QuotaType.REQUEST, 50.0)
     client.work_s = 6.0
@@ -110,6 +110,8 @@ async def test_each_step_of_a_coroutine_counts_once() -> None:
     client.limit(QuotaType.REQUEST, 1e9)
     client.work_s = 0.1
     await client.heartbeat(later)
+    client.work_s = 0.0
+    await client.heartbeat(at_once)  # records what the request before it has used
     (rate,) = client.quotas.rates[QuotaType.REQUEST]._rates._counters.values()
     assert rate.measure(0, Windows()).per_second * 10 == pytest.approx(5 * 10.0), "the call, and four steps"
 
