@@ -111,19 +111,23 @@ def _repeated(current: TransactionPicture, target: TransactionState) -> ErrorCod
 
 
 def _is_retry_after_bump(current: ProducerIdentity, producer: RequestingProducer) -> bool:
-    """Whether the request was answered with the current epoch before."""
+    """Whether the request may have been answered with the current epoch before."""
     return producer.epoch >= 0 and current.epoch == producer.epoch + 1
 
 
 def _is_retry_after_overflow(current: ProducerIdentity, producer: RequestingProducer) -> bool:
-    """Whether the request was answered with the current producer id and epoch 0 before."""
+    """Whether the request may have been answered with the current producer id and epoch 0 before."""
     is_last_epoch = producer.epoch == MAX_PRODUCER_EPOCH and current.epoch == 0
     return is_last_epoch and current.previous_producer_id == producer.producer_id
 
 
 def _response_to_retry(current: TransactionPicture, target: TransactionState) -> Response:
-    """A retry can only follow an end. The producer is told the current identity again."""
-    if current.state not in ENDED_STATES:
+    """A retry can only follow an end that raised the epoch. The producer is told the current identity again.
+
+    Otherwise a later producer with the same transactional id has the current identity. Kafka 4 does not see that when
+    the later producer ends its transactions without raising the epoch, and gives its identity to the earlier one.
+    """
+    if current.state not in ENDED_STATES or not current.bumps_epochs:
         return Response(ErrorCode.PRODUCER_FENCED)
     code = _repeated(current, target)
     if code is not ErrorCode.NONE:

@@ -111,6 +111,18 @@ def test_a_retry_under_the_exhausted_producer_id_is_recognised(row: Row, is_comm
     assert outcome == (Response(NONE, PID, 0) if expected is NONE else Response(expected))
 
 
+@pytest.mark.parametrize("state", [COMPLETE_COMMIT, COMPLETE_ABORT])
+@pytest.mark.parametrize("version", [0, 1])
+def test_an_earlier_producer_is_fenced_after_a_later_one_ended_without_a_new_epoch(
+    state: TransactionState, version: int
+) -> None:
+    is_commit = state is COMPLETE_COMMIT
+    earlier, later = ProducerIdentity(PID, 4, 3), transaction(state, ProducerIdentity(PID, 5, 4), version)
+    assert bumped(later, PID, earlier.epoch, is_commit) == Response(FENCED)
+    after_overflow = transaction(state, ProducerIdentity(PID, 0, 32_766, OLD_PID), version)
+    assert bumped(after_overflow, OLD_PID, 32_766, is_commit) == Response(FENCED)
+
+
 @pytest.mark.parametrize(("pid", "epoch"), [(OLD_PID, 32_765), (OLD_PID, 0), (FRESH_PID, 32_766)])
 def test_only_the_last_epoch_of_the_previous_producer_id_is_such_a_retry(pid: int, epoch: int) -> None:
     stored = transaction(COMPLETE_COMMIT, ProducerIdentity(PID, 0, 32_766, OLD_PID), 2)
