@@ -86,14 +86,17 @@ class SimulatedFiles(Files):
         super().__init__(_OPEN_REFS)
         self.disk = disk
         self.clock_ms = clock_ms
-        self._is_over = False
+        self._ended_ms: int | None = None
 
     def end(self) -> None:
         """The machine crashed: all further calls fail."""
-        self._is_over = True
+        self._ended_ms = self.clock_ms()
 
     def _disk(self) -> Disk:
-        assert not self._is_over, "a broker that crashed goes on with its files"
+        if self._ended_ms is not None:
+            # The call in which it crashed goes on to its end, at the same time of the clock.
+            assert self._ended_ms == self.clock_ms(), "a broker that crashed goes on with its files"
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         return self.disk
 
     # --- open files
