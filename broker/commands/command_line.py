@@ -52,6 +52,12 @@ class _Command:
     run: Callable[[Sequence[str]], int]
 
 
+def _certificates(arguments: Sequence[str]) -> int:
+    from .certificates_command import certificates_command
+
+    return certificates_command(arguments)
+
+
 def _container(arguments: Sequence[str]) -> int:
     from .container.container_command import container_command
 
@@ -90,6 +96,7 @@ def _user(arguments: Sequence[str]) -> int:
 
 # Each subcommand imports its code when it runs.
 _COMMANDS: Mapping[str, _Command] = {
+    "certificates": _Command("make certificates for brokers, to try TLS with", _certificates),
     "container": _Command("run a broker in a container, with settings from KAFKA_* environment variables", _container),
     "explain": _Command("say whether a user may do something, and which rule decides", _explain),
     "healthcheck": _Command("check that a broker answers; the exit code tells", _healthcheck),

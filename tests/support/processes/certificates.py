@@ -5,8 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
-__all__ = ["Authority"]
+__all__ = ["Authority", "hosts_of"]
 
 
 class Authority:
@@ -42,3 +43,10 @@ class Authority:
 def _openssl(*arguments: str) -> None:
     done = subprocess.run(["openssl", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def hosts_of(store: Path) -> set[str]:
+    """Returns the alternative names and addresses of the first certificate in a PEM file."""
+    certificate = x509.load_pem_x509_certificate(store.read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return {str(name.value) for name in names}
