@@ -16,17 +16,16 @@ from ...metadata.address import Address
 from ..broker_probe import UnhealthyError, metadata_of
 from ..loop_thread import LoopThread
 from ..settings_from_mapping import SettingsMapping, config_from_mapping
+from ..throwaway_certificates import ThrowawayCertificates, check_library, store_settings
 from ..user_settings import store_users, users_of_listeners
 from .children import Children
 from .members import BrokerMember, Member, ZooKeeperMember
 from .ports import HOST, free_ports
-from .tcp_proxies import TcpProxies
+from .tcp_proxies import ProxyTls, TcpProxies
 from .zookeeper_jars import find_jars, find_java
 
 if TYPE_CHECKING:
     import ssl
-
-    from ..throwaway_certificates import ThrowawayCertificates
 
 __all__ = ["BlockingCluster", "MemberName"]
 
@@ -82,6 +81,8 @@ class BlockingCluster:
         self._given_directory = None if directory is None else Path(directory).absolute()
         self._given_zookeeper = zookeeper
         self._zookeeper_jars = None if zookeeper_jars is None else Path(zookeeper_jars)
+        if tls:
+            check_library()
         self._has_tls = tls
         config_from_mapping(_for_broker(1, {**self._settings, **self._listeners(0, 0)}), "Cluster")
         self._certificates: ThrowawayCertificates | None = None
@@ -194,7 +195,9 @@ class BlockingCluster:
     def _start(self) -> None:
         directory = self._given_directory or self._make_directory()
         if self._has_tls:
-            self._certificates = _new_certificates(directory)
+            self._certificates = certificates = _new_certificates(directory)
+            tls = ProxyTls(certificates.server_context("proxies"), certificates.client_context())
+            self._proxies = TcpProxies(tls)
         if self._given_zookeeper is None:
             is_kept = self._given_directory is not None
             java, jars = find_java(), find_jars(self._zookeeper_jars)
@@ -236,19 +239,16 @@ class BlockingCluster:
         return BrokerMember(broker, directory, settings)
 
     def _listeners(self, clients_port: int, brokers_port: int) -> dict[str, str]:
-        login = "" if self._login is None else "SASL_"
-        clients, brokers = f"{login}{'SSL' if self._has_tls else 'PLAINTEXT'}", f"{login}PLAINTEXT"
+        protocol = f"{'' if self._login is None else 'SASL_'}{'SSL' if self._has_tls else 'PLAINTEXT'}"
         return {
             "listeners": _LISTENERS.format(host=HOST, clients=clients_port, brokers=brokers_port),
-            "listener.security.protocol.map": f"CLIENTS:{clients},BROKERS:{brokers}",
+            "listener.security.protocol.map": f"CLIENTS:{protocol},BROKERS:{protocol}",
             "inter.broker.listener.name": "BROKERS",
         }
 
     def _protection_of(self, broker: int) -> dict[str, str]:
         if self._certificates is None:
             return {}
-        from ..throwaway_certificates import store_settings
-
         key_file = self._certificates.issue(f"broker-{broker}")
         return store_settings(key_file, self._certificates.ca_file)
 
@@ -273,11 +273,7 @@ class BlockingCluster:
             time.sleep(_BETWEEN_LOOKS_S)
 
     def _client_context(self) -> "ssl.SSLContext | None":
-        if self._certificates is None:
-            return None
-        import ssl  # not needed without TLS
-
-        return ssl.create_default_context(cafile=self._certificates.ca_file)
+        return None if self._certificates is None else self._certificates.client_context()
 
     def _close(self) -> None:
         """Stop all members; brokers whose data is kept are stopped cleanly, while ZooKeeper still runs."""
@@ -364,9 +360,7 @@ class BlockingCluster:
         return f"<Cluster of {self._count}, running: {', '.join(running) or 'none'}>"
 
 
-def _new_certificates(directory: Path) -> "ThrowawayCertificates":
-    from ..throwaway_certificates import ThrowawayCertificates  # not needed without TLS
-
+def _new_certificates(directory: Path) -> ThrowawayCertificates:
     place = directory / "certificates"
     place.mkdir(parents=True, exist_ok=True)
     return ThrowawayCertificates(place)

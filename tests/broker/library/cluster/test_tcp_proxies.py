@@ -1,11 +1,14 @@
 """The TCP proxies of a cluster recognise the calling broker, and delay data on cut links without losing it."""
 
 import asyncio
+import ssl
 import struct
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
-from pybroker.broker.library.cluster.tcp_proxies import TcpProxies
+from pybroker.broker.library.cluster.tcp_proxies import ProxyTls, TcpProxies
+from pybroker.broker.library.throwaway_certificates import ThrowawayCertificates
 
 FETCHER, CONTROLLER = b"broker-1-fetcher-0", b"3"
 
@@ -140,3 +143,29 @@ async def test_connection_to_a_stopped_broker_fails_through_the_proxy(proxies: T
     writer.write(request_of(FETCHER))
     assert await reader.read() == b""
     writer.close()
+
+
+async def test_proxy_between_brokers_that_use_tls_recognises_the_caller_and_can_be_cut(tmp_path: Path) -> None:
+    certificates = ThrowawayCertificates(tmp_path)
+    trusting = certificates.client_context()
+    echo = Echo()
+    server = await asyncio.start_server(echo.serve, "127.0.0.1", 0, ssl=certificates.server_context("broker"))
+    proxies = TcpProxies(ProxyTls(certificates.server_context("proxies"), trusting))
+    port = await proxies.to_broker(2, server.sockets[0].getsockname()[1])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting)
+    sent = request_of(FETCHER)
+    writer.write(sent)
+    assert await reader.readexactly(len(sent)) == sent.upper()
+    await proxies.cut(1, 2)
+    writer.write(b"lost?")
+    await turns()
+    assert echo.received == sent
+    await proxies.heal(1, 2)
+    assert await reader.readexactly(5) == b"LOST?"
+    writer.write(b"bye")
+    assert await reader.read() == b"BYE"
+    writer.close()
+    with pytest.raises(ssl.SSLError):
+        await asyncio.open_connection("127.0.0.1", port, ssl=ssl.create_default_context())
+    server.close()
+    await proxies.close()
