@@ -2,14 +2,18 @@
 
 import signal
 import sys
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
 from ...config.config_error import ConfigError
+from ...config.jaas import SCRAM_SHA_512
+from ...protocol.client import Credentials
 from ..library.cluster.blocking_cluster import BlockingCluster, MemberName
 from ..start_error import StartError
+from .client_settings import client_settings, write_client_settings
 from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, parse_overrides
 
 __all__ = ["main"]
@@ -23,11 +27,20 @@ _HELP = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it until a signal; returns the exit code."""
     try:
-        cluster = _cluster(arguments)
+        options = _options(arguments)
+        cluster = BlockingCluster(
+            options.brokers,
+            parse_overrides(options.override),
+            directory=options.directory,
+            zookeeper=options.zookeeper,
+            zookeeper_jars=options.jars,
+            tls=options.tls,
+            users=dict(options.user) or None,
+        )
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
         with cluster:
-            _say(_describe(cluster))
+            _say([*_describe(cluster), *_describe_access(cluster, options), _HELP])
             _obey(cluster, sys.stdin)
             Event().wait()
     except KeyboardInterrupt:
@@ -40,19 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _cluster(arguments: Sequence[str] | None) -> BlockingCluster:
-    """Raises CommandError, ConfigError."""
+def _options(arguments: Sequence[str] | None) -> Namespace:
+    """Raises CommandError."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.brokers < 1:
         parser.error(f"{options.brokers}: a cluster needs at least one broker")
-    return BlockingCluster(
-        options.brokers,
-        parse_overrides(options.override),
-        directory=options.directory,
-        zookeeper=options.zookeeper,
-        zookeeper_jars=options.jars,
-    )
+    return options
 
 
 def _parser() -> CommandParser:
@@ -67,6 +74,15 @@ def _parser() -> CommandParser:
     )
     parser.add_argument("--zookeeper", metavar="HOST:PORT", help="a running ZooKeeper; default: one is started")
     parser.add_argument("--jars", metavar="DIR", type=Path, help="directory of ZooKeeper's jars; default: searched")
+    parser.add_argument("--tls", action="store_true", help="clients and brokers use TLS, with throw-away certificates")
+    parser.add_argument(
+        "--user",
+        metavar="NAME=PASSWORD",
+        type=_user,
+        action="append",
+        default=[],
+        help="clients must log in, and this user may; may be given several times",
+    )
     parser.add_argument(
         "--override",
         metavar="NAME=VALUE",
@@ -77,13 +93,39 @@ def _parser() -> CommandParser:
     return parser
 
 
+def _user(text: str) -> tuple[str, str]:
+    name, _, password = text.partition("=")
+    if not name or not password:
+        raise ArgumentTypeError("must be NAME=PASSWORD")
+    return name, password
+
+
 def _describe(cluster: BlockingCluster) -> list[str]:
     brokers = [
         f"  broker {broker}: {cluster.bootstrap_server(broker)}, process {cluster.pid(broker)},"
         f" output in {cluster.log_file(broker)}"
         for broker in cluster.broker_ids
     ]
-    return [f"bootstrap servers: {cluster.bootstrap_servers}", f"zookeeper: {cluster.zookeeper}", *brokers, _HELP]
+    return [f"bootstrap servers: {cluster.bootstrap_servers}", f"zookeeper: {cluster.zookeeper}", *brokers]
+
+
+def _describe_access(cluster: BlockingCluster, options: Namespace) -> list[str]:
+    """Lines about protocol, authority and users. Writes the settings of a client that logs in as the first user."""
+    if not options.tls and not options.user:
+        return []
+    ca_file = cluster.ca_file if options.tls else None
+    login = Credentials(SCRAM_SHA_512, *options.user[0]) if options.user else None
+    settings = client_settings(ca_file, login)
+    file = cluster.log_file(1).parents[1] / "client.properties"
+    write_client_settings(file, settings)
+    needs = [f"security protocol {settings['security.protocol']}"]
+    if ca_file is not None:
+        needs.append(f"the authority to trust is {ca_file}")
+    if login is not None:
+        users = ", ".join(name for name, _ in options.user)
+        needs.append(f"{users} may log in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+    whose = "Java's clients and Kafka's tools" + (f" as {login.user}" if login is not None else "")
+    return [f"clients: {'; '.join(needs)}", f"settings for {whose}: {file}"]
 
 
 def _obey(cluster: BlockingCluster, lines: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from ...protocol.client import Credentials
 from ..start_error import StartError
 from .settings_from_mapping import SettingsMapping
 
-__all__ = ["store_users", "users_of_listeners", "with_users"]
+__all__ = ["login_module", "store_users", "users_of_listeners", "with_users"]
 
 _PACKAGE = "org.apache.kafka.common.security"
 _MODULES = {
@@ -43,7 +43,7 @@ def users_of_listeners(
     known, own = dict(users), ""
     if of_broker is not None:
         known[of_broker.user] = of_broker.password
-        own = f" username={_quoted(of_broker.user)} password={_quoted(of_broker.password)}"
+        own = _login_options(of_broker)
     options = "".join(f" {_quoted(f'user_{name}')}={_quoted(password)}" for name, password in known.items())
     settings = {"sasl.enabled.mechanisms": ",".join(_MODULES), "pybroker.sasl.plain.without.tls": "true"}
     if of_broker is not None:
@@ -70,6 +70,15 @@ async def store_users(connect: str, settings: SettingsMapping, users: Mapping[st
                 await store.set_user(user, new_credentials(password))
     except MetadataStoreError as error:
         raise StartError(f"the users could not be set in ZooKeeper {connect}: {error}") from error
+
+
+def login_module(login: Credentials) -> str:
+    """The value of a client's ``sasl.jaas.config``."""
+    return f"{_MODULES[login.mechanism]} required{_login_options(login)};"
+
+
+def _login_options(login: Credentials) -> str:
+    return f" username={_quoted(login.user)} password={_quoted(login.password)}"
 
 
 def _quoted(text: str) -> str:

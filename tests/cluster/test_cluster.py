@@ -17,6 +17,7 @@ from pybroker.broker.library.cluster.blocking_cluster import BlockingCluster
 from pybroker.broker.metadata.address import Address
 from pybroker.broker.start_error import StartError
 from pybroker.config.config_error import ConfigError
+from support.clients.kafka_tools import TOOLS, run_tool
 from support.clients.kept_records import read_all
 from support.load.cluster_view import ClusterView
 from support.processes.java import java_executable, zookeeper_libs
@@ -215,3 +216,26 @@ def test_cluster_command_obeys_typed_commands_and_ends_on_ctrl_c(tmp_path: Path,
         assert process.stdout.readline() == "stopped\n"
         assert process.wait() == 0
     assert (tmp_path / "broker-2" / "data" / ".kafka_cleanshutdown").exists()
+
+
+def test_cluster_command_tells_clients_how_to_reach_a_secured_cluster(tmp_path: Path, tree: str) -> None:
+    password = 'canary "a\\b", ½'
+    command = [sys.executable, "-m", "pybroker.broker.commands.cluster_command", "1", "--zookeeper", tree]
+    command += ["--directory", str(tmp_path), "--tls", "--user", f"alice={password}", "--user", "bob=canary"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline().strip() for _ in range(6)]
+        servers = said[0].partition(": ")[2]
+        authority = tmp_path / "certificates" / "ca.pem"
+        assert said[3] == (
+            f"clients: security protocol SASL_SSL; the authority to trust is {authority};"
+            " alice, bob may log in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
+        )
+        file = tmp_path / "client.properties"
+        assert said[4] == f"settings for Java's clients and Kafka's tools as alice: {file}"
+        known = ["--bootstrap-server", servers, "--command-config", str(file)]
+        assert "Created topic orders" in run_tool(f"{TOOLS}.TopicCommand", *known, "--create", "--topic", "orders")
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "stopped\n"
+        assert process.wait() == 0
+    assert "canary" not in "".join(said) + (tmp_path / "broker-1" / "output.log").read_text()

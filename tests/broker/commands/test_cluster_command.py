@@ -1,0 +1,52 @@
+"""``scripts/cluster`` checks its arguments, and writes settings that clients understand."""
+
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.broker.commands.client_settings import client_settings, write_client_settings
+from pybroker.broker.commands.cluster_command import main
+from pybroker.config.jaas import parse_jaas_config
+from pybroker.config.properties import read_properties
+from pybroker.protocol.client import Credentials
+
+texts = st.text(st.characters(exclude_categories=["C"]), min_size=1)
+
+
+@given(texts, texts)
+def test_any_user_and_password_survive_the_file(
+    tmp_path_factory: pytest.TempPathFactory, user: str, password: str
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "client.properties"
+    login = Credentials("SCRAM-SHA-512", user, password)
+    write_client_settings(file, client_settings(Path("/tmp/ca.pem"), login))
+    found = {name: line.value for name, line in read_properties(file).items()}
+    jaas = parse_jaas_config(found.pop("sasl.jaas.config"), "SCRAM-SHA-512")
+    assert jaas.options == {"username": user, "password": password}
+    assert found == {
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "/tmp/ca.pem",
+        "sasl.mechanism": "SCRAM-SHA-512",
+    }
+
+
+def test_settings_name_only_what_the_cluster_asks_for(tmp_path: Path) -> None:
+    assert client_settings(None, None) == {"security.protocol": "PLAINTEXT"}
+    assert client_settings(Path("ca.pem"), None)["security.protocol"] == "SSL"
+    settings = client_settings(None, Credentials("PLAIN", "alice", "secret"))
+    assert settings["security.protocol"] == "SASL_PLAINTEXT"
+    assert not any(name.startswith("ssl.") for name in settings)
+    write_client_settings(tmp_path / "client.properties", settings)
+    assert stat.S_IMODE((tmp_path / "client.properties").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("text", ["canary", "=canary", "canary="])
+def test_user_without_name_or_password_is_refused_without_showing_it(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["1", "--user", text]) == 2
+    error = capsys.readouterr().err
+    assert error == "scripts/cluster: argument --user: must be NAME=PASSWORD (see scripts/cluster --help)\n"
