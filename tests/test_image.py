@@ -101,7 +101,7 @@ def test_image_holds_the_package_and_no_installer(image: Path) -> None:
 
 
 def test_any_user_in_group_root_can_write_the_brokers_directories(image: Path) -> None:
-    for directory in ("etc/pybroker", "var/lib/kafka/data"):
+    for directory in ("etc/kafka/secrets", "etc/pybroker", "var/lib/kafka/data"):
         mode = (image / directory).stat().st_mode
         assert mode >> 3 & 7 == mode >> 6 & 7 == 7
 

@@ -1,36 +1,27 @@
 """Checks compose.yaml without a container engine, and starts a cluster with its settings and in its order."""
 
-import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from pybroker.broker.commands.container.server_file import final_properties
 from pybroker.broker.commands.healthcheck import reachable_listener
-from pybroker.config.config import Config
-from pybroker.config.load import load_config
 from pybroker.protocol.messages.metadata import MetadataRequest
-from support.clients.foreign_clients import CACHE, bring
 from support.clients.wire_client import WireClient
+from support.processes.compose_cluster import BROKERS, ComposeCluster, config_of
+from support.processes.compose_config import resolved_by_compose
 from support.processes.compose_file import ComposeFileError, parse, read
-from support.processes.container_process import ContainerProcess
 from support.processes.kafka_process import ZooKeeperProcess
 from support.processes.ports import free_port
 from support.time.patience import await_answer
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "compose.yaml"
-BROKERS = ["broker-1", "broker-2", "broker-3"]
-DATA = "/var/lib/kafka/data"
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +29,6 @@ def services() -> dict[str, Any]:
     found = read(FILE)["services"]
     assert isinstance(found, dict)
     return found
-
-
-def config_of(service: dict[str, Any]) -> Config:
-    """Returns the configuration that the image's program would start this service's broker with."""
-    return load_config(final_properties(None, service["environment"], DATA))
 
 
 def test_compose_parser_refuses_what_it_does_not_support() -> None:
@@ -57,19 +43,8 @@ def test_compose_parser_refuses_what_it_does_not_support() -> None:
             parse(wrong)
 
 
-def compose_config() -> list[str]:
-    """Returns the command `docker compose config`, or a program with compose's own loader and no engine."""
-    asked = ["docker", "compose", "version"]
-    if shutil.which("docker") and not subprocess.run(asked, capture_output=True, check=False).returncode:
-        return ["docker", "compose", "--file", str(FILE), "config", "--format", "json"]
-    bring("compose")
-    return [str(CACHE / "compose-go" / "config"), str(FILE)]
-
-
 def test_compose_file_is_accepted_by_docker_compose(services: dict[str, Any]) -> None:
-    done = subprocess.run(compose_config(), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    resolved = json.loads(done.stdout)
+    resolved = resolved_by_compose(FILE)
     assert list(resolved["services"]) == sorted(services)
     for name in BROKERS:
         assert resolved["services"][name]["environment"] == services[name]["environment"]
@@ -171,41 +146,17 @@ def test_zookeeper_answers_its_health_check(
 def test_compose_cluster_starts_in_order_and_becomes_healthy(
     services: dict[str, Any], zookeeper: ZooKeeperProcess, tmp_path: Path
 ) -> None:
-    addresses = {"zookeeper:2181": zookeeper.connect}
-    here = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    outside = []
-    with ExitStack() as stack:
+    with ComposeCluster(services, zookeeper.connect, tmp_path) as cluster:
         for name in BROKERS:
-            internal, external = free_port(), free_port()
-            addresses |= {f"{name}:19092": f"127.0.0.1:{internal}", "://:19092": f"://127.0.0.1:{internal}"}
-            addresses |= {"://:9092": f"://127.0.0.1:{external}"}
-            addresses |= {f"localhost:{port}": f"127.0.0.1:{external}" for port in (9092, 9093, 9094)}
-            environment = {
-                variable: _moved(value, addresses) for variable, value in services[name]["environment"].items()
-            }
-            config = str(tmp_path / name / "server.properties")
-            paths = ["--mounted", str(tmp_path / "none"), "--config", config, "--data", str(tmp_path / name / "data")]
-            pybroker = [sys.executable, "-m", "pybroker"]
-            broker = ContainerProcess([*pybroker, "container", *paths], None, {**here, **environment})
-            stack.enter_context(broker)
-            check = partial(broker.health, [*pybroker, "healthcheck", "--config", config])
-            await_answer(check, lambda code: code == 0, f"{name} is healthy")
-            outside.append(f"127.0.0.1:{external}")
-
-        with WireClient(outside[0]) as client:
+            cluster.start(name)
+        with WireClient(str(cluster.external[0])) as client:
             await_answer(
                 lambda: sorted(each.node_id for each in client.ask(MetadataRequest(topics=[]), 12).brokers),
                 lambda known: known == [1, 2, 3],
                 "all brokers are known",
             )
         failed: list[object] = []
-        producer = Producer({"bootstrap.servers": ",".join(outside), "acks": "all"})
+        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
         producer.produce("made-by-asking", b"value", on_delivery=lambda error, _: failed.append(error))
         producer.flush()
         assert failed == [None]
-
-
-def _moved(value: str, addresses: dict[str, str]) -> str:
-    for compose, here in addresses.items():
-        value = value.replace(compose, here)
-    return value

@@ -1,19 +1,25 @@
-"""Reads compose.yaml: supports the part of YAML that such files need, and refuses everything else.
+"""Reads compose files: supports the part of YAML that such files need, and refuses everything else.
 
 Supported: block mappings and lists; plain and double-quoted scalars; JSON lists in brackets; anchors of mappings,
-aliases, and `<<` to merge one. Whole numbers are numbers, other scalars are text.
+aliases, and `<<` to merge one. Whole numbers are numbers, other scalars are text. Several files are merged as by
+`docker compose -f A -f B`, and `${NAME:?…}` is replaced.
 """
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["ComposeFileError", "parse", "read"]
+__all__ = ["ComposeFileError", "merged", "parse", "read"]
 
 _ENTRY = re.compile(r"(?P<key><<|[A-Za-z][A-Za-z0-9_.-]*):(?: +(?P<value>.*))?")
 _PLAIN = re.compile(r"[A-Za-z0-9_./][^#]*")
 _AMBIGUOUS = re.compile(r"[-+]?[0-9][0-9.:]*|true|false|yes|no|on|off|null|~|.*: .*|.*:", re.IGNORECASE)
+
+_VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>\w+):\?[^}]*\})")
+_REPLACED = ("command", "test")
+"""Compose joins other lists."""
 
 
 class ComposeFileError(Exception):
@@ -28,6 +34,41 @@ class _Line(NamedTuple):
 
 def read(file: Path) -> dict[str, Any]:
     return parse(file.read_text())
+
+
+def merged(*files: Path, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The files as one: a later file adds to mappings and lists, and replaces scalars. Raises KeyError for a variable
+    that is not in `variables`.
+    """
+    whole: dict[str, Any] = {}
+    for file in files:
+        whole = _merge(whole, read(file))
+    replaced = _replaced(whole, variables or {})
+    assert isinstance(replaced, dict)
+    return replaced
+
+
+def _merge(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+    found = dict(earlier)
+    for key, value in later.items():
+        before = found.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            found[key] = _merge(before, value)
+        elif isinstance(before, list) and isinstance(value, list) and key not in _REPLACED:
+            found[key] = [*before, *value]
+        else:
+            found[key] = value
+    return found
+
+
+def _replaced(value: Any, variables: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _replaced(each, variables) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_replaced(each, variables) for each in value]
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda match: variables[match["name"]] if match["name"] else "$", value)
+    return value
 
 
 def parse(text: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/cli"
 )
 
-func resolved(file string) ([]byte, error) {
-	options, err := cli.NewProjectOptions([]string{file}, cli.WithName("pybroker"))
+func resolved(files []string) ([]byte, error) {
+	options, err := cli.NewProjectOptions(files, cli.WithName("pybroker"), cli.WithOsEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func resolved(file string) ([]byte, error) {
 }
 
 func main() {
-	text, err := resolved(os.Args[1])
+	text, err := resolved(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
