@@ -18,6 +18,8 @@ from .disk_history import ROOT, Create, Cut, Delete, DiskHistory, Operation, Ren
 
 PAGE_BYTES = 512
 """The unit in which a write may be torn: a sector, the strictest."""
+MOST_PAGES_TORN = 4
+"""The number of pages of a large write at whose ends it is torn."""
 
 Tree = dict[str, bytes | None]
 """Paths below the root; None is a directory."""
@@ -113,7 +115,8 @@ def _walk(
 def torn(write: Write) -> Iterator[Write]:
     """The bytes a write may leave when power is cut during it."""
     size = len(write.data)
-    for end in sorted({1, size // 2, size - 1} | set(range(PAGE_BYTES, size, PAGE_BYTES))):
+    step = PAGE_BYTES * -(-size // (PAGE_BYTES * MOST_PAGES_TORN))
+    for end in sorted({1, size // 2, size - 1} | set(range(step, size, step))):
         if 0 < end < size:
             yield Write(write.node, write.position, write.data[:end])
             yield Write(write.node, write.position, write.data[:end] + bytes(size - end))
