@@ -231,7 +231,7 @@ def test_killed_connector_stream_continues_from_its_checkpoint_exactly_once(
         expected = produce(servers, numbered(topic, [0, 1], 800))
         with spark_connector(servers, tmp_path) as killed:
             killed.follow(table, checkpoint, **options)
-            await_that(lambda: len(list(checkpoint.glob("commits/[0-9]*"))) > 2, "three batches", looks=LOOKS * 10)
+            await_that(lambda: len(list(checkpoint.glob("commits/[0-9]*"))) > 2, "three batches", looks=LOOKS * 2)
             broker.kill()
             killed.kill()
         broker.start()

@@ -118,7 +118,7 @@ def await_rows(query: "StreamingQuery", count: int) -> None:
         assert error is None, error
         return sum(batch_sizes(query)) >= count
 
-    await_that(has_read, f"{count} rows", looks=LOOKS * 10)
+    await_that(has_read, f"{count} rows", looks=LOOKS * 2)
 
 
 def test_interrupted_first_batch_is_read_again_from_its_start(
@@ -140,7 +140,7 @@ def test_interrupted_first_batch_is_read_again_from_its_start(
         raise RuntimeError("the batch breaks off")
 
     query = start(break_off)
-    await_that(lambda: not query.isActive, "the batch, of no rows, broke off", looks=LOOKS * 10)
+    await_that(lambda: not query.isActive, "the batch, of no rows, broke off", looks=LOOKS * 2)
     produce(servers, numbered(topic, [0], 7))
     query = start(keep)
     try:

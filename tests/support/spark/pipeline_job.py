@@ -45,7 +45,7 @@ class PipelineJob:
 
     def await_that(self, condition: Callable[[], object], what: str) -> None:
         """Waits until the condition holds or the job has ended."""
-        await_that(lambda: self.has_ended or condition(), what, looks=LOOKS * 10)
+        await_that(lambda: self.has_ended or condition(), what, looks=LOOKS * 2)
 
     def wait(self) -> int:
         """Waits for the end; returns the exit code."""
