@@ -54,7 +54,7 @@ def test_mixed_cluster_keeps_its_promises_under_load(cluster: MixedCluster, cont
 
         def everybody_works() -> None:
             cluster.await_in_sync()
-            cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
+            cluster.elect_preferred_leaders()
             for topic in ("orders", "sales"):
                 cluster.await_leaders(topic, set(BROKERS))
             for topic in ("__transaction_state", "__consumer_offsets"):

@@ -193,7 +193,7 @@ def test_kafka_and_pybroker_replicate_and_lead_under_each_inter_broker_version(
             cluster.create_topic(CLEARED, [KAFKA, OURS], config=alone)
             cluster.create_topic(TRANSACTIONS, [KAFKA], [OURS], config={**alone, "cleanup.policy": "compact"})
         cluster.await_in_sync()
-        cluster.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
+        cluster.elect_preferred_leaders()
         cluster.await_leaders(ORDERS, set(BROKERS))
         for coordinator in BROKERS:
             transact(cluster, coordinator)

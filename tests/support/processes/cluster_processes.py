@@ -42,7 +42,7 @@ class ClusterProcesses:
         kafkas: Collection[int] = (),
         directory_count: int = 1,
     ) -> None:
-        self.zookeeper = ZooKeeperProcess(directory / "zookeeper").start()
+        self.zookeeper = ZooKeeperProcess(directory / "zookeeper", {"forceSync": "no"}).start()
         in_cluster = {**settings, "zookeeper.connect": self.zookeeper.connect}
         self.brokers: dict[int, BrokerProcess | KafkaProcess] = {}
         self.log_directories: dict[int, list[Path]] = {}

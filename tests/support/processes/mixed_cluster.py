@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from confluent_kafka.cimpl import NewTopic
+from pybroker.protocol.errors import ErrorCode
+from pybroker.protocol.messages.elect_leaders import ElectLeadersRequest
 from pybroker.protocol.messages.metadata import MetadataRequest
 from support.clients.kafka_tools import TOOLS, run_tool
 from support.clients.topics import admin_client
@@ -65,7 +67,9 @@ class MixedCluster:
         settings: Mapping[str, str] | None = None,
         own: Mapping[int, Mapping[str, str]] | None = None,
     ) -> None:
-        self.zookeeper = ZooKeeperProcess(directory / "zookeeper", {"maxSessionTimeout": "3600000"}).start()
+        self.zookeeper = ZooKeeperProcess(
+            directory / "zookeeper", {"forceSync": "no", "maxSessionTimeout": "3600000"}
+        ).start()
         self.brokers: dict[int, KafkaProcess | BrokerProcess] = {}
         self.settings = {**SETTINGS, **(settings or {})}
         self._own = dict(own or {})
@@ -201,6 +205,12 @@ class MixedCluster:
     def await_leaders(self, topic: str, broker_ids: set[int]) -> None:
         """Waits until exactly these brokers lead partitions of the topic."""
         await_that(lambda: set(self.leaders(topic).values()) == broker_ids, f"{topic} is led by {broker_ids}")
+
+    def elect_preferred_leaders(self) -> None:
+        """Elects the preferred leader of every partition, by the request of `kafka-leader-election`."""
+        request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=60_000)
+        with WireClient(f"127.0.0.1:{self._ports[self.controller]}") as client:
+            assert client.ask(request, 2).error_code == ErrorCode.NONE
 
     def create_topic(self, name: str, *replicas: list[int], config: Mapping[str, str] | None = None) -> None:
         """Creates a topic with these replicas for each partition, the preferred first; waits until all are in sync."""
