@@ -4,7 +4,7 @@ The administrator connects from another address. The ACLs always let it do every
 ACLs, so that it can go on, and so can the broker itself.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from pybroker.protocol.apis import ApiKey
 from support.in_process.rights_table import RIGHTS, Ask, Row
 from support.load.request_of_each_api import plain_request
 
-__all__ = ["ADMINISTRATOR", "USER", "record_verdicts"]
+__all__ = ["ADMINISTRATOR", "OF_USERS", "USER", "record_verdicts"]
 
 ADMIN_HOST, CLIENT_HOST, OTHER_HOST = "127.0.0.1", "127.0.0.2", "127.0.0.9"
 PRINCIPAL, USER = "User:ANONYMOUS", ("alice", "secret")
@@ -39,6 +39,8 @@ OTHER_FIELDS: dict[tuple[ApiKey, int], dict[str, Any]] = {
         ]
     },
 }  # fmt: skip
+OF_USERS = ("nothing", "all", "all for another user", "all for everyone")
+"""Names of the shapes that depend on who the client is."""
 ONLY_HERE = {ApiKey.DESCRIBE_TOPIC_PARTITIONS}
 """Kafka serves it in KRaft mode only."""
 
@@ -98,9 +100,13 @@ def shapes(rights: Iterable[Ask], client_principal: str) -> Iterator[Shape]:
         yield Shape(f"all but {what} by prefix", frozenset(every | acls(DENY, PREFIXED, only=number)))
 
 
-def record_verdicts(port: int, login_port: int | None = None, *, is_open: bool) -> list[Step]:
+def record_verdicts(
+    port: int, login_port: int | None = None, *, is_open: bool, only: Collection[str] = ()
+) -> list[Step]:
     """The responses to each request with each shape of ACLs. ``login_port``: where the client logs in as `USER`.
-    ``is_open``: everyone is allowed where no ACL applies; else the administrator must have its ACL on the cluster."""
+    ``is_open``: everyone is allowed where no ACL applies; else the administrator must have its ACL on the cluster.
+    ``only``: the names of the shapes to try, instead of all.
+    """
     admin = Conversation(("127.0.0.1", port), "admin", source_host=ADMIN_HOST)
     principal = PRINCIPAL
     client = Conversation(("127.0.0.1", port), "client", source_host=CLIENT_HOST)
@@ -111,7 +117,7 @@ def record_verdicts(port: int, login_port: int | None = None, *, is_open: bool) 
         _prepare(admin, is_open=is_open)
         for key, rows in RIGHTS.items():
             for row in () if isinstance(rows, str) or key in ONLY_HERE else rows:
-                _record_row(admin, client, key, row, principal, is_open=is_open)
+                _record_row(admin, client, key, row, principal, is_open=is_open, only=only)
     finally:
         admin.close()
         client.close()
@@ -119,10 +125,19 @@ def record_verdicts(port: int, login_port: int | None = None, *, is_open: bool) 
 
 
 def _record_row(
-    admin: Conversation, client: Conversation, key: ApiKey, row: Row, client_principal: str, *, is_open: bool
+    admin: Conversation,
+    client: Conversation,
+    key: ApiKey,
+    row: Row,
+    client_principal: str,
+    *,
+    is_open: bool,
+    only: Collection[str],
 ) -> None:
     request = plain_request(key, **{**row.fields, **OTHER_FIELDS.get((key, row.version), {})})
     for shape in shapes((*row.asks, *(row.denied_asks or ())), client_principal):
+        if only and shape.name not in only:
+            continue
         _set_acls(admin, shape.acls, is_open=is_open)
         client.ask(request, row.version, note=f"{row.what}: {shape.name}", see=SEEN.get(key))
 
