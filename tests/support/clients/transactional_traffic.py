@@ -4,7 +4,7 @@ import subprocess
 import threading
 from typing import Self
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from support.clients.foreign_clients import PROGRAMS
 from support.clients.member_processes import java_program
 from support.time.patience import READS, await_answer, await_that, await_thread
@@ -94,20 +94,30 @@ def _values(number: int) -> list[str]:
 
 
 def read_committed(servers: str, topic: str, partitions: int, amount: int) -> list[str]:
-    """Returns the values that a `read_committed` consumer gets: `amount`, and those that arrive with them."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "committed", "isolation.level": "read_committed"})
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    """Returns the values that a `read_committed` consumer gets: `amount`, and those up to the ends found then."""
+    settings: dict[str, str | bool | int] = {"isolation.level": "read_committed", "enable.partition.eof": True}
+    settings["fetch.wait.max.ms"] = 10  # the end is told by a fetch without records
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "committed", **settings})
+    places = [TopicPartition(topic, number, 0) for number in range(partitions)]
+    consumer.assign(places)
     values: list[str] = []
+    read_to = [0] * partitions
+    ends: list[int] = []
 
-    def next_values() -> list[str]:
-        messages = consumer.consume(1000, timeout=1.0)
-        return [(message.value() or b"").decode() for message in messages if message.error() is None]
+    def has_all() -> bool:
+        if len(values) >= amount and not ends:
+            ends.extend(consumer.get_watermark_offsets(place, timeout=_ANSWER_S)[1] for place in places)
+        return bool(ends) and all(read >= end for read, end in zip(read_to, ends, strict=True))
 
-    while len(values) < amount:
+    while not has_all():
         what = f"more committed records of {topic} than {len(values)}, {amount} in all"
-        values += await_answer(next_values, bool, what, READS)
-    while more := next_values():
-        values += more
+        message = await_answer(lambda: consumer.poll(1.0), lambda message: message is not None, what, READS)
+        assert message is not None
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        if error is None:
+            values.append((message.value() or b"").decode())
+        elif error.code() == KafkaError._PARTITION_EOF and partition is not None and offset is not None:
+            read_to[partition] = offset
     consumer.close()
     return values
 
