@@ -14,6 +14,10 @@ from support.time.patience import await_answer, await_that
 
 __all__ = ["ClusterClients"]
 
+_PAUSE_S = 0.02
+"""Seconds between two steps of a client. At full speed the clients would take the processors from everything else, and
+prove no more.
+"""
 _KEEPERS = 6
 """Number of groups, so that each partition of the offsets topic has some."""
 
@@ -61,6 +65,7 @@ class ClusterClients:
         for group, offset in self._kept.items():
             self._keep(group, [TopicPartition(self.lonely, 0, offset)])
         for load in self.everybody:
+            load.pause_s = _PAUSE_S
             load.start()
 
     def _keep(self, group: str, places: list[TopicPartition]) -> None:

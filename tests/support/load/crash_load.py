@@ -27,7 +27,9 @@ _TOPIC = 2
 
 
 class CrashLoad:
-    """A thread that works in steps until stopped; `steps` counts acknowledged steps."""
+    """A thread that works in steps until stopped; `steps` counts acknowledged steps. `pause_s`: seconds between two."""
+
+    pause_s = 0.0
 
     def __init__(self) -> None:
         self.steps = 0
@@ -76,7 +78,7 @@ class CrashLoad:
 
     def _run(self) -> None:
         try:
-            while not self._stopping.is_set():
+            while not self._stopping.wait(self.pause_s):
                 self.step()
         except BaseException as error:
             traceback.print_exc()
