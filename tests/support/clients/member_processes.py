@@ -31,14 +31,12 @@ def java_program(source: Path, libs: Path | None = None) -> list[str]:
         pytest.skip("no Java development kit on PATH")
     classes = tempfile.mkdtemp(prefix="pybroker-java-")
     atexit.register(shutil.rmtree, classes, ignore_errors=True)
-    command = java_command(source.stem)
+    command = java_command(source.stem, libs=libs)
     path = command.index("-cp") + 1
-    if libs is not None:
-        command[path] = f"{libs}/*"
     jars = sorted(map(str, Path(command[path]).parent.glob("*.jar")))
     compiler = [command[0], "--module", "jdk.compiler/com.sun.tools.javac.Main"]
     subprocess.run([*compiler, "-cp", ":".join(jars), "-d", classes, str(source)], check=True)
-    command[path] = f"{classes}:{command[path]}"
+    command[path] += f":{classes}"  # behind the jars, for the archive of their classes
     return command
 
 

