@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 from support.log_records import hold_no_objects
 from support.source_tree import tree_of
+from test_suite import is_quick
 
 SLOWEST_FILES = 30
 
@@ -51,6 +52,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-frames", type=int, default=20_000, help="how many mutated frames a broker is sent")
     parser.addoption("--fuzz-seed", type=int, default=1, help="fixes the frames")
     parser.addoption("--fuzz-replay", default=None, help="a file that a failure saved: send its frames again")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: is_quick(item.nodeid))
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -77,3 +77,15 @@ def test_crash_tests_are_not_repeated(script: ModuleType) -> None:
     failed = ["tests/cluster/test_faults.py::a", "tests/crash/test_power_cut.py::b", "tests/interop/test_admin.py::c"]
     assert script.never_repeated(failed, []) == [failed[1]]
     assert script.never_repeated(failed, [failed[0]]) == failed[:2]
+
+
+def test_one_more_worker_than_processors_but_not_more_than_four(script: ModuleType) -> None:
+    assert [script.workers(processors) for processors in (1, 2, 3, 64)] == [2, 3, 4, 4]
+    assert "--no-loadscope-reorder" in arguments(script)
+    assert "-n 0" in arguments(script, "-n", "0")
+    assert "--dist" not in arguments(script, "-n", "0")
+
+
+def test_files_of_quick_folders_come_last(script: ModuleType) -> None:
+    files = ["tests/broker/apis/test_produce.py", "tests/interop/groups/test_rebalancing.py", "tests/test_image.py"]
+    assert [script.is_quick(f"{file}::test_it") for file in files] == [True, False, False]
