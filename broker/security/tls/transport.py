@@ -101,7 +101,9 @@ class TlsTransport(TlsStream, asyncio.BufferedProtocol):
 
     def get_read_buffer_size(self) -> int:
         """Bytes received that wait because reading is paused, or for the rest of a record: `CIPHERTEXT_BYTES` and a
-        record at most."""
+        record at most. A lost connection holds none."""
+        if self._is_lost:
+            return 0
         return self._unread_bytes + (len(self._start) if self._engine is None else self._engine.held_bytes)
 
     def pause_reading(self) -> None:

@@ -115,6 +115,22 @@ def test_each_side_learns_why_a_handshake_failed(
     assert ends.server.raw.is_closing() is bool(causes)
 
 
+def test_connection_that_is_lost_after_a_refused_certificate_holds_no_bytes() -> None:
+    """The bytes behind the certificate stay unread. The owner takes what is held when it is told of the loss as memory
+    that nothing frees any more."""
+    ends = Ends(server_context(trusted="authority"), client_context("foreign-client"))
+    held: list[int] = []
+    ends.server.app.connection_lost = lambda exc: held.append(  # type: ignore[method-assign]
+        ends.server.tls.get_read_buffer_size()
+    )
+    ends.client.tls.write(b"request" * 100)
+    ends.carry()
+    assert ends.server.causes == ["UNKNOWN_AUTHORITY"]
+    assert ends.server.tls.get_read_buffer_size() > 0
+    ends.lose()
+    assert held == [0]
+
+
 def test_sides_without_a_common_version_or_suite_are_told_so() -> None:
     old, new = client_context(), server_context()
     old.maximum_version = ssl.TLSVersion.TLSv1_2
