@@ -280,15 +280,17 @@ def sender_for(security_protocol: str, plaintext_sender: RegionSenderFactory) ->
     """The sender for a listener's connections.
 
     `SendfileSender` writes to the socket itself, past the transport: on a listener that encrypts it would send
-    plaintext. So ``plaintext_sender`` needs both: a listener without TLS, and a transport that `can_send_files`.
+    plaintext. So it needs both: a listener without TLS, and a transport that `can_send_files`. Else it is replaced by
+    `CopyingSender`, which writes to the transport, as all other senders do.
     """
+    copying_sender = CopyingSender if plaintext_sender is SendfileSender else plaintext_sender
     if is_encrypted(security_protocol):
-        return CopyingSender
+        return copying_sender
 
     def new_sender(
         transport: Transport, loop: asyncio.AbstractEventLoop, run_in_worker: RunInWorker, is_full: Callable[[], bool]
     ) -> RegionSender:
-        new = plaintext_sender if can_send_files(transport) else CopyingSender
+        new = plaintext_sender if can_send_files(transport) else copying_sender
         return new(transport, loop, run_in_worker, is_full)
 
     return new_sender

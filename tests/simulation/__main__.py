@@ -20,7 +20,9 @@ _TOLD = 3
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
     parser.add_argument("--seeds", required=True, help="A-B, or one number")
-    parser.add_argument("--transactions", action="store_true", help="run clusters with transactional clients")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--transactions", action="store_true", help="run clusters with transactional clients")
+    kinds.add_argument("--tls", action="store_true", help="run clusters whose connections use TLS")
     parser.add_argument("--minutes", type=float, help="begin no further seed after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--lines", action="store_true", help="print all that happened in each seed")
@@ -36,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     until_s = None if given.minutes is None else time.monotonic() + given.minutes * 60
     summary = Summary()
     failed: list[Result] = []
-    for result, cpu_s in run_seeds(seeds, given.jobs, until_s, with_transactions=given.transactions):
+    runs = run_seeds(seeds, given.jobs, until_s, with_transactions=given.transactions, with_tls=given.tls)
+    for result, cpu_s in runs:
         summary.add(result, cpu_s)
         if given.lines:
             print("\n".join([f"{_named(result)}:", *result.lines]))
@@ -49,10 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for result in failed[:_TOLD]:
         print("\n".join(["", *retold(result)]), flush=True)
     for result in failed[_TOLD:]:
-        kind = " --transactions" if given.transactions else ""
+        kind = " --transactions" if given.transactions else " --tls" if given.tls else ""
         print(f"to see what happened: scripts/simulate{kind} --seeds {result.seed}")
     summary.ranges = [given.seeds if summary.seeds == len(seeds) else f"{summary.seeds} of {given.seeds}"]
-    if not given.transactions:
+    if not (given.transactions or given.tls):
         summary.weigh_again()
     if given.tally is not None:
         summary.add_saved(given.tally)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from simulation.__main__ import main, seeds_of
 from simulation.clients.producer import Producer
+from simulation.encryption.encrypted_run import encrypted_plan
 from simulation.machines.simulated_cluster import SimulatedCluster
-from simulation.runs import campaign, shortening, simulation_run
+from simulation.runs import campaign, planned_run, shortening, simulation_run
 from simulation.runs.campaign import Summary, run_seeds
 from simulation.runs.faults import FAULTS
 from simulation.runs.shortening import useful_lines
@@ -66,7 +67,7 @@ def test_exception_in_one_seed_does_not_stop_the_others(monkeypatch: pytest.Monk
             raise KeyError("what a plan cannot be made of")
         return simulation_run.Result(seed)
 
-    monkeypatch.setattr(campaign, "run_seed", run)
+    monkeypatch.setattr(planned_run, "run_seed", run)
     summary = Summary()
     for result, cpu_s in run_seeds([1, 2, 3], 1):
         summary.add(result, cpu_s)
@@ -80,7 +81,7 @@ def test_every_tenth_seed_runs_with_a_single_fault_round_robin(monkeypatch: pyte
         met = Counter(["way is cut" if fault is None else fault])
         return simulation_run.Result(seed, plan=plan, fired=met, met=met, counts=Counter(turns=1))
 
-    monkeypatch.setattr(campaign, "run_seed", run)
+    monkeypatch.setattr(planned_run, "run_seed", run)
     summary = Summary()
     for result, cpu_s in run_seeds(range(1, 10 * len(FAULTS) + 1), 1):
         summary.add(result, cpu_s)
@@ -93,11 +94,20 @@ def test_campaign_of_transactions_runs_each_seed_once_with_its_own_plan(monkeypa
     def run(seed: int, plan: TransactionPlan) -> simulation_run.Result:
         return simulation_run.Result(seed, plan=plan)
 
-    monkeypatch.setattr(campaign, "run_transactions", run)
+    monkeypatch.setattr(planned_run, "run_transactions", run)
     results = [result for result, _ in run_seeds([1, 2, 10], 1, with_transactions=True)]
     assert [(result.seed, result.plan) for result in results] == [
         (seed, TransactionPlan.of_seed(seed)) for seed in (1, 2, 10)
     ]
+
+
+def test_campaign_over_tls_runs_each_seed_once_with_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(seed: int, plan: Plan) -> simulation_run.Result:
+        return simulation_run.Result(seed, plan=plan)
+
+    monkeypatch.setattr(planned_run, "run_encrypted", run)
+    results = [result for result, _ in run_seeds([1, 2, 10], 1, with_tls=True)]
+    assert [(result.seed, result.plan) for result in results] == [(seed, encrypted_plan(seed)) for seed in (1, 2, 10)]
 
 
 def test_failing_run_of_transactions_is_shortened_to_its_needed_faults(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +115,7 @@ def test_failing_run_of_transactions_is_shortened_to_its_needed_faults(monkeypat
         is_needed_left_out = 1 in plan.skipped
         return simulation_run.Result(seed, None if is_needed_left_out else "wrong", plan)
 
-    monkeypatch.setattr(shortening, "run_transactions", run)
+    monkeypatch.setattr(planned_run, "run_transactions", run)
     plan = TransactionPlan(fault_count=3, change_count=0, at_seams=SeamPlan(4))
     shortest = shortening.shortened(simulation_run.Result(1, "wrong", plan))
     assert shortest.plan == replace(plan, skipped=frozenset({0, 2}), at_seams=SeamPlan())
@@ -134,8 +144,7 @@ def test_counts_of_several_campaigns_are_added_up(
         plan = plan or Plan.of_seed(seed)
         return simulation_run.Result(seed, violation, plan, virtual_s=2.0, fired=met, met=met, counts=counts)
 
-    monkeypatch.setattr(campaign, "run_seed", run)
-    monkeypatch.setattr(shortening, "run_seed", run)
+    monkeypatch.setattr(planned_run, "run_seed", run)
     tally = tmp_path / "tally.json"
     codes = [main([f"--seeds={seeds}", "--jobs=1", f"--tally={tally}"]) for seeds in ("1-10", "11-15")]
     assert codes == [1, 0]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from simulation.__main__ import main
-from simulation.runs import shortening
+from simulation.runs import planned_run
 from simulation.runs.mistakes import MISTAKES
 from simulation.runs.shortening import retold, shortened
 from simulation.runs.simulation_run import Plan, Result, run_seed
@@ -49,7 +49,7 @@ def fails_when(monkeypatch: pytest.MonkeyPatch, is_wrong: Callable[[set[int], in
         faults = set(range(plan.fault_count)) - plan.skipped
         return Result(seed, "wrong" if is_wrong(faults, plan.change_count) else None, plan, ["a line"], len(faults))
 
-    monkeypatch.setattr(shortening, "run_seed", run)
+    monkeypatch.setattr(planned_run, "run_seed", run)
     return run(1, Plan(fault_count=5, change_count=2))
 
 

@@ -49,8 +49,16 @@ REPLACED = {
     "paced_by": "transport",
     "open_store": "store",
 }
-PARTS_OF_MISTAKES = {"log_mistakes.py", "mistakes.py", "seams.py", "transaction_mistakes.py", "transaction_run.py"}
-"""`seams.py` and `transaction_run.py` patch methods to watch them, and to cause a fault before or after them."""
+PARTS_OF_MISTAKES = {
+    "log_mistakes.py",
+    "mistakes.py",
+    "seams.py",
+    "stream_watch.py",
+    "transaction_mistakes.py",
+    "transaction_run.py",
+}
+"""`seams.py` and `transaction_run.py` patch methods to watch them, and to cause a fault before or after them.
+`stream_watch.py` only watches."""
 
 HELD = {
     "simulation.machines.model_store.ModelStore": "store",

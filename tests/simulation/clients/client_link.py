@@ -9,9 +9,14 @@ from typing import Any
 from pybroker.protocol.codec import Message
 from support.clients.wire_frames import answer_in, request_frame
 
-__all__ = ["ClientLink", "LateError", "UnansweredError"]
+__all__ = ["ClientLink", "LateError", "Layer", "UnansweredError"]
+
+Layer = Callable[[asyncio.BufferedProtocol, tuple[str, int]], asyncio.BufferedProtocol]
+"""``(connection, address) -> layer``: puts TLS below a connection, which is made when the handshake is complete."""
 
 _SIZE = Struct(">i")
+_BUFFER = bytearray(64 * 1024)
+"""Bytes on their way from a transport to a connection."""
 
 
 class UnansweredError(Exception):
@@ -34,9 +39,11 @@ class ClientLink:
         port: int,
         client_id: str,
         on_unanswered: Callable[[str], None] = lambda host: None,
+        layer: Layer | None = None,
     ) -> None:
         self._loop = loop
         self._on_unanswered = on_unanswered
+        self._layer = layer
         self.address = (host, port)
         """The address for the next connection."""
         self._client_id = client_id
@@ -74,7 +81,7 @@ class ClientLink:
     def close(self) -> None:
         protocol, self._protocol = self._protocol, None
         if protocol is not None:
-            protocol.transport.abort()
+            protocol.abort()
 
     async def _connected(self) -> "_Answers":
         if self._protocol is None or self._protocol.is_lost:
@@ -87,8 +94,12 @@ class ClientLink:
 
     async def _connect(self) -> None:
         self._protocol = None
+        connection = _Answers(self._loop)
+        below = connection if self._layer is None else self._layer(connection, self.address)
         try:
-            _, self._protocol = await self._loop.create_connection(_Answers, *self.address)
+            await self._loop.create_connection(lambda: below, *self.address)
+            if await connection.is_made():
+                self._protocol = connection
         except OSError:
             pass
         finally:
@@ -99,29 +110,50 @@ class ClientLink:
         return request_frame(request, version, self._correlation_id, self._client_id)
 
 
-class _Answers(asyncio.Protocol):
-    def __init__(self) -> None:
+class _Answers(asyncio.BufferedProtocol):
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.is_lost = False
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._made: asyncio.Future[None] | None = None
         self._asked: deque[asyncio.Future[bytes]] = deque()
         self._received = bytearray()
 
+    async def is_made(self) -> bool:
+        """Wait until the connection is made or lost; only a layer makes it later than the network does."""
+        if self._transport is None and not self.is_lost:
+            self._made = self._loop.create_future()
+            await self._made
+        return self._transport is not None
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self._transport = transport  # type: ignore[assignment]  # a layer need not inherit from it
+        self._end_making()
+
+    def _end_making(self) -> None:
+        if self._made is not None and not self._made.done():
+            self._made.set_result(None)
 
     def send(self, frame: bytes, future: "asyncio.Future[bytes] | None") -> "asyncio.Future[bytes]":
-        if self.is_lost or self.transport.is_closing():
+        if self.is_lost or self._transport is None or self._transport.is_closing():
             raise UnansweredError("the connection is lost")
-        self.transport.write(frame)
+        self._transport.write(frame)
         if future is None:
-            future = asyncio.get_running_loop().create_future()
+            future = self._loop.create_future()
         else:
             self._asked.append(future)
         return future
 
-    def data_received(self, data: bytes) -> None:
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return _BUFFER
+
+    def buffer_updated(self, nbytes: int) -> None:
         received = self._received
-        received += data
+        received += _BUFFER[:nbytes]
         while len(received) >= 4:
             (size,) = _SIZE.unpack_from(received)
             if len(received) < 4 + size:
@@ -140,3 +172,4 @@ class _Answers(asyncio.Protocol):
                 future.set_exception(error("the connection broke"))
                 future.exception()  # the waiting task may be gone
         self._asked.clear()
+        self._end_making()

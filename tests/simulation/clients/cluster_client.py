@@ -8,7 +8,7 @@ from typing import Any
 from pybroker.protocol.codec import Message
 from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from simulation.checkers.history import Acknowledged, History, Place
-from simulation.clients.client_link import ClientLink, UnansweredError
+from simulation.clients.client_link import ClientLink, Layer, UnansweredError
 from simulation.machines.virtual_loop import VirtualLoop
 from simulation.runs.effects import Effects
 
@@ -35,9 +35,11 @@ class ClusterClient:
         effects: Effects,
         known_epoch: Callable[[int, Place], int] = lambda broker_id, place: -1,
         acknowledged_end: Callable[[int, Place], int] = lambda broker_id, place: 0,
+        layer: Layer | None = None,
     ) -> None:
         """`known_epoch`: the last leader epoch of a partition that a broker is known to have received.
         `acknowledged_end`: the offset before which a broker has acknowledged everything by now.
+        `layer`: TLS below its connections.
         """
         self.name = name
         self.loop = loop
@@ -49,6 +51,7 @@ class ClusterClient:
         self.known_epoch = known_epoch
         self._acknowledged_end = acknowledged_end
         self._effects = effects
+        self._layer = layer
         self._numbers: dict[Place, int] = {}
         self._servers = list(servers)
         self._brokers: dict[int, tuple[str, int]] = {}
@@ -79,8 +82,11 @@ class ClusterClient:
     def link(self, address: tuple[str, int]) -> ClientLink:
         link = self._links.get(address)
         if link is None:
-            link = self._links[address] = ClientLink(self.loop, *address, self.name, self._unanswered)
+            link = self._links[address] = self._new_link(address)
         return link
+
+    def _new_link(self, address: tuple[str, int]) -> ClientLink:
+        return ClientLink(self.loop, *address, self.name, self._unanswered, self._layer)
 
     def _unanswered(self, host: str) -> None:
         self._effects.add("requests without an answer", self.name, host)
@@ -109,7 +115,7 @@ class ClusterClient:
             raise UnansweredError(f"broker {node_id} is not known")
         link = self._node_links.get(node_id)
         if link is None:
-            link = self._node_links[node_id] = ClientLink(self.loop, *address, self.name, self._unanswered)
+            link = self._node_links[node_id] = self._new_link(address)
         link.address = address
         return link
 

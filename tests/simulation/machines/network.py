@@ -24,6 +24,8 @@ __all__ = ["Host", "Network", "VirtualServer", "Way"]
 _FASTEST_S = 0.0001
 _SLOWEST_S = 0.002
 _FIRST_EPHEMERAL_PORT = 32768
+_WINDOW_BYTES = 64 * 1024
+_ANY_SIZE = 1 << 30
 _CONNECT_RETRY_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 
@@ -90,7 +92,12 @@ Way = tuple[str, str]
 
 
 class Network:
-    """`stalls` and `delays` count blocked and slowed messages by direction, `refusals` by machine, `resets` all."""
+    """`stalls` and `delays` count blocked and slowed messages by direction, `refusals` by machine, `resets` all.
+
+    `window_bytes`: an end of a connection sends no more while this many bytes are not read at the other end.
+    `read_bytes()`: the most bytes that the next read takes. `merges_messages`: a read brings all messages that have
+    arrived, as those of TCP do.
+    """
 
     def __init__(self, loop: VirtualLoop, random: Random) -> None:
         self.loop = loop
@@ -99,6 +106,9 @@ class Network:
         self.delays: Counter[Way] = Counter()
         self.refusals: Counter[str] = Counter()
         self.resets = 0
+        self.window_bytes = _WINDOW_BYTES
+        self.read_bytes: Callable[[], int] = lambda: _ANY_SIZE
+        self.merges_messages = False
         self._random = random
         self._cuts: dict[Way, None] = {}
         self._slow: dict[Way, float] = {}

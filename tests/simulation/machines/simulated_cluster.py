@@ -13,6 +13,7 @@ from simulation.checkers.history import History, Place, ViolationError
 from simulation.checkers.kept_ends import kept_ends
 from simulation.checkers.replica_checker import ReplicaChecker
 from simulation.checkers.tree_checker import ObservedTree, TreeChecker
+from simulation.clients.client_link import Layer
 from simulation.clients.cluster_client import ClusterClient
 from simulation.machines.cluster_shape import PORT, ClusterShape
 from simulation.machines.disk import Loss
@@ -113,6 +114,7 @@ class SimulatedCluster:
             broker.on_end = partial(self.replicas.note_high_watermarks, broker)
             broker.on_crash = partial(self.replicas.note_logs, broker)
             broker.on_failure = partial(self.effects.add, "brokers that gave up", broker.name)
+        self._client_layer = _client_layer(self.loop) if self.shape.has_tls else None
         self.violation: ViolationError | None = None
         self._logs_checked_s = 0.0
         self.loop.before_turn = self._watch
@@ -132,6 +134,7 @@ class SimulatedCluster:
             self.effects,
             self.replicas.known_epoch,
             self._acknowledged_end,
+            self._client_layer,
         )
 
     def spawn(self, host: str, work: "asyncio._CoroutineLike[ResultT]") -> "asyncio.Task[ResultT]":
@@ -275,3 +278,9 @@ def _described(context: dict[str, object]) -> str:
     error = context.get("exception")
     trace = "".join(traceback.format_exception(error)) if isinstance(error, BaseException) else ""
     return f"{context.get('message')}: {error!r}\n{trace}"
+
+
+def _client_layer(loop: VirtualLoop) -> Layer:
+    from simulation.encryption.client_layer import client_layer  # without TLS, a broker does not import it either
+
+    return client_layer(loop)

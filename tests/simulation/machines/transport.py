@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipe", "VirtualTransport"]
 
-_WINDOW_BYTES = 64 * 1024
 _HIGH_WATER_BYTES = 64 * 1024
 
 Buffer = bytes | bytearray | memoryview
@@ -152,13 +151,23 @@ class VirtualTransport(asyncio.Transport):
                 return
             if not self._is_reading or self._is_closing:
                 return
-            self._inbox.popleft()
             if isinstance(item, bytes):
-                self._feed(item)
+                data = self._next_bytes()
+                self._feed(data)
                 if self.peer is not None:
-                    self.peer._window_opened(len(item))
-            elif not self._protocol.eof_received():  # type: ignore[attr-defined]
+                    self.peer._window_opened(len(data))
+                continue
+            self._inbox.popleft()
+            if not self._protocol.eof_received():  # type: ignore[attr-defined]
                 self.close()
+
+    def _next_bytes(self) -> bytes:
+        """Take what one read brings: a message, or all that have arrived."""
+        inbox = self._inbox
+        taken = [inbox.popleft()]
+        while self._network.merges_messages and inbox and isinstance(inbox[0], bytes):
+            taken.append(inbox.popleft())
+        return b"".join(cast("list[bytes]", taken))
 
     def _feed(self, data: bytes) -> None:
         protocol = self._protocol
@@ -168,7 +177,7 @@ class VirtualTransport(asyncio.Transport):
         view = memoryview(data)
         while view and not self._is_over:
             buffer = cast("memoryview", protocol.get_buffer(-1))
-            count = min(len(buffer), len(view))
+            count = min(len(buffer), len(view), self._network.read_bytes())
             buffer[:count] = view[:count]
             protocol.buffer_updated(count)
             view = view[count:]
@@ -213,7 +222,7 @@ class VirtualTransport(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def _send_unsent(self) -> None:
-        while self._unsent and self._window_bytes < _WINDOW_BYTES:
+        while self._unsent and self._window_bytes < self._network.window_bytes:
             data = self._unsent.popleft()
             self._unsent_bytes -= len(data)
             self._window_bytes += len(data)

@@ -17,9 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulation.checkers.final_checker import EXCUSED
+from simulation.encryption.encrypted_run import encrypted_plan
 from simulation.runs.faults import FAULTS
-from simulation.runs.simulation_run import Plan, Result, run_seed
-from simulation.transactions.transaction_run import TransactionPlan, run_transactions
+from simulation.runs.planned_run import run_planned
+from simulation.runs.simulation_run import Plan, Result
+from simulation.transactions.transaction_run import TransactionPlan
 
 __all__ = ["Summary", "run_seeds"]
 
@@ -141,15 +143,22 @@ class Summary:
 
 
 def run_seeds(
-    seeds: Iterable[int], jobs: int, until_s: float | None = None, *, with_transactions: bool = False
+    seeds: Iterable[int],
+    jobs: int,
+    until_s: float | None = None,
+    *,
+    with_transactions: bool = False,
+    with_tls: bool = False,
 ) -> Iterator[_Run]:
-    """Yields results as they complete, with the CPU seconds of each. ``with_transactions``: of runs of transactions.
+    """Yields results as they complete, with the CPU seconds of each.
+
+    ``with_transactions``: of runs of transactions. ``with_tls``: of runs over TLS.
 
     No seed begins after `until_s` (of `time.monotonic`). An exception in a run becomes that seed's result, and the
     other seeds still run.
     """
     left = iter(seeds)
-    runs_of = _transaction_runs_of if with_transactions else _runs_of
+    runs_of = _transaction_runs_of if with_transactions else _encrypted_runs_of if with_tls else _runs_of
     if jobs == 1:
         for seed in left:
             if until_s is not None and time.monotonic() > until_s:
@@ -226,10 +235,14 @@ def _transaction_runs_of(seed: int) -> list[_Run]:
     return [_timed(seed, TransactionPlan.of_seed(seed))]
 
 
+def _encrypted_runs_of(seed: int) -> list[_Run]:
+    return [_timed(seed, encrypted_plan(seed))]
+
+
 def _timed(seed: int, plan: Plan | None) -> _Run:
     started_s = time.process_time()
     try:
-        result = run_transactions(seed, plan) if isinstance(plan, TransactionPlan) else run_seed(seed, plan)
+        result = run_planned(seed, plan or Plan.of_seed(seed))
     except Exception as error:
         result = _broken_off(seed, error)
     return result, time.process_time() - started_s

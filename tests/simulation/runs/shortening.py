@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from simulation.runs.simulation_run import Plan, Result, run_seed
+from simulation.runs.planned_run import run_planned
+from simulation.runs.simulation_run import Plan, Result
 from simulation.transactions.seams import SeamPlan
-from simulation.transactions.transaction_run import TransactionPlan, run_transactions
+from simulation.transactions.transaction_run import TransactionPlan
 
 __all__ = ["retold", "shortened", "useful_lines"]
 
@@ -17,7 +18,7 @@ def retold(failed: Result) -> Iterator[str]:
     if not failed.lines:  # the process that ran it may have died
         yield f"seed {failed.seed} broke off, and is not run again here"
         return
-    again = _run(failed.seed, failed.plan)
+    again = run_planned(failed.seed, failed.plan)
     if again.digest != failed.digest:
         yield f"seed {failed.seed} is another run now, which must not be: {again.violation or 'nothing is wrong'}"
     if again.violation is not None:
@@ -45,12 +46,8 @@ def shortened(failed: Result) -> Result:
             return shortest
 
 
-def _run(seed: int, plan: Plan) -> Result:
-    return run_transactions(seed, plan) if isinstance(plan, TransactionPlan) else run_seed(seed, plan)
-
-
 def _if_it_fails(fewer: Plan, shortest: Result) -> Result:
-    result = _run(shortest.seed, fewer)
+    result = run_planned(shortest.seed, fewer)
     return shortest if result.violation is None else result
 
 
