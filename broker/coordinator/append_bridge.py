@@ -27,12 +27,15 @@ class AppendBridge:
         self._running: dict[int, _Running] = {}
 
     def append(self, append: InternalAppend, done: AppendDone) -> None:
-        """Start the append; ``done`` is called with its outcome."""
+        """Start the append; ``done`` is called with its outcome, maybe before this returns."""
         partition = append.partition
         if not self._log.is_leader(partition):
             done(NotLeaderOrFollowerError())
             return
         future = asyncio.ensure_future(self._log.append(append))
+        if future.done():
+            done(self._outcome_of(partition, future))
+            return
         self._running.setdefault(partition, {})[future] = done
         future.add_done_callback(partial(self._finish, partition))
 

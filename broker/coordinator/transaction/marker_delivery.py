@@ -117,18 +117,22 @@ class MarkerDelivery:
         for marker, partitions in self._queue.take(self._ports.broker_id):
             self._here.extend((marker, partition) for partition in partitions)
         if not self._is_writing_soon:
-            self._write_some()
+            self._write_soon()
+
+    def _write_soon(self) -> None:
+        """Not at once: the time would be charged to the client whose request ended the transaction."""
+        self._is_writing_soon = True  # markers that come meanwhile join these
+        self._scheduler.call_soon(self._write_some)
 
     def _write_some(self) -> None:
-        self._is_writing_soon = True  # markers that come meanwhile join these
         for _ in range(_WRITTEN_AT_ONCE):
             if not self._here:
                 break
             marker, partition = self._here.popleft()
             self._ports.write_here(marker, partition, partial(self._written, marker, partition))
-        self._is_writing_soon = bool(self._here)
+        self._is_writing_soon = False
         if self._here:
-            self._scheduler.call_soon(self._write_some)
+            self._write_soon()
 
     def _written(self, marker: EndMarker, partition: TopicPartition, code: ErrorCode) -> None:
         self._go_on(self._queue.wrote(marker, partition, code, self._now_ms()))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ....base.kafka_names import CONSUMER_OFFSETS_TOPIC
-from ....base.timers import Scheduler
+from ....base.timers import Scheduler, TimerHandle
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode, KafkaError
 from .adding import add_offsets, add_partitions, verify_partitions
@@ -204,17 +204,23 @@ class ProducerRequests:
     def _write(self, question: _Question, picture: TransactionPicture, response: Response) -> None:
         transaction = self._registry.get(question.transactional_id)
         assert transaction is not None
+        is_done = False
+        timer: TimerHandle | None = None
 
         def done(code: ErrorCode) -> None:
-            timer.cancel()
+            nonlocal is_done
+            is_done = True
+            if timer is not None:
+                timer.cancel()
             if code is ErrorCode.NONE:
                 self._respond(question._replace(deadline_s=self._scheduler.time() + MAX_WAIT_S), response)
             else:
                 question.reply(Response(code))
 
-        timeout_s = min(picture.timeout_ms, self._settings.request_timeout_ms) / 1000
-        timer = self._scheduler.call_later(timeout_s, question.reply, Response(ErrorCode.COORDINATOR_NOT_AVAILABLE))
         self._changes.apply(transaction, picture, done)
+        if not is_done:
+            timeout_s = min(picture.timeout_ms, self._settings.request_timeout_ms) / 1000
+            timer = self._scheduler.call_later(timeout_s, question.reply, Response(ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
 
 def _once(reply: Reply) -> Reply:

@@ -109,9 +109,16 @@ class TransactionWorld:
         self.coordinator.requests.end_and_bump(transactional_id, producer, replies.append, is_commit=is_commit)
         return await self.first(replies)
 
+    async def turn(self) -> None:
+        """Let appends end and markers be written."""
+        for _ in range(3):
+            await let_the_loop_turn()
+            self.time.advance(0)
+        await let_the_loop_turn()
+
     async def first(self, replies: list[Response]) -> Response:
         """The first reply, once the appends under way have ended."""
-        await let_the_loop_turn()
+        await self.turn()
         assert replies, "no reply"
         return replies[0]
 

@@ -83,7 +83,7 @@ async def test_no_marker_is_written_before_the_decision_is_committed() -> None:
     await let_the_loop_turn()
     assert (replies, world.markers) == ([], [])
     world.log.replicas.set()
-    await let_the_loop_turn()
+    await world.turn()
     assert (len(replies), len(world.markers)) == (1, 1)
 
 
@@ -137,7 +137,7 @@ async def test_an_append_without_enough_replicas_is_answered_in_time_and_decides
     assert world.state("a") == "Ongoing"
 
     world.log.replicas.set()
-    await let_the_loop_turn()
+    await world.turn()
 
     assert world.state("a") == "CompleteCommit"
 
@@ -253,7 +253,7 @@ async def test_a_partition_without_a_leader_gets_its_marker_when_it_has_one() ->
     assert world.markers == []
     world.leaders = {}
     world.coordinator.leaders_changed()
-    await let_the_loop_turn()
+    await world.turn()
     assert world.state("a") == "CompleteCommit"
 
 
@@ -268,11 +268,15 @@ async def test_a_deleted_partition_needs_no_marker() -> None:
 async def test_many_markers_are_written_in_several_turns_of_the_loop() -> None:
     world = await TransactionWorld().load()
     producer = await begun(world, *(TopicPartition("t", index) for index in range(120)))
-    await world.end("a", producer)
-    assert len(world.markers) == 50
-    world.time.advance(0)
+    world.coordinator.requests.end("a", producer, lambda _response: None, is_commit=True)
     await let_the_loop_turn()
-    assert (len(world.markers), world.state("a")) == (120, "CompleteCommit")
+    written = []
+    for _ in range(4):
+        written.append(len(world.markers))
+        world.time.turn()
+    assert written == [0, 50, 100, 120]
+    await let_the_loop_turn()
+    assert world.state("a") == "CompleteCommit"
 
 
 # -- loading and unloading
@@ -287,7 +291,7 @@ async def test_a_new_coordinator_writes_the_markers_of_decided_transactions_unde
 
     successor = await reloaded(world, epoch=4)
 
-    await let_the_loop_turn()
+    await successor.turn()
     assert [(marker.coordinator_epoch, marker.is_commit, each) for marker, each in successor.markers] == [
         (4, False, FIRST),
         (4, False, SECOND),
@@ -361,7 +365,7 @@ async def test_a_transaction_that_lasts_too_long_is_aborted_and_its_producer_is_
     await let_the_loop_turn()
     assert world.state("a") == "Ongoing"
     world.time.advance(1_000)
-    await let_the_loop_turn()
+    await world.turn()
     assert world.state("a") == "CompleteAbort"
     assert await world.add("a", producer, FIRST) is ErrorCode.PRODUCER_FENCED
     world.coordinator.kill()

@@ -134,7 +134,7 @@ async def test_the_next_producer_id_is_known_after_a_move_of_the_coordinator(are
     world.holds_markers = not are_markers_written
     response = await world.end_and_bump("a", producer)
     other = await TransactionWorld(topic=world.log.store).load(epoch=1)
-    await let_the_loop_turn()
+    await other.turn()
     assert other.state("a") == "CompleteCommit"
     assert await other.end_and_bump("a", producer) == response
 
@@ -143,7 +143,7 @@ async def test_a_timed_out_transaction_is_aborted_with_the_next_epoch_and_fences
     world, producer = await begun()
     world.coordinator.start()
     world.time.advance(200_000)
-    await let_the_loop_turn()
+    await world.turn()
     assert world.state("a") == "CompleteAbort"
     ((marker, _),) = world.markers
     assert marker.producer_epoch == producer.epoch + 1
