@@ -1,7 +1,7 @@
 """Writes end markers of transactions to partitions that this broker leads."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
 
 from ...base.kafka_names import CONSUMER_OFFSETS_TOPIC
@@ -58,14 +58,10 @@ class MarkerWriter:
         if marker.producer_id < 0 or marker.producer_epoch < 0:  # a marker of no producer would end no transaction
             done(ErrorCode.INVALID_REQUEST)
             return
-        end = EndTransactionMarker(marker.is_commit, marker.coordinator_epoch)
-        batch = build_marker_batch(
-            end, producer_id=marker.producer_id, producer_epoch=marker.producer_epoch, timestamp_ms=now_ms
-        )
         self._partitions.append(
             AppendRequest(
                 topic_partition,
-                bytearray(batch),
+                bytearray(_batch_of(marker, now_ms)),
                 _ALL,
                 self._timeout_ms,
                 now_ms,
@@ -87,3 +83,14 @@ class MarkerWriter:
                 topic_partition.partition, TransactionEnd(marker.producer_id, marker.is_commit, result.base_offset)
             )
         done(result.error)
+
+
+@lru_cache(maxsize=1)
+def _batch_of(marker: ProducerMarker, now_ms: int) -> bytes:
+    """The batch is the same in every partition of the transaction."""
+    return build_marker_batch(
+        EndTransactionMarker(marker.is_commit, marker.coordinator_epoch),
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        timestamp_ms=now_ms,
+    )
