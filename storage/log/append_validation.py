@@ -123,7 +123,10 @@ def _prepare(
         target = source
     if source is not target:
         return _Conversion(topic_partition, config, next_offset, leader_epoch, now_ms).of_batch(batch, target)
-    return _prepare_in_place(records, batch, topic_partition, config, next_offset, leader_epoch, now_ms)
+    max_timestamp = batch.max_timestamp
+    if origin is AppendOrigin.CLIENT:  # the broker has built the other ones itself
+        max_timestamp = _check_unchanged(batch, topic_partition, config, now_ms)
+    return _prepare_in_place(records, batch, max_timestamp, config, next_offset, leader_epoch, now_ms)
 
 
 def is_stored_unchanged(records: Buffer, config: LogConfig, now_ms: int) -> bool:
@@ -143,24 +146,16 @@ def is_stored_unchanged(records: Buffer, config: LogConfig, now_ms: int) -> bool
 def _prepare_in_place(
     records: Buffer,
     batch: RecordBatch,
-    topic_partition: TopicPartition,
+    max_timestamp: int,
     config: LogConfig,
     next_offset: int,
     leader_epoch: int,
     now_ms: int,
 ) -> PreparedAppend:
+    """`max_timestamp`: of the records, which the header may have wrong."""
     if isinstance(records, bytes) or (isinstance(records, memoryview) and records.readonly):
         records = bytearray(records)
-    max_timestamp = batch.max_timestamp
     append_time = NO_TIMESTAMP
-    if _header_requires_walk(batch, config, now_ms):
-        max_timestamp = _check_records(batch, topic_partition, config, now_ms)
-    elif not batch.attributes & CODEC_MASK:
-        payload = bytes(batch.payload())
-        if IS_COMPILED and may_have_headers(payload, batch.record_count):
-            max_timestamp = _check_records(batch, topic_partition, config, now_ms)
-        else:
-            _check_first_records(batch, payload)
     if config.log_append_time:
         max_timestamp = append_time = now_ms
         set_max_timestamp(records, 0, TimestampType.LOG_APPEND_TIME, now_ms)
@@ -224,6 +219,18 @@ def _check_client_header(
         raise InvalidRecordError(
             f"{topic_partition}: invalid sequence {batch.base_sequence} in a batch of producer {batch.producer_id}"
         )
+
+
+def _check_unchanged(batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> int:
+    """Check records that are stored unchanged, or only a few of them; return their greatest timestamp."""
+    if _header_requires_walk(batch, config, now_ms):
+        return _check_records(batch, topic_partition, config, now_ms)
+    if not batch.attributes & CODEC_MASK:
+        payload = bytes(batch.payload())
+        if IS_COMPILED and may_have_headers(payload, batch.record_count):
+            return _check_records(batch, topic_partition, config, now_ms)
+        _check_first_records(batch, payload)
+    return batch.max_timestamp
 
 
 def _header_requires_walk(batch: RecordBatch, config: LogConfig, now_ms: int) -> bool:
