@@ -3,10 +3,12 @@
 The constants are estimates of the size of Python objects. Names that clients send count at their size.
 """
 
-from ....protocol.text_size import text_bytes
-from .picture import TransactionPicture
+from collections.abc import Collection
 
-__all__ = ["new_transaction_bytes", "transaction_bytes"]
+from ....base.topic_partition import TopicPartition
+from ....protocol.text_size import text_bytes
+
+__all__ = ["new_transaction_bytes", "partition_bytes"]
 
 _TRANSACTION_BYTES = 700
 _PARTITION_BYTES = 200
@@ -17,10 +19,6 @@ def new_transaction_bytes(transactional_id: str) -> int:
     return _TRANSACTION_BYTES + 2 * text_bytes(transactional_id)
 
 
-def transaction_bytes(transactional_id: str, *pictures: TransactionPicture) -> int:
-    """A transactional id with its pictures, which may share their partitions."""
-    partitions = {id(picture.partitions): picture.partitions for picture in pictures}
-    partition_bytes = sum(
-        _PARTITION_BYTES + text_bytes(each.topic) for shared in partitions.values() for each in shared
-    )
-    return new_transaction_bytes(transactional_id) + partition_bytes
+def partition_bytes(partitions: Collection[TopicPartition]) -> int:
+    """The partitions of a picture. Two pictures of an id may share them."""
+    return _PARTITION_BYTES * len(partitions) + sum([text_bytes(each.topic) for each in partitions])

@@ -10,7 +10,7 @@ Limits: at most one picture is pending, so that the records of an id are in the 
 from ....base.invariant import invariant
 from ....protocol.records.batch import NO_PRODUCER_EPOCH
 from ..entry_memory import EntryMemory
-from .memory import transaction_bytes
+from .memory import new_transaction_bytes, partition_bytes
 from .picture import TransactionPicture
 from .states import ENDING_STATES, TransactionState
 from .transition_checks import check_transition
@@ -37,7 +37,7 @@ class Transaction:
         self.pending: TransactionPicture | None = None
         self.has_unwritten_epoch = False
         self.memory: EntryMemory | None = None
-        self.size_bytes = transaction_bytes(transactional_id, current)
+        self.size_bytes = new_transaction_bytes(transactional_id) + partition_bytes(current.partitions)
 
     @property
     def state(self) -> TransactionState:
@@ -62,7 +62,8 @@ class Transaction:
         self.current = current
         self.has_unwritten_epoch = is_fence or self.has_unwritten_epoch
         self.pending = picture
-        self._count_memory()
+        if picture.partitions is not current.partitions:
+            self._count_memory(partition_bytes(picture.partitions))
 
     def complete(self) -> None:
         """The record of the pending picture is committed: adopt the picture."""
@@ -70,17 +71,23 @@ class Transaction:
         if picture is None:
             invariant(False, f"{self.transactional_id}: no change to complete")
             return
-        check_transition(self.current, picture)
+        replaced = self.current
+        check_transition(replaced, picture)
         self.current = picture
         self.pending = None
         self.has_unwritten_epoch = False
-        self._count_memory()
+        if picture.partitions is not replaced.partitions:
+            self._count_memory(-partition_bytes(replaced.partitions))
 
     def reset(self) -> None:
         """The record of the pending picture was certainly not written: drop the picture."""
-        invariant(self.pending is not None, f"{self.transactional_id}: no change to drop")
+        picture = self.pending
+        if picture is None:
+            invariant(False, f"{self.transactional_id}: no change to drop")
+            return
         self.pending = None
-        self._count_memory()
+        if picture.partitions is not self.current.partitions:
+            self._count_memory(-partition_bytes(picture.partitions))
 
     def _is_fenced_by(self, picture: TransactionPicture) -> bool:
         """Whether the epoch rises without the producer's help.
@@ -96,9 +103,7 @@ class Transaction:
         producer = self.current.producer._replace(epoch=epoch, last_epoch=NO_PRODUCER_EPOCH)
         return self.current._replace(producer=producer)
 
-    def _count_memory(self) -> None:
-        pictures = (self.current,) if self.pending is None else (self.current, self.pending)
-        size_bytes = transaction_bytes(self.transactional_id, *pictures)
+    def _count_memory(self, change_bytes: int) -> None:
+        self.size_bytes += change_bytes
         if self.memory is not None:
-            self.memory.used_bytes += size_bytes - self.size_bytes
-        self.size_bytes = size_bytes
+            self.memory.used_bytes += change_bytes

@@ -10,6 +10,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.transaction.adding import add_partitions
 from pybroker.broker.coordinator.transaction.ending import completed, end, end_and_bump, fence
 from pybroker.broker.coordinator.transaction.init_rules import InitRequest, initialize, new_transaction
+from pybroker.broker.coordinator.transaction.memory import new_transaction_bytes, partition_bytes
 from pybroker.broker.coordinator.transaction.outcomes import Change, Outcome, WantsProducerId
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.records import encode_key, encode_value
@@ -161,12 +162,14 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_counted(self) -> None:
-        sizes = [
-            each.size_bytes
-            for partition in self.registry.partitions()
-            for each in self.registry.transactions_in(partition)
-        ]
-        assert self.registry.memory.used_bytes == sum(sizes)
+        counted = used = 0
+        for partition in self.registry.partitions():
+            for each in self.registry.transactions_in(partition):
+                pictures = [each.current] if each.pending is None else [each.current, each.pending]
+                partitions = {id(picture.partitions): picture.partitions for picture in pictures}
+                counted += each.size_bytes
+                used += new_transaction_bytes(each.transactional_id) + sum(map(partition_bytes, partitions.values()))
+        assert self.registry.memory.used_bytes == counted == used
 
     def producer(self, name: str, who: int) -> RequestingProducer:
         """One of the newest producers of the id, so that old ones try again."""

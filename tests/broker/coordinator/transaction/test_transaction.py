@@ -9,7 +9,7 @@ from pybroker.base.invariant import InvariantError
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.coordinator.entry_memory import EntryMemory
 from pybroker.broker.coordinator.transaction.ending import completed, dead, fence
-from pybroker.broker.coordinator.transaction.memory import transaction_bytes
+from pybroker.broker.coordinator.transaction.memory import new_transaction_bytes, partition_bytes
 from pybroker.broker.coordinator.transaction.picture import ProducerIdentity, TransactionPicture
 from pybroker.broker.coordinator.transaction.states import TransactionState, may_move
 from pybroker.broker.coordinator.transaction.transaction import Transaction
@@ -239,6 +239,5 @@ def test_the_memory_of_partitions_counts_while_they_are_in_a_picture() -> None:
 
 
 def test_long_names_count_at_their_size() -> None:
-    short, long = picture(ONGOING), picture(ONGOING, partitions=frozenset({TopicPartition("x" * 200, 0)}))
-    assert transaction_bytes("id", long) >= transaction_bytes("id", short) + 199
-    assert transaction_bytes("x" * 10_000, short) >= transaction_bytes("id", short) + 9_998
+    assert partition_bytes([TopicPartition("x" * 200, 0)]) == partition_bytes([TopicPartition("x", 0)]) + 199
+    assert new_transaction_bytes("x" * 10_000) >= new_transaction_bytes("id") + 9_998
