@@ -32,7 +32,9 @@ class JoinGroup:
         """The response may take as long as a rebalance."""
         if not context.may(AclOperation.READ, AclResourceType.GROUP, request.group_id):
             return _response(context.api_version, JoinResult(ErrorCode.GROUP_AUTHORIZATION_FAILED, member_id=""))
-        response = PendingResponse[JoinResult, JoinGroupResponse](lambda result: _response(context.api_version, result))
+        response: PendingResponse[JoinResult, JoinGroupResponse] = PendingResponse(
+            lambda result: _response(context.api_version, result)
+        )
         self._membership.join(_domain_request(context, request), response)
         context.abandon = response.abandon
         return response.take()

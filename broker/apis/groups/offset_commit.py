@@ -60,7 +60,7 @@ class OffsetCommit:
             return _response(codes)
         if context.api_version == 0:
             return self._commit_to_tree(request.group_id, known, codes)
-        response = PendingResponse[Mapping[TopicPartition, ErrorCode], OffsetCommitResponse](
+        response: PendingResponse[Mapping[TopicPartition, ErrorCode], OffsetCommitResponse] = PendingResponse(
             lambda results: _response({**codes, **results})
         )
         self._commits.commit(_domain_request(context, request, known), response)

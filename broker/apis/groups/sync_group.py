@@ -32,7 +32,7 @@ class SyncGroup:
         if context.api_version >= 5 and (request.protocol_type is None or request.protocol_name is None):
             return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
-        response = PendingResponse[SyncResult, SyncGroupResponse](_response)
+        response: PendingResponse[SyncResult, SyncGroupResponse] = PendingResponse(_response)
         self._membership.sync(
             SyncRequest(
                 request.group_id,

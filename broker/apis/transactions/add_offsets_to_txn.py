@@ -29,7 +29,7 @@ class AddOffsetsToTxn:
         context.require(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, request.transactional_id)
         context.require(AclOperation.READ, AclResourceType.GROUP, request.group_id)
         version = context.api_version
-        pending = PendingResponse[Response, AddOffsetsToTxnResponse](
+        pending: PendingResponse[Response, AddOffsetsToTxnResponse] = PendingResponse(
             lambda response: AddOffsetsToTxnResponse(
                 error_code=code_in_version(ApiKey.ADD_OFFSETS_TO_TXN, version, response.code)
             )

@@ -51,7 +51,7 @@ class AddPartitionsToTxn:
         if context.api_version >= _FIRST_BATCHED_VERSION:
             context.require_on_cluster(AclOperation.CLUSTER_ACTION)
             return self._batch(context, request)
-        pending = PendingResponse[Results, AddPartitionsToTxnResponse](
+        pending: PendingResponse[Results, AddPartitionsToTxnResponse] = PendingResponse(
             lambda results: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
         )
         producer = RequestingProducer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
@@ -70,7 +70,7 @@ class AddPartitionsToTxn:
     ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
         """Answered when the result of every transaction is known. A transaction that is ending is answered at once, so
         that it does not hold back the others."""
-        pending = PendingResponse[Mapping[str, Results], AddPartitionsToTxnResponse](_batch_response)
+        pending: PendingResponse[Mapping[str, Results], AddPartitionsToTxnResponse] = PendingResponse(_batch_response)
         transactions = {each.transactional_id: each for each in request.transactions}
         results: dict[str, Results] = {}
 

@@ -29,7 +29,7 @@ class EndTxn:
     def __call__(self, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Awaitable[EndTxnResponse]:
         context.require(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID, request.transactional_id)
         version = context.api_version
-        pending = PendingResponse[Response, EndTxnResponse](
+        pending: PendingResponse[Response, EndTxnResponse] = PendingResponse(
             lambda response: EndTxnResponse(
                 error_code=code_in_version(ApiKey.END_TXN, version, response.code),
                 producer_id=response.producer_id,

@@ -51,7 +51,7 @@ class InitProducerId:
                 return _failure(code_in_version(ApiKey.INIT_PRODUCER_ID, version, response.code))
             return InitProducerIdResponse(producer_id=response.producer_id, producer_epoch=response.producer_epoch)
 
-        pending = PendingResponse[Response, InitProducerIdResponse](to_response)
+        pending: PendingResponse[Response, InitProducerIdResponse] = PendingResponse(to_response)
         producer = RequestingProducer(request.producer_id, request.producer_epoch)
         self._transactions.init_producer_id(
             request.transactional_id, InitRequest(request.transaction_timeout_ms, producer), pending

@@ -80,7 +80,7 @@ class TxnOffsetCommit:
                 codes = {key: _without_abortable(code) for key, code in codes.items()}
             return _response({**unknown, **codes})
 
-        response = PendingResponse[Codes, TxnOffsetCommitResponse](to_response)
+        response: PendingResponse[Codes, TxnOffsetCommitResponse] = PendingResponse(to_response)
         commit = CommitRequest(
             request.group_id, known, request.member_id, request.group_instance_id, request.generation_id
         )
