@@ -179,16 +179,19 @@ class Coordinators:
     def _ask_about_transaction(self, part: TransactionPart, answered: Answered) -> None:
         """Ask the coordinator of the transaction, which may be this broker."""
         others = self._parts.others
-        code = self.transactions.registry.check(part.transactional_id)
         producer = RequestingProducer(part.producer_id, part.producer_epoch)
+        if part.adds:
+            code = self.transactions.registry.check(part.transactional_id)
+        else:
+            codes = self.transactions.requests.verify(part.transactional_id, producer, [part.topic_partition])
+            code = codes[part.topic_partition]
         if code is ErrorCode.NOT_COORDINATOR and others is not None:
             others.ask_about_transaction(part, self.transactions.partition_for, answered)
         elif part.adds:
             added = partial(_answer_leader, answered)
             self._additions.add(part.transactional_id, producer, part.topic_partition, added)
         else:
-            codes = self.transactions.requests.verify(part.transactional_id, producer, [part.topic_partition])
-            _answer_leader(answered, codes[part.topic_partition])
+            _answer_leader(answered, code)
 
 
 def _answer_leader(answered: Answered, code: ErrorCode) -> None:

@@ -192,14 +192,14 @@ class ProducerRequests:
 
     def _respond(self, question: _Question, response: Response) -> None:
         """Reply, or wait if the transaction is ending or being changed."""
-        transaction = self._registry.get(question.transactional_id)
-        is_concurrent = response.code is ErrorCode.CONCURRENT_TRANSACTIONS and transaction is not None
-        if transaction is not None and is_concurrent and self._scheduler.time() < question.deadline_s:
-            retry = partial(self._decide, question, None)
-            give_up = partial(self._decide, question._replace(deadline_s=0), None)
-            self._changes.waiting.add(transaction, retry, give_up, question.deadline_s)
-        else:
-            question.reply(response)
+        if response.code is ErrorCode.CONCURRENT_TRANSACTIONS and self._scheduler.time() < question.deadline_s:
+            transaction = self._registry.get(question.transactional_id)
+            if transaction is not None:
+                retry = partial(self._decide, question, None)
+                give_up = partial(self._decide, question._replace(deadline_s=0), None)
+                self._changes.waiting.add(transaction, retry, give_up, question.deadline_s)
+                return
+        question.reply(response)
 
     def _write(self, question: _Question, picture: TransactionPicture, response: Response) -> None:
         transaction = self._registry.get(question.transactional_id)
