@@ -79,15 +79,9 @@ def _index_aborted(
     files: LogFiles, state: ProducerState, active: Segment, appends: Sequence[PreparedAppend]
 ) -> int | None:
     """Index aborted transactions before their markers are written. Return the offset of the first such marker."""
-    for append in appends:
-        if append.producers:
-            break
-    else:  # most appends have no producers
+    if not _has_abort(appends):
         return None
-    updates = [update for append in appends for update in append.producers]
-    if not any(isinstance(update, EndMarker) and update.is_abort for update in updates):
-        return None
-    aborted = state.aborted_by(updates)
+    aborted = state.aborted_by(update for append in appends for update in append.producers)
     if not aborted:
         return None
     first = aborted[0].last_offset
@@ -99,6 +93,14 @@ def _index_aborted(
     except OSError as error:
         _undo_write(files, active, first, error)
     return first
+
+
+def _has_abort(appends: Sequence[PreparedAppend]) -> bool:
+    for append in appends:
+        for update in append.producers:
+            if isinstance(update, EndMarker) and update.is_abort:
+                return True
+    return False
 
 
 def _undo_write(files: LogFiles, active: Segment, aborted_from: int | None, error: OSError) -> NoReturn:
