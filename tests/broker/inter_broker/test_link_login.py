@@ -115,9 +115,12 @@ async def test_a_link_without_a_token_opens_no_connection_until_there_is_one() -
             assert opened == 0
 
 
-async def test_a_broker_that_is_to_use_tokens_and_has_no_place_for_them_does_not_start() -> None:
+async def test_a_broker_that_is_to_use_tokens_and_has_no_allowed_place_for_them_does_not_start() -> None:
     with pytest.raises(ConfigError, match=r"listener SASL_PLAINTEXT, logins of brokers: .*endpoint\.url is not set"):
         oauth_link(SECURED_LOGIN)
+    urls = {"pybroker.sasl.oauthbearer.allowed.urls": "https://a/b", "sasl.oauthbearer.token.endpoint.url": "https://c"}
+    with pytest.raises(ConfigError, match="the URL is not among the allowed ones"):
+        oauth_link(SECURED_LOGIN, **urls)
 
 
 async def test_a_wrong_password_breaks_the_link_and_is_not_in_the_error() -> None:

@@ -12,6 +12,8 @@ from pybroker.config.sasl_mechanisms import SECURED_TOKENS
 from pybroker.protocol.errors import KafkaError
 from pybroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from support.clients.async_wire_client import AsyncWireClient
+from support.in_process.tls_ends import STORES
+from support.security.http_server import http_server, send
 from support.security.sasl_broker import LISTENER, SASL_SETTINGS, log_in, login_of, unsecured_token
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is missing")
@@ -81,6 +83,20 @@ async def test_a_file_without_keys_refuses_the_start(tmp_path: Path) -> None:
     (tmp_path / "keys.json").write_text("{}")
     with pytest.raises(StartError, match="the key set has no list"):
         await Broker(settings(tmp_path / "keys.json")).start()
+
+
+async def test_keys_come_from_a_server_whose_authority_the_login_module_names(tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    write_keys(file, "one")
+    jaas = f"{LISTENER}.oauthbearer.sasl.jaas.config"
+    options = f'required ssl.truststore.type="PEM" ssl.truststore.location="{STORES / "authority.pem"}"'
+    with http_server(STORES / "server.pem") as server:
+        server.answer = lambda request: send(request, file.read_bytes())
+        given = settings(file) | {"sasl.oauthbearer.jwks.endpoint.url": server.url}
+        async with Broker(given) as broker:
+            assert await user_with(broker, token("one")) is None
+        async with Broker(given | {jaas: given[jaas].replace("required", options)}) as broker:
+            assert await user_with(broker, token("one")) == "carol"
 
 
 async def test_a_url_without_encryption_refuses_the_start(tmp_path: Path) -> None:
