@@ -1,6 +1,6 @@
 """Which partitions of a fetch the client may not read, and the errors of partitions that are not read."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Sequence, Set
 
 from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode
@@ -15,7 +15,7 @@ _NO_KEYS: frozenset[PartitionKey] = frozenset()
 
 
 def denied_partitions(
-    context: RequestContext, session: FetchContext, known: Iterable[PartitionFetch], *, is_follower: bool
+    context: RequestContext, session: FetchContext, known: Sequence[PartitionFetch], *, is_follower: bool
 ) -> Set[PartitionKey]:
     """The partitions that the client may not read. ``known``: those of the session whose topics are known.
 
@@ -26,6 +26,9 @@ def denied_partitions(
     if is_follower:
         may_follow = context.may_on_cluster(AclOperation.CLUSTER_ACTION)
         return _NO_KEYS if may_follow else {fetch.key for fetch in session.partitions}
+    if len(known) == 1 and known[0].topic_partition is not None:  # the usual fetch of a small consumer
+        is_allowed = context.may(AclOperation.READ, AclResourceType.TOPIC, known[0].topic_partition.topic)
+        return _NO_KEYS if is_allowed else {known[0].key}
     topics = (fetch.topic_partition.topic for fetch in known if fetch.topic_partition is not None)
     denied = context.denied(AclOperation.READ, AclResourceType.TOPIC, topics)
     if not denied:
