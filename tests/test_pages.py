@@ -147,7 +147,6 @@ FOREIGN_NAMES = {
     "TLSv1.2": "OpenSSL's",
     "TLSv1.3": "OpenSSL's",
     "Trigger.AvailableNow": "Spark's",
-    "ssl_cafile": "kafka-python's",
     "test_group": "kafka-python's",
 }
 QUOTED_NAME = re.compile(r"`((\w+)(?:\.(\w+))?)(\([^`]*\))?`")

@@ -428,6 +428,7 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "tests/simulation/runs/campaign.py:Summary": (14, "the figures of a campaign"),
     "tests/simulation/runs/simulation_run.py:Result": (10, "the figures of a run"),
     "tests/simulation/transactions/transaction_run.py:TransactionPlan": (10, "the parameters of a run"),
+    "tests/support/security/login_rows.py:Row": (10, "the fields of a login that a test sends to a client"),
 }
 
 

@@ -150,6 +150,10 @@ func member(ctx context.Context, client *kgo.Client) {
 }
 
 func main() {
+	if os.Args[1] == "logins" {
+		useLogins()
+		return
+	}
 	command, rest := os.Args[1], os.Args[3:]
 	options := []kgo.Opt{
 		kgo.SeedBrokers(strings.Split(os.Args[2], ",")...),
