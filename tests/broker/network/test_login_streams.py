@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pybroker.broker.network.login_frame_gate import LoginFrameGate
 from pybroker.broker.network.request import ConnectionInfo, LaterReply, Reply, Request
@@ -135,7 +135,7 @@ def test_conversation_may_be_split_at_each_byte(kind: str) -> None:
             seen[cut] = (early, peer.answered, world.principals[-3:])
             assert not peer.is_closed
     early, answered, principals = seen[0]
-    assert 101 not in early
+    assert len(early) == len(login)  # nothing else is sent before the response to the request that waits
     assert answered == [*early, 101, 102, *[each for each in answered if each in (GATE, -1)][len(early) :], 103]
     assert principals == ["User:alice"] * 3
     assert all(each == seen[0] for each in seen.values())
@@ -268,15 +268,19 @@ class Model:
         self.decides_at_ms = now_ms + DELAY_MS
 
 
+WAITS_MS = {"wait": 700, "wait a moment": 1, "wait for the end": SESSION_MS}
 Step = tuple[str, list[int]]
 STEPS: st.SearchStrategy[Step] = st.one_of(
     st.tuples(st.sampled_from(sorted(FRAMES)), st.lists(st.integers(0, 80), max_size=4)),
-    st.tuples(st.sampled_from(["answer", "wait", "wait long"]), st.just([])),
+    st.tuples(st.sampled_from(["answer", *WAITS_MS]), st.just([])),
 )
 LOGIN: list[Step] = [("handshake v1", []), ("token", [])]
 
 
 @settings(deadline=None, max_examples=400)
+@example(
+    True, [("later", []), ("wait for the end", []), ("answer", []), ("echo", []), ("wait a moment", []), ("echo", [])]
+)
 @given(st.booleans(), st.lists(STEPS, max_size=25))
 def test_connection_answers_any_sequence_as_the_model_does(is_logged_in: bool, steps: list[Step]) -> None:
     with network() as world:
@@ -286,8 +290,8 @@ def test_connection_answers_any_sequence_as_the_model_does(is_logged_in: bool, s
             if name == "answer":
                 if world.later and not peer.is_closed:
                     model.answer(world.answer())
-            elif name in ("wait", "wait long"):
-                world.loop.advance(700 if name == "wait" else SESSION_MS)
+            elif name in WAITS_MS:
+                world.loop.advance(WAITS_MS[name])
             elif not peer.is_closed and (model.is_over or model.under_way < _MOST_UNDER_WAY):
                 data = FRAMES[name] or frame(LATER if name == "later" else ECHO, number)
                 peer.send_cut(data, cuts)
