@@ -3,7 +3,7 @@
 import asyncio
 import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from pybroker import Broker
@@ -76,3 +76,18 @@ async def test_after_its_login_a_client_may_send_longer_requests() -> None:
         topics = [MetadataRequestTopic(name="x" * 200) for _ in range(4000)]
         response = await client.ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 4)
         assert response.brokers
+
+
+async def test_a_connection_whose_failure_is_delayed_counts_for_the_limits_of_connections() -> None:
+    """KIP-306: a client that tries passwords gets no second connection by leaving the first one in its delay."""
+    changes = {"connection_failed_authentication_delay_ms": 500_000, "max_connections_per_ip": 2}
+    async with sasl_broker(**changes) as (broker, client):
+        stranger = await AsyncWireClient.connect(broker.bootstrap_servers)
+        await stranger.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        stranger.send(SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong"), 1)
+        await client.ask(MetadataRequest(topics=[]), 4)
+        reader, writer = await asyncio.open_connection(*broker.bootstrap_servers.split(":"))
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
+        stranger.close()
