@@ -30,6 +30,7 @@ async def test_a_client_ends_its_transaction(version: int, committed: bool) -> N
     await world.add("a", producer, TopicPartition("t", 0))
     response = await call(EndTxn(world.coordinator.requests), version, end_request(producer, committed=committed))
     assert response.error_code == ErrorCode.NONE
+    await world.turn()
     ((marker, _),) = world.markers
     assert marker.is_commit == committed
 
