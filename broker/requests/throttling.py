@@ -33,6 +33,7 @@ EXEMPT_APIS = frozenset(
 )
 _PRODUCE, _FETCH = ApiKey.PRODUCE, ApiKey.FETCH
 _PERCENT_OF_A_SECOND = 100.0
+_LONGEST_UNRECORDED_MS = 1_000
 
 
 class Throttling:
@@ -47,8 +48,9 @@ class Throttling:
         self.time = quotas.rates[QuotaType.REQUEST]
         self._clock_ms = clock_ms
         self._stopwatch_s = stopwatch_s
-        # Work that is not recorded yet, and its client: most requests follow another one of the same client.
+        # Work that is not recorded yet, since when, and its client: most requests follow one of the same client.
         self._unrecorded = 0.0
+        self._unrecorded_since_ms = 0
         self._worked_for: tuple[str, str | None] = ("", None)
 
     def measured(self, request: Request, handle: Callable[[Request], Reply]) -> Reply:
@@ -86,21 +88,28 @@ class Throttling:
                 send, value = work.throw, error
 
     def _worked(self, request: Request, work_s: float) -> None:
-        client = (request.connection.principal.name, request.client_id)
-        if client == self._worked_for:
+        client, now_ms = (request.connection.principal.name, request.client_id), self._clock_ms()
+        if (
+            self._unrecorded
+            and client == self._worked_for
+            and now_ms - self._unrecorded_since_ms < _LONGEST_UNRECORDED_MS
+        ):
             self._unrecorded += work_s
             return
-        self._record_work(self._clock_ms())
-        self._worked_for, self._unrecorded = client, work_s
+        self._record_work()
+        self._worked_for, self._unrecorded, self._unrecorded_since_ms = client, work_s, now_ms
 
-    def _record_work(self, now_ms: int) -> None:
+    def _record_work(self) -> None:
+        """Record it at its own time: it must not count as work of now."""
         if self._unrecorded:
             user, client_id = self._worked_for
-            self.time.record(user, client_id, self._unrecorded * _PERCENT_OF_A_SECOND, now_ms)
+            self.time.record(user, client_id, self._unrecorded * _PERCENT_OF_A_SECOND, self._unrecorded_since_ms)
             self._unrecorded = 0.0
 
     def _time_throttle_ms(self, user: str, client_id: str | None, now_ms: int) -> int:
         """Record the client's work so far; returns throttle_time_ms for it."""
+        if now_ms - self._unrecorded_since_ms >= _LONGEST_UNRECORDED_MS:
+            self._record_work()
         work = 0.0
         if self._unrecorded and self._worked_for == (user, client_id):
             work, self._unrecorded = self._unrecorded * _PERCENT_OF_A_SECOND, 0.0

@@ -105,6 +105,21 @@ async def test_time_on_the_loop_throttles_the_client_from_its_next_response_on(h
     assert client.pauses_s[-1] == 1.0
 
 
+async def test_work_counts_at_its_own_time_and_not_at_that_of_a_later_response() -> None:
+    client = Client()
+    client.limit(QuotaType.REQUEST, 50.0)
+    client.work_s = 0.02
+    for _ in range(300):
+        await client.produce(None, acks=0)
+        client.now_ms += 1_000
+    assert (await client.heartbeat()).throttle_time_ms == 0, "2 % of the time"
+    client.work_s = 6.0
+    await client.heartbeat()
+    client.now_ms += 3_600_000
+    client.work_s = 0.0
+    assert (await client.heartbeat()).throttle_time_ms == 0, "an hour later"
+
+
 async def test_each_step_of_a_coroutine_counts_once() -> None:
     client = Client()
     client.limit(QuotaType.REQUEST, 1e9)
