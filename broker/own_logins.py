@@ -20,7 +20,7 @@ from .requests.between_brokers import listeners_between_brokers
 from .security.sasl.own_login import own_credentials
 from .security.sasl.scram_credential import MAX_ITERATIONS
 from .security.sasl.token_keeper import TokenKeeper
-from .security.sasl.token_settings import FetchToken, configured_fetch, renewal_times
+from .security.sasl.token_settings import FetchToken, check_token_file, configured_fetch, renewal_times
 
 __all__ = ["LinkLogin", "OwnLogins"]
 
@@ -93,6 +93,7 @@ class OwnLogins:
                 allowed_urls=self._config.list("pybroker.sasl.oauthbearer.allowed.urls"),
                 clock_ms=self._clock_ms,
             )
+            check_token_file(security.sasl, fetch)
         except ConfigError as error:
             raise ConfigError(f"listener {security.listener_name}, logins of brokers: {error}") from None
         if mechanism.login_handler == SECURED_LOGIN and urlsplit(str(security.sasl[_URL])).scheme == "http":

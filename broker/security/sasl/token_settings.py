@@ -20,7 +20,7 @@ from .token_renewal import RenewalTimes
 from .token_source import MAX_TOKEN_RESPONSE_BYTES, FileToken, TokenEndpoint, TokenError
 from .unsecured_login import UnsecuredLogin
 
-__all__ = ["FetchToken", "configured_fetch", "renewal_times"]
+__all__ = ["FetchToken", "check_token_file", "configured_fetch", "renewal_times"]
 
 FetchToken: TypeAlias = Callable[[], OwnToken]
 """Blocks. Raises TokenError."""
@@ -69,7 +69,7 @@ def _fetch_from(
         raise ConfigError(f"{_URL}: {error}") from None
     names, extensions = ClaimNames.of_listener(sasl), _extensions(options, "extension_")
     if is_file_url(url):
-        return _readable(FileToken(url, names, extensions)).fetch
+        return FileToken(url, names, extensions).fetch
     missing = [name for name in ("clientId", "clientSecret") if not options.get(name, "").strip()]
     if missing:
         raise ConfigError(f"the login module of OAUTHBEARER has no {' and no '.join(missing)}")
@@ -91,13 +91,14 @@ def _fetch_from(
     ).fetch
 
 
-def _readable(file: FileToken) -> FileToken:
-    """Raises ConfigError."""
+def check_token_file(sasl: Mapping[str, Value | None], fetch: FetchToken) -> None:
+    """Raises ConfigError when the token is to come from a file, and has none."""
+    if not is_file_url(str(sasl[_URL])):
+        return
     try:
-        file.fetch()
+        fetch()
     except TokenError as error:
         raise ConfigError(f"{_URL}: {error}") from None
-    return file
 
 
 def renewal_times(sasl: Mapping[str, Value | None]) -> RenewalTimes:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from pybroker.broker.security.sasl.oauth_bearer import InvalidTokenError
-from pybroker.broker.security.sasl.token_settings import FetchToken, configured_fetch, renewal_times
+from pybroker.broker.security.sasl.token_settings import FetchToken, check_token_file, configured_fetch, renewal_times
 from pybroker.broker.security.sasl.unsecured_tokens import UnsecuredTokens
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
@@ -76,7 +76,7 @@ def test_login_that_cannot_work_is_refused_without_a_secret_in_the_text(
     options: dict[str, str], handler: str | None, given: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(ConfigError) as error:
-        fetch_of(options, handler, **given)
+        check_token_file(sasl(**given), fetch_of(options, handler, **given))
     assert says in str(error.value)
     assert SECRET not in str(error.value)
 
