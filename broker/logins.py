@@ -131,7 +131,7 @@ class Logins:
         rules = TokenRules.of_listener(security.sasl)
         if not rules.audiences and rules.issuer is None:
             logger.warning(
-                "listener %s accepts every token that its issuer has signed, also for other services; set "
+                "listener %s accepts every token without an audience that its issuer has signed; set "
                 "sasl.oauthbearer.expected.audience or sasl.oauthbearer.expected.issuer",
                 security.listener_name,
             )
@@ -146,7 +146,10 @@ class Logins:
         tls_options = tuple(sorted((name, text) for name, text in options.items() if name.startswith("ssl.")))
         key = (url, tls_options)
         if key not in self._keepers:
-            context = endpoint_context(options)
+            try:
+                context = None if is_file_url(url) else endpoint_context(options)
+            except ConfigError as error:
+                raise ConfigError(f"listener {security.listener_name}: {error}") from None
             times = RefreshTimes(
                 *(_whole(security, f"{_JWKS}.{each}.ms") for each in ("refresh", "retry.backoff", "retry.backoff.max"))
             )

@@ -45,7 +45,7 @@ async def test_a_storm_of_wrong_logins_does_not_stop_other_clients(mechanism: st
             await client.ask(MetadataRequest(topics=[]), 4)
             answered += 1
         await storm
-        assert answered
+        assert answered > 40, "a stop of 50 ms at each wrong login lets 7 through"
 
 
 @pytest.mark.parametrize("size", [MOST_BYTES + 1, 2**31 - 1, -1])

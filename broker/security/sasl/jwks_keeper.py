@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
+from ....base.quiet_lines import QUIET
 from .jwks import JwksError, KeySet, parse_jwks
 from .jwks_refresh import JwksRefresh, RefreshTimes
 from .own_thread import in_own_thread
@@ -51,7 +52,9 @@ class JwksKeeper:
             try:
                 await self.fetch()
             except JwksError as error:
-                logger.warning("the keys that sign tokens cannot be fetched, those at hand stay: %s", error)
+                logger.warning(
+                    "the keys that sign tokens cannot be fetched, those at hand stay: %s", error, extra=QUIET
+                )
 
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)
