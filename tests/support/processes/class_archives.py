@@ -26,7 +26,7 @@ def make_archives() -> None:
         return
     folder = archive_of("kafka.Kafka", libs).parent
     stamp = folder / "java"
-    identity = _identity(java)
+    identity = _identity(java, libs)
     if stamp.exists() and stamp.read_text() == identity:
         return
     shutil.rmtree(folder, ignore_errors=True)
@@ -36,9 +36,9 @@ def make_archives() -> None:
     stamp.write_text(identity)
 
 
-def _identity(java: str) -> str:
+def _identity(java: str, libs: Path) -> str:
     path = os.path.realpath(java)
-    return f"{path} {os.stat(path).st_mtime_ns}"
+    return f"{path} {os.stat(path).st_mtime_ns} {libs}"
 
 
 def _run_each_program(directory: Path, libs: Path) -> None:

@@ -29,7 +29,7 @@ def java_executable() -> str | None:
 @cache
 def kafka_libs() -> Path | None:
     """Returns the folder of Apache Kafka 3.9.1's jars (fetched by `scripts/fetch-kafka`), or None."""
-    libs = Path(os.environ.get("PYBROKER_KAFKA_LIBS", KAFKA_LIBS))
+    libs = Path(os.environ.get("PYBROKER_KAFKA_LIBS", KAFKA_LIBS)).resolve()  # an archive of classes has real paths
     return libs if any(libs.glob("kafka_2.13-*.jar")) else None
 
 
