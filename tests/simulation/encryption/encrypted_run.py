@@ -2,7 +2,8 @@
 
 Nothing of TLS is replaced: its records go over the simulated network, in reads and windows of all sizes. OpenSSL draws
 its random numbers itself, so the bytes of two runs of a seed differ. Their number does not: RSA signatures have one
-length, and no ticket is sent. A run depends on the number alone, because nothing but TLS looks at ciphertext.
+length, and tickets, which TLS 1.2 alone sends here, have one too. A run depends on the number alone, because nothing but
+TLS looks at ciphertext.
 """
 
 from dataclasses import replace
