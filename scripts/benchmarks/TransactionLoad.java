@@ -9,6 +9,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.LongStream;
 
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -33,6 +34,7 @@ public class TransactionLoad {
     static final int COPIED_AT_ONCE = 1000;
     static final int FILLED_AT_ONCE = 100;
     static final long WARM_UP_NS = 2_000_000_000L;
+    static final LongAdder ENDED = new LongAdder();
 
     public static void main(String[] arguments) throws Exception {
         List<String> rest = Arrays.asList(arguments).subList(2, arguments.length);
@@ -60,8 +62,11 @@ public class TransactionLoad {
         threads.shutdown();
         Arrays.sort(all);
         System.out.printf(
-                "rate=%.2f p50_ms=%.3f p99_ms=%.3f%n",
-                all.length / (measuredNs / 1e9), all[all.length / 2] / 1e6, all[(int) (all.length * 0.99)] / 1e6);
+                "rate=%.2f p50_ms=%.3f p99_ms=%.3f ended=%d%n",
+                all.length / (measuredNs / 1e9),
+                all[all.length / 2] / 1e6,
+                all[(int) (all.length * 0.99)] / 1e6,
+                ENDED.sum());
     }
 
     /** Returns the nanoseconds of each transaction in the measured time, which begins after a warm-up of all producers. */
@@ -79,6 +84,7 @@ public class TransactionLoad {
                     producer.send(new ProducerRecord<>(topic, number % partitions, null, VALUE));
                 }
                 producer.commitTransaction();
+                ENDED.increment();
                 long endedNs = System.nanoTime();
                 if (fromNs <= beganNs && endedNs <= fromNs + measuredNs) {
                     taken.add(endedNs - beganNs);

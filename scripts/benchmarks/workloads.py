@@ -14,7 +14,21 @@ from statistics import median
 from benchmarks.kafka_tools import create_topic, run_tool
 from benchmarks.targets import CPU, Target, at_least, ratio_at_least, ratio_at_most
 
-__all__ = ["BATCHES", "LARGE_BATCHES", "ONE_A_REQUEST", "WORKLOADS", "Load", "Site", "Workload", "consume", "warm_up"]
+__all__ = [
+    "BATCHES",
+    "DONE",
+    "LARGE_BATCHES",
+    "ONE_A_REQUEST",
+    "WORKLOADS",
+    "Load",
+    "Site",
+    "Workload",
+    "consume",
+    "warm_up",
+]
+
+DONE = "done"
+"""A figure of rows that last for a time: the units of work done, for which the broker's CPU is divided."""
 
 _CONSUMERS = 3
 _STEADY_LOAD = Path(__file__).with_name("SteadyLoad.java")
