@@ -15,7 +15,7 @@ from support.in_process.authorized_broker import row_of
 from support.load.request_of_each_api import plain_request
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import ZooKeeperProcess
-from support.time.patience import await_answer
+from support.time.patience import await_answer, await_that
 
 SETTINGS = {"authorizer.class.name": ACL_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
 DENY = ["--topic", "records", "--deny-principal", "User:ANONYMOUS", "--operation", "Write"]
@@ -43,7 +43,8 @@ def test_acls_created_and_removed_through_the_broker_are_obeyed_at_once(tmp_path
         create_topic(client)
         acls(*by_broker, "--add", *DENY)
         assert produce(client) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        assert "Principal = User:ANONYMOUS is Denied Operation = Write from host = 127.0.0.1" in broker.output
+        line = "Principal = User:ANONYMOUS is Denied Operation = Write from host = 127.0.0.1"
+        await_that(lambda: line in broker.output, "the authorizer's log has the denial")
         assert "(principal=User:ANONYMOUS, host=*, operation=WRITE, permissionType=DENY)" in acls(*by_broker, "--list")
         acls(*by_broker, "--remove", "--force", *DENY)
         assert produce(client) == ErrorCode.NONE

@@ -2,7 +2,7 @@
 
 Nothing of TLS is replaced: its records go over the simulated network, in reads and windows of all sizes. OpenSSL draws
 its random numbers itself, so the bytes of two runs of a seed differ. Their number does not: RSA signatures have one
-length, and tickets, which TLS 1.2 alone sends here, have one too. A run depends on the number alone, because nothing but
+length, and tickets, which TLS 1.2 alone sends here, have one too. A run depends on their number alone, because only
 TLS looks at ciphertext.
 """
 
