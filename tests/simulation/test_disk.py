@@ -146,7 +146,11 @@ def test_slow_disk_spends_time_on_writes_and_syncs() -> None:
 
 
 def test_files_of_a_crashed_machine_refuse_all_calls() -> None:
-    files = a_file_system(Disk(Random(1)))
+    now_ms = 5
+    files = SimulatedFiles(Disk(Random(1)), lambda: now_ms)
     files.end()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        files.exists("/root")  # in the call in which it crashed
+    now_ms += 1
     with pytest.raises(AssertionError):
         files.exists("/root")

@@ -135,6 +135,7 @@ IN_A_SIMULATED_BROKER = {
         "time.monotonic",
     },  # for limits by host name, not set here
     "broker/metadata/registered_endpoints.py": {"socket.gethostname"},  # for a listener without a host
+    "broker/settings/password_encoder.py": {"urandom"},  # only with password.encoder.secret, not set here
     "storage/log/inline_append.py": {"time.perf_counter"},  # a default
     "storage/store/log_store.py": {"time.perf_counter"},  # a default
     "storage/log/retention_rules.py": {"datetime.UTC", "datetime.datetime"},  # only formats a time
