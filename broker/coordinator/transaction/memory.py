@@ -7,8 +7,9 @@ from collections.abc import Collection
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.text_size import text_bytes
+from .picture import TransactionPicture
 
-__all__ = ["new_transaction_bytes", "partition_bytes"]
+__all__ = ["added_bytes", "new_transaction_bytes", "partition_bytes"]
 
 _TRANSACTION_BYTES = 700
 _PARTITION_BYTES = 200
@@ -20,5 +21,10 @@ def new_transaction_bytes(transactional_id: str) -> int:
 
 
 def partition_bytes(partitions: Collection[TopicPartition]) -> int:
-    """The partitions of a picture. Two pictures of an id may share them."""
+    """The partitions of a picture."""
     return _PARTITION_BYTES * len(partitions) + sum([text_bytes(each.topic) for each in partitions])
+
+
+def added_bytes(picture: TransactionPicture, beside: TransactionPicture) -> int:
+    """A picture beside another one of its id, with which it may share the partitions."""
+    return 0 if picture.partitions is beside.partitions else partition_bytes(picture.partitions)

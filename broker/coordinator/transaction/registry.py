@@ -9,7 +9,7 @@ from ....protocol.errors import ErrorCode
 from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
 from ..partitioning import partition_for_key
-from .memory import new_transaction_bytes, partition_bytes
+from .memory import added_bytes, new_transaction_bytes
 from .picture import TransactionPicture
 from .transaction import Transaction
 
@@ -66,7 +66,7 @@ class TransactionRegistry:
 
     def check_growth(self, transaction: Transaction, picture: TransactionPicture) -> ErrorCode:
         """NONE when the partitions that a picture adds fit into the limit of memory."""
-        return self._check_space(transaction.transactional_id, partition_bytes(picture.partitions))
+        return self._check_space(transaction.transactional_id, added_bytes(picture, transaction.current))
 
     def _check_space(self, transactional_id: str, size_bytes: int) -> ErrorCode:
         if self.memory.has_space_for(size_bytes):

@@ -10,7 +10,7 @@ Limits: at most one picture is pending, so that the records of an id are in the 
 from ....base.invariant import invariant
 from ....protocol.records.batch import NO_PRODUCER_EPOCH
 from ..entry_memory import EntryMemory
-from .memory import new_transaction_bytes, partition_bytes
+from .memory import added_bytes, new_transaction_bytes, partition_bytes
 from .picture import TransactionPicture
 from .states import ENDING_STATES, TransactionState
 from .transition_checks import check_transition
@@ -62,8 +62,7 @@ class Transaction:
         self.current = current
         self.has_unwritten_epoch = is_fence or self.has_unwritten_epoch
         self.pending = picture
-        if picture.partitions is not current.partitions:
-            self._count_memory(partition_bytes(picture.partitions))
+        self._count_memory(added_bytes(picture, current))
 
     def complete(self) -> None:
         """The record of the pending picture is committed: adopt the picture."""
@@ -76,8 +75,7 @@ class Transaction:
         self.current = picture
         self.pending = None
         self.has_unwritten_epoch = False
-        if picture.partitions is not replaced.partitions:
-            self._count_memory(-partition_bytes(replaced.partitions))
+        self._count_memory(-added_bytes(replaced, picture))
 
     def reset(self) -> None:
         """The record of the pending picture was certainly not written: drop the picture."""
@@ -86,8 +84,7 @@ class Transaction:
             invariant(False, f"{self.transactional_id}: no change to drop")
             return
         self.pending = None
-        if picture.partitions is not self.current.partitions:
-            self._count_memory(-partition_bytes(picture.partitions))
+        self._count_memory(-added_bytes(picture, self.current))
 
     def _is_fenced_by(self, picture: TransactionPicture) -> bool:
         """Whether the epoch rises without the producer's help.
