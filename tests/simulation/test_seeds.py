@@ -1,17 +1,12 @@
 """Tests that fixed seeds pass, and that a seed gives the same run whatever the hash seed of Python."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from simulation.runs.hash_seeds import outputs_under_two_hash_seeds
 from simulation.runs.known_seeds import FAILED_ONCE, FIXED
 from simulation.runs.shortening import useful_lines
 from simulation.runs.simulation_run import Plan, run_seed
-
-TESTS = Path(__file__).parent.parent
 
 _DIGEST = """
 from simulation.runs.simulation_run import run_seed
@@ -41,15 +36,6 @@ def test_simulated_single_broker_keeps_invariants(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [3])
 def test_run_of_a_seed_does_not_depend_on_the_hash_seed(seed: int) -> None:
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", _DIGEST.format(seed=seed)],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for hash_seed in ("1", "2")
-    ]
+    runs = outputs_under_two_hash_seeds(_DIGEST.format(seed=seed))
     assert runs[0] == runs[1]
     assert runs[0]

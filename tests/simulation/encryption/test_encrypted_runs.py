@@ -1,14 +1,10 @@
 """Tests that clusters with TLS keep all invariants, and that mistakes in the TLS layer are noticed."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -18,11 +14,11 @@ from pybroker.broker.security.tls.transport import TlsTransport
 from pybroker.broker.security.tls.writer import EncryptingWriter
 from simulation.encryption.encrypted_run import encrypted_plan, run_encrypted
 from simulation.machines.transport import VirtualTransport
+from simulation.runs.hash_seeds import outputs_under_two_hash_seeds
 from simulation.runs.shortening import useful_lines
 from simulation.runs.simulation_run import Result
 
 SEEDS = range(1, 7)
-TESTS = Path(__file__).parents[2]
 
 
 def passed(result: Result) -> Result:
@@ -71,17 +67,7 @@ print(result.digest, result.virtual_s, result.counts["turns"], result.violation)
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
 def test_run_of_a_seed_does_not_depend_on_the_random_numbers_of_openssl(seed: int) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", _DIGEST.format(seed=seed)],
-            env={**environment, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for hash_seed in ("1", "2")
-    ]
+    runs = outputs_under_two_hash_seeds(_DIGEST.format(seed=seed))
     assert runs[0] == runs[1]
     assert runs[0]
 
