@@ -17,6 +17,7 @@ from pybroker.controller.tree.cluster_tree import ClusterTree
 from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.metadata_store import ConnectionLossError, Create
 from pybroker.controller.tree.znodes import BrokerInfo, RegisteredEndpoint
+from support.in_process.embedded_tree import embedded_tree
 
 INFO = BrokerInfo(4, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "me", 9092),), 1)
 OTHER = BrokerInfo(4, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "other.example", 9092),), 1)
@@ -24,11 +25,8 @@ OTHER = BrokerInfo(4, (RegisteredEndpoint("PLAINTEXT", "PLAINTEXT", "other.examp
 
 @pytest.fixture
 async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
-    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
-    opened = ClusterTree(store)
-    await opened.create_persistent_paths()
-    yield opened
-    await store.close()
+    async with embedded_tree(tmp_path, now_ms=1) as opened:
+        yield opened
 
 
 async def test_broker_epoch_is_the_zxid_of_its_node(tree: ClusterTree) -> None:

@@ -12,7 +12,6 @@ from pybroker.broker.settings.topic_overrides import TopicOverrides
 from pybroker.controller.context import ControllerContext
 from pybroker.controller.request_batch import RequestBatch
 from pybroker.controller.tree.cluster_tree import ClusterTree
-from pybroker.controller.tree.embedded_store import EmbeddedStore
 from pybroker.controller.tree.leader_and_isr import LeaderAndIsr, PartitionLeadership
 from pybroker.controller.tree.metadata_store import SessionExpiredError
 from pybroker.controller.tree.replica_assignment import ReplicaAssignment
@@ -31,6 +30,7 @@ from pybroker.protocol.messages.stop_replica import (
     StopReplicaTopicState,
 )
 from pybroker.protocol.messages.update_metadata import UpdateMetadataRequest
+from support.in_process.embedded_tree import embedded_tree
 from support.in_process.replicas import BROKER, TOPIC, TOPIC_ID, TP, Replicas
 
 NOTHING = cast("Any", None)
@@ -123,11 +123,8 @@ async def test_role_counts_as_refused_until_the_broker_takes_it_or_the_topic_is_
 
 @pytest.fixture
 async def tree(tmp_path: Path) -> AsyncIterator[ClusterTree]:
-    store = await EmbeddedStore.open(tmp_path / "metadata.db", lambda: 1)
-    tree = ClusterTree(store)
-    await tree.create_persistent_paths()
-    yield tree
-    await store.close()
+    async with embedded_tree(tmp_path, now_ms=1) as tree:
+        yield tree
 
 
 async def test_unreadable_topic_settings_do_not_prevent_leadership(replicas: Replicas, tree: ClusterTree) -> None:

@@ -11,9 +11,9 @@ __all__ = ["embedded_tree"]
 
 
 @asynccontextmanager
-async def embedded_tree(directory: Path) -> AsyncIterator[ClusterTree]:
-    """The tree of a store in ``directory``, closed at the end. Its clock stands at 0 ms."""
-    store = await EmbeddedStore.open(directory / "metadata.db", lambda: 0)
+async def embedded_tree(directory: Path, now_ms: int = 0) -> AsyncIterator[ClusterTree]:
+    """The tree of a store in ``directory``, closed at the end. Its clock stands still."""
+    store = await EmbeddedStore.open(directory / "metadata.db", lambda: now_ms)
     tree = ClusterTree(store)
     await tree.create_persistent_paths()
     yield tree
