@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -192,10 +194,20 @@ def test_invalid_cluster_is_refused_in_one_line(tmp_path: Path, tree: str) -> No
             cluster.start(1)
 
 
-def test_cluster_command_obeys_typed_commands_and_ends_on_ctrl_c(tmp_path: Path, tree: str) -> None:
-    command = [sys.executable, "-m", "pybroker.broker.commands.cluster_command", "2", "--zookeeper", tree]
-    command += ["--directory", str(tmp_path), "--override", "num.partitions=2"]
+@contextmanager
+def cluster_command(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """The process of the command, killed at the end if it has not ended."""
+    command = [sys.executable, "-m", "pybroker.broker.commands.cluster_command", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_cluster_command_obeys_typed_commands_and_ends_on_ctrl_c(tmp_path: Path, tree: str) -> None:
+    arguments = ["2", "--zookeeper", tree, "--directory", str(tmp_path), "--override", "num.partitions=2"]
+    with cluster_command(*arguments) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         first = [process.stdout.readline() for _ in range(5)]
@@ -220,9 +232,8 @@ def test_cluster_command_obeys_typed_commands_and_ends_on_ctrl_c(tmp_path: Path,
 
 def test_cluster_command_tells_clients_how_to_reach_a_secured_cluster(tmp_path: Path, tree: str) -> None:
     password = 'canary "a\\b", ½'
-    command = [sys.executable, "-m", "pybroker.broker.commands.cluster_command", "1", "--zookeeper", tree]
-    command += ["--directory", str(tmp_path), "--tls", "--user", f"alice={password}", "--user", "bob=canary"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+    arguments = ["1", "--zookeeper", tree, "--directory", str(tmp_path)]
+    with cluster_command(*arguments, "--tls", "--user", f"alice={password}", "--user", "bob=canary") as process:
         assert process.stdout is not None
         said = [process.stdout.readline().strip() for _ in range(6)]
         servers = said[0].partition(": ")[2]
