@@ -79,7 +79,7 @@ def test_crash_tests_are_not_repeated(script: ModuleType) -> None:
     assert script.never_repeated(failed, [failed[0]]) == failed[:2]
 
 
-def test_one_more_worker_than_processors_but_not_more_than_four(script: ModuleType) -> None:
+def test_the_run_has_one_more_worker_than_processors_and_four_at_most(script: ModuleType) -> None:
     assert [script.workers(processors) for processors in (1, 2, 3, 64)] == [2, 3, 4, 4]
     assert "--no-loadscope-reorder" in arguments(script)
     assert "-n 0" in arguments(script, "-n", "0")
