@@ -33,7 +33,6 @@ EXEMPT_APIS = frozenset(
 )
 _PRODUCE, _FETCH = ApiKey.PRODUCE, ApiKey.FETCH
 _PERCENT_OF_A_SECOND = 100.0
-_LONGEST_UNRECORDED_MS = 1_000
 
 
 class Throttling:
@@ -48,10 +47,6 @@ class Throttling:
         self.time = quotas.rates[QuotaType.REQUEST]
         self._clock_ms = clock_ms
         self._stopwatch_s = stopwatch_s
-        # Work that is not recorded yet, since when, and its client: most requests follow one of the same client.
-        self._unrecorded = 0.0
-        self._unrecorded_since_ms = 0
-        self._worked_for: tuple[str, str | None] = ("", None)
 
     def measured(self, request: Request, handle: Callable[[Request], Reply]) -> Reply:
         """The reply of ``handle``. Its time counts; the last step of a request counts for the client's next one."""
@@ -61,9 +56,7 @@ class Throttling:
         finally:
             if not _is_exempt(request):
                 self._worked(request, self._stopwatch_s() - started_s)
-        if type(reply) is list or not iscoroutine(reply) or _is_exempt(request):
-            return reply
-        return self._timed(request, reply)
+        return self._timed(request, reply) if iscoroutine(reply) and not _is_exempt(request) else reply
 
     async def _timed(self, request: Request, work: Coroutine[Any, Any, Any]) -> list[ReplyPart] | None:
         parts: list[ReplyPart] | None = await self._in_steps(request, work)
@@ -88,32 +81,7 @@ class Throttling:
                 send, value = work.throw, error
 
     def _worked(self, request: Request, work_s: float) -> None:
-        client, now_ms = (request.connection.principal.name, request.client_id), self._clock_ms()
-        if (
-            self._unrecorded
-            and client == self._worked_for
-            and now_ms - self._unrecorded_since_ms < _LONGEST_UNRECORDED_MS
-        ):
-            self._unrecorded += work_s
-            return
-        self._record_work()
-        self._worked_for, self._unrecorded, self._unrecorded_since_ms = client, work_s, now_ms
-
-    def _record_work(self) -> None:
-        """Record it at its own time: it must not count as work of now."""
-        if self._unrecorded:
-            user, client_id = self._worked_for
-            self.time.record(user, client_id, self._unrecorded * _PERCENT_OF_A_SECOND, self._unrecorded_since_ms)
-            self._unrecorded = 0.0
-
-    def _time_throttle_ms(self, user: str, client_id: str | None, now_ms: int) -> int:
-        """Record the client's work so far; returns throttle_time_ms for it."""
-        if now_ms - self._unrecorded_since_ms >= _LONGEST_UNRECORDED_MS:
-            self._record_work()
-        work = 0.0
-        if self._unrecorded and self._worked_for == (user, client_id):
-            work, self._unrecorded = self._unrecorded * _PERCENT_OF_A_SECOND, 0.0
-        return self.time.record(user, client_id, work, now_ms)
+        self._record(self.time, request, work_s * _PERCENT_OF_A_SECOND)
 
     def _record(self, quota: RateQuota, request: Request, value: float) -> int:
         """Count a value; returns throttle_time_ms."""
@@ -127,7 +95,7 @@ class Throttling:
         user, client_id, now_ms = request.connection.principal.name, request.client_id, self._clock_ms()
         throttle_ms = self._fetch.record(user, client_id, size_bytes, now_ms) if self._fetch.has_limits else 0
         if self.time.has_limits:
-            throttle_ms = max(throttle_ms, self._time_throttle_ms(user, client_id, now_ms))
+            throttle_ms = max(throttle_ms, self.time.record(user, client_id, 0, now_ms))
         if not throttle_ms:
             return True
         self._record(self._fetch, request, -size_bytes)
@@ -163,7 +131,7 @@ class Throttling:
         if key is _PRODUCE and self._produce.has_limits:
             throttle_ms = self._produce.record(user, client_id, len(request.frame), now_ms)
         if self.time.has_limits and has_response:
-            throttle_ms = max(throttle_ms, self._time_throttle_ms(user, client_id, now_ms))
+            throttle_ms = max(throttle_ms, self.time.record(user, client_id, 0, now_ms))
         if throttle_ms:
             request.throttle(throttle_ms)
 
