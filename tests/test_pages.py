@@ -13,7 +13,9 @@ from support.source_tree import PACKAGES, PAGES, ROOT, name_of, python_files, tr
 README_LINES = 130
 ARCHITECTURE_LINES = 200
 RECIPE_LINES = 10
-WORDS_OF_DOCS = 30_000
+WORDS_OF_DOCS = 28_000
+"""The limit is for pages that are written by hand; generated pages are for looking things up."""
+GENERATED_PAGES = frozenset(("settings.md", "metrics.md", "events.md"))
 LARGE_FILE_LINES = 200
 
 LINK = re.compile(r"\]\(\s*<?([^)\s#>]*)(?:#([^)\s>]+))?>?(?:\s+[\"'(][^\n]*?[\"')])?\s*\)")
@@ -181,7 +183,8 @@ def test_names_that_pages_quote_exist() -> None:
 def test_pages_are_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
     assert len((ROOT / "docs" / "architecture.md").read_text().splitlines()) <= ARCHITECTURE_LINES
-    assert sum(len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md")) <= WORDS_OF_DOCS
+    written = (page for page in (ROOT / "docs").rglob("*.md") if page.name not in GENERATED_PAGES)
+    assert sum(len(page.read_text().split()) for page in written) <= WORDS_OF_DOCS
 
 
 def test_recipes_are_short() -> None:
