@@ -93,7 +93,7 @@ def test_image_holds_the_package_and_no_installer(image: Path) -> None:
     assert not (image / "opt/pybroker/bin/pip").exists()
     (packages,) = (image / "opt/pybroker/lib").glob("python3.*/site-packages")
     modules = {path.relative_to(packages / "pybroker") for path in (packages / "pybroker").rglob("*.py")}
-    folders = ("base", "broker", "config", "controller", "pipeline", "protocol", "replication", "storage")
+    folders = ("base", "broker", "client", "config", "controller", "pipeline", "protocol", "replication", "storage")
     assert modules == {path.relative_to(ROOT) for package in folders for path in (ROOT / package).rglob("*.py")} | {
         Path("__init__.py"),
         Path("__main__.py"),

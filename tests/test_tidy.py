@@ -36,7 +36,7 @@ LOOSE = "*"
 # From the bottom to the top: an entry may import itself and the entries before it. An entry is a folder, a file, or
 # LOOSE: all files directly in the place that have no entry of their own.
 FLOORS = {
-    "": ("base", "config", "protocol", "storage", "replication", "controller", "broker", LOOSE),
+    "": ("base", "config", "protocol", "client", "storage", "replication", "controller", "broker", LOOSE),
     "protocol": (
         "errors.py",
         "sentinels.py",
@@ -108,7 +108,6 @@ FLOORS = {
         "options",
         "charts",
         "columns",
-        "client",
         "topic_report",
         "audit",
         "log_directories",
@@ -413,7 +412,6 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "config/setting.py:Setting": (11, "one row of the table of settings"),
     "controller/tree/metadata_store.py:Stat": (10, "the attributes that ZooKeeper gives a node"),
     "pipeline/columns/row_buffers.py:RowArrays": (15, "the columns of the rows"),
-    "pipeline/options/kafka_settings.py:ReaderSettings": (11, "Kafka's settings of a reader"),
     "pipeline/options/read_options.py:ReadOptions": (15, "the options of a query"),
     "replication/partition/fetch.py:FetchResult": (10, "the fields of a partition in a response"),
     "replication/partition/partition_state.py:PartitionState": (10, "the fields of a partition in LeaderAndIsr"),

@@ -12,6 +12,9 @@ import time
 from collections.abc import Callable
 
 from ...base.topic_partition import TopicPartition
+from ...client.cluster import is_retriable
+from ...client.connection import Connection
+from ...client.target_cluster import TargetCluster
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ...protocol.messages.produce import (
     PartitionProduceData,
@@ -20,9 +23,6 @@ from ...protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from ..client.cluster import is_retriable
-from ..client.connection import Connection
-from ..client.target_cluster import TargetCluster
 from ..options.kafka_settings import ReaderSettings
 from .sequenced_batches import ProducerIdentity, SequencedBatch
 from .written_batches import UnsettledError, WrittenBatches

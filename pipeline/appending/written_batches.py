@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...base.topic_partition import TopicPartition
+from ...client.target_cluster import TargetCluster
 from ...protocol.records.batch import RecordBatch
-from ..client.target_cluster import TargetCluster
 from ..options.kafka_settings import ReaderSettings
 from ..topics.offset_ranges import OffsetRange
 from ..topics.range_reader import RangeReader

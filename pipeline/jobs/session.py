@@ -11,8 +11,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from ...client.given_options import OptionError
 from ..log_directories.log_data_source import PybrokerLogDataSource
-from ..options.options import OptionError
 from ..topics.data_source import PybrokerDataSource
 from .command import BAD_INPUT, JobError, failure_line
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...base.topic_partition import TopicPartition
+from ...client.cluster import Cluster
+from ...client.target_cluster import TargetCluster
 from ...protocol.records.compression import Codec
 from ..appending.sequenced_batches import ProducerIdentity, bounded_batch_bytes
 from ..archive.batch_ranges import batch_limits
 from ..archive.table_files import HadoopFiles
-from ..client.cluster import Cluster
-from ..client.target_cluster import TargetCluster
 from ..options.kafka_settings import ReaderSettings
 from ..options.read_options import ReadOptions, stream_options
 from ..topics.offset_ranges import OffsetRange

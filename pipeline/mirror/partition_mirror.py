@@ -12,13 +12,13 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ...base.topic_partition import TopicPartition
+from ...client.target_cluster import TargetCluster
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.compression import Codec
 from ...protocol.records.record import read_records
 from ..appending.partition_append import RETRY_TIMEOUT_MS, PartitionAppend
 from ..appending.sequenced_batches import BatchGatherer, ProducerIdentity, SequencedBatch
 from ..appending.written_batches import WrittenBatches
-from ..client.target_cluster import TargetCluster
 from ..columns.row_buffers import Gathered
 from ..options.kafka_settings import ReaderSettings
 from ..options.read_options import ReadOptions

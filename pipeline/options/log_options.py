@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...base.kafka_names import INTERNAL_TOPICS
-from .kafka_settings import ISOLATION_LEVELS, READ_COMMITTED
-from .options import OptionError, Options
+from ...client.client_settings import ISOLATION_LEVELS, READ_COMMITTED
+from ...client.given_options import OptionError
+from .options import Options
 from .read_options import INCLUDE_HEADERS, Assigned, Subscription, TopicPattern, Topics, subscription_of
 
 _KNOWN = ("path", "assign", "subscribe", "subscribePattern", INCLUDE_HEADERS, "failOnDataLoss")

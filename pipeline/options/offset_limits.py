@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...base.topic_partition import TopicPartition
+from ...client.given_options import OptionError
 from ...protocol.sentinels import EARLIEST, LATEST
-from .options import OptionError, Options
+from .options import Options
 from .partition_json import PartitionNumbers, parse_numbers
 
 

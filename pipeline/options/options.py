@@ -9,13 +9,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
+from ...client.given_options import OptionError
+
 KAFKA_PREFIX = "kafka."
 
 _BOOLEANS = {"true": True, "false": False}
-
-
-class OptionError(ValueError):
-    """An option is unknown, missing, malformed or contradicts another; the message names it."""
 
 
 class Options:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...base.topic_partition import TopicPartition
-from .options import OptionError
+from ...client.given_options import OptionError
 
 PartitionNumbers = dict[TopicPartition, int]
 """An offset or timestamp for each partition."""

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...base.topic_partition import TopicPartition
+from ...client.given_options import OptionError
 from ...protocol.sentinels import EARLIEST, LATEST
 from .kafka_settings import ReaderSettings, reader_settings
 from .offset_limits import ENDING, STARTING, STRATEGY, OffsetLimit, check_batch_limits, ending_limit, starting_limit
-from .options import OptionError, Options
+from .options import Options
 from .partition_json import parse_partitions
 
 logger = logging.getLogger(__name__)

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...client.given_options import OptionError
 from .kafka_settings import OF_JAVA
-from .options import OptionError, Options
-from .security_settings import librdkafka_security
+from .librdkafka_settings import librdkafka_security
+from .options import Options
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...client.target_cluster import TargetCluster
 from ...protocol.records.compression import Codec
 from ...protocol.records.walk import Headers
 from ...protocol.sentinels import EARLIEST
@@ -11,7 +12,6 @@ from ..appending.pace import Pace
 from ..appending.partition_append import RETRY_TIMEOUT_MS, PartitionAppend
 from ..appending.sequenced_batches import BatchGatherer, ProducerIdentity, SequencedBatch
 from ..appending.written_batches import WrittenBatches
-from ..client.target_cluster import TargetCluster
 from ..options.kafka_settings import ReaderSettings
 from .replay_plan import PartitionPlan
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
 
 from ...base.topic_partition import TopicPartition
+from ...client.target_cluster import TargetCluster
 from ...protocol.records.compression import Codec
 from ..appending.sequenced_batches import MOST_ROWS, bounded_batch_bytes
 from ..archive.table_files import HadoopFiles
-from ..client.target_cluster import TargetCluster
 from ..options.kafka_settings import ReaderSettings
 from .archived_rows import Selection, archived_rows
 from .partition_replay import ReplayError, Writing, rows_reached

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from ...base.topic_partition import TopicPartition
+from ...client.cluster import NO_OFFSET, Cluster
+from ...client.given_options import OptionError
 from ...protocol.errors import UnknownTopicOrPartitionError
 from ...protocol.sentinels import EARLIEST, LATEST
-from ..client.cluster import NO_OFFSET, Cluster
 from ..options.data_loss import DataLoss
 from ..options.offset_limits import EndOfLog, GlobalTimestamp, OffsetLimit, SpecificOffsets, SpecificTimestamps
-from ..options.options import OptionError
 from ..options.partition_json import PartitionNumbers
 from ..options.read_options import Assigned, ReadOptions, TopicPattern, Topics
 from .offset_ranges import OffsetRange, split_ranges

@@ -12,7 +12,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from ..options.options import OptionError
+from ...client.given_options import OptionError
 from ..options.write_options import WriteOptions
 
 _ANY_PARTITION = -1

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OTHER_PACKAGES = ("base", "broker", "config", "controller", "protocol", "replication", "storage")
+OTHER_PACKAGES = ("base", "broker", "client", "config", "controller", "protocol", "replication", "storage")
 HEAVY = {"numba", "numpy", "pyarrow", "pyspark"}
 
 
@@ -29,6 +29,6 @@ def test_no_other_folder_imports_the_pipeline_or_its_dependencies() -> None:
             assert parts[:2] != ["pybroker", "pipeline"], f"{path} imports the pipeline"
 
 
-def test_pipeline_imports_only_base_config_protocol_and_storage() -> None:
+def test_pipeline_imports_only_base_client_protocol_and_storage() -> None:
     found = {parts[1] for _, parts in imported("pipeline") if parts[0] == "pybroker"}
-    assert found == {"base", "config", "pipeline", "protocol", "storage"}
+    assert found == {"base", "client", "pipeline", "protocol", "storage"}

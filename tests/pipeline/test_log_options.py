@@ -1,8 +1,8 @@
 """Tests of the options for log directories."""
 
 import pytest
+from pybroker.client.given_options import OptionError
 from pybroker.pipeline.options.log_options import log_options
-from pybroker.pipeline.options.options import OptionError
 
 
 def test_option_path_holds_one_or_several_paths() -> None:

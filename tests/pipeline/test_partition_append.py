@@ -18,6 +18,8 @@ from support.spark.gathered_rows import need_columns
 
 need_columns()
 
+from pybroker.client.connection import Connection  # noqa: E402
+from pybroker.client.target_cluster import TargetCluster  # noqa: E402
 from pybroker.pipeline.appending.partition_append import AppendError, PartitionAppend  # noqa: E402
 from pybroker.pipeline.appending.sequenced_batches import (  # noqa: E402
     BatchGatherer,
@@ -27,8 +29,6 @@ from pybroker.pipeline.appending.sequenced_batches import (  # noqa: E402
     SequencedBatch,
 )
 from pybroker.pipeline.appending.written_batches import WrittenBatch, WrittenBatches  # noqa: E402
-from pybroker.pipeline.client.connection import Connection  # noqa: E402
-from pybroker.pipeline.client.target_cluster import TargetCluster  # noqa: E402
 from pybroker.pipeline.options.kafka_settings import ReaderSettings, reader_settings  # noqa: E402
 
 ROWS_A_BATCH = 3

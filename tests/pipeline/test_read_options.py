@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.options.kafka_settings import READ_COMMITTED, READ_UNCOMMITTED
+from pybroker.client.client_settings import READ_COMMITTED, READ_UNCOMMITTED
+from pybroker.client.given_options import OptionError
 from pybroker.pipeline.options.offset_limits import EndOfLog, GlobalTimestamp, SpecificOffsets, SpecificTimestamps
-from pybroker.pipeline.options.options import OptionError
 from pybroker.pipeline.options.read_options import (
     Assigned,
     ReadOptions,

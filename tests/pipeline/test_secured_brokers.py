@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.client.cluster import Cluster
-from pybroker.pipeline.client.connection import TlsError
+from pybroker.client.cluster import Cluster
+from pybroker.client.connection import TlsError
 from pybroker.pipeline.options.kafka_settings import reader_settings
 from pybroker.pipeline.options.write_options import WriteOptions, write_options
 from pybroker.pipeline.topics.offset_ranges import OffsetRange

@@ -2,7 +2,7 @@
 
 import pytest
 from pybroker import Broker
-from pybroker.pipeline.client.cluster import Cluster
+from pybroker.client.cluster import Cluster
 from pybroker.pipeline.options.kafka_settings import reader_settings
 from pybroker.protocol.errors import KafkaError
 

@@ -1,9 +1,10 @@
 """Tests of security options for readers and writers."""
 
 import pytest
+from pybroker.client.given_options import OptionError
+from pybroker.client.security_settings import TlsSettings
 from pybroker.pipeline.options.kafka_settings import reader_settings
-from pybroker.pipeline.options.options import OptionError
-from pybroker.pipeline.options.security_settings import TlsSettings, librdkafka_security
+from pybroker.pipeline.options.librdkafka_settings import librdkafka_security
 from pybroker.protocol.client.sasl import Credentials
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"

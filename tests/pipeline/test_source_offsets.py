@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.client import cluster
+from pybroker.client import cluster
+from pybroker.client.given_options import OptionError
 from pybroker.pipeline.options.data_loss import DataLossError
-from pybroker.pipeline.options.options import OptionError
 from pybroker.pipeline.options.read_options import batch_options, stream_options
 from pybroker.pipeline.topics import source_offsets
 from pybroker.pipeline.topics.source_offsets import SourceOffsets

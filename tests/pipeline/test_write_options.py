@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from pybroker.pipeline.options.options import OptionError
+from pybroker.client.given_options import OptionError
 from pybroker.pipeline.options.write_options import WriteOptions, write_options
 
 NEEDED = {"kafka.bootstrap.servers": "localhost:9092"}

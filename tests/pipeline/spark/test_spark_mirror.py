@@ -92,8 +92,8 @@ def test_mirrored_records_equal_the_source_and_offsets_are_mapped(mirroring: Mir
 
 def test_mirror_continues_after_a_killed_task(servers: str, other: str, topic: str) -> None:
     """Its successor finds the written records, although the source has lost some of them since."""
+    from pybroker.client.target_cluster import TargetCluster
     from pybroker.pipeline.appending.sequenced_batches import ProducerIdentity
-    from pybroker.pipeline.client.target_cluster import TargetCluster
     from pybroker.pipeline.mirror.partition_mirror import (
         MappedRun,
         MirrorRange,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.client.target_cluster import TargetCluster
+from pybroker.client.target_cluster import TargetCluster
 from pybroker.pipeline.options.kafka_settings import reader_settings
 
 __all__ = ["RowCount"]

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ConfluentPartition
 from pybroker.base.topic_partition import TopicPartition
-from pybroker.pipeline.client.cluster import NO_OFFSET, Cluster
+from pybroker.client.cluster import NO_OFFSET, Cluster
 from pybroker.pipeline.options.kafka_settings import reader_settings
 from pybroker.protocol.errors import UnknownTopicOrPartitionError
 from pybroker.protocol.sentinels import EARLIEST, LATEST

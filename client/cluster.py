@@ -11,17 +11,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar
 
-from ...base.topic_partition import TopicPartition
-from ...protocol.errors import ErrorCode, KafkaError, UnknownTopicOrPartitionError, error_for
-from ...protocol.messages.find_coordinator import FindCoordinatorRequest
-from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ...protocol.messages.offset_commit import (
+from ..base.topic_partition import TopicPartition
+from ..protocol.errors import ErrorCode, KafkaError, UnknownTopicOrPartitionError, error_for
+from ..protocol.messages.find_coordinator import FindCoordinatorRequest
+from ..protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from ..protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ..protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ..options.kafka_settings import ReaderSettings
+from .client_settings import ClientSettings
 from .connection import Connection
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ _CONSUMER = -1
 class Cluster:
     """Connects to brokers when needed. Retriable errors are retried for `retry_ms`."""
 
-    def __init__(self, settings: ReaderSettings, retry_ms: int = 60_000) -> None:
+    def __init__(self, settings: ClientSettings, retry_ms: int = 60_000) -> None:
         self._settings = settings
         self._retry_ms = retry_ms
         self._addresses: dict[int, tuple[str, int]] = {}

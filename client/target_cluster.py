@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...base.topic_partition import TopicPartition
-from ...protocol.errors import ErrorCode, error_for
-from ...protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from ...protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from ...protocol.messages.init_producer_id import InitProducerIdRequest
-from ...protocol.messages.metadata import MetadataRequest
-from ...protocol.sentinels import LATEST
+from ..base.topic_partition import TopicPartition
+from ..protocol.errors import ErrorCode, error_for
+from ..protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from ..protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ..protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ..protocol.messages.init_producer_id import InitProducerIdRequest
+from ..protocol.messages.metadata import MetadataRequest
+from ..protocol.sentinels import LATEST
 from .cluster import Cluster
 
 _TOPIC = 2

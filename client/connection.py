@@ -8,8 +8,8 @@ import ssl
 from collections import deque
 from typing import Any
 
-from ...protocol.apis import ApiKey
-from ...protocol.client import (
+from ..protocol.apis import ApiKey
+from ..protocol.client import (
     ClientConnection,
     ClientError,
     ConnectionClosedError,
@@ -22,10 +22,10 @@ from ...protocol.client import (
     VersionsRefusedError,
     open_connection,
 )
-from ...protocol.codec import Message
-from ...protocol.codec.schema import VersionRange
-from ...protocol.errors import ErrorCode, KafkaError, error_for
-from ..options.kafka_settings import ReaderSettings
+from ..protocol.codec import Message
+from ..protocol.codec.schema import VersionRange
+from ..protocol.errors import ErrorCode, KafkaError, error_for
+from .client_settings import ClientSettings
 
 _NONCE_BYTES = 24
 _MAX_RESPONSE_BYTES = (1 << 31) - 1
@@ -47,7 +47,7 @@ class Connection:
     then.
     """
 
-    def __init__(self, host: str, port: int, settings: ReaderSettings) -> None:
+    def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
         """Connects, asks for the broker's API versions, and logs in. Raises KafkaError when the login is refused."""
         self.address = f"{host}:{port}"
         self._settings = settings
