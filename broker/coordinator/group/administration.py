@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Iterable
+from itertools import islice
 
 from ....base.topic_partition import TopicPartition
 from ....protocol.errors import ErrorCode
@@ -13,10 +14,14 @@ from .registry import GroupRegistry
 from .results import GroupListing, GroupSummary
 from .settings import GroupSettings
 from .states import GroupState
+from .timeline import EventKind
 
 __all__ = ["Administration"]
 
 logger = logging.getLogger(__name__)
+
+_NAMED_PARTITIONS = 5
+"""In a text of the timeline."""
 
 
 class Administration:
@@ -96,7 +101,11 @@ class Administration:
         }
         free = [partition for partition, code in codes.items() if code is ErrorCode.NONE]
         if free:
-            self._clear(group, group.offsets.remove(free))
+            removed = group.offsets.remove(free)
+            if removed:
+                text = f"a client deleted the offsets of {_places(removed)}"
+                group.timeline.note(EventKind.OFFSETS_DELETED, text, group.generation_id, self._now_ms())
+            self._clear(group, removed)
         return ErrorCode.NONE, codes
 
     def forget_partitions(self, partitions: Collection[TopicPartition]) -> None:
@@ -107,6 +116,8 @@ class Administration:
             if removed:
                 deleted = ", ".join(map(str, removed))
                 logger.info("group %s: offsets of %s deleted with their topics", group.group_id, deleted)
+                text = f"offsets of {_places(removed)} deleted with their topics"
+                group.timeline.note(EventKind.OFFSETS_DELETED, text, group.generation_id, self._now_ms())
             self._clear(group, removed)
 
     def expire(self) -> int:
@@ -126,6 +137,8 @@ class Administration:
                     ", ".join(map(str, expired)),
                     self._settings.retention_ms // 60_000,
                 )
+                text = f"offsets of {_places(expired)} deleted, past their retention"
+                group.timeline.note(EventKind.OFFSETS_EXPIRED, text, group.generation_id, now_ms)
             self._clear(group, group.offsets.remove(expired))
             count += len(expired)
         return count
@@ -140,3 +153,10 @@ class Administration:
             self._rebalances.mark_dead(group)
             self._registry.remove(group)
         self._group_log.store_tombstones(group, removed, whole_group=group.is_dead)
+
+
+def _places(partitions: Collection[TopicPartition]) -> str:
+    """The first partitions of a list, and how many more there are."""
+    named = ", ".join(map(str, islice(partitions, _NAMED_PARTITIONS)))
+    more = len(partitions) - _NAMED_PARTITIONS
+    return f"{named} and {more} more" if more > 0 else named

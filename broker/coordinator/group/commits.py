@@ -22,6 +22,7 @@ from .registry import GroupRegistry
 from .results import NO_GENERATION, OffsetFetchResult
 from .settings import GroupSettings
 from .states import GroupState
+from .timeline import EventKind
 
 __all__ = ["INVALID_OFFSET", "CommitReply", "CommitRequest", "Commits"]
 
@@ -83,6 +84,8 @@ class Commits:
         member = group.members.get(request.member_id)
         if member is not None:
             self._rebalances.keep_alive(group, member)
+        elif group.is_consumer_group:
+            self._note_reset(group, request.offsets)
         self._store(group, request.offsets, reply)
 
     def refusal_of_group(self, group_id: str) -> ErrorCode:
@@ -103,6 +106,14 @@ class Commits:
             reply(dict.fromkeys(request.offsets, error))
             return
         self._store(group, request.offsets, reply, producer)
+
+    def _note_reset(self, group: Group, offsets: Offsets) -> None:
+        """A client that is no member sets offsets of a consumer group without members."""
+        partition, value = next(iter(offsets.items()), (None, None))
+        if partition is None or value is None:
+            return
+        text = f"a client that is no member set {len(offsets)} offsets, the first of {partition} to {value.offset}"
+        group.timeline.note(EventKind.OFFSETS_SET, text, group.generation_id, self._now_ms())
 
     def _new_group(self, group_id: str) -> tuple[ErrorCode, Group | None]:
         now_ms = self._now_ms()

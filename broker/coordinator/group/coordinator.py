@@ -13,8 +13,10 @@ from ..coordinator_partitions import CoordinatorPartitions
 from ..internal_log import InternalLog
 from .group import Group
 from .group_parts import GroupParts
+from .rebalance_cause import RebalanceCause, RebalanceReason
 from .replay import Replay
 from .settings import GroupSettings
+from .timeline import EventKind
 
 __all__ = ["GroupCoordinator"]
 
@@ -40,6 +42,7 @@ class GroupCoordinator:
         self._appends = AppendBridge(log)
         parts = GroupParts(settings, self._appends, lambda: log.partition_count, scheduler, now_ms, new_uuid)
         self._rebalances = parts.rebalances
+        self.rebalance_counts = parts.rebalances.counts
         self.registry = parts.registry
         self.partitions = CoordinatorPartitions(log, parts.registry.ownership, self, self._appends, now_ms)
         self.membership = parts.membership
@@ -71,9 +74,13 @@ class GroupCoordinator:
 
     def _resume(self, group: Group) -> None:
         if len(group.members) > self._settings.max_size:
-            self._rebalances.prepare(group, f"it has more than group.max.size={self._settings.max_size} members")
+            text = f"it has more than group.max.size={self._settings.max_size} members"
+            self._rebalances.prepare(group, RebalanceCause(RebalanceReason.SIZE_LIMIT_LOWERED, text))
         for member in group.members.values():
             self._rebalances.keep_alive(group, member)
+        if group.members:
+            text = "this broker became the coordinator; earlier events are not known"
+            group.timeline.note(EventKind.LOADED, text, group.generation_id, self._now_ms())
 
     # -- start and stop
 

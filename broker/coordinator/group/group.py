@@ -18,6 +18,7 @@ from .protocol_support import ProtocolSupport
 from .results import GroupListing, GroupSummary, JoinedMember, JoinResult, SyncResult
 from .states import GroupState, IllegalGroupTransitionError, may_move
 from .subscriptions import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from .timeline import GroupTimeline
 
 __all__ = ["CLASSIC_GROUP_TYPE", "Group"]
 
@@ -55,6 +56,7 @@ class Group:
         "storing_generation",
         "subscribed_topics",
         "sync_timer",
+        "timeline",
     )
 
     def __init__(self, group_id: str, state_timestamp_ms: int | None, state: GroupState = GroupState.EMPTY) -> None:
@@ -77,6 +79,7 @@ class Group:
         self.subscribed_topics: frozenset[str] | None = None
         """Topics that the members of a consumer group read; None when unknown."""
         self.offsets = GroupOffsets()
+        self.timeline = GroupTimeline()
         self.has_new_member = False
         """A new member came during the first rebalance: the initial delay may be extended."""
         self.is_in_initial_delay = False

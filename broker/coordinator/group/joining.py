@@ -13,6 +13,7 @@ from .group import Group
 from .group_log import GroupLog
 from .member import JoinReply, Member, MemberProtocol
 from .rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalances
+from .rebalance_cause import RebalanceCause, RebalanceReason
 from .results import JoinResult
 from .settings import GroupSettings
 from .states import GroupState
@@ -123,7 +124,9 @@ class Joins:
         if group.state is GroupState.PREPARING_REBALANCE and group.generation_id == 0:
             group.has_new_member = True
         group.add(member, reply)
-        self._rebalances.maybe_prepare(group, f"member {member_id} joins (client's reason: {request.reason})")
+        text = f"member {member_id} joins (client's reason: {request.reason})"
+        self._rebalances.maybe_prepare(group, RebalanceCause(RebalanceReason.MEMBER_JOINED, text, member))
+        self._rebalances.note_join(group, member)
         # After maybe_prepare: a rebalance timeout of the same length (the default of consumers) must fire first.
         if member.is_new:
             self._rebalances.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
@@ -158,9 +161,9 @@ class Joins:
 
     def _update_and_rebalance(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply) -> None:
         group.update_member(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
-        self._rebalances.maybe_prepare(
-            group, f"member {member.member_id} joins again (client's reason: {request.reason})"
-        )
+        text = f"member {member.member_id} joins again (client's reason: {request.reason})"
+        self._rebalances.maybe_prepare(group, RebalanceCause(RebalanceReason.MEMBER_REJOINED, text, member))
+        self._rebalances.note_join(group, member)
 
     # -- static members (KIP-345)
 
@@ -182,12 +185,15 @@ class Joins:
         group.update_member(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, reply)
         self._rebalances.keep_alive(group, member)
         if group.state is GroupState.PREPARING_REBALANCE:
+            self._rebalances.note_join(group, member)
             return
         if group.state is GroupState.COMPLETING_REBALANCE:
             # The leader may be assigning to the old id already; the new id would get nothing.
-            self._rebalances.prepare(group, f"static member {new_member_id} returns during a rebalance")
+            text = f"static member {new_member_id} returns during a rebalance"
+            self._rebalances.prepare(group, RebalanceCause(RebalanceReason.STATIC_MEMBER_RETURNED, text, member))
         elif group.select_protocol() != group.protocol_name:
-            self._rebalances.prepare(group, f"static member {new_member_id} changes the group's protocol")
+            text = f"static member {new_member_id} changes the group's protocol"
+            self._rebalances.prepare(group, RebalanceCause(RebalanceReason.PROTOCOL_CHANGED, text, member))
         else:
             self._store_new_id(group, request, member, old_member_id, old_leader_id, before)
 
@@ -219,6 +225,7 @@ class Joins:
             else:
                 result = group.join_result(new_member_id, leader_id=old_leader_id)
             group.answer_join(member, result)
+            self._rebalances.note_replacement(group, member, old_member_id)
 
         assignments = {other.member_id: other.assignment for other in group.members.values()}
         self._group_log.store_group(group, assignments, finish)

@@ -10,6 +10,7 @@ from .joining import UNKNOWN_MEMBER_ID, JoinRequest, Joins
 from .member import JoinReply, SyncReply
 from .memory import group_bytes, protocols_bytes
 from .rebalance import Rebalances
+from .rebalance_cause import RebalanceCause, RebalanceReason
 from .registry import GroupRegistry
 from .results import JoinResult, LeaveResult, LeavingMember, LeftMember, SyncResult
 from .settings import GroupSettings
@@ -119,9 +120,10 @@ class Membership:
             return ErrorCode.NONE
         error = group.member_error(member_id, leaving.group_instance_id)
         if error is ErrorCode.NONE:
-            reason = f"member {member_id} leaves (client's reason: {leaving.reason or 'not provided'})"
-            logger.info("group %s: %s", group.group_id, reason)
-            self._rebalances.remove_member(group, group.members[member_id], reason)
+            text = f"member {member_id} leaves (client's reason: {leaving.reason or 'not provided'})"
+            logger.info("group %s: %s", group.group_id, text)
+            member = group.members[member_id]
+            self._rebalances.remove_member(group, member, RebalanceCause(RebalanceReason.MEMBER_LEFT, text, member))
         return error
 
     def _heartbeat_without_group(self, group_id: str) -> ErrorCode:

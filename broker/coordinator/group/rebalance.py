@@ -13,9 +13,11 @@ from ....protocol.errors import ErrorCode
 from .group import Group
 from .group_log import GroupLog
 from .member import Member
+from .rebalance_cause import RebalanceCause, RebalanceReason
 from .results import JoinResult, SyncResult
 from .settings import GroupSettings
 from .states import GroupState
+from .timeline import EventKind, EventMember, EventOutcome
 
 __all__ = ["NEW_MEMBER_JOIN_TIMEOUT_MS", "Rebalances"]
 
@@ -36,28 +38,38 @@ class Rebalances:
         self._scheduler = scheduler
         self._now_ms = now_ms
         self._group_log = group_log
+        self.counts = dict.fromkeys(RebalanceReason, 0)
+        """How many rebalances began on this broker, by reason."""
 
     # -- beginning and end of a rebalance
 
-    def maybe_prepare(self, group: Group, reason: str) -> None:
+    def maybe_prepare(self, group: Group, cause: RebalanceCause) -> None:
         """Start a rebalance unless one already waits for joins."""
         if group.can_rebalance:
-            self.prepare(group, reason)
+            self.prepare(group, cause)
 
-    def prepare(self, group: Group, reason: str) -> None:
+    def prepare(self, group: Group, cause: RebalanceCause) -> None:
         """Start a rebalance: all members must join again."""
         if group.state is GroupState.COMPLETING_REBALANCE:
             self.propagate_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
         self._cancel_sync_timer(group)
         group.pending_sync.clear()
         is_first = group.state is GroupState.EMPTY
-        group.transition_to(GroupState.PREPARING_REBALANCE, self._now_ms())
-        logger.info("group %s rebalances after generation %d: %s", group.group_id, group.generation_id, reason)
+        now_ms = self._now_ms()
+        group.transition_to(GroupState.PREPARING_REBALANCE, now_ms)
+        self.counts[cause.reason] += 1
+        group.timeline.rebalance_began(cause, group.generation_id, now_ms, self._scheduler.time())
+        logger.info("group %s rebalances after generation %d: %s", group.group_id, group.generation_id, cause.text)
         if is_first:
             self._wait_for_first_members(group)
         else:
             self._wait_for_members(group)
             self.maybe_complete_join(group)
+
+    def note_join(self, group: Group, member: Member) -> None:
+        """The member's JoinGroup is parked: the rebalance has waited for it until now."""
+        if group.state is GroupState.PREPARING_REBALANCE and member.is_awaiting_join:
+            group.timeline.waited_for(member, self._scheduler.time())
 
     def maybe_complete_join(self, group: Group) -> None:
         """End the wait for joins when no member is missing."""
@@ -103,6 +115,7 @@ class Rebalances:
         group.init_next_generation(self._now_ms())
         if group.state is GroupState.EMPTY:
             logger.info("group %s is empty in generation %d", group.group_id, group.generation_id)
+            group.timeline.rebalance_ended(EventOutcome.EMPTY, 0, self._scheduler.time())
             # If this write is lost, the previous generation returns at the next start and expires again.
             self._group_log.store_group(group, {}, _ignore_outcome)
         else:
@@ -112,6 +125,7 @@ class Rebalances:
         for member in group.members_not_joined():
             if not member.is_static:
                 logger.info("group %s: member %s did not join again in time", group.group_id, member.member_id)
+                group.timeline.waited_for(member, self._scheduler.time())
                 self._drop(group, member)
 
     def _answer_joins(self, group: Group) -> None:
@@ -123,6 +137,7 @@ class Rebalances:
             group.protocol_name,
             group.leader_id,
         )
+        group.timeline.assignment_awaited(self._scheduler.time())
         for member in group.members.values():
             group.pending_sync[member.member_id] = None
             member.is_new = False
@@ -130,6 +145,13 @@ class Rebalances:
             group.answer_join(member, group.join_result(member.member_id))
         group.sync_timer = self._call_later(
             group.rebalance_timeout_ms, self._on_sync_overdue, group, group.generation_id
+        )
+
+    def note_replacement(self, group: Group, member: Member, old_member_id: str) -> None:
+        """A static member returned under a new member id, without a rebalance."""
+        text = f"static member {member.group_instance_id} returned as {member.member_id} in place of {old_member_id}"
+        group.timeline.note(
+            EventKind.MEMBER_REPLACED, text, group.generation_id, self._now_ms(), EventMember.of(member)
         )
 
     # -- assignments
@@ -140,9 +162,14 @@ class Rebalances:
         if not group.pending_sync:
             self._cancel_sync_timer(group)
 
+    def note_assignment(self, group: Group, leader: Member) -> None:
+        """The leader sent the assignment of this generation: the rebalance has waited for it until now."""
+        group.timeline.waited_for(leader, self._scheduler.time())
+
     def become_stable(self, group: Group) -> None:
         """The generation's assignment is stored."""
         group.transition_to(GroupState.STABLE, self._now_ms())
+        group.timeline.rebalance_ended(EventOutcome.STABLE, len(group.members), self._scheduler.time())
 
     def propagate_assignment(self, group: Group, error: ErrorCode = ErrorCode.NONE) -> None:
         """Answer all parked SyncGroups with the members' assignments, or with the error after clearing them."""
@@ -161,11 +188,15 @@ class Rebalances:
         if generation_id != group.generation_id or not group.pending_sync:
             return
         overdue = list(group.pending_sync)
+        last: Member | None = None
         for member_id in overdue:
             member = group.members.get(member_id)
             if member is not None:
+                group.timeline.waited_for(member, self._scheduler.time())
                 self._drop(group, member)
-        self.maybe_prepare(group, f"{', '.join(overdue)} did not send a SyncGroup in time")
+                last = member
+        text = f"{', '.join(overdue)} did not send a SyncGroup in time"
+        self.maybe_prepare(group, RebalanceCause(RebalanceReason.SYNC_TIMED_OUT, text, last))
 
     # -- sessions
 
@@ -196,7 +227,8 @@ class Rebalances:
             self._arm_session_timer(group, member)
         elif not member.is_excused_from_heartbeats:  # else the reply to its parked request extends the session
             self._log_failure(group, member)
-            self.remove_member(group, member, f"the session of member {member.member_id} expired")
+            text = f"the session of member {member.member_id} expired"
+            self.remove_member(group, member, RebalanceCause(RebalanceReason.SESSION_EXPIRED, text, member))
 
     def _log_failure(self, group: Group, member: Member) -> None:
         """Log the first few failures; the rest are counted and logged together, because thousands may fail at once."""
@@ -206,13 +238,15 @@ class Rebalances:
 
     # -- leaving
 
-    def remove_member(self, group: Group, member: Member, reason: str) -> None:
+    def remove_member(self, group: Group, member: Member, cause: RebalanceCause) -> None:
         """Remove a member that failed or left, and rebalance the others."""
+        if group.state is GroupState.PREPARING_REBALANCE and not member.is_awaiting_join:
+            group.timeline.waited_for(member, self._scheduler.time())
         group.answer_join(member, JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, ""))
         member.answer_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
         self._drop(group, member)
         if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
-            self.prepare(group, reason)
+            self.prepare(group, cause)
         self.maybe_complete_join(group)
 
     def remember_pending(self, group: Group, member_id: str, timeout_ms: int) -> None:

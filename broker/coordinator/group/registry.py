@@ -9,6 +9,7 @@ from ..ownership import PartitionOwnership
 from ..partitioning import partition_for_key
 from ..transaction_end import TransactionEnd
 from .group import Group
+from .history_memory import HistoryMemory
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.groups.max.bytes``."""
@@ -24,6 +25,7 @@ class GroupRegistry:
         self._partition_count = partition_count
         self.ownership = PartitionOwnership()
         self.memory = EntryMemory(max_bytes)
+        self.histories = HistoryMemory(self.memory)
         self._swept_ms = 0
         self._groups: dict[str, Group] = {}
         self._groups_by_partition: dict[int, dict[str, Group]] = {}
@@ -70,6 +72,7 @@ class GroupRegistry:
         self._partitions[group.group_id] = partition
         group.memory = self.memory
         self.memory.used_bytes += group.size_bytes
+        group.timeline.memory = self.histories
         self._groups_by_partition.setdefault(partition, {})[group.group_id] = group
         for producer_id in group.offsets.producers:
             self.note_transaction(group, producer_id)
@@ -94,19 +97,29 @@ class GroupRegistry:
         return sum(group.offsets.size_bytes for group in self._groups.values())
 
     def has_space_for(self, size_bytes: int, now_ms: int) -> bool:
-        """Whether members or groups of this size fit into the limit. If not, unused groups are removed first."""
-        if self.memory.has_space_for(size_bytes):
+        """Whether members or groups of this size fit into the limit.
+
+        If not, unused groups are removed first, then the histories of all groups.
+        """
+        if self.memory.has_space_for(size_bytes + self.histories.used_bytes):
             return True
         if abs(now_ms - self._swept_ms) >= _SWEEP_INTERVAL_MS:  # a sweep goes through every group
             self._swept_ms = now_ms
             for group in self.groups():
                 if group.is_unused:
                     self.remove(group)
-        return self.memory.has_space_for(size_bytes)
+        if not self.memory.has_space_for(size_bytes):
+            return False
+        if not self.memory.has_space_for(size_bytes + self.histories.used_bytes):
+            for group in self._groups.values():
+                group.timeline.clear()
+        return True
 
     def _release_memory(self, group: Group) -> None:
         group.memory = None
         self.memory.used_bytes -= group.size_bytes
+        group.timeline.clear()
+        group.timeline.memory = None
 
     # -- partitions
 

@@ -10,6 +10,7 @@ from .group import Group
 from .group_log import GroupLog
 from .member import SyncReply
 from .rebalance import Rebalances
+from .rebalance_cause import RebalanceCause, RebalanceReason
 from .results import SyncResult
 from .states import GroupState
 
@@ -55,6 +56,7 @@ class Syncs:
         member.answer_sync(SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))  # an older attempt of the client
         member.sync_reply = reply
         if group.is_leader(request.member_id) and group.storing_generation != group.generation_id:
+            self._rebalances.note_assignment(group, member)
             self._store_assignment(group, request)
 
     def _refusal(self, group: Group, request: SyncRequest) -> ErrorCode:
@@ -106,7 +108,8 @@ class Syncs:
 
     def _fail(self, group: Group, error: ErrorCode) -> None:
         self._rebalances.propagate_assignment(group, error)
-        self._rebalances.prepare(group, f"the assignment was not stored: {error.name}")
+        text = f"the assignment was not stored: {error.name}"
+        self._rebalances.prepare(group, RebalanceCause(RebalanceReason.ASSIGNMENT_NOT_STORED, text))
 
     def _hand_out_assignments(self, group: Group, assignments: Mapping[str, bytes]) -> None:
         for member in group.members.values():

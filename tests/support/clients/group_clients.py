@@ -12,6 +12,7 @@ from pybroker.broker.coordinator.group.joining import JoinRequest
 from pybroker.broker.coordinator.group.member import MemberProtocol
 from pybroker.broker.coordinator.group.offset_batch import TransactionalProducer
 from pybroker.broker.coordinator.group.offsets import OffsetAndMetadata
+from pybroker.broker.coordinator.group.rebalance_cause import RebalanceCause, RebalanceReason
 from pybroker.broker.coordinator.group.results import JoinResult, LeaveResult, LeavingMember, SyncResult
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.syncing import SyncRequest
@@ -23,6 +24,7 @@ from support.time.virtual_time import VirtualTime
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
 NO_DELAY = GroupSettings(initial_rebalance_delay_ms=0)
+TEST_CAUSE = RebalanceCause(RebalanceReason.MEMBER_JOINED, "test")
 
 
 def subscription(*topics: str) -> bytes:

@@ -6,7 +6,15 @@ from pybroker.broker.coordinator.group.rebalance import NEW_MEMBER_JOIN_TIMEOUT_
 from pybroker.broker.coordinator.group.settings import GroupSettings
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode
-from support.clients.group_clients import NO_DELAY, REBALANCE_MS, SESSION_MS, GroupWorld, protocols, subscription
+from support.clients.group_clients import (
+    NO_DELAY,
+    REBALANCE_MS,
+    SESSION_MS,
+    TEST_CAUSE,
+    GroupWorld,
+    protocols,
+    subscription,
+)
 
 # -- a member's first join
 
@@ -126,7 +134,7 @@ def test_a_group_whose_members_leave_within_the_initial_delay_becomes_empty() ->
     world = GroupWorld(GroupSettings(initial_rebalance_delay_ms=3_000))
     call = world.join(version=3)
     (member,) = world.group().members.values()
-    world.parts.rebalances.remove_member(world.group(), member, "test")
+    world.parts.rebalances.remove_member(world.group(), member, TEST_CAUSE)
     assert call.result.error is ErrorCode.UNKNOWN_MEMBER_ID
 
     world.time.advance(3_000)
@@ -334,7 +342,7 @@ def test_groups_of_any_protocol_type_work_with_opaque_metadata() -> None:
 def test_an_empty_group_accepts_another_protocol_type() -> None:
     world = GroupWorld()
     (member_id,) = world.stable_group("a")
-    world.parts.rebalances.remove_member(world.group(), world.group().members[member_id], "test")
+    world.parts.rebalances.remove_member(world.group(), world.group().members[member_id], TEST_CAUSE)
     assert world.group().state is GroupState.EMPTY
 
     result = world.join(version=3, protocol_type="connect", protocols_=protocols("v1")).result
@@ -391,7 +399,7 @@ def test_a_loaded_group_above_the_size_limit_shrinks_in_a_rebalance() -> None:
     ids = big.stable_group("a", "b", "c")
     small = GroupWorld(GroupSettings(initial_rebalance_delay_ms=0, max_size=2))
     small.parts.registry.add(big.group())
-    small.parts.rebalances.prepare(small.group(), "too many")
+    small.parts.rebalances.prepare(small.group(), TEST_CAUSE)
 
     calls = [small.join(member_id) for member_id in ids]
 

@@ -4,7 +4,7 @@ import pytest
 from pybroker.broker.coordinator.group.results import LeavingMember
 from pybroker.broker.coordinator.group.states import GroupState
 from pybroker.protocol.errors import ErrorCode, NotLeaderOrFollowerError
-from support.clients.group_clients import SESSION_MS, GroupWorld, protocols
+from support.clients.group_clients import SESSION_MS, TEST_CAUSE, GroupWorld, protocols
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_replaced_static_member_is_fenced_by_every_api(world: GroupWorld) -> N
 def test_a_parked_join_of_a_replaced_static_member_is_fenced_at_once(world: GroupWorld) -> None:
     old = id_of(world, "follow")
     world.join(id_of(world, "lead"), instance_id="lead")  # starts a rebalance, so that joins are parked
-    world.parts.rebalances.maybe_prepare(world.group(), "test")
+    world.parts.rebalances.maybe_prepare(world.group(), TEST_CAUSE)
     parked = world.join(instance_id="new")
     twin = world.join(instance_id="new")
 
@@ -200,7 +200,7 @@ def test_a_static_member_that_misses_a_rebalance_stays_a_member_while_its_sessio
 def test_a_rebalance_keeps_waiting_when_no_static_member_has_joined(world: GroupWorld) -> None:
     for instance_id in ("lead", "follow"):
         world.join(instance_id=instance_id, session_ms=1_800_000)
-    world.parts.rebalances.prepare(world.group(), "test")
+    world.parts.rebalances.prepare(world.group(), TEST_CAUSE)
 
     world.time.advance(60_000)
     assert world.group().state is GroupState.PREPARING_REBALANCE
@@ -214,7 +214,7 @@ def test_a_rebalance_keeps_waiting_when_no_static_member_has_joined(world: Group
 def test_a_member_that_joined_becomes_leader_in_place_of_an_absent_static_leader(world: GroupWorld) -> None:
     world.join(instance_id="lead", session_ms=1_800_000)
     follower = id_of(world, "follow")
-    world.parts.rebalances.prepare(world.group(), "test")
+    world.parts.rebalances.prepare(world.group(), TEST_CAUSE)
     call = world.join(follower, instance_id="follow")
     world.time.advance(60_000)
 

@@ -15,7 +15,7 @@ from pybroker.protocol.errors import (
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
 )
-from support.clients.group_clients import REBALANCE_MS, SESSION_MS, GroupWorld
+from support.clients.group_clients import REBALANCE_MS, SESSION_MS, TEST_CAUSE, GroupWorld
 
 
 class Pair:
@@ -133,7 +133,7 @@ def test_an_assignment_stored_late_does_not_count_for_the_next_generation(pair: 
     world.topic.hold()
     world.sync(pair.leader, pair.generation_id, pair.assignments)
     world.join(pair.follower, rebalance_ms=REBALANCE_MS, protocols_=world.group().members[pair.leader].protocols[:0])
-    world.parts.rebalances.maybe_prepare(world.group(), "test")
+    world.parts.rebalances.maybe_prepare(world.group(), TEST_CAUSE)
     calls = [world.join(one) for one in (pair.leader, pair.follower)]
     assert {call.result.generation_id for call in calls} == {pair.generation_id + 1}
 
