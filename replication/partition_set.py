@@ -45,6 +45,7 @@ from .partition.hosted_partition import HostedPartition
 from .partition.isr import PendingIsr
 from .partition.partition import Partition
 from .partition.purgatory import DEFAULT_GATHER_MAX_MS
+from .partition.topic_traffic import BrokerTraffic
 from .partition.wakeups import Wakeups
 
 __all__ = ["PartitionSet"]
@@ -91,6 +92,7 @@ class PartitionSet:
         self._offline: set[TopicPartition] = set()
         self.refused_without_log = RefusedWithoutLog(loop)
         self.wakeups = Wakeups(loop, gather_max_ms)
+        self.traffic = BrokerTraffic()
         self.throttle = ReplicationThrottle()
         """Limits what followers read; without limit until it is configured."""
         self.suspension = LeadershipSuspension(
@@ -105,6 +107,7 @@ class PartitionSet:
             monotonic_ms=self.monotonic_ms,
             throttle=self.throttle,
             suspension=self.suspension,
+            elsewhere=self.traffic.elsewhere,
         )
 
     # -- which partitions ---------------------------------------------------------------------------------------------
@@ -160,7 +163,10 @@ class PartitionSet:
 
     def host(self, hosted: HostedPartition) -> None:
         self._offline.discard(hosted.topic_partition)
+        if hosted.topic_partition in self._hosted:
+            self.traffic.partition_left(hosted.topic_partition.topic)
         self._hosted[hosted.topic_partition] = hosted
+        hosted.traffic = self.traffic.partition_came(hosted.topic_partition.topic)
         for refused in self.refused_without_log.take(hosted.topic_partition):
             hosted.log.producer_state.note_refused(refused)
 
@@ -169,6 +175,7 @@ class PartitionSet:
         self._offline.discard(topic_partition)
         hosted = self._hosted.pop(topic_partition, None)
         if hosted is not None:
+            self.traffic.partition_left(topic_partition.topic)
             hosted.partition.resign()
             self.wakeups.leadership_lost(hosted, self._absence(topic_partition).code)
 
@@ -177,6 +184,7 @@ class PartitionSet:
         self._offline.add(topic_partition)
         hosted = self._hosted.pop(topic_partition, None)
         if hosted is not None:
+            self.traffic.partition_left(topic_partition.topic)
             hosted.partition.resign()
             self.wakeups.leadership_lost(hosted, ErrorCode.KAFKA_STORAGE_ERROR)
 
@@ -188,21 +196,25 @@ class PartitionSet:
         hosted = self._hosted.get(topic_partition)
         if hosted is None:
             absence = self._absence(topic_partition)
+            if not isinstance(absence, UnknownTopicOrPartitionError):
+                self.traffic.elsewhere.total_produce_requests += 1
             self.note_refused(request, absence)
             done(AppendResult.failed(absence))
             return
         if topic_partition.topic in INTERNAL_TOPICS and not request.allow_internal:
+            hosted.traffic.total_produce_requests += 1
             done(AppendResult.failed(InvalidTopicError(f"Cannot append to internal topic {topic_partition.topic}")))
             return
         if hosted.held_appends is not None and request.origin is AppendOrigin.CLIENT:
             hosted.held_appends.append(partial(self.append, request, done))
             return
+        hosted.traffic.total_produce_requests += 1
         partition = hosted.partition
         try:
             partition.check_append(request.required_acks)
         except KafkaError as error:
             self.note_refused(request, error)
-            done(self._refusal(hosted, error))
+            done(self._refusal(hosted, error, request))
             return
         hosted.strand.append(
             LeaderAppend(request.records, partition.leader_epoch, request.now_ms, request.origin, request.guard),
@@ -232,8 +244,13 @@ class PartitionSet:
     ) -> None:
         """The log has accepted or refused an append."""
         if isinstance(outcome, Exception):
-            done(self._refusal(hosted, outcome))
+            done(self._refusal(hosted, outcome, request))
             return
+        traffic = hosted.traffic
+        traffic.bytes_in += len(request.records)
+        if outcome.first_offset >= 0:
+            traffic.messages_in += outcome.last_offset - outcome.first_offset + 1
+            traffic.produce_message_conversions += outcome.converted_records
         partition = hosted.partition
         leader = partition.leader
         if leader is not None:
@@ -261,7 +278,8 @@ class PartitionSet:
         else:
             _acknowledge(result, done, verdict)
 
-    def _refusal(self, hosted: HostedPartition, error: Exception) -> AppendResult:
+    def _refusal(self, hosted: HostedPartition, error: Exception, request: AppendRequest) -> AppendResult:
+        self.traffic.count_refusal(hosted.traffic, error, len(request.records))
         if not isinstance(error, KafkaError):
             # A bug, whose traceback storage has logged. It harms no other request. Only after a broken invariant the
             # state in memory or on disk cannot be trusted any more.

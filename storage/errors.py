@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..protocol.errors import ErrorCode, InvalidRecordError, InvalidTimestampError, KafkaError, KafkaStorageError
+from ..protocol.errors import (
+    CorruptRecordError,
+    ErrorCode,
+    InvalidRecordError,
+    InvalidTimestampError,
+    KafkaError,
+    KafkaStorageError,
+)
 
 
 class RecordError(NamedTuple):
@@ -15,20 +22,34 @@ class RecordError(NamedTuple):
     message: str
 
 
-class InvalidRecordsError(InvalidRecordError):
-    """A batch was refused because some of its records are invalid."""
+class InvalidChecksumError(CorruptRecordError):
+    """A batch's bytes do not have the checksum that its header tells."""
 
-    def __init__(self, message: str, record_errors: Sequence[RecordError]) -> None:
+
+class InvalidMagicError(InvalidRecordError):
+    """An append mixes messages of two formats."""
+
+
+class InvalidSequenceError(InvalidRecordError):
+    """A batch has a wrong base offset, count of records, or sequence."""
+
+
+class InvalidRecordsError(InvalidRecordError):
+    """A batch was refused because some of its records are invalid. ``keyless_count``: how many lack their key."""
+
+    def __init__(self, message: str, record_errors: Sequence[RecordError], keyless_count: int = 0) -> None:
         super().__init__(message)
         self.record_errors = tuple(record_errors)
+        self.keyless_count = keyless_count
 
 
 class InvalidTimestampsError(InvalidTimestampError):
-    """A batch was refused because of its records' timestamps."""
+    """A batch was refused because of its records' timestamps. ``keyless_count``: how many lack their key."""
 
-    def __init__(self, message: str, record_errors: Sequence[RecordError]) -> None:
+    def __init__(self, message: str, record_errors: Sequence[RecordError], keyless_count: int = 0) -> None:
         super().__init__(message)
         self.record_errors = tuple(record_errors)
+        self.keyless_count = keyless_count
 
 
 def record_errors_of(error: KafkaError) -> tuple[RecordError, ...]:

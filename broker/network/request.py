@@ -97,7 +97,8 @@ class Request:
     """
 
     __slots__ = ("abandon", "api_key", "api_version", "client_id", "connection", "correlation_id", "frame",
-                 "header_size", "is_of_broker", "received_ms", "records_were_refused", "throttle_time_ms")  # fmt: skip
+                 "header_size", "is_from_follower", "is_of_broker", "received_ms", "records_were_refused",
+                 "throttle_time_ms")  # fmt: skip
 
     def __init__(
         self,
@@ -122,6 +123,8 @@ class Request:
         """Set by a handler whose response may take long: called when the connection is gone before that."""
         self.records_were_refused = False
         """Set by a produce handler that refuses records as invalid."""
+        self.is_from_follower = False
+        """Set for a fetch of another broker's follower."""
         self.is_of_broker = False
         """Set when the client proved to be a broker, for an API that only brokers may use."""
         self.throttle_time_ms = 0

@@ -66,8 +66,8 @@ class RequestContext:
     request: Request | None = None
     """None when the request came by no connection."""
     authorizer: Authorizer | None = None
-    is_follower: bool = False
-    """Set by Fetch: quotas of clients do not count."""
+    replica_id: int = -1
+    """The broker whose follower fetches, set by Fetch; -1: a client, whose quotas count."""
 
     @classmethod
     def of(cls, request: Request, authorizer: Authorizer | None = None) -> "RequestContext":
@@ -82,10 +82,20 @@ class RequestContext:
             authorizer,
         )
 
+    def fetched_by(self, replica_id: int) -> None:
+        """The request is a fetch of another broker's follower."""
+        self.replica_id = replica_id
+        if self.request is not None:
+            self.request.is_from_follower = True
+
     def throttle(self, duration_ms: int) -> None:
         """Have the response tell the client to wait, and the connection not read meanwhile. The longest time counts."""
         if self.request is not None:
             self.request.throttle(duration_ms)
+
+    @property
+    def is_follower(self) -> bool:
+        return self.replica_id >= 0
 
     @property
     def principal(self) -> Principal:

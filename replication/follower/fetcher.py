@@ -317,7 +317,11 @@ class Fetcher:
             # The rest of the response is about another log than ours until ours is truncated.
             self._cut_by_epoch(topic_partition, state, fetched.diverging_epoch)
         elif len(fetched.records):
-            self._received(topic_partition, len(fetched.records))
+            size_bytes = len(fetched.records)
+            self._received(topic_partition, size_bytes)
+            partition = hosted.partition
+            is_reassignment = partition.local_broker_id in partition.adding_replicas
+            self._partitions.traffic.replicated(size_bytes, is_reassignment=is_reassignment)
             appended = self._settling(topic_partition, state, partial(self._appended, hosted, state, fetched))
             follower_log.append(hosted, fetched.records, state.leader_epoch, self._clock_ms(), appended)
         else:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from ...base.topic_partition import TopicPartition
-from ...protocol.errors import KafkaError, UnknownTopicOrPartitionError
+from ...protocol.errors import ErrorCode, KafkaError, UnknownTopicOrPartitionError
 from ...storage.files.files import NotCachedError
 from ..partition.delayed_fetch import DelayedFetch
 from ..partition.fetch import FetchParams, FetchResult, FetchResults, PartitionFetch
@@ -15,6 +15,7 @@ from ..partition.isr import PendingIsr
 from ..partition.partition import Partition
 from ..partition.reader import available_bytes, read_partition, sent_on, warm_up
 from ..partition.reads_at_end import end_for_follower, result_at_end
+from ..partition.topic_traffic import TopicTraffic
 from ..partition.wakeups import Wakeups
 from .replication_throttle import ReplicationThrottle
 from .suspension import LeadershipSuspension
@@ -26,6 +27,21 @@ Parked = Callable[[DelayedFetch], None]
 
 _LITTLE_BYTES = 192 * 1024
 """A fetch that gets more does not wait for more still."""
+
+
+_EXPECTED_CODES = frozenset(
+    (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+    )
+)
+"""Errors with which a read does not count as failed, as in Kafka."""
 
 
 class _Read(NamedTuple):
@@ -40,7 +56,8 @@ class _Read(NamedTuple):
 class FetchReads:
     """``hosted``: the online partitions. ``absence``: the error for any other partition. ``run_in_pool`` runs a
     function in the worker pool. ``propose_isr`` sends a change of the ISR to the controller. ``throttle`` limits what
-    followers read. ``suspension`` gets the fetches of followers from a partition that this broker does not lead."""
+    followers read. ``suspension`` gets the fetches of followers from a partition that this broker does not lead.
+    ``elsewhere`` counts the reads of partitions that are not here."""
 
     def __init__(
         self,
@@ -53,8 +70,10 @@ class FetchReads:
         monotonic_ms: Callable[[], int],
         throttle: ReplicationThrottle,
         suspension: LeadershipSuspension,
+        elsewhere: TopicTraffic,
     ) -> None:
         self._suspension = suspension
+        self._elsewhere = elsewhere
         self._throttle = throttle
         self._hosted = hosted
         self._wakeups = wakeups
@@ -165,7 +184,8 @@ class FetchReads:
         self, params: FetchParams, fetches: list[PartitionFetch], *, from_fetcher: bool, cached_only: bool
     ) -> _Read:
         """Read each partition. ``from_fetcher``: a request has just come, so a follower's progress is noted; False when
-        a parked fetch is read again. Raises NotCachedError with ``cached_only``."""
+        a parked fetch is read again. ``cached_only``: this is the first pass, which counts the reads, and it raises
+        NotCachedError."""
         limit = params.max_bytes
         min_one_batch = not params.hard_max_bytes
         nearest = params.nearest
@@ -176,6 +196,8 @@ class FetchReads:
         for fetch in fetches:
             topic_partition = fetch.topic_partition
             hosted = self._hosted.get(topic_partition) if topic_partition is not None else None
+            if cached_only and hosted is not None:
+                hosted.traffic.total_fetch_requests += 1
             max_bytes = fetch.max_bytes if fetch.max_bytes < limit else limit
             try:
                 if hosted is None:
@@ -192,8 +214,13 @@ class FetchReads:
                             hosted, fetch, params, max_bytes, min_one_batch=min_one_batch, cached_only=cached_only
                         )
                     )
+            except NotCachedError:
+                for uncounted in fetches[len(results) + 1 :]:
+                    self._traffic_of(uncounted).total_fetch_requests += 1
+                raise
             except KafkaError as error:
                 result = FetchResult(error.code)
+                self._count_failure(fetch, error, is_first_pass=cached_only)
                 is_urgent = is_urgent or not isinstance(error, UnknownTopicOrPartitionError)
             else:
                 is_anything_there = True
@@ -206,6 +233,17 @@ class FetchReads:
                     is_urgent = True
             results.append((fetch, result))
         return _Read(results, total, is_urgent or not is_anything_there)
+
+    def _traffic_of(self, fetch: PartitionFetch) -> TopicTraffic:
+        hosted = self._hosted.get(fetch.topic_partition) if fetch.topic_partition is not None else None
+        return self._elsewhere if hosted is None else hosted.traffic
+
+    def _count_failure(self, fetch: PartitionFetch, error: KafkaError, *, is_first_pass: bool) -> None:
+        traffic = self._traffic_of(fetch)
+        if traffic is self._elsewhere and is_first_pass and not isinstance(error, UnknownTopicOrPartitionError):
+            traffic.total_fetch_requests += 1
+        if error.code not in _EXPECTED_CODES:
+            traffic.failed_fetch_requests += 1
 
     def _read_for_follower(
         self,

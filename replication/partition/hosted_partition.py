@@ -16,6 +16,7 @@ from .end_of_partition import EndOfPartition
 from .operation_heap import OperationHeap
 from .partition import Partition
 from .purgatory import DelayedAppend
+from .topic_traffic import TopicTraffic
 
 __all__ = ["HostedPartition", "settle"]
 
@@ -35,6 +36,7 @@ class HostedPartition:
         "partition",
         "strand",
         "topic_partition",
+        "traffic",
         "waiting_appends",
         "waiting_consumers",
         "waiting_deletions",
@@ -46,6 +48,8 @@ class HostedPartition:
         self.partition = partition
         self.log = log
         self.strand = strand
+        self.traffic = TopicTraffic()
+        """The counters of its topic; `PartitionSet.host` sets those that all partitions of the topic share."""
         self.allows_down_conversion = True
         self.is_throttled_as_leader = False
         self.is_throttled_as_follower = False

@@ -37,7 +37,11 @@ from ...protocol.records.builder import build_batch
 from ...protocol.records.compression import Codec, codec_of
 from ...protocol.records.summary_walk import IS_COMPILED, may_have_headers, summarize_records
 from ...protocol.records.walk import Record, walk_records
-from ..errors import InvalidRecordsError, InvalidTimestampsError, RecordError
+from ..errors import (
+    InvalidChecksumError,
+    InvalidMagicError,
+    InvalidSequenceError,
+)
 from ..log_config import LogConfig
 from ..producers.prepared_append import PreparedAppend, PreparedBatch, producer_update
 from ..producers.producer_state import AppendOrigin
@@ -50,12 +54,12 @@ from ..workers.unpacking import (
     unpack_records,
     yield_interpreter,
 )
+from .record_errors import RecordErrors
 
 _UNBOUNDED = (1 << 63) - 1
 _MIN_RECORD_BYTES = 7  # length, attributes, two deltas, no key, no value, no headers
 _MIN_MESSAGE_BYTES = 34  # of magic 1: offset, size, crc, magic, attributes, timestamp, no key, no value; 0 has less
 _TARGET_CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
-_SHOWN_ERRORS = 3
 _LOOKED_AT = 32
 """Records with headers that are checked in an uncompressed batch, at most 50 microseconds of work."""
 
@@ -184,7 +188,7 @@ def _prepare_in_place(
 def _check_batch(batch: RecordBatch, topic_partition: TopicPartition, config: LogConfig, origin: AppendOrigin) -> None:
     """Check what applies to a batch of any magic, in Kafka's order."""
     if batch.base_offset != 0 and batch.magic >= 2 and origin is AppendOrigin.CLIENT:
-        raise InvalidRecordError(
+        raise InvalidSequenceError(
             f"{topic_partition}: the base offset of a produced batch must be 0, it is {batch.base_offset}"
         )
     if batch.batch_length + 12 > config.max_message_bytes:
@@ -193,7 +197,7 @@ def _check_batch(batch: RecordBatch, topic_partition: TopicPartition, config: Lo
             f"max.message.bytes is {config.max_message_bytes}"
         )
     if not batch.is_valid_crc():
-        raise CorruptRecordError(f"{topic_partition}: record batch is corrupt (stored crc {batch.crc})")
+        raise InvalidChecksumError(f"{topic_partition}: record batch is corrupt (stored crc {batch.crc})")
 
 
 def _check_client_header(
@@ -204,7 +208,7 @@ def _check_client_header(
         return
     count = batch.record_count
     if count <= 0 or count != batch.last_offset_delta + 1:
-        raise InvalidRecordError(
+        raise InvalidSequenceError(
             f"{topic_partition}: record batch with {count} records, but last offset delta {batch.last_offset_delta}"
         )
     # Offsets are assigned by the record count, so the count must not exceed what the bytes can hold.
@@ -216,7 +220,7 @@ def _check_client_header(
     if batch.attributes & CONTROL_FLAG:
         raise InvalidRecordError(f"{topic_partition}: clients may not write control records")
     if batch.producer_id >= 0 and batch.base_sequence < 0:
-        raise InvalidRecordError(
+        raise InvalidSequenceError(
             f"{topic_partition}: invalid sequence {batch.base_sequence} in a batch of producer {batch.producer_id}"
         )
 
@@ -268,7 +272,7 @@ def _check_records(batch: RecordBatch, topic_partition: TopicPartition, config: 
         greatest = _greatest_timestamp_if_all_are_right(batch, config, now_ms)
         if greatest is not None:
             return greatest
-    errors = _RecordErrors(topic_partition, config, now_ms)
+    errors = RecordErrors(topic_partition, config, now_ms)
     max_timestamp = NO_TIMESTAMP
     for record in _records_of(batch, config):
         errors.check(batch, record)
@@ -311,63 +315,6 @@ def _records_of(batch: RecordBatch, config: LogConfig) -> Iterator[Record]:
         raise InvalidRecordError(error.message) from error
 
 
-class _RecordErrors:
-    """Checks the records of a batch one by one and collects the errors. The batch is refused as a whole."""
-
-    def __init__(self, topic_partition: TopicPartition, config: LogConfig, now_ms: int) -> None:
-        self._topic_partition = topic_partition
-        self._config = config
-        self._now_ms = now_ms
-        self._index = 0
-        self._errors: list[RecordError] = []
-        self._error_count = 0
-        self._about_timestamps = False
-
-    def check(self, batch: RecordBatch, record: Record) -> None:
-        message = self._key_error(record)
-        if message is None:
-            message = self._timestamp_error(batch, record)
-            self._about_timestamps = self._about_timestamps or message is not None
-        if message is not None:
-            self._error_count += 1
-            if (
-                self._error_count <= self._config.max_record_errors
-            ):  # a small batch can hold millions of invalid records
-                self._errors.append(RecordError(self._index, message))
-        self._index += 1
-
-    def _key_error(self, record: Record) -> str | None:
-        if not self._config.compact or record.key is not None:
-            return None
-        return f"Compacted topic cannot accept message without key in topic partition {self._topic_partition}"
-
-    def _timestamp_error(self, batch: RecordBatch, record: Record) -> str | None:
-        config = self._config
-        if not config.log_append_time and record.timestamp_ms != NO_TIMESTAMP:
-            age = self._now_ms - record.timestamp_ms
-            before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
-            if age <= before and -age <= after:
-                return None
-            return (
-                f"Timestamp {record.timestamp_ms} of the record is out of range: it should be within "
-                f"[{self._now_ms - before}, {self._now_ms + after}]"
-            )
-        if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-            return "Invalid timestamp type: a producer should not set it to LogAppendTime"
-        return None
-
-    def raise_if_any(self) -> None:
-        errors = self._errors
-        if not self._error_count:
-            return
-        if self._about_timestamps:
-            raise InvalidTimestampsError("One or more records have been rejected due to invalid timestamp", errors)
-        shown = "; ".join(f"record {error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
-        raise InvalidRecordsError(
-            f"One or more records have been rejected due to {self._error_count} record errors in total: {shown}", errors
-        )
-
-
 # --- batches that must be rebuilt -------------------------------------------------------------------------
 
 
@@ -382,7 +329,7 @@ class _Conversion:
         self._next_offset = next_offset
         self._leader_epoch = leader_epoch
         self._now_ms = now_ms
-        self._errors = _RecordErrors(topic_partition, config, now_ms)
+        self._errors = RecordErrors(topic_partition, config, now_ms)
 
     def of_batch(self, batch: RecordBatch, target: Codec) -> PreparedAppend:
         """Convert a magic 2 batch to another codec."""
@@ -404,7 +351,7 @@ class _Conversion:
             if count == 1:
                 magic = batch.magic
             elif batch.magic != magic:
-                raise InvalidRecordError(
+                raise InvalidMagicError(
                     f"{self._topic_partition}: messages of magic {magic} and {batch.magic} in one append"
                 )
             source = codec_of(batch.attributes) or source
@@ -472,7 +419,7 @@ class _Conversion:
     def _prepared(self, data: bytearray) -> PreparedAppend:
         batch = RecordBatch(data, 0)
         last_offset = batch.last_offset
-        return PreparedAppend(
+        prepared = PreparedAppend(
             data,
             self._next_offset,
             last_offset,
@@ -482,6 +429,8 @@ class _Conversion:
             (),
             self._now_ms if self._config.log_append_time else NO_TIMESTAMP,
         )
+        prepared.converted_records = last_offset - self._next_offset + 1
+        return prepared
 
 
 def _level(config: LogConfig, codec: Codec) -> int | None:

@@ -47,7 +47,7 @@ class LogAppendInfo(NamedTuple):
     """The result of an append. Nothing was written when `duplicate`, or when `first_offset` is -1 (no whole batch).
 
     A duplicate has the offsets of the batch it repeats, and that batch's timestamp in `log_append_time_ms`.
-    `log_append_time_ms` is -1 with CreateTime.
+    `log_append_time_ms` is -1 with CreateTime. `converted_records` came in another format or codec.
     """
 
     first_offset: int
@@ -58,6 +58,7 @@ class LogAppendInfo(NamedTuple):
     log_start_offset: int
     size_bytes: int
     duplicate: bool
+    converted_records: int = 0
 
 
 def appended(append: PreparedAppend, log_start_offset: int) -> LogAppendInfo:
@@ -71,6 +72,7 @@ def appended(append: PreparedAppend, log_start_offset: int) -> LogAppendInfo:
         log_start_offset,
         append.size_bytes,
         False,
+        append.converted_records,
     )
 
 

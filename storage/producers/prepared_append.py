@@ -14,10 +14,14 @@ NO_FIRST_OFFSET = -1
 
 
 class PreparedAppend:
-    """`batches` have their final offsets. `data` is the bytes of all batches, one after the other."""
+    """`batches` have their final offsets. `data` is the bytes of all batches, one after the other.
+
+    `converted_records`: how many records came in another format or codec.
+    """
 
     __slots__ = (
         "batches",
+        "converted_records",
         "data",
         "first_offset",
         "last_offset",
@@ -48,6 +52,7 @@ class PreparedAppend:
         self.batches = batches
         self.producers = producers
         self.log_append_time_ms = log_append_time_ms
+        self.converted_records = 0
 
 
 class PreparedBatch(NamedTuple):

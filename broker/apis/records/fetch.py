@@ -9,9 +9,10 @@ tagged field (KIP-903); v16 the leader's address (KIP-951). All versions: `proto
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -29,6 +30,7 @@ from ....protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from ....protocol.records.batch import iter_batches
 from ....protocol.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from ....protocol.records.conversion import OVERFLOW_MESSAGE, down_convert
 from ....protocol.sentinels import NO_LEADER_EPOCH
@@ -37,6 +39,7 @@ from ....replication.partition.delayed_fetch import DelayedFetch
 from ....replication.partition.fetch import FetchParams, FetchResult, FetchResults, PartitionFetch, PartitionKey
 from ....replication.partition.isolation import CONSUMER, Isolation, check_isolation_level
 from ....replication.partition.nearest_replica import ReplicaChoice
+from ....replication.partition.topic_traffic import TopicTraffic
 from ....replication.partition_set import PartitionSet
 from ....storage.files.files import FileRegion
 from ....storage.inline_limits import InlineLimits
@@ -59,6 +62,7 @@ logger = logging.getLogger(__name__)
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 """Default of ``pybroker.fetch.waiting.max.bytes``."""
 _PARTITION_BYTES = 50
+_COUNT = threading.Lock()  # for the counter of conversions, which workers increment
 _S_FOR_A_BYTE = 1e-8
 """A rough estimate for conversions. It keeps a small conversion on a new connection from queueing as a large one."""
 
@@ -126,7 +130,7 @@ class Fetch:
             params.max_wait_ms = session.max_empty_wait_ms
         readable, are_all_known = self._resolve(session) if uses_topic_ids else (list(session.partitions), True)
         if replica_id >= 0:
-            context.is_follower = True
+            context.fetched_by(replica_id)
         denied = denied_partitions(context, session, readable, is_follower=replica_id >= 0)
         if denied:
             readable = [fetch for fetch in readable if fetch.key not in denied]
@@ -221,6 +225,8 @@ class Fetch:
                 )
                 topics.append(topic)
             data = partition_data(index, result, version)
+            if result.size_bytes:
+                self._count_sent(context, fetch, result.size_bytes)
             if result.error and version >= 16:
                 self._hint_leader(fetch, data, hinted)
             topic.partitions.append(data)
@@ -232,6 +238,19 @@ class Fetch:
         if version < 10:
             return self._for_old_client(context, response, selected)
         return response
+
+    def _count_sent(self, context: RequestContext, fetch: PartitionFetch, size_bytes: int) -> None:
+        hosted = self._partitions.get(fetch.topic_partition) if fetch.topic_partition is not None else None
+        if hosted is None:
+            return
+        is_reassignment = context.is_follower and context.replica_id in hosted.partition.adding_replicas
+        self._partitions.traffic.sent(
+            hosted.traffic, size_bytes, to_follower=context.is_follower, is_reassignment=is_reassignment
+        )
+
+    def _traffic_of(self, fetch: PartitionFetch) -> TopicTraffic:
+        hosted = self._partitions.get(fetch.topic_partition) if fetch.topic_partition is not None else None
+        return self._partitions.traffic.elsewhere if hosted is None else hosted.traffic
 
     def _may_be_sent(self, context: RequestContext, results: FetchResults) -> bool:
         """Whether the client is within its quotas; if not, it gets an empty response. Followers have no quota."""
@@ -257,13 +276,13 @@ class Fetch:
         """Leave out zstd topics, and up to v3 convert batches to the message format of the request's version."""
         version = context.api_version
         answers = [data for topic in response.responses for data in topic.partitions]
-        conversions: list[tuple[PartitionData, FileRegion, int]] = []
+        conversions: list[_Part] = []
         for (fetch, result), data in zip(selected, answers, strict=True):
             error = self._refusal(fetch.topic_partition, version)
             if error is not None:
                 _replace_by_error(data, error)
             elif version <= 3 and result.records is not None:
-                conversions.append((data, result.records, fetch.fetch_offset))
+                conversions.append(_Part(self._traffic_of(fetch), data, result.records, fetch.fetch_offset))
         if not conversions:
             return response
         magic = 0 if version <= 1 else 1
@@ -339,6 +358,15 @@ class _PendingFetch:
             self.future.set_exception(error)
 
 
+class _Part(NamedTuple):
+    """A partition whose records are converted, and the message to put them in."""
+
+    traffic: TopicTraffic
+    data: PartitionData
+    records: FileRegion
+    fetch_offset: int
+
+
 class _Conversion:
     """Converts the records of a response to an old format, on a worker, if a client still waits for it."""
 
@@ -347,12 +375,11 @@ class _Conversion:
     def __init__(
         self,
         response: FetchResponse,
-        parts: list[tuple[PartitionData, FileRegion, int]],
+        parts: list[_Part],
         magic: int,
         max_bytes: int,
         inline: InlineLimits,
     ) -> None:
-        """``parts``: for each partition the message to fill, the records, and the first offset to convert."""
         self._response = response
         self._parts = parts
         self._magic = magic
@@ -362,13 +389,15 @@ class _Conversion:
 
     @property
     def expected_s(self) -> float:
-        return sum(region.size_bytes for _, region, _ in self._parts) * _S_FOR_A_BYTE
+        return sum(part.records.size_bytes for part in self._parts) * _S_FOR_A_BYTE
 
     def __call__(self) -> FetchResponse:
-        for data, region, fetch_offset in self._parts:
+        for part in self._parts:
             if not self._is_wanted:
                 break
-            _down_convert(data, region, self._magic, fetch_offset, self._max_bytes, self._inline)
+            count = _down_convert(part, self._magic, self._max_bytes, self._inline)
+            with _COUNT:
+                part.traffic.fetch_message_conversions += count
         return self._response
 
     def abandon(self) -> None:
@@ -418,14 +447,17 @@ def _converted(
         return run_big_batch(down_convert, *arguments)
 
 
-def _down_convert(
-    data: PartitionData, region: FileRegion, magic: int, fetch_offset: int, max_bytes: int, inline: InlineLimits
-) -> None:
+def _down_convert(part: _Part, magic: int, max_bytes: int, inline: InlineLimits) -> int:
+    """Convert the records of a partition; returns how many records had a later format."""
+    data, region = part.data, part.records
     try:
-        converted = _converted(region.read(), magic, fetch_offset, region.size_bytes, max_bytes, inline)
+        raw = region.read()
+        converted = _converted(raw, magic, part.fetch_offset, region.size_bytes, max_bytes, inline)
         data.records = converted or OVERFLOW_MESSAGE
+        return sum(batch.record_count for batch in iter_batches(raw) if batch.magic > magic and not batch.is_control)
     except KafkaError as error:
         _replace_by_error(data, error.code)
     except OSError as error:
         logger.error("Fetch: records cannot be read for conversion to an old format: %s", error)
         _replace_by_error(data, ErrorCode.NOT_LEADER_OR_FOLLOWER)  # old clients do not know KAFKA_STORAGE_ERROR
+    return 0
