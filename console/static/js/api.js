@@ -1,0 +1,73 @@
+// Talks to the console's own JSON API. Nothing else is ever requested.
+import { signal } from "./html.js";
+
+/** An answer of the API that is no success. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} text @param {string | null} code */
+  constructor(status, text, code) {
+    super(text);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** The session object of `/api/session`; null until it is known. */
+export const session = signal(/** @type {any} */ (null));
+/** Whether a request found that a login is needed. */
+export const loginNeeded = signal(false);
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {{body?: unknown, signal?: AbortSignal, text?: boolean}} [options]
+ */
+async function request(method, path, options = {}) {
+  /** @type {Record<string, string>} */
+  const headers = {};
+  if (method !== "GET") headers["X-Pybroker-Console"] = "1";
+  if (options.body !== undefined) headers["Content-Type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(`/api${path}`, {
+      method, headers, signal: options.signal,
+      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+    });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new ApiError(0, "The console does not answer. Is it still running?", null);
+  }
+  if (answer.ok) {
+    if (options.text) return answer.text();
+    return answer.status === 204 ? null : answer.json();
+  }
+  const problem = await answer.json().catch(() => ({}));
+  if (answer.status === 401 && path !== "/session") loginNeeded.value = true;
+  throw new ApiError(answer.status, problem.error ?? `The console answered ${answer.status}.`, problem.code ?? null);
+}
+
+export const api = {
+  /** @param {string} path @param {AbortSignal} [signal] */
+  get: (path, signal) => request("GET", path, { signal }),
+  /** @param {string} path @param {AbortSignal} [signal] */
+  text: (path, signal) => request("GET", path, { signal, text: true }),
+  /** @param {string} path @param {unknown} body */
+  post: (path, body) => request("POST", path, { body }),
+  /** @param {string} path @param {unknown} [body] */
+  delete: (path, body) => request("DELETE", path, { body }),
+};
+
+/**
+ * Makes the path of an API request; every part is escaped.
+ * @param {(string | number)[]} parts
+ * @param {Record<string, string | number | null | undefined>} [query]
+ */
+export function path(parts, query = {}) {
+  const kept = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const search = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
+  return `/${parts.map((part) => encodeURIComponent(part)).join("/")}${search ? `?${search}` : ""}`;
+}
+
+export async function refreshSession() {
+  session.value = await api.get("/session");
+  loginNeeded.value = session.value.login === "needed";
+}
