@@ -1,0 +1,123 @@
+"""A Chromium driven by Playwright, for tests of the console's pages."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.source_tree import ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SCREENSHOTS = Path(os.environ.get("PYBROKER_SCREENSHOTS") or ROOT / ".cache" / "screenshots" / "console")
+"""Where tests leave screenshots."""
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_OPTIONS = (
+    "--headless",
+    "--no-sandbox",  # Chromium refuses to run as root with a sandbox; it shows only our own pages
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_GO = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
+_WATCH_VIOLATIONS = """
+window.violations = [];
+addEventListener("securitypolicyviolation", (event) => {
+  window.violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`);
+});
+"""
+
+
+def program() -> str:
+    """The path of Chromium. Skips the test when the program or Playwright is missing."""
+    if importlib.util.find_spec("playwright") is None:
+        pytest.skip("needs playwright (pip install playwright)")
+    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("needs Chromium on PATH (on Debian: apt install chromium)")
+    return found
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    path = program()
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(_OPTIONS))
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+class WatchedPage:
+    """A page that notes everything a page of the console must never do: see `problems`."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self._problems: list[str] = []
+        page.add_init_script(_WATCH_VIOLATIONS)
+        page.set_default_timeout(20_000)
+        page.on("dialog", self._dialog)
+        page.on("pageerror", lambda error: self._problems.append(f"error: {error}"))
+        page.on("console", self._message)
+        page.on("request", self._request)
+        page.on("popup", lambda popup: self._problems.append(f"popup: {popup.url}"))
+
+    def show(self, path: str, ready: str) -> None:
+        """Opens a path and waits until an element is visible."""
+        self.page.goto(self.url + path)
+        self.page.locator(ready).first.wait_for()
+
+    def go(self, path: str, ready: str) -> None:
+        """Moves to a path as a click on a link does, without loading the console anew."""
+        self.page.evaluate(_GO, path)
+        self.page.locator(ready).first.wait_for()
+
+    def problems(self) -> list[str]:
+        """Dialogs, errors, requests to other places, and violations of the content security policy."""
+        return self._problems + [f"policy: {each}" for each in self.page.evaluate("window.violations ?? []")]
+
+    def screenshot(self, name: str, *, full: bool = True) -> None:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=full)
+
+    def _dialog(self, dialog: Any) -> None:
+        self._problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _message(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self._problems.append(f"console: {message.text}")
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith(f"{self.url}/"):
+            self._problems.append(f"request: {request.url}")
+
+
+@contextmanager
+def watched_page(browser: Browser, url: str, *, width: int = 1400, scheme: str = "light") -> Iterator[WatchedPage]:
+    """Yields a page in a new context: no cookies and no cache of other tests."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if scheme == "dark" else "light",
+        reduced_motion="reduce",
+        timezone_id="UTC",
+    )
+    try:
+        yield WatchedPage(context.new_page(), url)
+    finally:
+        context.close()
