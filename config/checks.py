@@ -122,6 +122,21 @@ class RangeOr:
         return f"{self._range} or {self._other}"
 
 
+class IsPattern:
+    """Null, empty, or a regular expression of Python."""
+
+    __slots__ = ()
+
+    def __call__(self, value: Value | None) -> None:
+        try:
+            re.compile(str(value or ""))
+        except (re.error, OverflowError, RecursionError) as error:
+            raise BadValueError(f"must be a regular expression: {error}") from None
+
+    def __str__(self) -> str:
+        return "regular expression"
+
+
 class Voters:
     """Kafka's two lists of KRaft controllers; nothing is checked, because pybroker does not read them."""
 

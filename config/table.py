@@ -12,6 +12,7 @@ from .settings import (
     kraft,
     metrics,
     network,
+    observing,
     own,
     quotas,
     remote_storage,
@@ -40,6 +41,7 @@ BROKER_SECTIONS: tuple[tuple[str, tuple[Setting, ...]], ...] = (
     ("Tiered storage", remote_storage.SETTINGS),
     ("KRaft", kraft.SETTINGS),
     ("pybroker's own", own.SETTINGS),
+    ("Metrics of pybroker's own", observing.SETTINGS),
 )
 
 BROKER_SETTINGS: Mapping[str, Setting] = MappingProxyType(

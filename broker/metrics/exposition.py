@@ -1,0 +1,137 @@
+"""Writes all samples as Prometheus' text format 0.0.4 or as OpenMetrics 1.0.
+
+**Why.** A scrape of 100,000 series is 10 MB of text, and the event loop must not wait for it.
+**How.** The text is made in slices of 0.25 ms; other work of the loop runs between them.
+**Limits.** Beyond the limit of series, whole sources of samples are left out: the finest detail goes first, and samples
+of the broker itself always stay.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import AsyncIterator
+
+from ...base.quiet_lines import QUIET
+from .registry import Registry, Source
+from .selection import Selection
+from .series.series import Detail, Kind, Series
+
+__all__ = ["OPEN_METRICS", "TEXT", "Exposition", "content_type_for"]
+
+logger = logging.getLogger(__name__)
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+SLICE_S = 0.00025
+_SAMPLES_BETWEEN_LOOKS = 32
+_LINES_A_PIECE = 256
+
+
+def content_type_for(accept: str) -> str:
+    """`OPEN_METRICS` if the request's header ``Accept`` names it, else `TEXT`."""
+    return OPEN_METRICS if "application/openmetrics-text" in accept else TEXT
+
+
+class Exposition:
+    """The text of one registry. ``dropped``: series that the last scrape left out; ``failed``: sources that raised."""
+
+    def __init__(self, registry: Registry, selection: Selection, dropped: Series, failed: Series) -> None:
+        self._registry = registry
+        self._selection = selection
+        self._rows = dropped, failed
+        self.dropped = 0
+        self.failed = 0
+
+    async def text(self, content_type: str) -> AsyncIterator[bytes]:
+        """Write one scrape, in pieces of some KiB."""
+        is_open = content_type == OPEN_METRICS
+        scrape = _Scrape(self._selection.max_series)
+        for series, sources in self._registry.families():
+            wanted = [source for source in sources if self._selection.includes(series, source.detail)]
+            header = _header(series, is_open)
+            for source in wanted:
+                pieces = await scrape.pieces(series, source)
+                if pieces:
+                    yield header
+                    header = b""
+                for piece in pieces:
+                    yield piece
+        self._note(scrape)
+        for series, value in zip(self._rows, (self.dropped, self.failed), strict=True):
+            if self._selection.includes(series, Detail.BROKER):
+                yield _header(series, is_open) + f"{series.name} {value}\n".encode()
+        if is_open:
+            yield b"# EOF\n"
+
+    def _note(self, scrape: "_Scrape") -> None:
+        if scrape.dropped and not self.dropped:
+            logger.warning(
+                "/metrics left out %d series: pybroker.metrics.max.series is %d. Raise it, or leave out series by "
+                "pybroker.metrics.detail or pybroker.metrics.exclude",
+                scrape.dropped,
+                self._selection.max_series,
+            )
+        self.dropped, self.failed = scrape.dropped, scrape.failed
+
+
+class _Scrape:
+    """Progress of one scrape: the series left until the limit, and the end of the present slice."""
+
+    def __init__(self, max_series: int) -> None:
+        self._left = max_series
+        self._slice_ends = time.perf_counter() + SLICE_S
+        self.dropped = 0
+        self.failed = 0
+
+    async def pieces(self, series: Series, source: Source) -> list[bytes]:
+        """The lines of a source; none if they exceed the limit, or if the source raised an error."""
+        pieces: list[bytes] = []
+        lines: list[str] = []
+        name, count = series.name, 0
+        limit = self._left if source.detail else math.inf
+        try:
+            for number, sample in enumerate(source.samples()):
+                if sample is not None:
+                    text, value = sample
+                    digits = str(value)
+                    lines.append(f"{name}{text} {digits if digits[-1].isdigit() else _special(value)}\n")
+                    count += 1
+                if not number % _SAMPLES_BETWEEN_LOOKS and time.perf_counter() >= self._slice_ends:
+                    await self._yield()
+                if len(lines) == _LINES_A_PIECE:
+                    if count <= limit:
+                        pieces.append("".join(lines).encode())
+                    else:
+                        pieces.clear()
+                    lines.clear()
+        except Exception:
+            logger.exception("the samples of %s were not read", name, extra=QUIET)
+            self.failed += 1
+            return []
+        if count > limit:
+            self.dropped += count
+            return []
+        self._left -= count
+        return [*pieces, "".join(lines).encode()] if count else []
+
+    async def _yield(self) -> None:
+        await asyncio.sleep(0)
+        self._slice_ends = time.perf_counter() + SLICE_S
+
+
+def _header(series: Series, is_open: bool) -> bytes:
+    name, kind = series.name, str(series.kind)
+    if is_open and series.kind is Kind.COUNTER:
+        name = name.removesuffix("_total")
+    return f"# HELP {name} {series.help}\n# TYPE {name} {kind}\n".encode()
+
+
+def _special(value: float) -> str:
+    """The text of a value that is no number in digits."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if math.isnan(value):
+        return "NaN"
+    return "+Inf" if value > 0 else "-Inf"

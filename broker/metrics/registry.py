@@ -1,0 +1,49 @@
+"""The sources of samples, by series.
+
+**How.** A part of the broker adds, for a row of the table, a function that reads the samples from the part's state. The
+function runs at each scrape, on the event loop. If it is a generator, the scrape advances it in slices with other work
+of the loop between them; so it iterates over a copy (``list(…)``) of a collection that may change. It may yield None
+where a slice may end although there is no sample yet.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from .series.series import Detail, Series
+
+__all__ = ["Family", "Registry", "Sample", "Samples", "Source"]
+
+Sample = tuple[str, float]
+"""The text behind the series' name (labels, for a histogram or summary also a suffix) and the value."""
+Samples = Callable[[], Iterable[Sample | None]]
+
+
+class Source(NamedTuple):
+    """A function that gives samples, and the detail of these samples."""
+
+    detail: Detail
+    samples: Samples
+
+
+class Family(NamedTuple):
+    """A series with all its sources, coarse ones first."""
+
+    series: Series
+    sources: list[Source]
+
+
+class Registry:
+    """Sources of samples. Several sources of one series are concatenated."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, Family] = {}
+
+    def add(self, series: Series, samples: Samples, detail: Detail | None = None) -> None:
+        """Add a source. ``detail``: of its samples, if coarser than the series' (the total without label ``topic``)."""
+        family = self._families.setdefault(series.name, Family(series, []))
+        family.sources.append(Source(series.detail if detail is None else detail, samples))
+        family.sources.sort(key=lambda source: source.detail)
+
+    def families(self) -> Iterator[Family]:
+        """The families of coarse detail first, so that a limit meets the finest; then in the order they were added."""
+        yield from sorted(self._families.values(), key=lambda family: family.series.detail)
