@@ -8,6 +8,7 @@ from ..config.authorization import AuthorizationSettings, warning_of_open_store
 from ..config.config import Config
 from ..controller.tree.metadata_store import MetadataStore
 from .environment import Environment
+from .settings.loggers import LoggerLevels
 
 if TYPE_CHECKING:
     from ..controller.live_acls import LiveAcls
@@ -29,7 +30,7 @@ class Authorization:
         self.administration: AclAdministration | None = None
         self._live: LiveAcls | None = None
 
-    async def load(self, config: Config, store: MetadataStore, environment: Environment) -> None:
+    async def load(self, config: Config, store: MetadataStore, environment: Environment, loggers: LoggerLevels) -> None:
         """Read all ACLs. Raises MetadataStoreError, and ZnodeDecodeError for ACLs that cannot be decoded."""
         settings = AuthorizationSettings.from_config(config)
         if settings is None:
@@ -50,6 +51,7 @@ class Authorization:
         await self._live.load()
         authorizer = AclAuthorizer(index, settings.super_users, allow_everyone=settings.allow_everyone)
         self.access = Access(authorizer, AuthorizerLog(asyncio.get_running_loop().time))
+        loggers.when_changed(self.access.log_level_changed)
         self.administration = AclAdministration(tree, self._live)
         if (warning := warning_of_open_store(config)) is not None:
             logger.warning("%s", warning)

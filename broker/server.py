@@ -258,7 +258,7 @@ class BrokerServer:
             ),
         )
         await self._overrides.load(self._metadata.tree)
-        await self._authorization.load(config, self._store, environment)
+        await self._authorization.load(config, self._store, environment, self._settings.loggers)
 
     async def _open_store(self) -> MetadataStore:
         begin_session = partial(self._environment.open_store, self.config, self._environment.clock_ms)

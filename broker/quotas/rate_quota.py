@@ -4,6 +4,7 @@ Nearly all values are within limits, so that case must cost little. The counters
 with the total that is within the limit at any time. Below that total no rate is measured.
 """
 
+import math
 from typing import NamedTuple
 
 from .quota_entity import QuotaEntity
@@ -37,6 +38,8 @@ class RateQuota:
         self._limits = QuotaLimits()
         self.has_limits = False
         """Whether any client has a quota; if not, nothing needs to be recorded."""
+        self.may_exceed_until_ms: float = math.inf
+        """Until then a client may exceed its quota. Later none does, unless a value is recorded that says so."""
         self._seen: dict[tuple[str, str | None], _Seen] = {}
         self._rates: RecentlyUsed[Bucket, SampledRate] = RecentlyUsed(
             SampledRate, lambda rate, now_ms: rate.is_idle(now_ms, windows), most_counters
@@ -46,6 +49,7 @@ class RateQuota:
         """Set the limit of a user, a client id or a pair; None removes it. Counters go on with the new limit."""
         self._limits.set(entity, bound)
         self.has_limits = bool(self._limits)
+        self.may_exceed_until_ms = math.inf
         self._seen.clear()
 
     def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
@@ -58,7 +62,17 @@ class RateQuota:
             seen.rate.record(value, now_ms, self._windows)
         elif seen.rate.add(value, now_ms) <= seen.at_once:
             return 0
-        return throttle_time_ms(seen.rate.measure(now_ms, self._windows), seen.bound, self._longest_ms)
+        throttle_ms = self._throttle_ms(seen, now_ms)
+        if throttle_ms or self.may_exceed_until_ms == math.inf:
+            self.may_exceed_until_ms = now_ms + self._windows.span_ms  # then no value of now counts any more
+        return throttle_ms
+
+    def current_ms(self, user: str, client_id: str | None, now_ms: int) -> int:
+        """throttle_time_ms for the values recorded so far."""
+        if now_ms >= self.may_exceed_until_ms:
+            return 0
+        seen = self._seen.get((user, client_id)) or self._look_up(user, client_id, now_ms)
+        return 0 if seen is None else self._throttle_ms(seen, now_ms)
 
     def most_at_once(self, user: str, client_id: str | None) -> float | None:
         """The largest value that is not throttled by itself; None: there is no limit (KAFKA-9677)."""
@@ -79,6 +93,9 @@ class RateQuota:
         elif len(user) + len(client_id or "") <= _LONGEST_NAME:
             self._seen[user, client_id] = seen
         return seen
+
+    def _throttle_ms(self, seen: _Seen, now_ms: int) -> int:
+        return throttle_time_ms(seen.rate.measure(now_ms, self._windows), seen.bound, self._longest_ms)
 
     def _at_once(self, bound: float) -> float:
         return bound * (self._windows.count - 1) * self._windows.length_ms / 1000

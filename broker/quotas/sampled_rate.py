@@ -36,14 +36,17 @@ _SAMPLE = 3
 class SampledRate:
     """Times are ms of a clock that does not go back."""
 
-    __slots__ = ("_samples", "_total", "fresh_until_ms")
+    __slots__ = ("_last_ms", "_last_value", "_samples", "_total", "fresh_until_ms")
 
     def __init__(self) -> None:
         self._total = 0.0  # of all samples, until `fresh_until_ms`
         self.fresh_until_ms = 0
         """Until then no sample begins or is forgotten, so that `add` may be called."""
         self._samples = array("d")
-        """The start, the time of the last value and the total of each sample, in one array to save memory."""
+        """The start, the time of the last value and the total of each sample, in one array to save memory. `_settle`
+        brings the last two numbers up to date."""
+        self._last_ms = 0
+        self._last_value = 0.0
 
     def record(self, value: float, now_ms: int, windows: Windows) -> None:
         """Add a value; a negative one takes back a value recorded before."""
@@ -54,15 +57,15 @@ class SampledRate:
         else:
             samples[-2] = now_ms
             samples[-1] += value
+        self._last_ms, self._last_value = now_ms, samples[-1]
         self._total = sum(samples[2::_SAMPLE])
         oldest_until_ms = now_ms if len(samples) == _SAMPLE else samples[1]
         self.fresh_until_ms = int(min(samples[-3] + windows.length_ms, oldest_until_ms + windows.span_ms))
 
     def add(self, value: float, now_ms: int) -> float:
         """`record` before `fresh_until_ms`; returns the total of all samples."""
-        samples = self._samples
-        samples[-2] = now_ms
-        samples[-1] += value
+        self._last_ms = now_ms
+        self._last_value += value
         self._total = total = self._total + value
         return total
 
@@ -76,9 +79,15 @@ class SampledRate:
 
     def is_idle(self, now_ms: int, windows: Windows) -> bool:
         """Whether no recorded value counts any more, so that this object is as good as a new one."""
-        return not self._samples or now_ms - self._samples[-2] >= windows.span_ms
+        return not self._samples or now_ms - self._last_ms >= windows.span_ms
 
     def _forget_old(self, now_ms: int, windows: Windows) -> None:
+        self._settle()
         samples = self._samples
         while samples and now_ms - samples[1] >= windows.span_ms:
             del samples[:_SAMPLE]
+
+    def _settle(self) -> None:
+        if self._samples:
+            self._samples[-2] = self._last_ms
+            self._samples[-1] = self._last_value

@@ -1,6 +1,6 @@
 """The context of a request beyond its message, what its client may do, and the types of a handler's result."""
 
-from collections.abc import Awaitable, Callable, Iterable, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,10 @@ _NOTHING: frozenset[str] = frozenset()
 
 class Authorizer(Protocol):
     """Decides what clients may do. It answers at once, from memory."""
+
+    @property
+    def known(self) -> Mapping[tuple[object, str, AclOperation, AclResourceType, str], bool]:
+        """Verdicts by principal, host, operation, type and name; an allowed access here needs no line in the log."""
 
     def may(
         self,
@@ -115,6 +119,8 @@ class RequestContext:
         authorizer, address = self.authorizer, self.address
         if authorizer is None or address.is_this_broker:
             return True
+        if authorizer.known.get((address.principal, address.peer_host, operation, resource_type, name)):
+            return True  # the usual case; the rest costs 1 µs
         return authorizer.may(
             address.principal,
             address.peer_host,

@@ -16,7 +16,6 @@ from ...protocol.errors import ThrottlingQuotaExceededError
 from ..network.request import Reply, ReplyPart, Request
 from ..quotas.client_quotas import ClientQuotas, MutationQuota
 from ..quotas.quota_type import QuotaType
-from ..quotas.rate_quota import RateQuota
 from .context import RequestContext
 
 __all__ = ["EXEMPT_APIS", "RequestMutations", "Throttling"]
@@ -54,8 +53,10 @@ class Throttling:
         try:
             reply = handle(request)
         finally:
-            if not _is_exempt(request):
+            if not (request.is_of_broker and _is_exempt(request)):
                 self._worked(request, self._stopwatch_s() - started_s)
+        if type(reply) is list:
+            return reply
         return self._timed(request, reply) if iscoroutine(reply) and not _is_exempt(request) else reply
 
     async def _timed(self, request: Request, work: Coroutine[Any, Any, Any]) -> list[ReplyPart] | None:
@@ -81,11 +82,8 @@ class Throttling:
                 send, value = work.throw, error
 
     def _worked(self, request: Request, work_s: float) -> None:
-        self._record(self.time, request, work_s * _PERCENT_OF_A_SECOND)
-
-    def _record(self, quota: RateQuota, request: Request, value: float) -> int:
-        """Count a value; returns throttle_time_ms."""
-        return quota.record(request.connection.principal.name, request.client_id, value, self._clock_ms())
+        user = request.connection.principal.name
+        self.time.record(user, request.client_id, work_s * _PERCENT_OF_A_SECOND, self._clock_ms())
 
     def fetched(self, context: RequestContext, size_bytes: int) -> bool:
         """Count the bytes of a fetch for a consumer; False: the response must be empty, and the bytes do not count."""
@@ -95,10 +93,10 @@ class Throttling:
         user, client_id, now_ms = request.connection.principal.name, request.client_id, self._clock_ms()
         throttle_ms = self._fetch.record(user, client_id, size_bytes, now_ms) if self._fetch.has_limits else 0
         if self.time.has_limits:
-            throttle_ms = max(throttle_ms, self.time.record(user, client_id, 0, now_ms))
+            throttle_ms = max(throttle_ms, self.time.current_ms(user, client_id, now_ms))
         if not throttle_ms:
             return True
-        self._record(self._fetch, request, -size_bytes)
+        self._fetch.record(user, client_id, -size_bytes, now_ms)
         request.throttle(throttle_ms)
         return False
 
@@ -131,7 +129,7 @@ class Throttling:
         if key is _PRODUCE and self._produce.has_limits:
             throttle_ms = self._produce.record(user, client_id, len(request.frame), now_ms)
         if self.time.has_limits and has_response:
-            throttle_ms = max(throttle_ms, self.time.record(user, client_id, 0, now_ms))
+            throttle_ms = max(throttle_ms, self.time.current_ms(user, client_id, now_ms))
         if throttle_ms:
             request.throttle(throttle_ms)
 

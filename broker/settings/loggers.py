@@ -1,7 +1,7 @@
 """Sets the levels of loggers, by log4j's names (KIP-412). Changes last until the process ends."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 __all__ = ["LEVELS", "ROOT", "LoggerLevels"]
@@ -25,6 +25,11 @@ class LoggerLevels:
 
     def __init__(self, manager: logging.Manager | None = None) -> None:
         self._manager = manager or logging.Logger.manager
+        self._callbacks: list[Callable[[], None]] = []
+
+    def when_changed(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` after each change of a level."""
+        self._callbacks.append(callback)
 
     def levels(self) -> dict[str, str]:
         """The level in force of each logger, the root first."""
@@ -38,14 +43,17 @@ class LoggerLevels:
 
     def set(self, name: str, level: str) -> None:
         """Set the level, one of `LEVELS`."""
-        self._logger(name).setLevel(LEVELS[level])
+        self._change(name, LEVELS[level])
 
     def unset(self, name: str) -> None:
         """Let the logger use its parent's level."""
-        self._logger(name).setLevel(logging.NOTSET)
+        self._change(name, logging.NOTSET)
 
-    def _logger(self, name: str) -> logging.Logger:
-        return self._manager.root if name == ROOT else self._manager.getLogger(name)
+    def _change(self, name: str, level: int) -> None:
+        logger = self._manager.root if name == ROOT else self._manager.getLogger(name)
+        logger.setLevel(level)
+        for callback in self._callbacks:
+            callback()
 
 
 def _name(level: int) -> str:

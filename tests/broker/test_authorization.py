@@ -1,5 +1,6 @@
 """A running broker obeys the ACLs in its metadata store."""
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from pybroker import Broker
 from pybroker.base.acls import AclOperation, AclPermission, AclResourceType
+from pybroker.broker.security.acl.authorizer_log import AUTHORIZER_LOGGER
 from pybroker.broker.start_error import StartError
 from pybroker.config.authorization import ACL_AUTHORIZER
 from pybroker.config.config import METADATA_STORE_FILE
@@ -103,3 +105,26 @@ def test_acls_that_cannot_be_decoded_stop_the_start(tmp_path: Path) -> None:
         assert changed.rowcount == 1
     with pytest.raises(StartError, match=r"/kafka-acl/Topic/records.* is damaged"), client_of(OPEN, tmp_path):
         pass
+
+
+def test_allowed_accesses_are_logged_as_soon_as_the_level_asks_for_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def set_level(level: str) -> None:
+        configs = [{"name": AUTHORIZER_LOGGER, "config_operation": 0, "value": level}]
+        resource = {"resource_type": 8, "resource_name": "1001", "configs": configs}
+        request = plain_request(ApiKey.INCREMENTAL_ALTER_CONFIGS, resources=[resource], validate_only=False)
+        assert client.ask(request, 1).responses[0].error_code == ErrorCode.NONE
+
+    def logged_writes() -> int:
+        return sum("Allowed Operation = Write" in message for message in caplog.messages)
+
+    with client_of(OPEN, tmp_path) as client:
+        create_topic(client)
+        try:
+            for level, lines in (("INFO", 0), ("DEBUG", 1), ("INFO", 1)):
+                set_level(level)
+                assert produce(client) == ErrorCode.NONE
+                assert logged_writes() == lines
+        finally:
+            logging.getLogger(AUTHORIZER_LOGGER).setLevel(logging.NOTSET)

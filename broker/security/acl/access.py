@@ -1,12 +1,13 @@
 """Decides whether a client may do something, and logs the verdict (Kafka's AuthHelper with its authorizer)."""
 
 import logging
+from collections.abc import Mapping
 
 from ....base.acls import AclOperation, AclResourceType, PatternType
 from .authorizer import AclAuthorizer
 from .authorizer_log import TRACE, AuthorizerLog, logger
 from .host_text import host_text
-from .verdicts import Verdicts
+from .verdicts import Question, Verdicts
 
 __all__ = ["Access"]
 
@@ -23,6 +24,13 @@ class Access:
         self._authorizer = authorizer
         self._verdicts = Verdicts(authorizer)
         self._log = log
+        self.known: Mapping[Question, bool] = {}
+        """Verdicts; an allowed one here needs no line in the log."""
+        self.log_level_changed()
+
+    def log_level_changed(self) -> None:
+        """Find out whether allowed accesses are logged."""
+        self.known = {} if logger.isEnabledFor(logging.DEBUG) else self._verdicts.remembered
 
     def may(
         self,

@@ -5,7 +5,7 @@ written out. A second index has the names of the patterns by (principal, host, o
 resource of a type.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ....base.acls import (
@@ -100,6 +100,10 @@ class _OfType:
         return found
 
 
+def _nothing() -> None:
+    pass
+
+
 class _NamesKey(NamedTuple):
     resource_type: AclResourceType
     pattern_type: PatternType
@@ -107,10 +111,11 @@ class _NamesKey(NamedTuple):
 
 
 class AclIndex:
-    """``epoch`` rises with each change, so that remembered verdicts can be recognised as outdated."""
+    """The ACLs in force."""
 
     def __init__(self, acls: Mapping[ResourcePattern, frozenset[AclEntry]] | None = None) -> None:
-        self.epoch = 0
+        self.on_change: Callable[[], None] = _nothing
+        """Called after each change, so that remembered verdicts can be forgotten."""
         self._types = {resource_type: _OfType() for resource_type in AclResourceType}
         self._rules: dict[ResourcePattern, PatternRules] = {}
         self._names: dict[_NamesKey, set[str]] = {}
@@ -120,7 +125,7 @@ class AclIndex:
         """Set the entries of each pattern of ``acls``; an empty set removes the pattern."""
         for pattern, entries in acls.items():
             self._replace(pattern, entries)
-        self.epoch += 1
+        self.on_change()
 
     def acls(self) -> Iterator[tuple[ResourcePattern, frozenset[AclEntry]]]:
         return ((pattern, rules.entries) for pattern, rules in self._rules.items())

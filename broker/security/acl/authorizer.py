@@ -48,7 +48,7 @@ class Explanation:
 class AclAuthorizer:
     """``super_users`` and principals have the form ``Type:name``; they are compared as text, as in Kafka.
 
-    ``index`` may change between two questions; its epoch then rises.
+    ``index`` may change between two questions.
     """
 
     def __init__(self, index: AclIndex, super_users: Iterable[str] = (), *, allow_everyone: bool = False) -> None:

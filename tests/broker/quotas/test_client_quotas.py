@@ -52,6 +52,20 @@ def test_each_user_has_the_throttle_time_of_the_own_bytes(
         rates[user].record(size_bytes, now_ms, windows)
         expected = throttle_time_ms(rates[user].measure(now_ms, windows), 100.0)
         assert quotas.rates[PRODUCE].record(user.name, client_id, size_bytes, now_ms) == expected
+        for each, rate in rates.items():
+            later_ms = now_ms + elapsed_ms
+            expected = throttle_time_ms(rate.measure(later_ms, windows), 100.0)
+            assert quotas.rates[PRODUCE].current_ms(each.name, client_id, later_ms) == expected
+        now_ms += elapsed_ms
+
+
+def test_lower_limit_throttles_for_values_recorded_before_it() -> None:
+    quotas = quotas_of(QuotaEntity("ann"), PRODUCE, 1e9)
+    for now_ms in (0, 20_000):
+        assert quotas.rates[PRODUCE].record(ANN.name, "c", 5_000, now_ms) == 0
+        assert quotas.rates[PRODUCE].current_ms(ANN.name, "c", now_ms) == 0
+    quotas.set_limits(QuotaEntity("ann"), {PRODUCE: 10.0})
+    assert quotas.rates[PRODUCE].current_ms(ANN.name, "c", 20_001) > 0
 
 
 def test_bytes_and_time_are_throttled_as_long_as_kafka_does() -> None:

@@ -1,12 +1,13 @@
 """A running broker with an authorizer that records what it is asked, and denies what the test says."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
 
 from pybroker import Broker
 from pybroker.base.acls import AclOperation, AclResourceType
 from pybroker.broker.requests.dispatch import Dispatcher
+from pybroker.broker.security.acl.verdicts import Question
 from pybroker.broker.security.principal import Principal
 from pybroker.protocol.apis import ApiKey
 from support.clients.wire_client import WireClient
@@ -25,6 +26,7 @@ class RecordingAuthorizer:
         self.counts: list[int] = []
         self.clients: set[tuple[Principal, str]] = set()
         self._denied = denied
+        self.known: Mapping[Question, bool] = {}
 
     def may(
         self,

@@ -38,6 +38,27 @@ def test_answers_are_logged_by_their_verdict(access: Access, caplog: pytest.LogC
     assert caplog.messages[1].endswith("for request = Fetch with resourceRefCount = 3")
 
 
+def test_known_verdicts_are_those_of_the_acls_in_force_and_need_no_log_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    index = AclIndex(by_pattern([AclBinding(PATTERN, ENTRY)]))
+    caplog.set_level(logging.DEBUG, AUTHORIZER_LOGGER)
+    access = Access(AclAuthorizer(index), AuthorizerLog(lambda: 0.0))
+    level = logging.getLogger(AUTHORIZER_LOGGER)
+    assert access.may("User:a", "h", *READ_T)
+    assert not access.known, "allowed accesses are logged"
+    level.setLevel(logging.INFO)
+    access.log_level_changed()
+    assert not access.may("User:b", "h", *READ_T)
+    assert access.known == {("User:a", "h", *READ_T): True, ("User:b", "h", *READ_T): False}
+    index.replace({PATTERN: frozenset()})
+    assert not access.known
+    level.setLevel(logging.DEBUG)
+    access.log_level_changed()
+    access.may("User:a", "h", *READ_T)
+    assert not access.known
+
+
 def test_quiet_refusal_is_for_debugging_only(access: Access, caplog: pytest.LogCaptureFixture) -> None:
     assert access.may("User:a", "h", *READ_T, is_quiet=True)
     assert not access.may("User:b", "h", *READ_T, is_quiet=True)

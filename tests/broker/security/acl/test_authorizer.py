@@ -212,15 +212,6 @@ def test_operations_of_a_type_are_those_of_kafka() -> None:
     assert everything[:3] == [3576, 328, 8096]  # what Kafka answers without an authorizer: topic, group, cluster
 
 
-def test_epoch_rises_with_each_change() -> None:
-    index = AclIndex()
-    epochs = [index.epoch]
-    for acls in ({}, by_pattern([allow("t")])):
-        index.replace(acls)
-        epochs.append(index.epoch)
-    assert sorted(set(epochs)) == epochs
-
-
 def test_names_tell_apart_every_combination_of_pattern_and_name() -> None:
     for name, other in product(NAMES, NAMES):
         literal = authorizer([allow(name)]).may("User:a", "h", AclOperation.READ, AclResourceType.TOPIC, other)

@@ -59,12 +59,12 @@ def test_number_of_remembered_verdicts_is_bounded() -> None:
     verdicts = Verdicts(AclAuthorizer(AclIndex()))
     for number in range(3 * MOST_VERDICTS):
         verdicts.may("User:a", "h", *READ, f"t{number}")
-        assert len(verdicts) <= MOST_VERDICTS
+        assert len(verdicts.remembered) <= MOST_VERDICTS
 
 
 def test_long_names_are_not_remembered() -> None:
     verdicts = Verdicts(AclAuthorizer(AclIndex(), allow_everyone=True))
     assert verdicts.may("User:a", "h", *READ, "x" * (LONGEST_NAME + 1))
-    assert len(verdicts) == 0
+    assert len(verdicts.remembered) == 0
     assert verdicts.may("User:a", "h", *READ, "x" * LONGEST_NAME)
-    assert len(verdicts) == 1
+    assert len(verdicts.remembered) == 1
