@@ -6,7 +6,18 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PACKAGES = ("base", "broker", "client", "config", "controller", "pipeline", "protocol", "replication", "storage")
+PACKAGES = (
+    "base",
+    "broker",
+    "client",
+    "config",
+    "controller",
+    "pipeline",
+    "protocol",
+    "replication",
+    "storage",
+    "views",
+)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -1,0 +1,33 @@
+"""The clients that use a broker most."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from .source import Source
+
+__all__ = ["Client", "Clients"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """The connections with the same client id, principal, software and host."""
+
+    client_id: str
+    principal: str
+    software: Annotated[str | None, "name and version that the client told"]
+    host: str
+    connections: int
+    requests: int
+    bytes_in: int
+    bytes_out: int
+    throttle_ms: Annotated[int, "sum of the delays that quotas asked of the client"]
+    last_seen_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clients:
+    """The clients with most bytes, at most 32."""
+
+    source: Source
+    connections: Annotated[int, "connections of all clients"]
+    items: tuple[Client, ...]

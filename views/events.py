@@ -1,0 +1,28 @@
+"""The last events of a broker."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from .source import Source
+
+__all__ = ["Event", "Events"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One line of the broker's log."""
+
+    time_ms: int
+    level: str
+    event: Annotated[str | None, "stable id, see docs/operator/events.md"]
+    logger: str
+    text: str
+    fields: dict[str, str | int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """The last lines of the broker's log, the newest first."""
+
+    source: Source
+    items: tuple[Event, ...]

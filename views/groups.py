@@ -1,0 +1,148 @@
+"""Groups: a row of the list, one group with its members and offsets, and the timeline of its rebalances."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from .source import Source
+
+__all__ = [
+    "Assignment",
+    "GroupDetail",
+    "GroupOffset",
+    "GroupRow",
+    "Groups",
+    "Member",
+    "Timeline",
+    "TimelineEvent",
+    "WaitsFor",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    """One group."""
+
+    group: str
+    state: Annotated[str, "Kafka's name: Stable, PreparingRebalance, CompletingRebalance, Empty, Dead"]
+    protocol_type: Annotated[str, "consumer for groups of consumers"]
+    protocol: Annotated[str | None, "how partitions are assigned, such as range"]
+    generation: int
+    coordinator: int
+    members: int
+    verdict: Annotated[str | None, "ok, catching_up, falling_behind, stalled, stopped or rewound"]
+    verdict_text: Annotated[str | None, "one line"]
+    lag: Annotated[int | None, "records, of all partitions"]
+    max_lag: Annotated[int | None, "records, of the worst partition"]
+    max_lag_seconds: float | None
+    seconds_to_catch_up: float | None
+    topics: int
+    partitions: Annotated[int, "partitions with a committed offset"]
+    last_commit_ms: int | None
+    rebalances: Annotated[int | None, "since this broker coordinates the group"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """The groups that this broker coordinates."""
+
+    source: Source
+    is_loading: Annotated[bool, "the list is incomplete, because a partition is being loaded"]
+    total: int
+    matched: int
+    items: tuple[GroupRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """Partitions of one topic."""
+
+    topic: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member of a group."""
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: Annotated[str | None, "group.instance.id of a static member"]
+    software: str | None
+    is_leader: bool
+    is_awaited: Annotated[bool, "the rebalance waits for this member"]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    last_heartbeat_ms: int | None
+    assignment: Annotated[tuple[Assignment, ...] | None, "null unless it is a consumer in a stable group"]
+    lag: Annotated[int | None, "records, of its partitions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOffset:
+    """The committed offset of one partition."""
+
+    topic: str
+    partition: int
+    committed: int
+    leader_epoch: int | None
+    metadata: str
+    commit_ms: int
+    expire_ms: Annotated[int | None, "set by old clients only"]
+    start_offset: int | None
+    end_offset: Annotated[int | None, "null: the leader is another broker, which was not asked yet"]
+    lag: Annotated[int | None, "records"]
+    lag_seconds: float | None
+    verdict: str | None
+    is_offset_lost: Annotated[bool | None, "the committed offset is below the start of the log"]
+    member_id: Annotated[str | None, "the member that reads the partition"]
+    leader: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitsFor:
+    """The members that a rebalance waits for."""
+
+    phase: Annotated[str, "join: for JoinGroup; sync: for SyncGroup"]
+    since_ms: int | None
+    until_ms: Annotated[int | None, "then the members are removed"]
+    members: Annotated[tuple[str, ...], "at most 100 member ids"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDetail:
+    """One group."""
+
+    source: Source
+    group: GroupRow
+    waits_for: Annotated[WaitsFor | None, "null unless a rebalance waits for members"]
+    members: tuple[Member, ...]
+    offsets: tuple[GroupOffset, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEvent:
+    """One change of a group: a rebalance, a member that came or left, a reset of offsets."""
+
+    time_ms: int
+    generation: int
+    kind: str
+    reason: str
+    text: Annotated[str, "one line"]
+    member_id: Annotated[str | None, "the member that caused it"]
+    client_id: str | None
+    host: str | None
+    instance_id: str | None
+    duration_ms: Annotated[int | None, "of the rebalance"]
+    waited_for: Annotated[str | None, "the member that the rebalance waited for longest"]
+    waited_ms: int | None
+    members: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The last changes of a group, the newest first."""
+
+    source: Source
+    group: str
+    events: tuple[TimelineEvent, ...]

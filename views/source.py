@@ -1,0 +1,17 @@
+"""The origin of a document: which broker filled it, and when."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+__all__ = ["API_VERSION", "Source"]
+
+API_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The broker that filled the document. Another broker knows other logs, groups and clients."""
+
+    api: Annotated[int, "version of the shapes; it rises when a field changes its meaning or is removed"]
+    broker_id: Annotated[int | None, "null when the document was put together from several brokers"]
+    time_ms: int

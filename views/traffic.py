@@ -1,0 +1,51 @@
+"""Rates, request times, and the rates of the last hour."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from .source import Source
+
+__all__ = ["History", "HistoryDocument", "Rates", "Times"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Mean rates of the last ten seconds, of one broker."""
+
+    messages_in_per_s: float | None
+    bytes_in_per_s: float | None
+    bytes_out_per_s: Annotated[float | None, "sent to consumers, not to followers"]
+    requests_per_s: Annotated[float | None, "null for a topic"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Total time of the requests of one API since the start of the broker."""
+
+    count: int
+    p50_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """Mean rates of equal spans of time, the oldest first. The last span ends at ``end_ms``.
+
+    A value is null where nothing was measured, because the broker did not run yet.
+    """
+
+    step_ms: int
+    end_ms: int
+    messages_in_per_s: tuple[float | None, ...]
+    bytes_in_per_s: tuple[float | None, ...]
+    bytes_out_per_s: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryDocument:
+    """Rates of the last hour of one broker, or of one topic on it."""
+
+    source: Source
+    topic: Annotated[str | None, "null: all topics"]
+    history: Annotated[History | None, "null for a topic that is not among the 64 busiest"]
