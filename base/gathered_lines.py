@@ -3,22 +3,25 @@
 import logging
 from collections.abc import Sequence
 
+from .event_marks import marked
+
 __all__ = ["log_gathered"]
 
 _WRITTEN_OUT = 3
 
 
-def log_gathered(logger: logging.Logger, level: int, events: Sequence[str]) -> None:
-    """Log the events in one line: the first three are written out, the rest are counted.
+def log_gathered(logger: logging.Logger, level: int, event: str, lines: Sequence[str]) -> None:
+    """Log the lines as one: the first three are written out, the rest are counted. ``event``: their id.
 
-    At level debug each event has its line. Without events nothing is logged.
+    At level debug each has its own line. Without lines nothing is logged.
     """
-    if not events:
+    if not lines:
         return
-    more = len(events) - _WRITTEN_OUT
+    more = len(lines) - _WRITTEN_OUT
     if more > 0 and logger.isEnabledFor(logging.DEBUG):
-        for event in events:
-            logger.log(level, "%s", event, stacklevel=2)
+        for line in lines:
+            logger.log(level, "%s", line, stacklevel=2, extra=marked(event))
         return
     counted = f"; and {more} more like these" if more > 0 else ""
-    logger.log(level, "%s%s", "; ".join(events[:_WRITTEN_OUT]), counted, stacklevel=2)
+    text = "; ".join(lines[:_WRITTEN_OUT])
+    logger.log(level, "%s%s", text, counted, stacklevel=2, extra=marked(event, count=len(lines)))

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from .event_marks import marked
 from .timers import Scheduler, TimerHandle
 
 __all__ = ["SlowWait", "told_if_slow"]
@@ -35,7 +36,7 @@ class SlowWait:
         self._timer = self._scheduler.call_later(gap_s, self._tell, line, gap_s)
 
     def _tell(self, line: Callable[[], str], gap_s: float) -> None:
-        self._logger.warning("%s", line())
+        self._logger.warning("%s", line(), extra=marked("start.slow-step"))
         self._tell_later(line, min(2 * gap_s, _LONGEST_GAP_S))
 
 

@@ -50,7 +50,7 @@ class AlterPartitionEvents:
                 if state is not None:
                     wanted[partition] = state
         forbidden = [f"broker {broker_id} may not change the ISR of {each}: {why}" for each, why in refused.items()]
-        log_gathered(logger, logging.INFO, forbidden)
+        log_gathered(logger, logging.INFO, "controller.isr-change-refused", forbidden)
         refused.update(await self._write(wanted))
         self._requests.tell_all_brokers(changes)
         self._on_changed([partition for partition in changes if partition not in refused])
@@ -65,7 +65,7 @@ class AlterPartitionEvents:
             f"partition {partition}: ISR {list(state.isr)}, partition epoch {state.partition_epoch}"
             for partition, state in written.items()
         ]
-        log_gathered(logger, logging.INFO, changes)
+        log_gathered(logger, logging.INFO, "controller.isr-changed", changes)
         for partition, state in written.items():
             self._context.put_leadership(partition, PartitionLeadership(state, self._context.epoch))
         refused: dict[TopicPartition, KafkaError] = {}

@@ -90,7 +90,7 @@ class BrokerResponses:
                 logger.debug("broker %d has its role in %s already", broker_id, partition)
             else:
                 failed.append(f"broker {broker_id} could not take its role in {partition}: error {error_code}")
-        log_gathered(logger, logging.ERROR, failed)
+        log_gathered(logger, logging.ERROR, "controller.role-not-taken", failed)
         self._context.offline_dir_replicas[broker_id] = offline
         if newly_offline:
             logger.warning("broker %d has %d replicas in failed or full log directories", broker_id, len(newly_offline))

@@ -33,7 +33,7 @@ async def settle_missed_restarts(
     written, _ = await tree.update_partition_states(wanted, context.epoch, context.epoch_version)
     why = "others were restarted without a controller"
     changes = [f"partition {partition}: {state.in_words()} ({why})" for partition, state in written.items()]
-    log_gathered(logger, logging.INFO, changes)
+    log_gathered(logger, logging.INFO, "controller.missed-restart", changes)
     for partition, state in written.items():
         context.put_leadership(partition, PartitionLeadership(state, context.epoch))
 

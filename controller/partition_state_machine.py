@@ -122,7 +122,7 @@ class PartitionStateMachine:
                 dead.append(f"partition {partition} has no leader: none of its replicas {replicas} is alive")
                 continue
             states[partition] = PartitionLeadership(election.leader_and_isr, self._context.epoch)
-        log_gathered(logger, logging.WARNING, dead)
+        log_gathered(logger, logging.WARNING, "controller.partition-without-live-replica", dead)
         if not states:
             return
         created = await self._tree.create_partition_states(states, self._context.epoch_version)
@@ -153,6 +153,7 @@ class PartitionStateMachine:
                 log_gathered(
                     logger,
                     logging.WARNING,
+                    "controller.no-leader-elected",
                     [f"no leader could be elected ({strategy.value}) for {partition}" for partition in leaderless],
                 )
             written, remaining = await self._write(elections, strategy)
@@ -182,6 +183,7 @@ class PartitionStateMachine:
         log_gathered(
             logger,
             logging.INFO,
+            "controller.leader-elected",
             [f"partition {each}: {state.in_words()} ({strategy.value})" for each, state in written.items()],
         )
         for partition, state in written.items():

@@ -53,6 +53,7 @@ FLOORS = {
     "controller": ("tree", "topics", LOOSE),
     "broker": (
         "start_error.py",
+        "events",
         "security",
         "quotas",
         "network",

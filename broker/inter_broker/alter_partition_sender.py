@@ -129,7 +129,8 @@ class AlterPartitionSender:
             return False
         self._refused = ErrorCode.NONE
         answers = self._answers(response, proposals, version)
-        log_gathered(logger, logging.INFO, [_outcome(*each, answers.get(tp)) for tp, each in proposals.items()])
+        outcomes = [_outcome(*each, answers.get(tp)) for tp, each in proposals.items()]
+        log_gathered(logger, logging.INFO, "replication.isr-change-settled", outcomes)
         unsettled = {
             topic_partition: proposal
             for topic_partition, proposal in proposals.items()
@@ -164,7 +165,7 @@ class AlterPartitionSender:
             if self._logged.get(topic_partition) is not change:
                 current = sorted(change.committed.members)
                 proposed.append(f"{topic_partition}: proposing ISR {members}, currently {current}")
-        log_gathered(logger, logging.INFO, proposed)
+        log_gathered(logger, logging.INFO, "replication.isr-change-proposed", proposed)
         self._logged = {topic_partition: change for topic_partition, (_, change) in proposals.items()}
         return AlterPartitionRequest(
             broker_id=self._broker_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())

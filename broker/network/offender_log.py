@@ -5,7 +5,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from enum import Enum, auto
 
-__all__ = ["OffenderLog", "Violation"]
+from ...base.event_marks import marked
+
+__all__ = ["OffenderLog", "Violation", "event_of"]
 
 _OTHER_HOSTS = "other hosts"
 
@@ -27,6 +29,12 @@ class Violation(Enum):
     SLOW_READER = auto()
     TOO_MANY = auto()
     LONG_RESPONSE = auto()
+
+
+def event_of(violation: Enum) -> str:
+    """The id of the event of a `Violation`, or of a cause for which a TLS connection failed."""
+    kind = "offence" if isinstance(violation, Violation) else "tls"
+    return f"peer.{kind}.{violation.name.lower().replace('_', '-')}"
 
 
 class OffenderLog:
@@ -59,7 +67,7 @@ class OffenderLog:
         self._lines.move_to_end(key)
         if left_out:
             message = f"{message} ({left_out} more from {host} since the last such line)"
-        self._logger.warning("%s", message)
+        self._logger.warning("%s", message, extra=marked(event_of(violation), peer=host))
 
     def _is_full(self, now_s: float) -> bool:
         """Forgets the lines whose time is over, when there is no space for another one."""

@@ -165,7 +165,7 @@ class Fetcher:
     def _tell_events(self) -> None:
         """Log the truncations and ended epochs of a step in one line: after an election there may be thousands."""
         events, self._events = self._events, []
-        log_gathered(logger, logging.INFO, events)
+        log_gathered(logger, logging.INFO, "replication.follower-steps", events)
 
     async def _sleep(self) -> None:
         """Sleep until something changes or a delay ends."""

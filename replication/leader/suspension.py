@@ -59,7 +59,7 @@ class LeadershipSuspension:
             return
         self._suspended += silent
         lines = [f"{each.topic_partition}: leadership suspended, broker cut off from the cluster" for each in silent]
-        log_gathered(logger, logging.WARNING, lines)
+        log_gathered(logger, logging.WARNING, "replication.leadership-suspended", lines)
         for hosted in silent:
             self._wakeups.leadership_lost(hosted)
         self._tell(silent)
@@ -70,7 +70,8 @@ class LeadershipSuspension:
         resumed = [each for each in partitions if isinstance(each.partition.role, SuspendedLeader)]
         if not resumed:
             return
-        log_gathered(logger, logging.INFO, [f"{each.topic_partition}: leadership resumed" for each in resumed])
+        lines = [f"{each.topic_partition}: leadership resumed" for each in resumed]
+        log_gathered(logger, logging.INFO, "replication.leadership-resumed", lines)
         for hosted in resumed:
             change = hosted.partition.resume()
             if hosted.partition.maybe_increment_high_watermark(self._monotonic_ms()):

@@ -52,7 +52,7 @@ def _recover_part(jobs: Sequence[RecoveryJob], progress: RecoveryProgress, done:
             case BytesRead():
                 progress.read(report.size_bytes)
             case LogLine():
-                logger.log(report.level, "%s", report.message)
+                logging.getLogger(report.logger).log(report.level, report.template, *report.arguments)
         if progress.is_given_up():
             child.kill()
 

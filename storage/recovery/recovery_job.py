@@ -45,10 +45,12 @@ class BytesRead:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line for the broker's log, with its level as in `logging`."""
+    """A line for the broker's log: the parts of its `logging.LogRecord`."""
 
+    logger: str
     level: int
-    message: str
+    template: str
+    arguments: tuple[str | int | float, ...]
 
 
 RecoveryReport = Recovered | NotRecovered | BytesRead | LogLine

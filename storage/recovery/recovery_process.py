@@ -62,4 +62,6 @@ class _ReportedLines(logging.Handler):
         self._report = report
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._report(LogLine(record.levelno, record.getMessage()))
+        given = record.args if isinstance(record.args, tuple) else ()
+        arguments = tuple(each if isinstance(each, int | float) else str(each) for each in given)
+        self._report(LogLine(record.name, record.levelno, str(record.msg), arguments))

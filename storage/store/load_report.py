@@ -35,8 +35,16 @@ class LoadReport:
         elif self.reindexed:
             logger.warning("%s", self.reindexed[0])
         for path, errors in self._without_space.items():
-            text = "log directory %s: %d logs cannot be opened until there is disk space; the first: %s"
-            logger.error(text, path, len(errors), errors[0])
+            logger.error(
+                "log directory %s: %d logs cannot be opened until there is disk space; the first: %s",
+                path,
+                len(errors),
+                errors[0],
+            )
         for path, obstacles in self._obstructed.items():
-            text = "log directory %s: %d logs cannot be opened, the others are served; the first: %s, and start again"
-            logger.error(text, path, len(obstacles), obstacles[0])
+            logger.error(
+                "log directory %s: %d logs cannot be opened, the others are served; the first: %s, and start again",
+                path,
+                len(obstacles),
+                obstacles[0],
+            )

@@ -120,4 +120,5 @@ class _Refusals:
     def log(self) -> None:
         if self._first is not None:
             more = f" (and {self._count - 1} other partitions)" if self._count > 1 else ""
-            logger.warning("%s not moved to log directory %s: %s%s", *self._first, more)
+            partition, path, error = self._first
+            logger.warning("%s not moved to log directory %s: %s%s", partition, path, error, more)

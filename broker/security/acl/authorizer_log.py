@@ -7,9 +7,10 @@ refusals left out, because a client can repeat it as often as it likes.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ....base.acls import AclOperation, AclResourceType, PatternType, ResourcePattern
+from ....base.event_marks import marked
 from ....protocol.apis import API_SPECS, ApiKey
 
 __all__ = ["AUTHORIZER_LOGGER", "MOST_REFUSALS", "QUIET_S", "TRACE", "AuthorizerLog"]
@@ -57,7 +58,7 @@ class AuthorizerLog:
         if level == logging.INFO:
             self._refused((who, host, operation, resource), line)
         else:
-            logger.log(level, "%s", line)
+            logger.log(level, "%s", line, extra=_mark((who, host, operation, resource)))
 
     def _refused(self, key: tuple[str, str, AclOperation, str], line: str) -> None:
         now_s = self._now_s()
@@ -70,7 +71,8 @@ class AuthorizerLog:
         self._refusals[key] = (now_s, 0)
         self._refusals.move_to_end(key)
         others = "refusals of others" if key == _OTHERS else "such refusals"
-        logger.info("%s", f"{line} ({left_out} more {others} since the last such line)" if left_out else line)
+        shown = f"{line} ({left_out} more {others} since the last such line)" if left_out else line
+        logger.info("%s", shown, extra=_mark(key))
 
     def _is_full(self, now_s: float) -> bool:
         """Forgets the oldest refusals when there is no space for another one."""
@@ -80,6 +82,11 @@ class AuthorizerLog:
                 return True
             self._refusals.popitem(last=False)
         return False
+
+
+def _mark(key: tuple[str, str, AclOperation, str]) -> Mapping[str, object]:
+    user, peer, operation, resource = key
+    return marked("acl.verdict", user=user, peer=peer, operation=operation.pascal_name, resource=resource)
 
 
 def _name(api_key: int) -> str:
