@@ -6,6 +6,7 @@ For 1 and 2 one line on standard error says what is wrong.
 """
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +19,20 @@ from ...config.given import Given
 from ...config.load import load_config
 from ...config.printed_config import printed_config
 from ...config.table import BROKER_SETTINGS
-from ..process.run_broker import LOG_LEVELS, Serve, run_broker
+from ..process.log_lines import log_to_stderr, logs_json
+from ..process.run_broker import LOG_FORMATS, LOG_LEVELS, Serve, run_broker
 from ..start_error import StartError
-from .command_parser import BAD_INPUT, FAILED, CommandError, CommandParser, environment_settings, parse_overrides
+from .command_parser import (
+    BAD_INPUT,
+    FAILED,
+    CommandError,
+    CommandParser,
+    environment_settings,
+    log_format,
+    parse_overrides,
+)
+
+logger = logging.getLogger(__name__)
 
 _STOPPED, _INTERRUPTED = 0, 130
 _SHOWN_SETTINGS = (
@@ -131,11 +143,14 @@ def main(argv: Sequence[str] | None = None, *, run: Serve | None = None) -> int:
 
 
 def _main(arguments: argparse.Namespace, run: Serve | None) -> int:
+    form = arguments.log_format or log_format(os.environ)
+    if form == "json":
+        log_to_stderr(arguments.log_level, form)  # so that errors of the settings are JSON too
     overrides: dict[str, str | Given] = {**environment_settings(), **parse_overrides(arguments.override)}
     config = load_config(arguments.config or "", overrides, place="--override")
     if arguments.print_config:
         return _print(printed_config(config))
-    return run_broker(config, arguments.log_level, run)
+    return run_broker(config, arguments.log_level, form, serve=run)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -172,6 +187,12 @@ def _parser() -> CommandParser:
     parser.add_argument("--print-config", action="store_true", help="print every setting with its source, then exit")
     parser.add_argument(
         "--log-level", metavar="LEVEL", type=_level, default="info", help=f"{', '.join(LOG_LEVELS)}; default: info"
+    )
+    parser.add_argument(
+        "--log-format",
+        metavar="FORMAT",
+        type=_format,
+        help=f"{', '.join(LOG_FORMATS)}; default: PYBROKER_LOG_FORMAT, else text",
     )
     parser.add_argument("--version", action=_Version, help="print the version, then exit")
     parser.add_argument("unexpected", nargs="*", help=argparse.SUPPRESS)
@@ -211,6 +232,12 @@ def _level(text: str) -> str:
     return text
 
 
+def _format(text: str) -> str:
+    if text.lower() not in LOG_FORMATS:
+        raise argparse.ArgumentTypeError(f"{text} must be one of {', '.join(LOG_FORMATS)}")
+    return text.lower()
+
+
 def _epilog() -> str:
     lines = ["commands (see pybroker COMMAND --help):"]
     lines += [f"  {name:<12} {command.summary}" for name, command in _COMMANDS.items()]
@@ -238,5 +265,8 @@ def _print(text: str) -> int:
 
 def _fail(error: Exception, code: int) -> int:
     text = " ".join(str(error).split("\n"))
-    sys.stderr.write(f"pybroker: {text}\n")
+    if logs_json():
+        logger.critical("not started: %s", text)
+    else:
+        sys.stderr.write(f"pybroker: {text}\n")
     return code

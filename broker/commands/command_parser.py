@@ -2,12 +2,20 @@
 
 import argparse
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from ...config.given import Given, Source
 
-__all__ = ["BAD_INPUT", "FAILED", "CommandError", "CommandParser", "environment_settings", "parse_overrides"]
+__all__ = [
+    "BAD_INPUT",
+    "FAILED",
+    "CommandError",
+    "CommandParser",
+    "environment_settings",
+    "log_format",
+    "parse_overrides",
+]
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -45,6 +53,16 @@ def environment_settings() -> dict[str, Given]:
 
     found = settings_in_java_options(os.environ)
     return {name: Given(text, Source.OVERRIDE, "KAFKA_OPTS") for name, text in found.items()}
+
+
+def log_format(environment: Mapping[str, str]) -> str:
+    """The format of the log in ``PYBROKER_LOG_FORMAT``. Raises CommandError."""
+    from ..process.log_lines import LOG_FORMATS
+
+    asked = environment.get("PYBROKER_LOG_FORMAT", "").strip().lower() or "text"
+    if asked not in LOG_FORMATS:
+        raise CommandError(f"PYBROKER_LOG_FORMAT={asked}: must be one of {', '.join(LOG_FORMATS)}", BAD_INPUT)
+    return asked
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
+from ...base.event_marks import marked
 from ...config.config import Config
 from ...storage.files.files import raise_descriptor_limit
 from ..server import BrokerServer
@@ -55,7 +56,7 @@ async def serve_until_stopped(config: Config, announce: Callable[[int], str] | N
     signals.ready()
     logger.info("%s", ready_line(broker.endpoints))
     if announce is not None:
-        logger.info("%s", announce(broker.broker_id))
+        logger.info("%s", announce(broker.broker_id), extra=marked("process.ready-in-words-of-kafka"))
     await signals.told.wait()
     await broker.stop()
     logger.info("stopped")

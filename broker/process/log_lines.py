@@ -2,9 +2,18 @@
 
 import logging
 import sys
+import threading
+from types import TracebackType
 
-from ...base.quiet_lines import QUIET_S
+from ..events.json_line import LEFT_OUT, JsonLineFormatter
+from ..events.line_rate import LineRate
+from ..events.record_fields import shortened
 
+__all__ = ["LOG_FORMATS", "LogRateLimit", "OneLineFormatter", "log_to_stderr", "logs_json"]
+
+logger = logging.getLogger(__name__)
+
+LOG_FORMATS = ("text", "json")
 _LONGEST_LINE = 4096
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -14,9 +23,10 @@ class OneLineFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
         """The line without its traceback, with control characters escaped."""
-        line = super().formatMessage(record)
-        if len(line) > _LONGEST_LINE:
-            line = f"{line[:_LONGEST_LINE]}… ({len(line) - _LONGEST_LINE} more characters)"
+        line = shortened(super().formatMessage(record), _LONGEST_LINE)
+        left_out = getattr(record, LEFT_OUT, 0)
+        if left_out:
+            line = f"{line} ({left_out} more lines like this were left out before it)"
         if line.isprintable():
             return line
         return "".join(
@@ -24,59 +34,47 @@ class OneLineFormatter(logging.Formatter):
         )
 
 
-class _Period:
-    """Counts the lines from one place in one period. ``burst`` lines are written; ``lines`` counts all."""
-
-    __slots__ = ("began_s", "burst", "lines")
-
-    def __init__(self, began_s: float, burst: int) -> None:
-        self.began_s = began_s
-        self.burst = burst
-        self.lines = 0
-
-    @property
-    def left_out(self) -> int:
-        return max(0, self.lines - self.burst)
-
-
 class LogRateLimit(logging.Filter):
     """Writes at most ``burst`` lines from one place in the source within ``period_s``, and counts the rest.
 
-    Clients that join ten thousand groups, or repeat a failing request, must not fill the disk with log lines. While the
-    flood goes on, each period lets through a tenth of the last, down to one line. The first line of a period tells how
-    many lines the period before left out. Lines marked `QUIET` appear once in 30 s.
+    Clients that join ten thousand groups, or repeat a failing request, must not fill the disk with log lines. The
+    first line of a period tells how many lines the period before left out. See `LineRate`.
     """
 
     def __init__(self, burst: int = 100, period_s: float = 10.0) -> None:
         super().__init__()
-        self._burst = burst
-        self._period_s = period_s
-        self._periods: dict[tuple[str, int], _Period] = {}
+        self._rate = LineRate(burst, period_s)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is written."""
-        place = (record.pathname, record.lineno)
-        quiet_s: float | None = getattr(record, QUIET_S, None)
-        burst, period_s = (self._burst, self._period_s) if quiet_s is None else (1, quiet_s)
-        seen = self._periods.get(place)
-        if seen is None:
-            seen = self._periods[place] = _Period(record.created, burst)
-        elif not 0 <= record.created - seen.began_s < period_s:
-            left_out = seen.left_out
-            is_flood = seen.lines > burst
-            seen = self._periods[place] = _Period(record.created, max(1, seen.burst // 10) if is_flood else burst)
-            if left_out:
-                record.msg = f"{record.getMessage()} ({left_out} more lines like this were left out before it)"
-                record.args = None
-        seen.lines += 1
-        return seen.lines <= seen.burst
+        left_out = self._rate.admit(record)
+        setattr(record, LEFT_OUT, left_out or 0)
+        return left_out is not None
 
 
-def log_to_stderr(level: str) -> None:
-    """Log events of at least this level to standard error, and nowhere else."""
+def log_to_stderr(level: str, log_format: str = "text") -> None:
+    """Log events of at least this level to standard error, and nowhere else. ``log_format``: of `LOG_FORMATS`."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLineFormatter(_FORMAT))
+    handler.setFormatter(JsonLineFormatter() if log_format == "json" else OneLineFormatter(_FORMAT))
     handler.addFilter(LogRateLimit())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    if log_format == "json":
+        _log_python_errors()
+
+
+def logs_json() -> bool:
+    """Whether standard error takes JSON lines only."""
+    return any(isinstance(handler.formatter, JsonLineFormatter) for handler in logging.getLogger().handlers)
+
+
+def _log_python_errors() -> None:
+    """Let Python log warnings and uncaught errors, which it otherwise prints."""
+
+    def log(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        logger.critical("an uncaught error", exc_info=(kind, error or kind(), trace))
+
+    logging.captureWarnings(True)
+    sys.excepthook = log
+    threading.excepthook = lambda caught: log(caught.exc_type, caught.exc_value, caught.exc_traceback)

@@ -11,8 +11,9 @@ from pathlib import Path
 from ....base.unusable_path import why_unusable
 from ....config.config import Config
 from ....config.load import load_config
+from ...process.log_lines import log_to_stderr
 from ...process.run_broker import LOG_LEVELS, import_broker, run_broker
-from ..command_parser import BAD_INPUT, CommandError, CommandParser
+from ..command_parser import BAD_INPUT, CommandError, CommandParser, log_format
 from .first_process import become_first_process, hold_signals
 from .secret_files import with_secret_files
 from .server_file import final_properties, places_in_environment, read_mounted
@@ -56,14 +57,18 @@ def container_command(arguments: Sequence[str]) -> int:
     is_first = os.getpid() == 1 and not options.prepared
     if is_first:
         hold_signals()
-    environment = with_secret_files({**os.environ, **_variables(options.variables)})
+    environment = {**os.environ, **_variables(options.variables)}
+    level, form = log_level(environment), log_format(environment)
+    if form == "json":
+        log_to_stderr(level, form)  # so that errors of the settings are JSON too
+    environment = with_secret_files(environment)
     if not options.prepared:
         _prepare(options.config, final_properties(read_mounted(options.mounted), environment, options.data))
     if is_first:
         again = [sys.executable, "-m", "pybroker", "container", "--prepared", "--config", str(options.config)]
         become_first_process([*again, "--mounted", str(options.mounted)], environment)
     config = load_config(options.config, variables=places_in_environment(environment, read_mounted(options.mounted)))
-    return run_broker(config, log_level(environment), serve=_serve)
+    return run_broker(config, level, form, serve=_serve)
 
 
 def log_level(environment: Mapping[str, str]) -> str:

@@ -14,11 +14,11 @@ def test_similar_events_share_a_line_that_counts_them(caplog: pytest.LogCaptureF
     logger = logging.getLogger("test.gathered")
     caplog.set_level("INFO", "test.gathered")
     for count in (0, 1, 3, 5):
-        log_gathered(logger, logging.INFO, [f"{number} %s" for number in range(count)])
+        log_gathered(logger, logging.INFO, "test.event", [f"{number} %s" for number in range(count)])
     assert caplog.messages == ["0 %s", "0 %s; 1 %s; 2 %s", "0 %s; 1 %s; 2 %s; and 2 more like these"]
     caplog.clear()
     caplog.set_level("DEBUG", "test.gathered")
-    log_gathered(logger, logging.INFO, [str(number) for number in range(5)])
+    log_gathered(logger, logging.INFO, "test.event", [str(number) for number in range(5)])
     assert caplog.messages == ["0", "1", "2", "3", "4"]
 
 
@@ -28,15 +28,19 @@ def record(message: str, created: float, line: int = 1) -> logging.LogRecord:
     return made
 
 
+def text_of(line: logging.LogRecord) -> str:
+    return OneLineFormatter("%(message)s").format(line)
+
+
 def test_flood_of_log_lines_is_cut_to_the_first_lines_and_a_count() -> None:
     gate = LogRateLimit(burst=3, period_s=10)
     assert [gate.filter(record("joined", 100 + number)) for number in range(5)] == [True] * 3 + [False] * 2
     assert gate.filter(record("left", 104, line=2))  # another place has lines of its own
     after = record("joined", 110)
     assert gate.filter(after)
-    assert after.getMessage() == "joined (2 more lines like this were left out before it)"
+    assert text_of(after) == "joined (2 more lines like this were left out before it)"
     assert gate.filter(quiet := record("joined", 120))
-    assert quiet.getMessage() == "joined"
+    assert text_of(quiet) == "joined"
 
 
 def test_long_flood_is_logged_ever_less_often_and_later_lines_in_full() -> None:
@@ -59,7 +63,7 @@ def test_refusals_are_logged_once_in_half_a_minute_with_a_count() -> None:
     assert [gate.filter(refusal(100 + second)) for second in range(30)] == [True] + [False] * 29
     after = refusal(130)
     assert gate.filter(after)
-    assert after.getMessage() == "no room (29 more lines like this were left out before it)"
+    assert text_of(after) == "no room (29 more lines like this were left out before it)"
 
 
 def test_log_lines_have_a_maximum_length() -> None:
