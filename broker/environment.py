@@ -70,5 +70,8 @@ class Environment:
     """As `LocalSocketOptions` has it."""
     open_store: Callable[[Config, Callable[[], int]], Awaitable[MetadataStore]] = open_metadata_store
     """Opens a session with the metadata store: at the start, and with ZooKeeper after an expired session."""
+    opens_default_http: bool = False
+    """Whether the broker opens its HTTP endpoint at the default address. Only a broker with a process of its own does,
+    because many brokers in one program would compete for that address."""
     scram_users: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Passwords of users that log in by SCRAM, beside the users in the metadata tree."""

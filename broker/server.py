@@ -29,13 +29,9 @@ from ..replication.partition.isr import PendingIsr
 from ..replication.partition.partition import Partition
 from ..replication.partition_set import PartitionSet
 from ..replication.run_in_pool import RunInPool
-from ..replication.schedule import ReplicationSchedule
 from ..replication.state_changes import StateChanges
-from ..storage.log.log import Log
 from ..storage.store.log_directories import LogDirectoriesError
-from ..storage.store.log_mover import threads_of
 from ..storage.store.log_store import LogStore
-from ..storage.store.store_schedule import StoreSchedule
 from ..storage.workers.worker_pool import ClosablePool
 from .apis.broker_parts import BrokerParts
 from .apis.handler_table import handlers
@@ -55,10 +51,12 @@ from .metadata.registered_endpoints import registered_endpoints
 from .metadata.topic_waiters import TopicWaiters
 from .network.listener import Listeners
 from .network.settings import Endpoint
+from .observability import Observability
 from .open_parts import OpenParts
 from .protection import Protection
 from .requests.dispatch import Dispatcher
 from .requests.throttling import Throttling
+from .schedules import Schedules
 from .settings.live_settings import LiveSettings
 from .settings.topic_overrides import TopicOverrides
 from .start_refusals import START_ERRORS, start_refusal
@@ -81,7 +79,7 @@ class BrokerServer:
     """One broker on the running event loop: ``await start()``, then ``await stop()`` or ``kill()``, once each.
 
     ``failed`` gets the error when the broker cannot go on; the owner must stop the broker then. ``endpoints``: the
-    addresses it listens on, once started.
+    addresses it listens on, once started. ``observability.endpoints``: those of HTTP.
     """
 
     endpoints: Sequence[Endpoint]
@@ -98,6 +96,7 @@ class BrokerServer:
     _partitions: PartitionSet
     _changes: StateChanges
     _orders: ControllerOrders
+    _schedules: Schedules
     _coordinators: Coordinators
     _addresses: AdvertisedAddresses
 
@@ -114,6 +113,7 @@ class BrokerServer:
         self._link_factory: LinkFactory | None = None  # makes those of the controller too
         self._links: ClusterLinks | None = None
         self._authorization = Authorization()
+        self.observability = Observability(config, self._environment, self._lifecycle)
         self._tasks = BackgroundTasks(self._loop, self._fail)
 
     # -- start and stop
@@ -168,6 +168,7 @@ class BrokerServer:
         await self._tasks.ended()
         if self._listeners is not None:
             await self._listeners.gone()
+        await self.observability.gone()
         # Cancelled tasks and half-open connections end in the next few iterations of the loop.
         for _ in range(_LOOP_ITERATIONS_TO_CLOSE):
             await asyncio.sleep(0)
@@ -186,8 +187,8 @@ class BrokerServer:
             listeners = await self._bind_listeners()
             steps.begin(f"the registration of broker id {self.broker_id}")  # then `_registered` begins the next step
             await self._metadata.start(registered_endpoints(self._settings.dynamic.config, self.endpoints))
-            self._store_schedule.start()
-            self._replication_schedule.start()
+            self._schedules.store.start()
+            self._schedules.replication.start()
             self._coordinators.start()
             self._tasks.spawn(self._settings.run())
             self._tasks.spawn(self._authorization.run())
@@ -228,6 +229,7 @@ class BrokerServer:
         self._steps.begin(f"the log directories {', '.join(config.log_dirs)}")
         # First, because the locks also protect the metadata store.
         await self._run_in_pool(self._logs.lock_directories)
+        await self.observability.open(self._parts, self._run_in_pool)
         use = await self._run_in_pool(partial(find_earlier_use, environment.files, config))
         self._store = await self._open_store()
         self._parts.add(self._store.close, self._store.kill)
@@ -422,26 +424,14 @@ class BrokerServer:
 
     def _build_schedules(self) -> None:
         """Build the schedules; register the parts that end after the coordinator and before the partitions."""
-        self._store_schedule = StoreSchedule(
-            self._logs,
-            self._loop,
-            self._background,
-            self._high_watermark_of,
-            self._start_movers,
-            self._environment.start_compaction,
+        self._schedules = schedules = Schedules(
+            self.config, self._environment, self._logs, self._background, self._partitions, self._changes
         )
-        self._replication_schedule = ReplicationSchedule(
-            self._loop,
-            self._partitions,
-            self._changes,
-            checkpoint_interval_ms=self.config.int("replica.high.watermark.checkpoint.interval.ms"),
-            replica_lag_time_max_ms=self.config.int("replica.lag.time.max.ms"),
-        )
-        self._parts.add(self._replication_schedule.stop, self._replication_schedule.kill)
+        self._parts.add(schedules.replication.stop, schedules.replication.kill)
         if self._links is not None:
             self._parts.add(self._links.close, self._links.kill)
         self._parts.add(self._tasks.end, self._tasks.cancel)
-        self._parts.add(self._store_schedule.stop, self._store_schedule.stop)
+        self._parts.add(schedules.store.stop, schedules.store.stop)
         self._parts.add(self._metadata.stop, self._metadata.kill)
 
     # -- callbacks of the parts
@@ -472,13 +462,6 @@ class BrokerServer:
         """Apply changed advertised addresses."""
         self._addresses.as_reached = listeners_named_as_reached(config)
         await self._metadata.advertise(registered_endpoints(self._settings.dynamic.config, self.endpoints))
-
-    def _start_movers(self) -> ClosablePool:
-        return self._environment.start_pool(self._loop, threads_of(self.config), "pybroker-moves")
-
-    def _high_watermark_of(self, log: Log) -> int:
-        hosted = self._partitions.get(log.topic_partition)
-        return log.log_start_offset if hosted is None else hosted.partition.high_watermark
 
     def _stop_waiting_for_gone_brokers(self, update: MetadataUpdate) -> None:
         if update.gone:

@@ -65,7 +65,7 @@ def _way_out(error: Exception, config: Config, files: Files) -> str | None:
     """None when the text of the error names it; with "or " in front when the text names another one."""
     match error:
         case BindError():
-            return _other_address(error, config.named("listeners"))
+            return _other_address(error, config.named(error.setting))
         case MetaPropertiesError() | LogDirectoriesError() | DirectoryLockedError():
             return _other_directory(error, config)
         case BrokerIdTakenError():

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from .authorization import AuthorizationSettings
 from .config import Config
 from .config_error import ConfigError
+from .http_listeners import check_http_listeners
 from .notices import why_ignored
 from .sasl_listeners import check_sasl
 from .setting import Setting, SupportKind
@@ -41,6 +42,7 @@ def check_refusals(config: Config) -> None:
     _refuse_password_providers(config)
     _refuse_protection_of_another_store(config)
     check_sasl(config)
+    check_http_listeners(config)
 
 
 def _refuse_other_modes(config: Config) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ...config.config import Config
 from ...config.config_error import ConfigError
+from ...config.http_listeners import HTTP_LISTENERS
 from ...config.load import with_overrides
 from ...config.notices import notices
 from ...storage.files.files import Files, allowed_log_files
@@ -74,6 +75,7 @@ class Broker:
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._certificates: tempfile.TemporaryDirectory[str] | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
+        self._http: tuple[Endpoint, ...] = ()
         self._server: BrokerServer | None = None  # while it starts, runs, or is ending
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
@@ -91,6 +93,14 @@ class Broker:
         return str(local_address(first.host, first.port))
 
     @property
+    def http_url(self) -> str | None:
+        """The URL of the HTTP endpoint, without a slash at its end; None without ``pybroker.http.listeners``."""
+        if not self._http:
+            return None
+        first = self._http[0]
+        return f"{first.listener_name.lower()}://{local_address(first.host, first.port)}"
+
+    @property
     def is_running(self) -> bool:
         return self._server is not None and self._server.is_running
 
@@ -104,6 +114,8 @@ class Broker:
             chosen |= store_settings(Path(self._certificates.name) / "broker.pem", self.ca_file)
         if self._endpoints:
             chosen["listeners"] = ",".join(map(str, self._endpoints))
+        if self._http:
+            chosen[HTTP_LISTENERS] = ",".join(map(str, self._http))
         return with_overrides(self._given, chosen) if chosen else self._given
 
     @property
@@ -145,6 +157,7 @@ class Broker:
                     self._remove_directories()
             raise
         self._endpoints = tuple(server.endpoints)
+        self._http = server.observability.endpoints
         server.failed.add_done_callback(self._failed)
 
     async def stop(self) -> None:
@@ -271,7 +284,7 @@ class Broker:
             self._kill()
 
     def _forget(self) -> None:
-        self._endpoints = ()
+        self._endpoints = self._http = ()
         self._remove_directories()
 
     def __repr__(self) -> str:
@@ -290,6 +303,11 @@ class BlockingBroker:
     def bootstrap_servers(self) -> str:
         """``host:port`` for clients; it stays the same after a restart."""
         return self._broker.bootstrap_servers
+
+    @property
+    def http_url(self) -> str | None:
+        """The URL of the HTTP endpoint; None without one."""
+        return self._broker.http_url
 
     @property
     def is_running(self) -> bool:

@@ -32,7 +32,10 @@ ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
 class BindError(OSError):
-    """A listener's address cannot be bound. The message is one plain line that names the listener and the address."""
+    """A listener's address cannot be bound. The message is one plain line that names the listener and the address.
+
+    ``setting``: the setting with the address.
+    """
 
     def __init__(self, listener_name: str, host: str, port: int, reason: str) -> None:
         shown = f"[{host}]" if ":" in host else host or "*"
@@ -40,6 +43,7 @@ class BindError(OSError):
         self.listener_name = listener_name
         self.host = host
         self.port = port
+        self.setting = "listeners"
 
 
 class AddressInUseError(BindError):

@@ -12,6 +12,7 @@ from functools import partial
 from ...base.event_marks import marked
 from ...config.config import Config
 from ...storage.files.files import raise_descriptor_limit
+from ..environment import Environment
 from ..server import BrokerServer
 from .gc_tuning import GcTuning
 from .ready_line import ready_line
@@ -44,7 +45,7 @@ def run(config: Config, announce: Callable[[int], str] | None = None) -> int:
 
 async def serve_until_stopped(config: Config, announce: Callable[[int], str] | None = None) -> int:
     signals = StopSignals(asyncio.get_running_loop())
-    broker = BrokerServer(config)
+    broker = BrokerServer(config, Environment(opens_default_http=True))
     broker.failed.add_done_callback(lambda _failed: signals.told.set())
     hang_up = partial(signals.hear, signal.SIGHUP) if config.file is None else broker.reload_settings
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
@@ -54,7 +55,7 @@ async def serve_until_stopped(config: Config, announce: Callable[[int], str] | N
     gc.freeze()
     gc.callbacks.append(GcTuning().note)
     signals.ready()
-    logger.info("%s", ready_line(broker.endpoints))
+    logger.info("%s", ready_line(broker.endpoints, broker.observability.endpoints))
     if announce is not None:
         logger.info("%s", announce(broker.broker_id), extra=marked("process.ready-in-words-of-kafka"))
     await signals.told.wait()

@@ -9,8 +9,9 @@ from ..network.settings import Endpoint
 __all__ = ["ready_line"]
 
 
-def ready_line(endpoints: Iterable[Endpoint]) -> str:
-    return "pybroker is ready: listening on " + ", ".join(map(_shown, endpoints))
+def ready_line(endpoints: Iterable[Endpoint], http: Iterable[Endpoint] = ()) -> str:
+    """``http``: the addresses of the HTTP endpoint."""
+    return "pybroker is ready: listening on " + ", ".join(map(_shown, (*endpoints, *http)))
 
 
 def _shown(endpoint: Endpoint) -> str:

@@ -1,0 +1,67 @@
+"""Finds the handler of an HTTP request by its path."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from .http_error import HttpError
+from .request import HttpRequest
+from .response import HttpResponse
+
+__all__ = ["Handler", "Route", "Router"]
+
+Handler = Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """``is_public``: needs no token. ``is_for_probes``: answered also while the broker stops."""
+
+    pattern: tuple[str, ...]
+    handler: Handler
+    is_public: bool
+    is_for_probes: bool
+
+    def params(self, segments: list[str]) -> dict[str, str] | None:
+        """The named parts of a path; None when the path does not match."""
+        if len(segments) != len(self.pattern):
+            return None
+        params = {}
+        for expected, segment in zip(self.pattern, segments, strict=True):
+            if expected.startswith("{"):
+                params[expected[1:-1]] = segment
+            elif expected != segment:
+                return None
+        return params
+
+
+class Router:
+    """Routes may be added at any time. The first route that matches wins, so that ``/a/b`` comes before ``/a/{c}``."""
+
+    def __init__(self) -> None:
+        self._routes: list[Route] = []
+
+    def get(self, pattern: str, handler: Handler, *, is_public: bool = False, is_for_probes: bool = False) -> None:
+        """``handler`` answers GET and HEAD. ``{name}`` in ``pattern`` stands for one part of the path, not empty.
+
+        A handler raises HttpError to refuse. Any other error is logged and answered with 500.
+        """
+        self._routes.append(Route(tuple(pattern.split("/")), handler, is_public, is_for_probes))
+
+    def find(self, request: HttpRequest) -> tuple[Route, HttpRequest]:
+        """The route of a request, and the request with its ``params``. Raises HttpError 404, and 400 for a path that is
+        not UTF-8."""
+        segments = _segments(request.path)
+        for route in self._routes:
+            params = route.params(segments)
+            if params is not None and all(params.values()):
+                return route, request.with_params(params)
+        raise HttpError(404, "no such path")
+
+
+def _segments(path: str) -> list[str]:
+    """Split before decoding, so that a group's id may contain %2F."""
+    try:
+        return [unquote(segment, errors="strict") for segment in path.split("/")]
+    except UnicodeDecodeError as error:
+        raise HttpError(400, "the path is not UTF-8") from error

@@ -1,0 +1,184 @@
+"""The HTTP server of a broker: listens, limits the connections, and answers by the router."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from inspect import isawaitable
+from typing import TYPE_CHECKING
+
+from ...replication.run_in_pool import RunInPool
+from ..network.bound_sockets import BindError, bind_error, open_servers, start_serving
+from ..network.local_socket_options import LocalSocketOptions
+from ..network.settings import Endpoint, NetworkSettings
+from ..network.socket_states import leaves_descriptors
+from .encoding import Encoder
+from .http_error import HttpError
+from .request import HttpRequest
+from .response import HttpResponse
+from .router import Router
+from .wire import PATIENCE_S, Wire
+
+if TYPE_CHECKING:
+    from .http_exchange import HttpExchange
+
+__all__ = ["MAX_CONNECTIONS", "HttpServer"]
+
+MAX_CONNECTIONS = 64
+_CLOSE_GRACE_S = 1.0
+_SOCKETS = NetworkSettings(backlog=MAX_CONNECTIONS, send_buffer_bytes=-1, receive_buffer_bytes=-1)
+_SETTING = "pybroker.http.listeners"
+
+
+class HttpServer:
+    """``open`` it, later ``close`` or ``kill`` it; ``gone`` waits for the end of its connections.
+
+    Above `MAX_CONNECTIONS` the connection that has been idle for longest is closed.
+    """
+
+    def __init__(self, router: Router, run_in_pool: RunInPool, is_ending: Callable[[], bool]) -> None:
+        """To be made on the running loop. ``is_ending``: only probes are answered now."""
+        self._loop = asyncio.get_running_loop()
+        self._router = router
+        self._run_in_pool = run_in_pool
+        self._is_ending = is_ending
+        self._encoder = Encoder(run_in_pool)
+        self._servers: list[asyncio.Server] = []
+        self._connections: set[_Connection] = set()
+        self._new_exchange: type[HttpExchange] | None = None
+
+    async def open(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+        """Listen; returns the endpoints with the ports that the system chose. Raises BindError; nothing stays open."""
+        opened = []
+        try:
+            for endpoint in endpoints:
+                options = LocalSocketOptions(None, _SOCKETS)
+                servers, port = await open_servers(endpoint, _SOCKETS, options, self._new_connection)
+                self._servers += servers
+                opened.append(replace(endpoint, port=port))
+                await self._listen(opened[-1], servers)
+        except BaseException as error:
+            self._stop_accepting()
+            if isinstance(error, BindError):
+                error.setting = _SETTING
+            raise
+        return opened
+
+    async def close(self) -> None:
+        """Accept nothing, give requests under way `_CLOSE_GRACE_S`, and close."""
+        self._stop_accepting()
+        for connection in list(self._connections):
+            if connection.idle_since_s is not None:
+                connection.abort()
+        timer = self._loop.call_later(_CLOSE_GRACE_S, self.kill)
+        await self.gone()
+        timer.cancel()
+
+    def kill(self) -> None:
+        """Accept nothing, and abort all connections."""
+        self._stop_accepting()
+        for connection in list(self._connections):
+            connection.abort()
+
+    async def gone(self) -> None:
+        """Wait until there is no connection."""
+        while self._connections:
+            await asyncio.wait([connection.gone for connection in self._connections])
+
+    async def answer(self, request: HttpRequest) -> HttpResponse:
+        """The response of the request's handler. Raises HttpError."""
+        route, request = self._router.find(request)
+        if self._is_ending() and not route.is_for_probes:
+            raise HttpError(503, "the broker is stopping")
+        response = route.handler(request)
+        return await response if isawaitable(response) else response
+
+    # -- connections
+
+    def _new_connection(self) -> asyncio.BufferedProtocol:
+        return _Connection(self, self._loop)
+
+    def connected(self, connection: "_Connection") -> bool:
+        """Whether the new connection is accepted."""
+        if not self._servers or self._is_full():
+            return False
+        self._connections.add(connection)
+        return True
+
+    def disconnected(self, connection: "_Connection") -> None:
+        self._connections.discard(connection)
+
+    async def serve(self, connection: "_Connection") -> None:
+        """Serve the requests of a connection until it ends."""
+        if self._new_exchange is None:
+            self._new_exchange = await self._run_in_pool(_load_exchange)
+        connection.exchange = self._new_exchange(connection, self.answer, self._encoder, self._loop.time)
+        await connection.exchange.serve()
+
+    def _is_full(self) -> bool:
+        """Whether there is no space for another connection, after the longest idle one was closed if need be."""
+        if len(self._connections) < MAX_CONNECTIONS:
+            return False
+        idle = [(since_s, connection) for connection in self._connections if (since_s := connection.idle_since_s)]
+        if not idle:
+            return True
+        longest = min(idle, key=lambda pair: pair[0])[1]
+        self._connections.discard(longest)
+        longest.abort()
+        return False
+
+    async def _listen(self, endpoint: Endpoint, servers: Sequence[asyncio.Server]) -> None:
+        for server in servers:
+            try:
+                await start_serving(server)
+            except OSError as error:
+                raise bind_error(endpoint, error) from error
+
+    def _stop_accepting(self) -> None:
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+
+
+def _load_exchange() -> "type[HttpExchange]":
+    from .http_exchange import HttpExchange
+
+    return HttpExchange
+
+
+class _Connection(Wire):
+    """One client's connection, and the task that serves it."""
+
+    def __init__(self, server: HttpServer, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._server = server
+        self._task: asyncio.Task[None] | None = None
+        self._connected_s = loop.time()
+        self.exchange: HttpExchange | None = None
+        self.gone: asyncio.Future[None] = loop.create_future()
+
+    @property
+    def idle_since_s(self) -> float | None:
+        """The time since which it has no request under way, or None."""
+        return self._connected_s if self.exchange is None else self.exchange.idle_since_s
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert self.transport is not None
+        if leaves_descriptors(self.transport) and self._server.connected(self):
+            self._task = self._loop.create_task(self._serve())
+        else:
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._server.disconnected(self)
+        self.gone.set_result(None)
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _serve(self) -> None:
+        with contextlib.suppress(ConnectionResetError):
+            await self._server.serve(self)
+        self.set_deadline(PATIENCE_S)  # for the client to take the last response
+        self.close()
