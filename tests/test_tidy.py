@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import setuptools
+from support.floors import FLOORS, LOOSE
 from support.source_names import imports_of, unused_names
 from support.source_tree import (
     PACKAGES,
@@ -31,102 +32,6 @@ FILE_LINES = 500
 FUNCTION_LINES = 60
 CONSTRUCTOR_ARGUMENTS = 9
 FILES_IN_A_FOLDER = 40
-
-LOOSE = "*"
-# From the bottom to the top: an entry may import itself and the entries before it. An entry is a folder, a file, or
-# LOOSE: all files directly in the place that have no entry of their own.
-FLOORS = {
-    "": ("base", "config", "protocol", "views", "client", "storage", "replication", "controller", "broker", LOOSE),
-    "protocol": (
-        "errors.py",
-        "sentinels.py",
-        "text_size.py",
-        "scram.py",
-        "codec",
-        "records",
-        "apis.py",
-        "messages",
-        "client",
-    ),
-    "storage": (LOOSE, "files", "workers", "segment", "producers", "log", "recovery", "compaction", "store", "verify"),
-    "replication": ("partition", "leader", "partition_set.py", "follower", LOOSE),
-    "controller": ("tree", "topics", LOOSE),
-    "broker": (
-        "start_error.py",
-        "events",
-        "security",
-        "quotas",
-        "network",
-        "environment.py",
-        "metadata",
-        "coordinator",
-        "requests",
-        "settings",
-        "inter_broker",
-        "encryption.py",
-        "own_logins.py",
-        "logins.py",
-        "protection.py",
-        "authorization.py",
-        "coordinators.py",
-        "apis",
-        "metrics",
-        "start_refusals.py",
-        "start_steps.py",
-        "background_tasks.py",
-        "open_parts.py",
-        "lifecycle.py",
-        "http",
-        "health.py",
-        "observability.py",
-        "schedules.py",
-        "server.py",
-        "process",
-        "library",
-        "commands",
-    ),
-    "broker/network": (
-        "transport.py",
-        "loop_share.py",
-        "offender_log.py",
-        "protocol_sniffing.py",
-        "request.py",
-        "managed_connection.py",
-        "disconnect_poll.py",
-        "admission",
-        LOOSE,
-    ),
-    "broker/metrics": ("series", LOOSE),
-    "broker/apis": (
-        "broker_parts.py",
-        "refusal.py",
-        "records",
-        "groups",
-        "topics",
-        "transactions",
-        "configs",
-        "cluster",
-        "between_brokers",
-        "security",
-        "handler_table.py",
-    ),
-    "broker/coordinator": (LOOSE, "transaction", "group"),
-    "pipeline": (
-        "options",
-        "charts",
-        "columns",
-        "topic_report",
-        "audit",
-        "log_directories",
-        "topics",
-        "appending",
-        "archive",
-        "mirror",
-        "replay",
-        "jobs",
-        LOOSE,
-    ),
-}
 
 
 def imported_files(path: Path) -> Iterator[Path]:
