@@ -116,7 +116,7 @@ class ClusterLinks:
         self._transaction_verification: TransactionVerification | None = None
         self.markers = MarkerSender(
             loop,
-            link_to=lambda other_id: self._link_to(lambda: self._address_of(other_id)),
+            link_to=self.link_to_broker,
             version=lambda: self._versions.write_txn_markers_at(self.transaction_version()),
             timeout_ms=2 * config.int("request.timeout.ms"),
             broken=broken,
@@ -243,7 +243,7 @@ class ClusterLinks:
             self._transaction_verification = TransactionVerification(
                 self._loop,
                 coordinator_of=lambda transactional_id: self._leader_of_transactions(partition_for(transactional_id)),
-                link_to=lambda broker_id: self._link_to(lambda: self._address_of(broker_id)),
+                link_to=self.link_to_broker,
                 timeout_ms=self._config.int("request.timeout.ms"),
                 broken=self._broken,
             )
@@ -251,10 +251,23 @@ class ClusterLinks:
 
     def _leader_of_transactions(self, partition: int) -> int | None:
         """The other live broker that coordinates the ids of this partition of ``__transaction_state``."""
-        leader = self._cache.leader_of(TRANSACTION_STATE_TOPIC, partition)
+        return self.other_leader_of(TopicPartition(TRANSACTION_STATE_TOPIC, partition))
+
+    def other_leader_of(self, topic_partition: TopicPartition) -> int | None:
+        """The other live broker that leads the partition."""
+        leader = self._cache.leader_of(*topic_partition)
         if leader is None or leader[0] in (NO_LEADER, self._broker_id) or self._address_of(leader[0]) is None:
             return None
         return leader[0]
+
+    def link_to_broker(self, broker_id: int) -> BrokerLink:
+        """A new link to another broker; the caller closes it."""
+        return self._link_to(lambda: self._address_of(broker_id))
+
+    @property
+    def list_offsets_version(self) -> int:
+        """The version of ListOffsets for other brokers, by inter.broker.protocol.version."""
+        return self._versions.list_offsets
 
     def _address_of(self, broker_id: int) -> Address | None:
         endpoint = self._cache.endpoint_of(broker_id, self._listener)

@@ -40,6 +40,7 @@ FLOORS = {
         "authorization.py",
         "coordinators.py",
         "apis",
+        "lag",
         "metrics",
         "start_refusals.py",
         "start_steps.py",

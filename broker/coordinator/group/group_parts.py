@@ -33,7 +33,7 @@ class GroupParts:
         now_ms: Callable[[], int],
         new_uuid: Callable[[], str],
     ) -> None:
-        registry = GroupRegistry(partition_count, settings.max_bytes)
+        registry = GroupRegistry(partition_count, settings.max_bytes, scheduler.time)
         group_log = GroupLog(sink, registry.partition_for, now_ms, Codec(settings.compression_codec))
         rebalances = Rebalances(settings, scheduler, now_ms, group_log)
         joins = Joins(settings, rebalances, group_log, new_uuid)

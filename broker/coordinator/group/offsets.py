@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ....base.topic_partition import TopicPartition
 from ....protocol.text_size import text_bytes
 from ..transaction_end import TransactionEnd
+from .commit_history import CommitHistories
 
 __all__ = ["CommitRecord", "GroupOffsets", "OffsetAndMetadata", "is_older", "value_bytes"]
 
@@ -53,11 +54,14 @@ class GroupOffsets:
         "_pending_by_producer",
         "_writes_by_producer",
         "committed",
+        "histories",
     )
 
     def __init__(self) -> None:
         self._committed_bytes = 0
         self.committed: dict[TopicPartition, CommitRecord] = {}
+        self.histories: CommitHistories | None = None
+        """The last commits; None while the group is in no registry."""
         self._pending: dict[TopicPartition, OffsetAndMetadata] = {}
         self._pending_by_producer: dict[int, dict[TopicPartition, CommitRecord]] = {}
         self._writes_by_producer: dict[int, list[_RunningWrite]] = {}
@@ -238,6 +242,8 @@ class GroupOffsets:
             committed = self.committed.pop(partition, None)
             if committed is not None:
                 self._committed_bytes -= value_bytes(committed.value)
+                if self.histories is not None:
+                    self.histories.forget(partition)
             if is_known or committed is not None:
                 removed.append(partition)
         return removed
@@ -281,6 +287,8 @@ class GroupOffsets:
             self._committed_bytes -= value_bytes(replaced.value)
         self._committed_bytes += value_bytes(record.value)
         self.committed[partition] = record
+        if self.histories is not None:
+            self.histories.note(partition, record.value.offset)
 
 
 def value_bytes(value: OffsetAndMetadata) -> int:

@@ -8,6 +8,7 @@ from ..entry_memory import EntryMemory
 from ..ownership import PartitionOwnership
 from ..partitioning import partition_for_key
 from ..transaction_end import TransactionEnd
+from .commit_history import CommitClock, CommitHistories
 from .group import Group
 from .history_memory import HistoryMemory
 
@@ -21,11 +22,18 @@ __all__ = ["GroupRegistry"]
 class GroupRegistry:
     """Groups by id and by partition."""
 
-    def __init__(self, partition_count: Callable[[], int], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(
+        self,
+        partition_count: Callable[[], int],
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        now_s: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """``now_s``: a monotonic clock, for the histories of commits."""
         self._partition_count = partition_count
         self.ownership = PartitionOwnership()
         self.memory = EntryMemory(max_bytes)
         self.histories = HistoryMemory(self.memory)
+        self.commit_clock = CommitClock(self.histories, now_s)
         self._swept_ms = 0
         self._groups: dict[str, Group] = {}
         self._groups_by_partition: dict[int, dict[str, Group]] = {}
@@ -73,6 +81,7 @@ class GroupRegistry:
         group.memory = self.memory
         self.memory.used_bytes += group.size_bytes
         group.timeline.memory = self.histories
+        group.offsets.histories = CommitHistories(self.commit_clock)
         self._groups_by_partition.setdefault(partition, {})[group.group_id] = group
         for producer_id in group.offsets.producers:
             self.note_transaction(group, producer_id)
@@ -112,14 +121,15 @@ class GroupRegistry:
             return False
         if not self.memory.has_space_for(size_bytes + self.histories.used_bytes):
             for group in self._groups.values():
-                group.timeline.clear()
+                _clear_histories(group)
         return True
 
     def _release_memory(self, group: Group) -> None:
         group.memory = None
         self.memory.used_bytes -= group.size_bytes
-        group.timeline.clear()
+        _clear_histories(group)
         group.timeline.memory = None
+        group.offsets.histories = None
 
     # -- partitions
 
@@ -164,3 +174,9 @@ class GroupRegistry:
             group.offsets.complete_transaction(end)
             if group.offsets.has_offsets_of(end.producer_id):  # being written, or written after the marker
                 self.note_transaction(group, end.producer_id)
+
+
+def _clear_histories(group: Group) -> None:
+    group.timeline.clear()
+    if group.offsets.histories is not None:
+        group.offsets.histories.clear()

@@ -1,0 +1,1 @@
+"""How far groups lag behind: in records and in seconds, with a verdict for each."""

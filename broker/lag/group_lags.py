@@ -1,0 +1,143 @@
+"""The lag of each group this broker coordinates: by partition in records and seconds, with verdicts.
+
+**What is counted.** Records up to the high watermark, as ``kafka-consumer-groups --describe`` counts them. A group with
+``read_committed`` reads up to the last stable offset, so while a transaction is open its lag includes the records of
+that transaction. An offset below the log start counts from the log start: the records between are lost, not unread.
+
+**How.** Steps of a generator, because a group may have very many partitions: each step is short.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from ...base.topic_partition import TopicPartition
+from ..coordinator.group.group import Group
+from ..coordinator.group.offsets import CommitRecord
+from .partition_ends import PartitionEnd, PartitionEnds
+from .unread_times import UnreadTimes
+from .verdicts import Silence, Verdict, judge, trend_of, worst
+
+__all__ = ["GroupLag", "GroupLags", "PartitionLag"]
+
+_PARTITIONS_IN_A_STEP = 16
+
+
+class PartitionLag(NamedTuple):
+    """None stands for unknown: the leader is another broker and has not answered yet, or a file is being read.
+
+    ``start``, ``end``: the log start offset and the high watermark. ``is_offset_lost``: the committed offset is outside
+    the log. ``catch_up_s``: how long until the lag is 0 if the group goes on like this; None also when never.
+    """
+
+    topic_partition: TopicPartition
+    committed: int
+    start: int | None
+    end: int | None
+    lag: int | None
+    lag_s: float | None
+    is_offset_lost: bool
+    verdict: Verdict | None
+    catch_up_s: float | None
+
+
+class GroupLag(NamedTuple):
+    """The lags of a group. The sums leave out partitions whose lag is unknown; None when all are unknown."""
+
+    group_id: str
+    partitions: list[PartitionLag]
+
+    @property
+    def lag(self) -> int | None:
+        """The sum over the partitions."""
+        known = [each.lag for each in self.partitions if each.lag is not None]
+        return sum(known) if known else None
+
+    @property
+    def max_lag(self) -> int | None:
+        return max((each.lag for each in self.partitions if each.lag is not None), default=None)
+
+    @property
+    def max_lag_s(self) -> float | None:
+        return max((each.lag_s for each in self.partitions if each.lag_s is not None), default=None)
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst(each.verdict for each in self.partitions if each.verdict is not None)
+
+    @property
+    def catch_up_s(self) -> float | None:
+        """The time until the slowest partition has caught up; None when one never does, or it is unknown."""
+        times = [each.catch_up_s for each in self.partitions if each.lag is not None]
+        known = [each for each in times if each is not None]
+        return max(known, default=0.0) if times and len(known) == len(times) else None
+
+
+class GroupLags:
+    """``groups``: those this broker coordinates. ``clock_ms``: the wall clock; ``now_s``: a monotonic clock."""
+
+    def __init__(
+        self,
+        groups: Callable[[], Iterable[Group]],
+        ends: PartitionEnds,
+        times: UnreadTimes,
+        clock_ms: Callable[[], int],
+        now_s: Callable[[], float],
+    ) -> None:
+        self.groups = groups
+        self._ends = ends
+        self._times = times
+        self._clock_ms = clock_ms
+        self._now_s = now_s
+
+    def of(self, group: Group) -> GroupLag:
+        """The lag of one group, at once."""
+        return _last(self.steps(group))
+
+    def steps(self, group: Group) -> Iterator[GroupLag | None]:
+        """Compute the lag of a group: None after each step, the result last."""
+        found: list[PartitionLag] = []
+        for number, (topic_partition, record) in enumerate(list(group.offsets.committed.items()), 1):
+            found.append(self._partition(group, topic_partition, record))
+            if number % _PARTITIONS_IN_A_STEP == 0:
+                yield None
+        yield GroupLag(group.group_id, found)
+
+    def _partition(self, group: Group, topic_partition: TopicPartition, record: CommitRecord) -> PartitionLag:
+        committed = record.value.offset
+        place = self._ends.of(topic_partition)
+        if place is None:
+            return PartitionLag(topic_partition, committed, None, None, None, None, False, None, None)
+        start, end = place.start, place.end
+        first = committed if start is None or committed >= start else start
+        is_lost = first > committed
+        lag = end - first
+        if lag <= 0:
+            is_lost = is_lost or (place.log is not None and committed > place.log.log_end_offset)
+            return PartitionLag(topic_partition, committed, start, end, 0, 0.0, is_lost, Verdict.OK, 0.0)
+        unread_s = self._unread_s(topic_partition, place, first)
+        verdict, catch_up_s = self._judge(group, topic_partition, record, lag, unread_s)
+        return PartitionLag(topic_partition, committed, start, end, lag, unread_s, is_lost, verdict, catch_up_s)
+
+    def _unread_s(self, topic_partition: TopicPartition, place: PartitionEnd, first: int) -> float | None:
+        if place.log is not None:
+            return self._times.seconds(topic_partition, place.log, first, place.end)
+        written_ms = None if place.ring is None else place.ring.written_ms(first)
+        return None if written_ms is None else max(self._now_s() - written_ms / 1000, 0.0)
+
+    def _judge(
+        self, group: Group, topic_partition: TopicPartition, record: CommitRecord, lag: int, unread_s: float | None
+    ) -> tuple[Verdict, float | None]:
+        histories = group.offsets.histories
+        history = None if histories is None else histories.of(topic_partition)
+        if history is None:  # the last commit was read from the log
+            silent_s = max(self._clock_ms() - record.value.commit_timestamp_ms, 0) / 1000
+            return judge(Verdict.OK, lag, Silence(silent_s, unread_s, 0.0)), None
+        trend, gain_per_s = trend_of(history)
+        silent_s = self._now_s() - history.last_ms / 1000
+        verdict = judge(trend, lag, Silence(silent_s, unread_s, (history.last_ms - history.first_ms) / 1000))
+        return verdict, None if gain_per_s is None or verdict is Verdict.STOPPED else lag / gain_per_s
+
+
+def _last(steps: Iterator[GroupLag | None]) -> GroupLag:
+    (result,) = (step for step in steps if step is not None)
+    return result

@@ -1,0 +1,195 @@
+"""Remembers when the first unread record of an offset was written, so that only what moved is looked up in the log.
+
+**How.** By partition and offset, as long as the log has the same segments: compaction, retention, truncation and rolls
+change them. A look-up that would wait for the disk runs in the worker pool; until it is done, the time is unknown.
+Times are dropped when no reader asked for them during a generation, which lasts a minute or 100,000 look-ups.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from ...base.topic_partition import TopicPartition
+from ...protocol.errors import KafkaError
+from ...storage.files.files import NotCachedError
+from ...storage.log.first_record_time import RecordTime, first_record_time
+from ...storage.log.log import Log
+from ...storage.segment.segment import Segment
+
+__all__ = ["UnreadTimes"]
+
+logger = logging.getLogger(__name__)
+
+_GENERATION_S = 60.0
+_GENERATION_LOOK_UPS = 100_000
+_MAX_COLD = 20_000
+_COLD_AT_A_TIME = 500
+
+
+class _ColdLookUp(NamedTuple):
+    topic_partition: TopicPartition
+    log: Log
+    offset: int
+    end: int
+
+
+class _Times:
+    """The times of one partition, by offset. A negative value −e: below offset e there is no record to read."""
+
+    __slots__ = ("earlier", "generation", "recent", "segments")
+
+    def __init__(self, segments: tuple[Segment, ...], generation: int) -> None:
+        self.segments = segments
+        self.generation = generation
+        self.recent: dict[int, int] = {}
+        self.earlier: dict[int, int] = {}
+
+    def advance_to(self, generation: int) -> None:
+        """Drop the times that no reader asked for in the generation before ``generation``."""
+        passed = generation - self.generation
+        if passed:
+            self.earlier = self.recent if passed == 1 else {}
+            self.recent = {}
+            self.generation = generation
+
+
+class UnreadTimes:
+    """``clock_ms``: the wall clock, as in the records. ``now_s``: a monotonic clock."""
+
+    def __init__(
+        self,
+        clock_ms: Callable[[], int],
+        now_s: Callable[[], float],
+        run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
+        self._clock_ms = clock_ms
+        self._now_s = now_s
+        self._run_in_pool = run_in_pool
+        self._times: dict[TopicPartition, _Times] = {}
+        self._generation = 0
+        self._generation_began_s = now_s()
+        self._look_ups = 0
+        self._to_sweep: list[TopicPartition] = []
+        self._cold: dict[tuple[TopicPartition, int], _ColdLookUp] = {}
+        self._reading: asyncio.Task[None] | None = None
+
+    def seconds(self, topic_partition: TopicPartition, log: Log, offset: int, end: int) -> float | None:
+        """The age of the first record in [``offset``, ``end``); 0 when there is none, None while it is unknown."""
+        now_ms = self._clock_ms()
+        written = self._known(topic_partition, log, offset)
+        if written is None or (written < 0 and written != -end):
+            written = self._look_up(topic_partition, log, offset, end, now_ms)
+            if written is None:
+                return None
+        return 0.0 if written < 0 else max(now_ms - written, 0) / 1000
+
+    async def settled(self) -> None:
+        """Wait until the look-ups in the worker pool are done."""
+        while self._reading is not None:
+            await asyncio.shield(self._reading)
+
+    def kill(self) -> None:
+        """Stop looking up."""
+        self._cold.clear()
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _known(self, topic_partition: TopicPartition, log: Log, offset: int) -> int | None:
+        times = self._times.get(topic_partition)
+        if times is None or times.segments is not log.segments:
+            return None
+        times.advance_to(self._generation)
+        written = times.recent.get(offset)
+        if written is None:
+            written = times.earlier.pop(offset, None)
+            if written is not None:
+                times.recent[offset] = written
+        return written
+
+    def _look_up(self, topic_partition: TopicPartition, log: Log, offset: int, end: int, now_ms: int) -> int | None:
+        segments = log.segments
+        try:
+            found = first_record_time(log.view, offset, end, now_ms, cached_only=True)
+        except NotCachedError:
+            self._look_up_later(_ColdLookUp(topic_partition, log, offset, end))
+            return None
+        except (OSError, IndexError, KafkaError) as error:
+            logger.debug("%s: no time of the record at offset %d: %s", topic_partition, offset, error)
+            return None
+        written = _as_number(found, end)
+        if found is None or not found.may_change:
+            self._remember(topic_partition, segments, offset, written)
+        return written
+
+    def _remember(
+        self,
+        topic_partition: TopicPartition,
+        segments: tuple[Segment, ...],
+        offset: int,
+        written: int,
+    ) -> None:
+        self._begin_generation_when_due()
+        self._sweep()
+        times = self._times.get(topic_partition)
+        if times is None or times.segments is not segments:
+            times = self._times[topic_partition] = _Times(segments, self._generation)
+        times.advance_to(self._generation)
+        times.recent[offset] = written
+
+    def _begin_generation_when_due(self) -> None:
+        self._look_ups += 1
+        now_s = self._now_s()
+        if self._look_ups >= _GENERATION_LOOK_UPS or now_s - self._generation_began_s >= _GENERATION_S:
+            self._generation += 1
+            self._generation_began_s = now_s
+            self._look_ups = 0
+            self._to_sweep = list(self._times)
+
+    def _sweep(self) -> None:
+        """Forget two partitions that no reader asks for any more. All at once would hold the loop too long."""
+        for _ in range(min(2, len(self._to_sweep))):
+            topic_partition = self._to_sweep.pop()
+            times = self._times.get(topic_partition)
+            if times is not None and self._generation - times.generation > 1:
+                del self._times[topic_partition]
+
+    # -- pages that are not in the cache
+
+    def _look_up_later(self, cold: _ColdLookUp) -> None:
+        if len(self._cold) < _MAX_COLD:
+            self._cold[cold.topic_partition, cold.offset] = cold
+        if self._reading is None and self._cold:
+            self._reading = asyncio.get_running_loop().create_task(self._read_cold())
+
+    async def _read_cold(self) -> None:
+        try:
+            while self._cold:
+                some = [self._cold.popitem()[1] for _ in range(min(len(self._cold), _COLD_AT_A_TIME))]
+                before = [cold.log.segments for cold in some]
+                found = await self._run_in_pool(partial(_read_all, some, self._clock_ms()))
+                for cold, segments, written in zip(some, before, found, strict=True):
+                    if written is not None:
+                        self._remember(cold.topic_partition, segments, cold.offset, written)
+        finally:
+            self._reading = None
+
+
+def _read_all(cold: list[_ColdLookUp], now_ms: int) -> list[int | None]:
+    """Look up all, in a worker; None where it failed."""
+    return [_read(each, now_ms) for each in cold]
+
+
+def _read(cold: _ColdLookUp, now_ms: int) -> int | None:
+    try:
+        found = first_record_time(cold.log.view, cold.offset, cold.end, now_ms)
+    except (OSError, IndexError, KafkaError) as error:
+        logger.debug("%s: no time of the record at offset %d: %s", cold.topic_partition, cold.offset, error)
+        return None
+    return _as_number(found, cold.end)
+
+
+def _as_number(found: RecordTime | None, end: int) -> int:
+    """See `_Times`."""
+    return -end if found is None else found.written_ms

@@ -1,0 +1,106 @@
+"""Judges from the last commits whether a group keeps up with a partition (the rules of LinkedIn's Burrow). Pure.
+
+Differences from Burrow: a group is not "stopped" for a partition that has only just got records, and a lag that became
+less is "catching up" instead of "ok".
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from itertools import pairwise
+from operator import le
+from typing import NamedTuple
+
+from ..coordinator.group.commit_history import UNKNOWN_END, CommitHistory
+
+__all__ = ["MIN_SILENCE_S", "Silence", "Verdict", "judge", "trend_of", "worst"]
+
+MIN_SILENCE_S = 60.0
+"""A group that commits often is not stopped before this time."""
+_MIN_COMMITS = 3
+"""With fewer commits nothing is known about the trend."""
+
+
+class Verdict(IntEnum):
+    """From good to bad. The numbers are values of a metric, so they stay as they are."""
+
+    OK = 0
+    CATCHING_UP = 1
+    """There is lag, and it became less."""
+    FALLING_BEHIND = 2
+    """Offsets move on, and the lag never became less."""
+    REWOUND = 3
+    """An offset went back."""
+    STALLED = 4
+    """The group commits, but always the same offset, and the lag did not become less."""
+    STOPPED = 5
+    """The group does not commit any more, and there are records to read."""
+
+
+class Silence(NamedTuple):
+    """``silent_s``: since the last commit. ``unread_s``: the age of the first unread record; None when unknown.
+
+    ``window_s``: the time between the first and the last of the commits that are known.
+    """
+
+    silent_s: float
+    unread_s: float | None
+    window_s: float
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether there were records to read for longer than the last commits took together, but no commit.
+
+        Many clients do not commit while there is nothing to read, so a group is silent only since there are records.
+        """
+        waited_s = self.silent_s if self.unread_s is None else min(self.silent_s, self.unread_s)
+        return waited_s > max(self.window_s, MIN_SILENCE_S)
+
+
+def judge(trend: Verdict, lag: int, silence: Silence) -> Verdict:
+    """The verdict for one partition. ``lag``: in records, now."""
+    if lag <= 0:
+        return Verdict.OK
+    return Verdict.STOPPED if silence.is_stop else trend
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict for a group: the worst one of its partitions."""
+    return max(verdicts, default=Verdict.OK)
+
+
+def trend_of(history: CommitHistory) -> tuple[Verdict, float | None]:
+    """The verdict that the commits alone give, and by how many records a second the lag became less, None: it did not.
+
+    The result is kept in the history until its next commit.
+    """
+    known = history.trend
+    if known is None:
+        verdict, gain_per_s = _trend(history.times_ms, history.offsets, history.ends)
+        history.trend = verdict, gain_per_s
+        return verdict, gain_per_s
+    return _VERDICTS[known[0]], known[1]
+
+
+_VERDICTS = tuple(Verdict)
+
+
+def _trend(times_ms: Sequence[int], offsets: Sequence[int], ends: Sequence[int]) -> tuple[Verdict, float | None]:
+    lags = [end - offset for offset, end in zip(offsets, ends, strict=True) if end != UNKNOWN_END]
+    gain = _gain_per_s(times_ms, lags) if len(lags) == len(ends) else None
+    if any(before > after for before, after in pairwise(offsets)):
+        return Verdict.REWOUND, gain
+    if len(lags) < _MIN_COMMITS or min(lags) <= 0:
+        return Verdict.OK, gain
+    never_fell = all(map(le, lags, lags[1:]))
+    if offsets[0] == offsets[-1]:
+        return Verdict.STALLED if never_fell else Verdict.OK, gain
+    if never_fell:
+        return Verdict.FALLING_BEHIND, gain
+    return Verdict.CATCHING_UP if lags[-1] < lags[0] else Verdict.OK, gain
+
+
+def _gain_per_s(times_ms: Sequence[int], lags: Sequence[int]) -> float | None:
+    if len(lags) < _MIN_COMMITS:
+        return None
+    elapsed_s, gained = (times_ms[-1] - times_ms[0]) / 1000, lags[0] - lags[-1]
+    return gained / elapsed_s if elapsed_s > 0 and gained > 0 else None

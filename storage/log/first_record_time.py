@@ -1,0 +1,68 @@
+"""Finds the time of the first record at or after an offset from the header of its batch: one look-up, one short read.
+
+How: batches without records for consumers are skipped (markers of transactions, batches that compaction emptied). The
+time is that of the batch's first record, or of its append with log append time. So it is exact to the batch. If the
+timestamp is missing or lies in the future, the file's modification time replaces it; no later record was written.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...protocol.records.batch import HEADER_SIZE_V2, RecordBatch, TimestampType, read_header
+from ..files.files import File
+from .log_view import LogView
+
+__all__ = ["RecordTime", "first_record_time"]
+
+_MAX_SKIPPED = 200
+
+
+class RecordTime(NamedTuple):
+    """``written_ms``: at most the current time. ``may_change``: the timestamp lies in the future, and counts later."""
+
+    written_ms: int
+    may_change: bool
+
+
+def first_record_time(
+    view: LogView, offset: int, end_offset: int, now_ms: int, *, cached_only: bool = False
+) -> RecordTime | None:
+    """Return the time of the first record for consumers in [`offset`, `end_offset`); None when there is no record.
+
+    After 200 skipped batches the next one counts, whatever it holds. Raises OSError, CorruptRecordError, and with
+    `cached_only` NotCachedError instead of waiting for the disk.
+    """
+    skipped = 0
+    slot = max(view.slot_of(offset), 0)
+    while slot < len(view.segments) and view.base_offsets[slot] < end_offset:
+        segment = view.segments[slot]
+        end = view.segment_end(slot)
+        found = segment.locate(offset, end, cached_only=cached_only) if end else None
+        position = end if found is None else found[0]
+        while position < end:
+            batch = _header_at(segment.log_ref.file(), position, end, cached_only=cached_only)
+            if batch is None or batch.base_offset >= end_offset:
+                return None
+            if skipped == _MAX_SKIPPED or not (batch.is_control or batch.record_count == 0):
+                timestamp = _timestamp_of(batch)
+                if 0 <= timestamp <= now_ms:
+                    return RecordTime(timestamp, may_change=False)
+                return RecordTime(min(segment.modified_ms(), now_ms), may_change=timestamp > now_ms)
+            skipped += 1
+            position += batch.size_bytes
+        slot += 1
+    return None
+
+
+def _header_at(file: File, position: int, end_position: int, *, cached_only: bool) -> RecordBatch | None:
+    read_at = file.read_cached_at if cached_only else file.read_at
+    header = read_at(position, min(HEADER_SIZE_V2, end_position - position))
+    return read_header(header, 0, len(header))
+
+
+def _timestamp_of(batch: RecordBatch) -> int:
+    """The delete horizon takes the place of the first timestamp in batches of compacted topics (KIP-534)."""
+    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME or batch.delete_horizon_ms is not None:
+        return batch.max_timestamp
+    return batch.base_timestamp
