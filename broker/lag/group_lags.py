@@ -19,8 +19,6 @@ from .verdicts import Silence, Verdict, judge, trend_of, worst
 
 __all__ = ["GroupLag", "GroupLags", "PartitionLag"]
 
-_PARTITIONS_IN_A_STEP = 16
-
 
 class PartitionLag(NamedTuple):
     """None stands for unknown: the leader is another broker and has not answered yet, or a file is being read.
@@ -94,13 +92,16 @@ class GroupLags:
         return _last(self.steps(group))
 
     def steps(self, group: Group) -> Iterator[GroupLag | None]:
-        """Compute the lag of a group: None after each step, the result last."""
+        """Compute the lag of a group: None after each partition, the result last."""
         found: list[PartitionLag] = []
-        for number, (topic_partition, record) in enumerate(list(group.offsets.committed.items()), 1):
+        for topic_partition, record in list(group.offsets.committed.items()):
             found.append(self._partition(group, topic_partition, record))
-            if number % _PARTITIONS_IN_A_STEP == 0:
-                yield None
+            yield None
         yield GroupLag(group.group_id, found)
+
+    async def settled(self) -> None:
+        """Wait until no file is being read for a lag that is unknown yet."""
+        await self._times.settled()
 
     def _partition(self, group: Group, topic_partition: TopicPartition, record: CommitRecord) -> PartitionLag:
         committed = record.value.offset
