@@ -29,6 +29,16 @@ _BROKER = 4
 SALT, SALTED = f"{CANARY}-salt".encode(), f"{CANARY}-salted-password".encode()
 UPSERTION = ScramCredentialUpsertion(name="bob", mechanism=1, iterations=4096, salt=SALT, salted_password=SALTED)
 
+PASSWORDS = {
+    "password.encoder.secret": f"{CANARY}-encoder",
+    "ssl.keystore.password": f"{CANARY}-store",
+    "ssl.key.password": f"{CANARY}-key",
+    "ssl.truststore.password": f"{CANARY}-trust",
+    f"{LISTENER}.oauthbearer.sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer."
+    f'OAuthBearerLoginModule required clientId="pybroker" clientSecret="{CANARY}-client";',
+}
+"""Passwords that no listener of this broker needs, and that appear among its settings."""
+
 
 def forms_of_secrets(token: str) -> list[str]:
     key = SCRAM_MECHANISMS["SCRAM-SHA-256"].client_key(SALTED)
@@ -56,6 +66,13 @@ async def asked(bootstrap_servers: str, token: str) -> str:
     resource = AlterConfigsResource(resource_type=_BROKER, resource_name="1001", configs=[change])
     told.append(await client.ask(IncrementalAlterConfigsRequest(resources=[resource]), 0))
     assert told[-1].responses[0].error_code != ErrorCode.NONE
+    passwords = [
+        AlterableConfig(name=f"{LISTENER}.{name}", config_operation=0, value=f"{CANARY}-altered-{name}")
+        for name in ("ssl.keystore.password", "ssl.key.password", "ssl.truststore.password")
+    ]
+    altered = AlterConfigsResource(resource_type=_BROKER, resource_name="1001", configs=passwords)
+    told.append(await client.ask(IncrementalAlterConfigsRequest(resources=[altered]), 0))
+    assert told[-1].responses[0].error_code == ErrorCode.NONE
     described = DescribeConfigsResource(resource_type=_BROKER, resource_name="1001")
     told.append(await client.ask(DescribeConfigsRequest(resources=[described], include_synonyms=True), 4))
     assert "jaas" in str(told[-1])
@@ -72,7 +89,7 @@ async def texts_of(bootstrap_servers: str, token: str) -> str:
 
 def test_no_secret_is_in_the_log_the_responses_or_the_printed_settings(tmp_path: Path) -> None:
     token = unsecured_token("root", int(time.time()))
-    settings = {name: value.replace("\\", "\\\\") for name, value in SASL_SETTINGS.items()}
+    settings = {name: value.replace("\\", "\\\\") for name, value in {**SASL_SETTINGS, **PASSWORDS}.items()}
     broker = BrokerProcess(tmp_path, settings, (*PYBROKER, "--log-level", "debug")).start()
     try:
         told = asyncio.run(texts_of(broker.bootstrap_servers, token))
@@ -81,7 +98,7 @@ def test_no_secret_is_in_the_log_the_responses_or_the_printed_settings(tmp_path:
     file = tmp_path / "printed.properties"
     file.write_text(broker.properties())
     printed = subprocess.run([*PYBROKER, "--config", file, "--print-config"], capture_output=True, text=True)
-    assert "jaas" in printed.stdout
+    assert all(name in printed.stdout for name in ("jaas", *PASSWORDS))
     file.write_text(broker.properties().replace("user_alice", "${user_alice"))
     refusal = subprocess.run([*PYBROKER, "--config", file], capture_output=True, text=True)
     assert refusal.returncode == 2

@@ -15,16 +15,13 @@ from ..tls.context import client_context, read_material
 
 __all__ = ["endpoint_context"]
 
-_TRUST = ("ssl.truststore.location", "ssl.truststore.certificates")
-
 
 def endpoint_context(options: Mapping[str, str]) -> ssl.SSLContext | None:
-    """None: the system's authorities are trusted. Raises ConfigError."""
+    """Without a trust store among the options the system's authorities are trusted, as by Java. None: no option is
+    about TLS. Raises ConfigError."""
     given = {name: text for name, text in options.items() if name.startswith("ssl.")}
     if not given:
         return None
-    if not any(given.get(name) for name in _TRUST):
-        raise ConfigError("the login module has options ssl.…, but not ssl.truststore.location")
     values = {name: row.default_value(False) for name, row in BROKER_SETTINGS.items() if name.startswith("ssl.")}
     for name, text in given.items():
         if name not in values:
@@ -35,6 +32,6 @@ def endpoint_context(options: Mapping[str, str]) -> ssl.SSLContext | None:
             raise ConfigError(f"option {name} of the login module: {error}") from None
     typed = TypedValues(values)
     try:
-        return client_context(typed, read_material(typed))
+        return client_context(typed, read_material(typed), trusts_system=True)
     except ConfigError as error:
         raise ConfigError(f"options of the login module: {error}") from None

@@ -68,13 +68,15 @@ def server_context(values: TypedValues, material: Material) -> ssl.SSLContext:
     return context
 
 
-def client_context(values: TypedValues, material: Material) -> ssl.SSLContext:
+def client_context(values: TypedValues, material: Material, *, trusts_system: bool = False) -> ssl.SSLContext:
     """The context of links to other brokers, with the same settings.
 
+    ``trusts_system``: without a trust store the system's authorities are trusted; else a trust store is needed.
+
     Raises:
-        ConfigError: as `server_context`; a trust store is needed.
+        ConfigError: as `server_context`, and without a trust store that is needed.
     """
-    if material.trusted is None:
+    if material.trusted is None and not trusts_system:
         raise ConfigError("ssl.truststore.location is not set: other brokers' certificates could not be checked")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     algorithm = values.optional_string("ssl.endpoint.identification.algorithm") or ""
@@ -82,6 +84,8 @@ def client_context(values: TypedValues, material: Material) -> ssl.SSLContext:
         raise ConfigError(f"ssl.endpoint.identification.algorithm={algorithm}: must be https or empty")
     context.check_hostname = bool(algorithm)
     _configure(context, values, material)
+    if material.trusted is None:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     return context
 
 

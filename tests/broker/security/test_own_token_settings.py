@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pybroker.broker.security.sasl.oauth_bearer import InvalidTokenError
 from pybroker.broker.security.sasl.token_settings import FetchToken, check_token_file, configured_fetch, renewal_times
+from pybroker.broker.security.sasl.token_source import TokenError
 from pybroker.broker.security.sasl.unsecured_tokens import UnsecuredTokens
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
@@ -49,7 +50,6 @@ def fetch_of(
         (LOGIN, SECURED_LOGIN, {"endpoint": f"https://me:{SECRET}@a:b"}, "is malformed"),
         (LOGIN, SECURED_LOGIN, {"endpoint": "file:///no/such/file"}, "No such file"),
         ({"clientId": " "}, SECURED_LOGIN, {"endpoint": "https://a/b"}, "no clientId and no clientSecret"),
-        (LOGIN | {"ssl.protocol": "TLS"}, SECURED_LOGIN, {"endpoint": "https://a/b"}, "not ssl.truststore.location"),
         (
             LOGIN | {"ssl.truststore.location": "/none", "ssl.x": "y"},
             SECURED_LOGIN,
@@ -91,6 +91,19 @@ def test_provider_is_trusted_by_the_store_in_the_options_of_the_login_module(tmp
     options = LOGIN | {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(STORES / "authority.pem")}
     with http_server(STORES / "server.pem") as server:
         TokenProvider(tmp_path, server, "me", SECRET)
+        assert fetch_of(options, endpoint=server.url)().user == "me"
+
+
+def test_provider_is_trusted_by_the_system_when_the_options_name_no_trust_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with http_server(STORES / "server.pem") as server:
+        TokenProvider(tmp_path, server, "me", SECRET)
+        options = LOGIN | {"ssl.protocol": "TLSv1.3"}
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+        with pytest.raises(TokenError, match="certificate"):
+            fetch_of(options, endpoint=server.url)()
+        monkeypatch.setenv("SSL_CERT_FILE", str(STORES / "authority.pem"))
         assert fetch_of(options, endpoint=server.url)().user == "me"
 
 
