@@ -3,19 +3,27 @@
 Other parts add their routes to ``router``. The endpoint listens before the logs are recovered, and closes last.
 """
 
+import asyncio
 import logging
+from typing import TYPE_CHECKING
 
 from ..config.config import Config
 from ..config.http_listeners import HTTP_LISTENERS, http_listeners
 from ..replication.run_in_pool import RunInPool
+from .apis.broker_parts import BrokerParts
 from .environment import Environment
 from .health import Health
 from .http.router import Router
 from .http.server import HttpServer
+from .lag.group_lags import GroupLags
+from .lag.lag_parts import LagParts
 from .lifecycle import Lifecycle
 from .network.bound_sockets import AddressInUseError
 from .network.settings import Endpoint
 from .open_parts import OpenParts
+
+if TYPE_CHECKING:
+    from .inter_broker.cluster_links import ClusterLinks
 
 __all__ = ["Observability"]
 
@@ -32,6 +40,8 @@ class Observability:
         self._environment = environment
         self._lifecycle = lifecycle
         self._server: HttpServer | None = None
+        self.lags: GroupLags | None = None
+        """The lag of groups, once the broker has read its logs."""
         Health(router, lifecycle)
 
     async def open(self, parts: OpenParts, run_in_pool: RunInPool) -> None:
@@ -53,6 +63,20 @@ class Observability:
             logger.warning("no HTTP endpoint: %s; set %s to another address, or to nothing", error, HTTP_LISTENERS)
             return
         self._server = server
+
+    def watch_groups(self, parts: BrokerParts, links: "ClusterLinks | None", open_parts: OpenParts) -> None:
+        """Tell from now on how far the groups of this broker lag behind. ``links``: None without other brokers."""
+        watch = LagParts(
+            asyncio.get_running_loop(),
+            parts.coordinators.groups,
+            parts.partitions,
+            parts.cache,
+            links,
+            self._environment.clock_ms,
+            parts.run_in_pool,
+        )
+        open_parts.add(watch.close, watch.kill)
+        self.lags = watch.lags
 
     async def gone(self) -> None:
         """Wait until there is no connection, after a close or kill has begun."""

@@ -415,6 +415,7 @@ class BrokerServer:
             acls=self._authorization.administration,
             throttling=throttling,
         )
+        self.observability.watch_groups(parts, self._links, self._parts)
         limit = self.config.int("pybroker.request.max.elements")
         return Dispatcher(handlers(parts), limit, self._authorization.access, throttling)
 

@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...replication.partition_set import PartitionSet
 from ..coordinator.group.coordinator import GroupCoordinator
-from ..inter_broker.cluster_links import ClusterLinks
 from ..metadata.metadata_cache import MetadataCache
 from .group_lags import GroupLags
 from .partition_ends import PartitionEnds
-from .remote_ends import RemoteEnds
 from .unread_times import UnreadTimes
+
+if TYPE_CHECKING:
+    from ..inter_broker.cluster_links import ClusterLinks
+    from .remote_ends import RemoteEnds
 
 __all__ = ["LagParts"]
 
@@ -25,7 +27,7 @@ class LagParts:
         coordinator: GroupCoordinator,
         partitions: PartitionSet,
         cache: MetadataCache,
-        links: ClusterLinks | None,
+        links: "ClusterLinks | None",
         clock_ms: Callable[[], int],
         run_in_pool: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
@@ -48,7 +50,9 @@ class LagParts:
             await self._remote.close()
 
 
-def _remote_ends(loop: asyncio.AbstractEventLoop, links: ClusterLinks) -> RemoteEnds:
+def _remote_ends(loop: asyncio.AbstractEventLoop, links: "ClusterLinks") -> "RemoteEnds":
+    from .remote_ends import RemoteEnds  # not needed without a cluster
+
     return RemoteEnds(
         loop,
         leader_of=links.other_leader_of,

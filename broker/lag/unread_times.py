@@ -74,6 +74,7 @@ class UnreadTimes:
         self._to_sweep: list[TopicPartition] = []
         self._cold: dict[tuple[TopicPartition, int], _ColdLookUp] = {}
         self._reading: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def seconds(self, topic_partition: TopicPartition, log: Log, offset: int, end: int) -> float | None:
         """The age of the first record in [``offset``, ``end``); 0 when there is none, None while it is unknown."""
@@ -91,7 +92,8 @@ class UnreadTimes:
             await asyncio.shield(self._reading)
 
     def kill(self) -> None:
-        """Stop looking up."""
+        """Read no more cold pages."""
+        self._is_closed = True
         self._cold.clear()
         if self._reading is not None:
             self._reading.cancel()
@@ -158,7 +160,7 @@ class UnreadTimes:
     # -- pages that are not in the cache
 
     def _look_up_later(self, cold: _ColdLookUp) -> None:
-        if len(self._cold) < _MAX_COLD:
+        if len(self._cold) < _MAX_COLD and not self._is_closed:
             self._cold[cold.topic_partition, cold.offset] = cold
         if self._reading is None and self._cold:
             self._reading = asyncio.get_running_loop().create_task(self._read_cold())
