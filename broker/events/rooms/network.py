@@ -68,6 +68,25 @@ NETWORK = (
         "Report the traceback with the names of the API and the client.",
     ),
     event(
+        "metrics.source-failed",
+        "ERROR",
+        "broker/metrics/exposition.py",
+        "the samples of %s were not read",
+        "series",
+        "A series is missing from /metrics because of a bug.",
+        "Report the traceback.",
+    ),
+    event(
+        "metrics.too-many-series",
+        "WARNING",
+        "broker/metrics/exposition.py",
+        "/metrics left out %d series: pybroker.metrics.max.series is %d. Raise it, or leave out series by "
+        "pybroker.metrics.detail or pybroker.metrics.exclude",
+        "count max_series",
+        "There are more series than allowed. Those of partitions are left out first; the sums are right.",
+        "Raise pybroker.metrics.max.series, or set pybroker.metrics.detail or pybroker.metrics.exclude.",
+    ),
+    event(
         "peer.offence.frame-size",
         "WARNING",
         "broker/network/offender_log.py",
