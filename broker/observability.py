@@ -12,6 +12,7 @@ from ..config.http_listeners import HTTP_LISTENERS, http_listeners
 from ..replication.run_in_pool import RunInPool
 from .apis.broker_parts import BrokerParts
 from .environment import Environment
+from .events.recent_events import RecentEvents
 from .health import Health
 from .http.router import Router
 from .http.server import HttpServer
@@ -35,6 +36,7 @@ class Observability:
 
     def __init__(self, config: Config, environment: Environment, lifecycle: Lifecycle) -> None:
         self.router = router = Router()
+        self.recent_events = RecentEvents()
         self.endpoints: tuple[Endpoint, ...] = ()
         self._config = config
         self._environment = environment
@@ -53,6 +55,8 @@ class Observability:
         is_given = config.is_given(HTTP_LISTENERS)
         if not is_given and not self._environment.opens_default_http:
             return
+        parts.add(self.recent_events.detach, self.recent_events.detach)
+        self.recent_events.attach()
         server = HttpServer(self.router, run_in_pool, lambda: self._lifecycle.is_ending)
         parts.add(server.close, server.kill)
         try:
