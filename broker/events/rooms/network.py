@@ -68,6 +68,24 @@ NETWORK = (
         "Report the traceback with the names of the API and the client.",
     ),
     event(
+        "http.request-failed",
+        "ERROR",
+        "broker/http/http_exchange.py",
+        "the HTTP request %s could not be answered",
+        "path",
+        "A request to the HTTP port hit a bug of the broker. The client got status 500.",
+        "Report the traceback.",
+    ),
+    event(
+        "http.not-opened",
+        "WARNING",
+        "broker/observability.py",
+        "no HTTP endpoint: %s; set %s to another address, or to nothing",
+        "error setting",
+        "The default port of metrics and health checks is taken, so this broker has none.",
+        "Set pybroker.http.listeners to another address, or to nothing if you do not need it.",
+    ),
+    event(
         "metrics.source-failed",
         "ERROR",
         "broker/metrics/exposition.py",
@@ -112,7 +130,7 @@ NETWORK = (
         "",
         "msg",
         "A browser, a probe or a scraper sends HTTP to a port of Kafka.",
-        "Use the HTTP port of the broker for health checks and metrics.",
+        "Use the port of pybroker.http.listeners for health checks and metrics.",
     ),
     event(
         "peer.offence.login",
