@@ -2,6 +2,7 @@
 
 `vendor.json` pins each npm tarball by npm's integrity hash, and each file by the SHA-256 of its final text. After a
 change of a version, run `scripts/vendor-web --pin`: it records the hashes of the downloaded tarballs and files.
+`--axe` fetches axe-core for the tests into `.cache` instead.
 """
 
 import argparse
@@ -19,9 +20,15 @@ ROOT = Path(__file__).resolve().parent.parent
 VENDOR = ROOT / "console" / "static" / "vendor"
 REGISTRY = "https://registry.npmjs.org"
 MAX_BYTES = 64 << 20
+AXE = {
+    "name": "axe-core",
+    "version": "4.14.1",
+    "integrity": "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+}
+AXE_FILE = ROOT / ".cache" / "axe-core-4.14.1.min.js"
 
 
-def tarball_of(package: dict[str, Any], *, pin: bool) -> bytes:
+def tarball_of(package: dict[str, Any], *, pin: bool = False) -> bytes:
     """Downloads the tarball of a package. Raises ValueError if its hash is not the pinned one."""
     name, version = package["name"], package["version"]
     url = f"{REGISTRY}/{name}/-/{name.rsplit('/', 1)[-1]}-{version}.tgz"
@@ -70,7 +77,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare the files with npm's and change nothing")
     parser.add_argument("--pin", action="store_true", help="record the hashes of what is downloaded now")
+    parser.add_argument("--axe", action="store_true", help="fetch axe-core for the tests")
     options = parser.parse_args()
+    if options.axe:
+        AXE_FILE.parent.mkdir(exist_ok=True)
+        AXE_FILE.write_bytes(final_text(tarball_of(AXE), {"from": "axe.min.js"}))
+        return
     manifest = json.loads((VENDOR / "vendor.json").read_text())
     try:
         files = vendor(manifest, pin=options.pin)
