@@ -1,5 +1,6 @@
 // Talks to the console's own JSON API. Nothing else is ever requested.
 import { signal } from "./html.js";
+import { to } from "./router.js";
 
 /** An answer of the API that is no success. */
 export class ApiError extends Error {
@@ -56,16 +57,8 @@ export const api = {
   delete: (path, body) => request("DELETE", path, { body }),
 };
 
-/**
- * Makes the path of an API request; every part is escaped.
- * @param {(string | number)[]} parts
- * @param {Record<string, string | number | null | undefined>} [query]
- */
-export function path(parts, query = {}) {
-  const kept = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const search = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
-  return `/${parts.map((part) => encodeURIComponent(part)).join("/")}${search ? `?${search}` : ""}`;
-}
+/** Makes the path of an API request; every part is escaped. */
+export const path = to;
 
 export async function refreshSession() {
   session.value = await api.get("/session");

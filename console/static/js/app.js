@@ -5,7 +5,7 @@ import { forgetAll, useData } from "./data.js";
 import { useKeys } from "./keys.js";
 import { go, route, to } from "./router.js";
 import { Search } from "./ui/search.js";
-import { Note, Dialog } from "./ui/parts.js";
+import { Dialog, Guard, Note } from "./ui/parts.js";
 import { counted } from "./format.js";
 import { Overview } from "./pages/overview.js";
 import { Topics } from "./pages/topics.js";
@@ -90,7 +90,7 @@ function Shell() {
   return html`
     <a class="skip" href="#content">Skip to the content</a>
     <${Header} />
-    <main id="content" tabindex="-1">${content}</main>
+    <main id="content" tabindex="-1"><${Guard} key=${route.value.path}>${content}<//></main>
     <footer class="hints"><span><kbd>g</kbd> <kbd>t</kbd> topics</span> <span><kbd>g</kbd> <kbd>g</kbd> groups</span>
       <span><kbd>j</kbd> <kbd>k</kbd> rows</span> <button type="button" class="plain" onClick=${() => { helpShown.value = true; }}><kbd>?</kbd> keys</button>
     </footer>

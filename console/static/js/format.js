@@ -55,6 +55,11 @@ export function duration(ms) {
   return days < 730 ? `${days} d` : `${Math.round(days / 365)} years`;
 }
 
+/** A duration in seconds. @param {number | null | undefined} value */
+export function seconds(value) {
+  return duration(value === null || value === undefined ? null : value * 1000);
+}
+
 /** @param {number} large @param {string} unit @param {number} small @param {string} part */
 function pair(large, unit, small, part) {
   return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${part}`;

@@ -6,7 +6,7 @@
  */
 const MAX_DEPTH = 200;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const STRING = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"/y;
 const SPACE = /[ \t\n\r]*/y;
 const WORD = /true|false|null/y;
 
@@ -82,7 +82,7 @@ export function parseJson(text) {
     parser.take(SPACE);
     return parser.at === text.length ? node : null;
   } catch (error) {
-    if (error instanceof SyntaxError) return null;
+    if (error instanceof SyntaxError || error instanceof RangeError) return null; // RangeError: too long for the engine
     throw error;
   }
 }

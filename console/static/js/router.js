@@ -19,6 +19,16 @@ function decode(part) {
   }
 }
 
+/** Escapes one part of an address. Halves of characters, which have no UTF-8, are replaced. @param {string | number} part */
+export function escaped(part) {
+  const text = String(part);
+  try {
+    return encodeURIComponent(text);
+  } catch {
+    return encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"));
+  }
+}
+
 export const route = signal(read());
 
 /**
@@ -29,7 +39,7 @@ export const route = signal(read());
 export function to(parts, query = {}) {
   const kept = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const search = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
-  return `/${parts.map((part) => encodeURIComponent(part)).join("/")}${search ? `?${search}` : ""}`;
+  return `/${parts.map(escaped).join("/")}${search ? `?${search}` : ""}`;
 }
 
 /** @param {string} address */

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { api, path, session } from "../api.js";
 import { useData } from "../data.js";
-import { clock, count, counted, dateTime, duration, short } from "../format.js";
+import { clock, count, counted, dateTime, duration, seconds, short } from "../format.js";
 import { go, to } from "../router.js";
 import { Delete } from "../ui/action.js";
 import { Chart, STEPS, timesOf } from "../ui/chart.js";
@@ -14,16 +14,15 @@ import { ResetOffsets } from "./reset_offsets.js";
 
 /** @typedef {any} Row */
 const MAX_POINTS = 720;
-const lagTime = (/** @type {number | null | undefined} */ seconds) => duration(seconds === null || seconds === undefined ? null : seconds * 1000);
 
 /** The lag that this page has seen since it was opened; used when the API has no history. @param {any} data */
 function useOwnHistory(data) {
-  const points = useRef({ times: /** @type {number[]} */ ([]), lag: /** @type {any[]} */ ([]), seconds: /** @type {any[]} */ ([]) });
+  const points = useRef({ times: /** @type {number[]} */ ([]), lag: /** @type {any[]} */ ([]), time: /** @type {any[]} */ ([]) });
   useEffect(() => {
     if (!data) return;
-    const { times, lag, seconds } = points.current;
-    points.current = { times: [...times, Date.now()].slice(-MAX_POINTS), lag: [...lag, data.group.lag].slice(-MAX_POINTS),
-      seconds: [...seconds, data.group.max_lag_seconds].slice(-MAX_POINTS) };
+    const { times, lag, time } = points.current;
+    points.current = { times: [...times, Date.now()].slice(-MAX_POINTS), lag: [...lag, data.group.lag ?? null].slice(-MAX_POINTS),
+      time: [...time, data.group.max_lag_seconds ?? null].slice(-MAX_POINTS) };
   }, [data]);
   return points.current;
 }
@@ -34,9 +33,12 @@ function LagCharts({ data }) {
   const history = data.history;
   const times = history ? timesOf(history, history.lag.length) : own.times;
   const note = history ? "last hour" : "since this page was opened";
+  const time = history ? history.lag_seconds : own.time;
+  const lag = history ? history.lag : own.lag;
+  const isKnown = (/** @type {any[]} */ values) => values.some((value) => value !== null);
   return html`<div class="columns even">
-    <${Chart} title="Lag in time" note=${note} times=${times} format=${lagTime} steps=${STEPS.seconds} series=${[{ name: "lag", values: history ? history.lag_seconds : own.seconds }]} />
-    <${Chart} title="Lag in records" note=${note} times=${times} format=${short} series=${[{ name: "lag", values: history ? history.lag : own.lag }]} />
+    ${isKnown(time) && html`<${Chart} title="Lag in time" note=${note} times=${times} format=${seconds} steps=${STEPS.seconds} series=${[{ name: "lag", values: time }]} />`}
+    ${isKnown(lag) && html`<${Chart} title="Lag in records" note=${note} times=${times} format=${short} series=${[{ name: "lag", values: lag }]} />`}
   </div>`;
 }
 
@@ -46,8 +48,8 @@ function Trouble({ data }) {
   if (waits && waits.members.length > 0) {
     const names = waits.members.slice(0, 3).map((/** @type {string} */ id) => members.find((/** @type {Row} */ each) => each.member_id === id)?.client_id ?? id);
     return html`<${Note} tone="bad" title=${`Waits for ${names.join(", ")}${waits.members.length > 3 ? ` and ${counted(waits.members.length - 3, "other")}` : ""}.`}>
-      ${`The rebalance waits since ${clock(waits.since_ms)} until ${waits.phase === "join" ? "they join" : "the leader sends the assignment"}.`}
-      ${waits.until_ms !== null && ` It goes on without them at ${clock(waits.until_ms)}.`}<//>`;
+      ${`The rebalance waits ${waits.since_ms ? `since ${clock(waits.since_ms)} ` : ""}until ${waits.phase === "join" ? "they join" : "the leader sends the assignment"}.`}
+      ${waits.until_ms && ` It goes on without them at ${clock(waits.until_ms)}.`}<//>`;
   }
   if (!group.verdict || ["ok", "catching_up"].includes(group.verdict)) return null;
   return html`<${Note} tone=${["stalled", "stopped"].includes(group.verdict) ? "bad" : "warn"} title=${`The group is ${group.verdict.replaceAll("_", " ")}.`}>${group.verdict_text}<//>`;
@@ -61,7 +63,7 @@ const OFFSETS = [
     cell: (/** @type {Row} */ row) => html`<span title=${`committed ${dateTime(row.commit_ms)}`}>${count(row.committed)}</span>` },
   { id: "end", head: "end", num: true, width: "105px", rank: 2, by: (/** @type {Row} */ row) => row.end_offset, cell: (/** @type {Row} */ row) => count(row.end_offset) },
   { id: "lag", head: "lag", num: true, width: "90px", rank: 2, by: (/** @type {Row} */ row) => row.lag, cell: (/** @type {Row} */ row) => html`<span class=${lagTone(row.lag_seconds)}>${count(row.lag)}</span>` },
-  { id: "oldest", head: "oldest unread", num: true, width: "115px", by: (/** @type {Row} */ row) => row.lag_seconds, cell: (/** @type {Row} */ row) => html`<span class=${lagTone(row.lag_seconds)}>${lagTime(row.lag_seconds)}</span>` },
+  { id: "oldest", head: "oldest unread", num: true, width: "115px", by: (/** @type {Row} */ row) => row.lag_seconds, cell: (/** @type {Row} */ row) => html`<span class=${lagTone(row.lag_seconds)}>${seconds(row.lag_seconds)}</span>` },
   { id: "verdict", head: "verdict", width: "120px", rank: 3, by: (/** @type {Row} */ row) => row.verdict, cell: (/** @type {Row} */ row) => (row.is_offset_lost ? html`<span class="bad">offset lost</span>` : html`<${Verdict} verdict=${row.verdict} />`) },
   { id: "member", head: "member", width: "220px", rank: 3, by: (/** @type {Row} */ row) => row.member_id, cell: (/** @type {Row} */ row) => html`<span class="mono quiet" title=${row.member_id}>${row.member_id ?? "–"}</span>` },
 ];
@@ -70,7 +72,7 @@ const assignmentOf = (/** @type {Row} */ member) => (member.assignment ?? []).ma
 const MEMBERS = [
   { id: "client", head: "client", by: (/** @type {Row} */ row) => row.client_id, cell: (/** @type {Row} */ row) => html`<span class=${`mono ${row.is_awaited ? "bad" : ""}`} title=${row.member_id}>${row.client_id}</span>${row.is_leader && html` <span class="quiet">leader</span>`}` },
   { id: "host", head: "host", width: "125px", rank: 2, by: (/** @type {Row} */ row) => row.host, cell: (/** @type {Row} */ row) => html`<span class="mono">${row.host}</span>` },
-  { id: "software", head: "software", width: "140px", rank: 3, by: (/** @type {Row} */ row) => row.software, cell: (/** @type {Row} */ row) => html`<span class="quiet" title=${row.software}>${row.software ?? "–"}</span>` },
+  { id: "instance", head: "instance", width: "140px", rank: 3, by: (/** @type {Row} */ row) => row.instance_id, cell: (/** @type {Row} */ row) => html`<span class="mono quiet" title=${row.instance_id}>${row.instance_id ?? "–"}</span>` },
   { id: "has", head: "has", cell: (/** @type {Row} */ row) => html`<span title=${assignmentOf(row)}>${row.assignment === null ? "–" : assignmentOf(row) || "nothing"}</span>` },
   { id: "heartbeat", head: "heartbeat", num: true, width: "95px", rank: 2, by: (/** @type {Row} */ row) => row.last_heartbeat_ms,
     cell: (/** @type {Row} */ row) => (row.last_heartbeat_ms === null ? "–" : `${duration(Math.max(0, Date.now() - row.last_heartbeat_ms))}`) },
@@ -84,10 +86,10 @@ export function Group({ name }) {
   const { data: timeline } = useData(path(["groups", name, "timeline"]), 10_000);
   const [dialog, setDialog] = useState("");
   if (!data) return html`<h1>${name}</h1><${Waiting} error=${error} what="the group" />`;
-  const { group, members, offsets } = data;
+  const { group, members = [], offsets = [] } = data;
   const facts = [group.state, `generation ${count(group.generation)}`, group.protocol, `coordinator broker ${group.coordinator}`, counted(members.length, "member"),
     group.rebalances !== null && group.rebalances !== undefined ? counted(group.rebalances, "rebalance") : null,
-    group.seconds_to_catch_up ? `caught up in ${lagTime(group.seconds_to_catch_up)}` : null].filter(Boolean).join(" · ");
+    group.seconds_to_catch_up ? `caught up in ${seconds(group.seconds_to_catch_up)}` : null].filter(Boolean).join(" · ");
   const close = () => setDialog("");
   return html`
     <div class="bar"><h1 class="name">${name}</h1> <${Verdict} verdict=${group.verdict} /> <span class="quiet">${facts}</span>

@@ -1,7 +1,7 @@
 // Groups: verdict and lag of every consumer group.
 import { html, useMemo } from "../html.js";
 import { useData } from "../data.js";
-import { count, duration } from "../format.js";
+import { count, seconds } from "../format.js";
 import { filterRows } from "../listfilter.js";
 import { route, to } from "../router.js";
 import { FilterBox } from "../ui/filterbox.js";
@@ -18,8 +18,8 @@ const COLUMNS = [
   { id: "members", head: "members", num: true, width: "85px", rank: 2, by: (/** @type {Row} */ row) => row.members, cell: (/** @type {Row} */ row) => count(row.members) },
   { id: "lag", head: "lag, records", num: true, width: "110px", by: (/** @type {Row} */ row) => row.lag, cell: (/** @type {Row} */ row) => count(row.lag) },
   { id: "time", head: "lag, time", num: true, width: "95px", rank: 2, by: (/** @type {Row} */ row) => row.max_lag_seconds,
-    cell: (/** @type {Row} */ row) => html`<span class=${lagTone(row.max_lag_seconds)}>${duration(row.max_lag_seconds === null ? null : row.max_lag_seconds * 1000)}</span>` },
-  { id: "catch", head: "done in", num: true, width: "90px", rank: 3, by: (/** @type {Row} */ row) => row.seconds_to_catch_up, cell: (/** @type {Row} */ row) => duration(row.seconds_to_catch_up === null ? null : row.seconds_to_catch_up * 1000) },
+    cell: (/** @type {Row} */ row) => html`<span class=${lagTone(row.max_lag_seconds)}>${seconds(row.max_lag_seconds)}</span>` },
+  { id: "catch", head: "done in", num: true, width: "90px", rank: 3, by: (/** @type {Row} */ row) => row.seconds_to_catch_up, cell: (/** @type {Row} */ row) => seconds(row.seconds_to_catch_up) },
   { id: "rebalances", head: "rebalances", num: true, width: "95px", rank: 3, by: (/** @type {Row} */ row) => row.rebalances, cell: (/** @type {Row} */ row) => count(row.rebalances) },
   { id: "text", head: "", rank: 3, cell: (/** @type {Row} */ row) => html`<span class="quiet" title=${row.verdict_text}>${row.verdict_text}</span>` },
 ];

@@ -1,7 +1,7 @@
 // Overview: is the cluster healthy, what is wrong first, what is busiest, what happened last.
 import { html } from "../html.js";
 import { useData } from "../data.js";
-import { byteRate, clock, count, dateTime, duration, millis, short } from "../format.js";
+import { byteRate, clock, count, dateTime, duration, millis, seconds, short } from "../format.js";
 import { to } from "../router.js";
 import { Chart, STEPS, timesOf } from "../ui/chart.js";
 import { CommandLine, Figure, Figures, NameLink, Note, Spark, Stale, Verdict, Waiting } from "../ui/parts.js";
@@ -32,15 +32,15 @@ function Numbers({ cluster, topics, groups }) {
   const { rates, produce_times: produce, disk } = cluster;
   const lag = cluster.max_lag_seconds;
   return html`<${Figures}>
-    <${Figure} name="in">${short(rates?.messages_in_per_s)} rec/s · ${byteRate(rates?.bytes_in_per_s)}<//>
+    <${Figure} name="in">${rates ? `${short(rates.messages_in_per_s)} rec/s · ${byteRate(rates.bytes_in_per_s)}` : "–"}<//>
     <${Figure} name="out">${byteRate(rates?.bytes_out_per_s)}<//>
     <${Figure} name="produce p50 / p99">${produce ? `${millis(produce.p50_ms)} / ${millis(produce.p99_ms)}` : "–"}<//>
     <${Figure} name="topics · partitions">${count(cluster.topics ?? topics?.total)} · ${count(cluster.partitions)}<//>
-    <${Figure} name="groups · worst lag" tone=${lagTone(lag)}>${count(cluster.groups ?? groups?.total)} · ${duration(lag === null ? null : lag * 1000)}<//>
+    <${Figure} name="groups · worst lag" tone=${lagTone(lag)}>${count(cluster.groups ?? groups?.total)} · ${seconds(lag)}<//>
     <${Figure} name="under-replicated" tone=${cluster.under_replicated_partitions > 0 ? "warn" : ""}>${count(cluster.under_replicated_partitions)}<//>
     <${Figure} name="offline" tone=${cluster.offline_partitions > 0 ? "bad" : ""}>${count(cluster.offline_partitions)}<//>
-    <${Figure} name="disk full in" tone=${disk?.full_in_s !== null && disk?.full_in_s < 86_400 ? "bad" : ""}>${disk
-      ? disk.full_in_s === null ? "not soon" : duration(disk.full_in_s * 1000) : "–"}<//>
+    <${Figure} name="disk full in" tone=${typeof disk?.full_in_s === "number" && disk.full_in_s < 86_400 ? "bad" : ""}>${disk
+      ? disk.full_in_s === null || disk.full_in_s === undefined ? "not soon" : duration(disk.full_in_s * 1000) : "–"}<//>
   <//>`;
 }
 
@@ -60,14 +60,14 @@ function TopTopics({ rows }) {
 
 /** @param {any} props */
 function WorstGroups({ rows }) {
-  const worst = [...rows].sort((a, b) => (b.max_lag_seconds ?? -1) - (a.max_lag_seconds ?? -1)).slice(0, 8);
-  return html`<section><h2>Groups <span class="quiet">by lag in seconds</span></h2>
+  const worst = [...rows].sort((a, b) => (b.max_lag_seconds ?? -1) - (a.max_lag_seconds ?? -1) || (b.lag ?? -1) - (a.lag ?? -1)).slice(0, 8);
+  return html`<section><h2>Groups <span class="quiet">by lag</span></h2>
     <${Table} label="Groups with the largest lag" rows=${worst} rowKey=${(/** @type {any} */ row) => row.group} empty="There is no group." columns=${[
       { id: "group", head: "group", cell: (/** @type {any} */ row) => html`<${NameLink} kind="groups" name=${row.group} />` },
       { id: "verdict", head: "verdict", width: "120px", cell: (/** @type {any} */ row) => html`<${Verdict} verdict=${row.verdict} />` },
       { id: "lag", head: "lag, records", num: true, width: "100px", rank: 2, cell: (/** @type {any} */ row) => count(row.lag) },
       { id: "time", head: "lag, time", num: true, width: "90px", cell: (/** @type {any} */ row) => html`<span class=${lagTone(row.max_lag_seconds)}
-        >${duration(row.max_lag_seconds === null ? null : row.max_lag_seconds * 1000)}</span>` },
+        >${seconds(row.max_lag_seconds)}</span>` },
     ]} /></section>`;
 }
 
@@ -105,7 +105,7 @@ export function Overview() {
     <${Numbers} cluster=${cluster} groups=${groups} />
     ${points > 1 && html`<${Chart} title="Traffic" note="last hour" times=${timesOf(history, points)} format=${byteRate} steps=${STEPS.bytes}
       series=${[{ name: "in", values: history.bytes_in_per_s }, { name: "out", values: history.bytes_out_per_s }]} />`}
-    <${TopTopics} rows=${cluster.top_topics ?? []} />
+    ${cluster.rates && html`<${TopTopics} rows=${cluster.top_topics ?? []} />`}
     <div class="columns">
       <${WorstGroups} rows=${groups?.items ?? []} />
       <div><${BrokerList} rows=${brokers?.items ?? []} />

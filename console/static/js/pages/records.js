@@ -85,6 +85,7 @@ function Progress({ found }) {
   if (state === "live") return html`<span role="status"><span class="dot good full" aria-hidden="true"></span> live${progress ? ` · ${short(progress.seen)} seen` : ""}${fresh > 0 ? ` · ${counted(fresh, "new record")} held back` : ""}</span>`;
   if (state === "loading") return html`<span role="status" class="quiet">Loading …</span>`;
   if (!progress) return null;
+  if (progress.searched === undefined) return html`<span class="quiet">${counted(progress.seen, "record")} seen, the tail is stopped</span>`;
   const reasons = { limit: "enough hits", time: "10 s are over", records: "10 M records are read", bytes: "2 GiB are read" };
   const reason = reasons[/** @type {keyof typeof reasons} */ (progress.reason)];
   return html`<span role="status">searched ${short(progress.searched)} of ${short(progress.total)}, ${counted(progress.hits, "hit")}, ${progress.seconds.toFixed(1)} s${reason ? ` · stopped: ${reason}` : ""}</span>`;

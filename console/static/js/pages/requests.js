@@ -24,9 +24,9 @@ function Phases({ row }) {
 }
 
 const SLOW = [
-  { id: "time", head: "time", width: "150px", by: (/** @type {Row} */ row) => row.time_ms, cell: (/** @type {Row} */ row) => html`<time class="mono quiet" title=${dateTime(row.time_ms, true)}>${moment(row.time_ms)}</time>` },
-  { id: "api", head: "API", width: "130px", by: (/** @type {Row} */ row) => row.api, cell: (/** @type {Row} */ row) => html`${row.api} <span class="quiet">v${row.version}</span>` },
-  { id: "total", head: "took", num: true, width: "90px", by: (/** @type {Row} */ row) => row.total_ms, cell: (/** @type {Row} */ row) => millis(row.total_ms) },
+  { id: "time", head: "time", width: "150px", rank: 2, by: (/** @type {Row} */ row) => row.time_ms, cell: (/** @type {Row} */ row) => html`<time class="mono quiet" title=${dateTime(row.time_ms, true)}>${moment(row.time_ms)}</time>` },
+  { id: "api", head: "API", width: "110px", by: (/** @type {Row} */ row) => row.api, cell: (/** @type {Row} */ row) => html`<span title=${`${row.api} version ${row.version}`}>${row.api} <span class="quiet">v${row.version}</span></span>` },
+  { id: "total", head: "took", num: true, width: "80px", by: (/** @type {Row} */ row) => row.total_ms, cell: (/** @type {Row} */ row) => millis(row.total_ms) },
   { id: "phases", head: "phases", width: "110px", rank: 2, cell: (/** @type {Row} */ row) => html`<${Phases} row=${row} />` },
   { id: "waited", head: "waited for", cell: (/** @type {Row} */ row) => html`<span title=${row.waited_for}>${row.waited_for ?? "–"}</span>` },
   { id: "client", head: "client", width: "190px", rank: 2, by: (/** @type {Row} */ row) => row.client_id, cell: (/** @type {Row} */ row) => html`<span class="mono" title=${`${row.principal} from ${row.host}`}>${row.client_id}</span>` },

@@ -10,17 +10,18 @@ import { CommandLine, Stale, Waiting } from "../ui/parts.js";
 import { Table } from "../ui/table.js";
 
 /** @typedef {any} Row */
-const SOURCES = {
-  default: "default", static_broker: "server.properties", dynamic_broker: "this broker", dynamic_default_broker: "all brokers",
-  dynamic_topic: "the topic", dynamic_logger: "logger",
-};
-const sourceOf = (/** @type {Row} */ row) => SOURCES[/** @type {keyof typeof SOURCES} */ (row.source)] ?? row.source;
-const isChanged = (/** @type {Row} */ row) => row.source !== "default";
+/** @type {Map<string, string>} */
+const SOURCES = new Map([
+  ["default_config", "default"], ["static_broker_config", "server.properties"], ["dynamic_broker_config", "this broker"],
+  ["dynamic_default_broker_config", "all brokers"], ["topic_config", "the topic"], ["dynamic_broker_logger_config", "logger"],
+]);
+const sourceOf = (/** @type {Row} */ row) => SOURCES.get(row.source) ?? row.source;
+const isChanged = (/** @type {Row} */ row) => row.source !== "default_config";
 
 const COLUMNS = [
-  { id: "name", head: "name", width: "300px", by: (/** @type {Row} */ row) => row.name, cell: (/** @type {Row} */ row) => html`<span class="mono" title=${row.name}>${row.name}</span>` },
-  { id: "value", head: "value", width: "260px", cell: (/** @type {Row} */ row) => (row.is_sensitive ? html`<span class="quiet">hidden</span>`
-    : html`<span class=${`mono ${isChanged(row) ? "changed" : ""}`} title=${row.value}>${row.value === null ? "–" : row.value === "" ? "(empty)" : row.value}</span>`) },
+  { id: "name", head: "name", width: "26%", by: (/** @type {Row} */ row) => row.name, cell: (/** @type {Row} */ row) => html`<span class="mono" title=${row.name}>${row.name}</span>` },
+  { id: "value", head: "value", width: "20%", cell: (/** @type {Row} */ row) => (row.is_sensitive ? html`<span class="quiet">hidden</span>`
+    : html`<span class=${`mono ${isChanged(row) ? "changed" : ""}`} title=${row.value}>${row.value === null || row.value === undefined ? "–" : row.value === "" ? "(empty)" : row.value}</span>`) },
   { id: "source", head: "set by", width: "140px", rank: 2, by: sourceOf, cell: (/** @type {Row} */ row) => html`<span class=${isChanged(row) ? "" : "quiet"}>${sourceOf(row)}</span>` },
   { id: "default", head: "default", width: "150px", rank: 3, cell: (/** @type {Row} */ row) => html`<span class="mono quiet" title=${row.default}>${row.default ?? "–"}</span>` },
   { id: "doc", head: "meaning", rank: 3, cell: (/** @type {Row} */ row) => html`<span class="quiet" title=${row.doc}>${row.doc}</span>` },
@@ -46,11 +47,12 @@ export function Settings() {
   const chosen = route.value.query.broker ?? "";
   const { data, error } = useData(chosen ? path(["configs", "brokers", chosen]) : "/configs", 60_000);
   if (!data) return html`<h1>Settings</h1><${Waiting} error=${error} what="the settings" />`;
-  return html`<h1>Settings <span class="quiet">of broker ${data.broker_id}</span></h1>
+  const broker = chosen || String(data.broker_id ?? data.source?.broker_id ?? brokers?.items[0]?.id ?? "");
+  return html`<h1>Settings <span class="quiet">of broker ${broker}</span></h1>
     <${Stale} error=${error} />
-    <${SettingsTable} settings=${data.settings} label=${`Settings of broker ${data.broker_id}`}>
-      <label class="inline">broker <select value=${chosen || String(data.broker_id)} onChange=${(/** @type {any} */ event) => setQuery({ broker: event.target.value })}>
-        ${(brokers?.items ?? []).map((/** @type {any} */ broker) => html`<option key=${broker.id} value=${String(broker.id)}>${broker.id}</option>`)}</select></label>
+    <${SettingsTable} settings=${data.settings} label=${`Settings of broker ${broker}`}>
+      <label class="inline">broker <select value=${String(broker)} onChange=${(/** @type {any} */ event) => setQuery({ broker: event.target.value })}>
+        ${(brokers?.items ?? []).map((/** @type {any} */ each) => html`<option key=${each.id} value=${String(each.id)}>${each.id}</option>`)}</select></label>
     <//>
     ${data.loggers?.length > 0 && html`<section><h2>Log levels</h2><ul class="flow">${data.loggers.map((/** @type {any} */ each) => html`
       <li key=${each.name}><span class="mono">${each.name}</span> <span class="quiet">${each.level}</span></li>`)}</ul></section>`}

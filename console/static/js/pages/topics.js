@@ -2,7 +2,7 @@
 import { html, useMemo, useState } from "../html.js";
 import { session } from "../api.js";
 import { useData } from "../data.js";
-import { bytes, count, duration, short } from "../format.js";
+import { bytes, count, seconds, short } from "../format.js";
 import { filterRows } from "../listfilter.js";
 import { route, to } from "../router.js";
 import { FilterBox } from "../ui/filterbox.js";
@@ -22,7 +22,7 @@ const COLUMNS = [
   { id: "trouble", head: "trouble", width: "190px", rank: 3, by: (/** @type {Row} */ row) => row.offline_partitions * 1e6 + row.under_replicated_partitions,
     cell: (/** @type {Row} */ row) => { const trouble = troubleOf(row); return trouble && html`<span class=${trouble.tone}>${trouble.text}</span>`; } },
   { id: "lag", head: "worst lag", num: true, width: "100px", rank: 2, by: (/** @type {Row} */ row) => row.max_lag_seconds,
-    cell: (/** @type {Row} */ row) => html`<span class=${lagTone(row.max_lag_seconds)}>${duration(row.max_lag_seconds === null ? null : row.max_lag_seconds * 1000)}</span>` },
+    cell: (/** @type {Row} */ row) => html`<span class=${lagTone(row.max_lag_seconds)}>${seconds(row.max_lag_seconds)}</span>` },
 ];
 const RULES = {
   name: (/** @type {Row} */ row) => row.topic,

@@ -1,5 +1,5 @@
 // A write: it shows the equal command line before the button is pressed, and what came of it after.
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 import { CommandLine, Dialog, Note } from "./parts.js";
 
 /**
@@ -20,17 +20,19 @@ export function Action({ title, verb, plan, act, said, inputs, ready = true, dan
   const [error, setError] = useState("");
   const [done, setDone] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
+  const timer = useRef(0);
   useEffect(() => {
     setError("");
     let gone = false;
-    const timer = setTimeout(() => plan().then(
+    timer.current = setTimeout(() => plan().then(
       (answer) => { if (!gone) setCli(answer.cli); },
       (problem) => { if (!gone) { setCli(""); setError(problem.message); } },
     ), 200);
-    return () => { gone = true; clearTimeout(timer); };
+    return () => { gone = true; clearTimeout(timer.current); };
   }, inputs);
   const press = async (/** @type {Event} */ event) => {
     event.preventDefault();
+    clearTimeout(timer.current);
     setBusy(true);
     setError("");
     try {

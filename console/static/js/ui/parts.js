@@ -1,13 +1,14 @@
 // Small parts that most pages use: chips, notes, figures, tabs, the command line of a view.
-import { html, useEffect, useRef, useState } from "../html.js";
+import { Component, html, useEffect, useRef, useState } from "../html.js";
 import { UNKNOWN } from "../format.js";
 import { to } from "../router.js";
 
 /** Colour is for trouble only. */
-const VERDICTS = {
-  ok: ["ok", "good"], catching_up: ["catching up", "good"], falling_behind: ["falling behind", "warn"],
-  stalled: ["stalled", "bad"], stopped: ["stopped", "bad"], rewound: ["rewound", "warn"],
-};
+/** @type {Map<string, [string, string]>} */
+const VERDICTS = new Map([
+  ["ok", ["ok", "good"]], ["catching_up", ["catching up", "good"]], ["falling_behind", ["falling behind", "warn"]],
+  ["stalled", ["stalled", "bad"]], ["stopped", ["stopped", "bad"]], ["rewound", ["rewound", "warn"]],
+]);
 
 /** @param {{tone?: string, children?: any}} props */
 export const Chip = ({ tone = "", children }) => html`<span class=${`chip ${tone}`}>${children}</span>`;
@@ -15,7 +16,7 @@ export const Chip = ({ tone = "", children }) => html`<span class=${`chip ${tone
 /** @param {{verdict: string | null | undefined}} props */
 export function Verdict({ verdict }) {
   if (!verdict) return html`<span class="quiet">${UNKNOWN}</span>`;
-  const [text, tone] = VERDICTS[verdict] ?? [verdict.replaceAll("_", " "), ""];
+  const [text, tone] = VERDICTS.get(verdict) ?? [verdict.replaceAll("_", " "), ""];
   return html`<${Chip} tone=${tone}>${text}<//>`;
 }
 
@@ -132,4 +133,27 @@ export function Spark({ values, label }) {
   });
   return path && html`<svg class="spark" viewBox="0 0 120 20" preserveAspectRatio="none" role="img" aria-label=${label}>
     <path d=${path} /></svg>`;
+}
+
+/** Shows an error of a view in its place, so that the rest of the page goes on. */
+export class Guard extends Component {
+  constructor() {
+    super();
+    this.state = { error: /** @type {Error | null} */ (null) };
+  }
+
+  /** @param {Error} error */
+  static getDerivedStateFromError(error) {
+    return { error };
+  }
+
+  /** @param {Error} error */
+  componentDidCatch(error) {
+    console.error(error);
+  }
+
+  render() {
+    const { error } = /** @type {any} */ (this.state);
+    return error ? html`<${Note} tone="bad" title="This view failed.">${String(error.message)}<//>` : /** @type {any} */ (this.props).children;
+  }
 }

@@ -88,7 +88,11 @@ export function Table({ label, columns, rows, rowKey, href, onOpen, sort = "", m
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const [from, until] = useWindow(body, list.length);
   const [chosen, setChosen] = useState(-1);
-  useEffect(() => setChosen(-1), [order]);
+  // Keys come faster than the page is drawn, so they read the newest values here.
+  const now = useRef({ chosen, list });
+  now.current.list = list;
+  const choose = (/** @type {number} */ index) => { now.current.chosen = index; setChosen(index); };
+  useEffect(() => choose(-1), [order]);
 
   const onSort = (/** @type {Column} */ column) => {
     const first = column.num ? `-${column.id}` : column.id;
@@ -97,21 +101,20 @@ export function Table({ label, columns, rows, rowKey, href, onOpen, sort = "", m
     else setOwn(next);
   };
   const move = (/** @type {number} */ by) => {
-    const next = Math.max(0, Math.min(list.length - 1, chosen + by));
-    setChosen(next);
+    const next = Math.max(0, Math.min(now.current.list.length - 1, now.current.chosen + by));
+    choose(next);
     const top = body.current?.getBoundingClientRect().top ?? 0;
     const at = top + next * ROW;
     if (at < 90) scrollBy(0, at - 90);
     else if (at + ROW > innerHeight) scrollBy(0, at + 2 * ROW - innerHeight);
   };
   const open = () => {
-    const row = list[chosen];
+    const row = now.current.list[now.current.chosen];
     if (!row) return;
     if (onOpen) onOpen(row);
     else if (href?.(row)) go(/** @type {string} */ (href(row)));
   };
-  useKeys(main ? { j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1), Enter: open } : {},
-    [main, list, chosen]);
+  useKeys(main ? { j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1), Enter: open } : {}, [main]);
 
   if (rows.length === 0) return html`<p class="quiet waiting">${empty ?? "Nothing here."}</p>`;
   return html`
@@ -126,7 +129,7 @@ export function Table({ label, columns, rows, rowKey, href, onOpen, sort = "", m
           <tr key=${rowKey(row)} aria-rowindex=${from + index + 2}
             class=${`${from + index === chosen ? "chosen" : ""} ${isOpen?.(row) ? "open" : ""} ${onOpen ? "pressable" : ""}`}
             aria-selected=${from + index === chosen ? "true" : undefined}
-            onClick=${onOpen ? () => { setChosen(from + index); onOpen(row); } : undefined}>
+            onClick=${onOpen ? () => { choose(from + index); onOpen(row); } : undefined}>
             ${columns.map((column) => html`
               <td key=${column.id} class=${`${column.num ? "num" : ""} ${column.rank ? `rank${column.rank}` : ""}`}
                 >${column.cell(row)}</td>`)}
