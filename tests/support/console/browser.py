@@ -91,6 +91,9 @@ class WatchedPage:
         """Dialogs, errors, requests to other places, and violations of the content security policy."""
         return self._problems + [f"policy: {each}" for each in self.page.evaluate("window.violations ?? []")]
 
+    def forget_problems(self) -> None:
+        self._problems.clear()
+
     def screenshot(self, name: str, *, full: bool = True) -> None:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=full)

@@ -98,6 +98,7 @@ class FakeCluster(FakeRecords):
         self.topics = topics or [*usual, "__consumer_offsets", *(f"team-{number}.events" for number in range(30))]
         self.groups = groups or ["fraud", "warehouse", "click-rollup", "billing", "nightly-export", "search-index"]
         self.writes = writes
+        self.is_plain_kafka = False
         self.is_logged_in = True
         self.needs_login = False
         self.written: list[tuple[str, str, Json]] = []
@@ -125,8 +126,7 @@ class FakeCluster(FakeRecords):
             "cluster_id": "prod-eu",
             "controller_id": 1,
             "metadata_store": "zookeeper",
-            "pybroker_version": "0.4.0",
-            "kafka_version": "3.9",
+            "version": "0.4.0",
             "verdict": {
                 "status": "trouble",
                 "text": "1 group is stuck, 17 partitions lack a replica",
@@ -182,13 +182,19 @@ class FakeCluster(FakeRecords):
     def broker(self, number: int) -> Json:
         apis = ["Produce", "Fetch", "Metadata", "OffsetCommit", "Heartbeat", "FindCoordinator", "ListOffsets"]
         local = {
-            "state": "running",
             "broker_epoch": 4311,
             "controller_epoch": 7,
             "started_ms": now_ms() - 9 * DAY_MS,
             "uptime_ms": 9 * DAY_MS + 7_000_000,
             "version": "0.4.0",
-            "process": {"pid": 7, "rss_bytes": 71 << 20, "open_files": 912, "max_open_files": 1 << 20, "threads": 9},
+            "process": {
+                "pid": 7,
+                "rss_bytes": 71 << 20,
+                "open_files": 912,
+                "max_open_files": 1 << 20,
+                "threads": 9,
+                "cpu_s": 81.0,
+            },
             "loop_idle": 0.69,
             "pool_idle": 0.98,
             "log_directories": [
@@ -216,11 +222,13 @@ class FakeCluster(FakeRecords):
                 }
                 for rank, api in enumerate(apis)
             ],
-            "replica_lag": [{"topic": self.topics[0], "partition": 4, "leader": 1, "lag": 12_400}],
+            "follower_lag": [
+                {"topic": self.topics[0], "partition": 4, "broker_id": 3, "lag": 12_400, "caught_up_ms_ago": 41_000}
+            ],
             "rates": rates(12 << 20),
             "history": history(12 << 20),
         }
-        return {**self.brokers()["items"][number - 1], "local": local, "cli": "kafka-configs.sh --describe"}
+        return {"broker": self.brokers()["items"][number - 1], "local": local, "cli": "kafka-configs.sh --describe"}
 
     def partitions(self) -> Json:
         columns = ["topic", "partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas"]
@@ -291,7 +299,7 @@ class FakeCluster(FakeRecords):
         return {
             "name": name,
             "value": self.text(number, "604800000"),
-            "source": ("dynamic_topic", "default", "static_broker")[number % 3],
+            "source": ("topic_config", "default_config", "static_broker_config")[number % 3],
             "default": "604800000",
             "is_sensitive": number % 11 == 10,
             "is_read_only": False,
@@ -304,7 +312,6 @@ class FakeCluster(FakeRecords):
         names = ["log.retention.ms", "num.io.threads", "listeners", "log.dirs", "message.max.bytes", "broker.id"]
         names += [f"some.setting.{number}" for number in range(60)]
         return {
-            "broker_id": 1,
             "settings": [self.setting(name, number) for number, name in enumerate(names)],
             "loggers": [{"name": "kafka.request.logger", "level": "WARN"}],
             "cli": "kafka-configs.sh --bootstrap-server kafka1:9092 --entity-type brokers --entity-name 1 --describe",
@@ -322,8 +329,7 @@ class FakeCluster(FakeRecords):
                 "member_id": f"{self.text(number + index, 'billing-api')}-{index}",
                 "client_id": self.text(number + index, f"billing-api-{index}"),
                 "host": self.text(number + index + 1, f"10.0.4.{17 + index}"),
-                "instance_id": None,
-                "software": self.text(number + index + 2, "librdkafka 2.16"),
+                "instance_id": self.text(number + index + 2, f"pod-{index}"),
                 "is_leader": index == 0,
                 "is_awaited": index == 1,
                 "session_timeout_ms": 45_000,
@@ -392,6 +398,8 @@ class FakeCluster(FakeRecords):
                 "waited_for": self.text(index + 2, "billing-api-1-8d1f"),
                 "waited_ms": 40_000,
                 "members": 3,
+                "times": 1 + index % 2,
+                "outcome": "stable" if index % 4 else "interrupted",
             }
             for index in range(14)
         ]

@@ -15,7 +15,7 @@ def payload(text: str | bytes | None, cut_to: int = 1024) -> Json | None:
     """A key or value as the API shows it."""
     if text is None:
         return None
-    data = text if isinstance(text, bytes) else text.encode()
+    data = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
     shown = data[:cut_to]
     try:
         return {"size": len(data), "text": shown.decode(), "base64": None, "cut": len(data) > cut_to}
@@ -81,3 +81,33 @@ class FakeRecords:
             },
             "cli": f"kafka-console-consumer.sh --topic {topic} --partition {partition} --offset {offset}",
         }
+
+
+# fmt: off
+ONLY_PYBROKER_KNOWS = {
+    "rates", "history", "produce_times", "fetch_times", "disk", "local", "verdict", "verdict_text",
+    "max_lag_seconds", "lag_seconds", "size_bytes", "size_on_disk_bytes", "messages_in_per_s",
+    "bytes_in_per_s", "bytes_out_per_s", "seconds_to_catch_up", "rebalances", "waits_for",
+    "last_heartbeat_ms", "session_timeout_ms", "rebalance_timeout_ms", "software", "commit_ms", "expire_ms",
+    "is_offset_lost", "threshold_ms", "segments", "oldest_ms", "last_stable_offset", "max_lag", "worst_group",
+    "generation", "last_commit_ms", "records", "connections", "partitions_total", "producers_total",
+    "controller_id", "rack", "start_offset", "member_id", "doc", "default",
+}
+# fmt: on
+ONLY_PYBROKER_LISTS = {"events", "top_topics", "producers", "followers", "loggers"}
+
+
+def as_plain_kafka(view: Any) -> Any:
+    """The answer for a cluster of plain Kafka brokers: what only a pybroker tells is null, or an empty list."""
+    if isinstance(view, list):
+        return [as_plain_kafka(each) for each in view]
+    if not isinstance(view, dict):
+        return view
+    return {
+        name: None
+        if name in ONLY_PYBROKER_KNOWS and not isinstance(value, list)
+        else []
+        if name in ONLY_PYBROKER_LISTS
+        else as_plain_kafka(value)
+        for name, value in view.items()
+    }

@@ -1,0 +1,43 @@
+"""Tests that axe-core finds nothing serious on the console's pages, and that all can be reached by the keyboard."""
+
+import subprocess
+from typing import Any
+
+import pytest
+from support.console.browser import watched_page
+from support.console.fake_cluster import FakeCluster
+from support.console.fake_console import FakeConsole
+from support.console.views import PAGES
+from support.source_tree import ROOT
+
+AXE = ROOT / ".cache" / "axe-core-4.14.1.min.js"
+FINDINGS = """async () => {
+  const found = await axe.run(document, { resultTypes: ['violations'] });
+  return found.violations.filter((each) => ['serious', 'critical'].includes(each.impact))
+    .map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(' | ')}`);
+}"""
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    if not AXE.is_file():
+        fetched = subprocess.run(
+            [ROOT / "scripts" / "vendor-web", "--axe"], capture_output=True, text=True, check=False
+        )
+        if fetched.returncode != 0:
+            pytest.skip(f"needs axe-core from npm's registry: {fetched.stderr[-200:]}")
+    return AXE.read_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(scheme: str, axe: str, browser: Any, console: FakeConsole) -> None:
+    console.cluster = FakeCluster(writes=True)
+    found = {}
+    with watched_page(browser, console.url, scheme=scheme) as watched:
+        watched.show("/", ".figures")
+        watched.page.evaluate(axe)
+        for name, (path, ready) in PAGES.items():
+            watched.go(path, ready)
+            if problems := watched.page.evaluate(FINDINGS):
+                found[name] = problems
+    assert found == {}

@@ -1,0 +1,284 @@
+"""Tests that people can use the console's pages: keys, filters, records, login, and writes."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.console.browser import WatchedPage, watched_page
+from support.console.fake_cluster import FakeCluster
+from support.console.fake_console import FakeConsole
+
+
+@pytest.fixture(scope="module")
+def open_page(browser: Any, module_console: FakeConsole) -> Iterator[WatchedPage]:
+    module_console.cluster = FakeCluster(writes=True)
+    with watched_page(browser, module_console.url) as page:
+        page.show("/explain", "main form")
+        yield page
+
+
+@pytest.fixture
+def watched(open_page: WatchedPage, console: FakeConsole) -> Iterator[WatchedPage]:
+    """The page of the module, moved to a view that keeps nothing from the test before."""
+    console.cluster = FakeCluster(writes=True)
+    open_page.page.keyboard.press("Escape")
+    open_page.go("/explain", "main form")
+    yield open_page
+    assert open_page.problems() == []
+
+
+def path_of(watched: WatchedPage) -> str:
+    return watched.page.url.removeprefix(watched.url)
+
+
+def names(watched: WatchedPage) -> list[str]:
+    return [text or "" for text in watched.page.locator("main td:first-child .name").all_text_contents()]
+
+
+def test_keys_move_between_pages_rows_and_fields(watched: WatchedPage) -> None:
+    keyboard = watched.page.keyboard
+    keyboard.press("g")
+    keyboard.press("t")
+    watched.page.locator("table[aria-label=Topics]").wait_for()
+    assert path_of(watched) == "/topics"
+    for key in ("j", "j", "j", "k"):
+        keyboard.press(key)
+    chosen = watched.page.locator("tr.chosen .name")
+    assert chosen.text_content() == names(watched)[1]
+    keyboard.press("/")
+    keyboard.type("pay")
+    keyboard.press("Escape")
+    watched.page.wait_for_function("document.querySelectorAll('main tbody tr').length === 1")
+    assert names(watched) == ["payments"]
+    keyboard.press("j")
+    keyboard.press("Enter")
+    watched.page.locator("table[aria-label=Partitions]").wait_for()
+    assert path_of(watched) == "/topics/payments"
+    keyboard.press("?")
+    watched.page.get_by_role("dialog", name="Keys").wait_for()
+    keyboard.press("Escape")
+    watched.page.get_by_role("dialog").wait_for(state="detached")
+    watched.page.go_back()
+    watched.page.wait_for_function("document.querySelector('input.filter')?.value === 'pay'")
+
+
+def test_search_box_finds_topics_groups_and_brokers(watched: WatchedPage) -> None:
+    watched.page.keyboard.press("/")
+    watched.page.keyboard.type("bill")
+    watched.page.get_by_role("option", name="billing group").wait_for()
+    watched.page.keyboard.press("Enter")
+    watched.page.locator("table[aria-label=Members]").wait_for()
+    assert path_of(watched) == "/groups/billing"
+
+
+def test_tab_reaches_every_control_of_the_page_and_shows_the_focus(watched: WatchedPage) -> None:
+    watched.go("/topics?filter=pay", "table[aria-label=Topics]")
+    wanted = watched.page.locator("a[href], button, input, select").count()
+    reached = set()
+    for _ in range(wanted):
+        watched.page.keyboard.press("Tab")
+        reached.add(watched.page.evaluate("[...document.querySelectorAll('*')].indexOf(document.activeElement)"))
+        width = watched.page.evaluate("parseFloat(getComputedStyle(document.activeElement).outlineWidth)")
+        assert width >= 1
+    assert len(reached) == wanted
+
+
+def test_lists_are_sorted_by_a_click_and_the_address_keeps_the_order(watched: WatchedPage) -> None:
+    watched.go("/topics", "table[aria-label=Topics]")
+    watched.page.get_by_role("button", name="size").click()
+    assert "sort=-size" in path_of(watched)
+    sizes = [topic["size_bytes"] for topic in FakeCluster().topic_list()["items"]]
+    largest = FakeCluster().topics[sizes.index(max(sizes))]
+    watched.page.wait_for_function("document.querySelector('th[aria-sort]')?.textContent.includes('size')")
+    assert names(watched)[0] == largest
+
+
+def test_filter_of_the_list_knows_states_and_sizes(watched: WatchedPage) -> None:
+    watched.go("/topics?filter=is:under-replicated size>100GiB", "table[aria-label=Topics]")
+    expected = sorted(
+        row["topic"]
+        for row in FakeCluster().topic_list()["items"]
+        if row["under_replicated_partitions"] and row["size_bytes"] > 100 << 30
+    )
+    assert names(watched) == expected
+    assert expected
+
+
+def test_record_keeps_the_digits_of_its_numbers_and_shows_hex(watched: WatchedPage) -> None:
+    watched.go("/topics/orders/records?open=0-500012", ".panel .json")
+    tree = watched.page.locator(".panel .json").text_content() or ""
+    assert "12345678901234567890" in tree
+    assert "19.90" in tree
+    watched.page.locator(".panel").get_by_role("button", name="hex").nth(1).click()
+    assert (watched.page.locator(".panel pre[aria-label=Value]").text_content() or "").startswith(
+        "00000000  7b 22 69 64"
+    )
+    watched.page.keyboard.press("Escape")
+    watched.page.locator(".panel").wait_for(state="detached")
+    assert "open" not in path_of(watched)
+
+
+def test_value_of_bytes_that_are_no_text_is_shown_as_hex(watched: WatchedPage) -> None:
+    watched.go("/topics/orders/records?open=0-500013", ".panel pre[aria-label=Value]")
+    assert "00 01 fe ff" in (watched.page.locator(".panel pre[aria-label=Value]").text_content() or "")
+
+
+def test_filter_of_records_is_checked_while_it_is_typed_and_searches(watched: WatchedPage) -> None:
+    watched.go("/topics/orders/records", "table[aria-label=Records]")
+    field = watched.page.get_by_label("Filter records")
+    field.fill("status:failed (a")
+    watched.page.get_by_text("a parenthesis is open (at character 15)").wait_for()
+    field.fill("status:failed")
+    watched.page.get_by_text("the record holds status:failed").wait_for()
+    field.press("Enter")
+    watched.page.get_by_text("searched 3.1 M of 8 M, 3 hits, 1.2 s · stopped: 10 s are over").wait_for()
+    assert watched.page.locator("mark").first.text_content() == "failed"
+    watched.page.get_by_role("button", name="search on").click()
+    watched.page.wait_for_url("**from=at*")
+
+
+def test_live_tail_holds_new_records_back_while_it_is_paused(watched: WatchedPage) -> None:
+    watched.go("/topics/orders/records", "table[aria-label=Records]")
+    first = watched.page.locator("table[aria-label=Records] tbody tr:first-child td:nth-child(2)")
+    watched.page.get_by_role("button", name="Live").click()
+    watched.page.get_by_text("live ·").wait_for()
+    watched.page.get_by_role("button", name="Pause").click()
+    held = watched.page.get_by_text(re.compile(r"[3-9] new records held back"))
+    held.wait_for()
+    shown = int((first.text_content() or "").replace(",", ""))
+    held.wait_for()
+    assert int((first.text_content() or "").replace(",", "")) == shown
+    watched.page.get_by_role("button", name="Go on").click()
+    watched.page.wait_for_function(
+        """shown => Number(document.querySelector('table[aria-label=Records] tbody tr td:nth-child(2)')
+          .textContent.replace(',', '')) > shown + 3""",
+        arg=shown,
+    )
+    watched.page.get_by_role("button", name="Stop").click()
+    watched.page.get_by_role("button", name="Live").wait_for()
+
+
+def test_chart_can_be_read_as_a_table(watched: WatchedPage) -> None:
+    watched.go("/groups/billing", ".plot canvas")
+    watched.page.get_by_role("button", name="Show Lag in records as a table").click()
+    cells = watched.page.locator(".points tbody tr:first-child td").all_text_contents()
+    assert cells[1] == "401 K"
+
+
+def test_wrong_password_is_said_and_the_right_one_opens_the_console(browser: Any, console: FakeConsole) -> None:
+    console.cluster.needs_login = True
+    console.cluster.is_logged_in = False
+    with watched_page(browser, console.url) as watched:
+        watched.show("/topics", "main.login")
+        watched.screenshot("login-light")
+        watched.page.get_by_label("User").fill("ana")
+        watched.page.get_by_label("Password").fill("wrong")
+        watched.page.get_by_role("button", name="Log in").click()
+        watched.page.get_by_text("The user or the password is wrong.").wait_for()
+        watched.page.get_by_label("Password").fill("right")
+        watched.page.get_by_role("button", name="Log in").click()
+        watched.page.locator("table[aria-label=Topics]").wait_for()
+        watched.page.get_by_role("button", name="log out").click()
+        watched.page.locator("main.login").wait_for()
+        assert [each for each in watched.problems() if "401" not in each] == []
+
+
+def test_reader_without_writes_sees_no_button_that_writes(browser: Any, console: FakeConsole) -> None:
+    with watched_page(browser, console.url) as watched:
+        for path, ready in (("/topics", "table"), ("/topics/orders/records", "table"), ("/groups/billing", "table")):
+            watched.show(path, ready)
+            assert watched.page.get_by_role("button", name=re.compile("Create|Delete|Produce|Reset")).count() == 0
+
+
+def test_topic_is_created_with_the_equal_command_line_shown_first(watched: WatchedPage, console: FakeConsole) -> None:
+    watched.go("/topics", "table")
+    watched.page.get_by_role("button", name="Create topic").click()
+    dialog = watched.page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("new")
+    dialog.get_by_label("Partitions").fill("3")
+    dialog.get_by_label("Settings").fill("retention.ms=1000\n cleanup.policy = compact ")
+    dialog.get_by_text("the equal line of topics").wait_for()
+    watched.screenshot("create-topic-light", full=False)
+    assert all(body["dry_run"] for _, _, body in console.cluster.written)
+    dialog.get_by_role("button", name="Create topic").click()
+    dialog.get_by_text("Done.").wait_for()
+    configs = {"retention.ms": "1000", "cleanup.policy": "compact"}
+    wanted = {"name": "new", "partitions": 3, "replication_factor": None, "configs": configs, "dry_run": False}
+    assert console.cluster.written[-1] == ("POST", "topics", wanted)
+
+
+def test_topic_is_deleted_only_when_its_name_is_typed(watched: WatchedPage, console: FakeConsole) -> None:
+    watched.go("/topics/orders", "table")
+    watched.page.get_by_role("button", name="Delete topic …").click()
+    dialog = watched.page.get_by_role("dialog")
+    button = dialog.get_by_role("button", name="Delete the topic")
+    dialog.get_by_text("the equal line of topics/orders").wait_for()
+    dialog.get_by_label("Type the name").fill("order")
+    assert button.is_disabled()
+    dialog.get_by_label("Type the name").fill("orders")
+    button.click()
+    watched.page.locator("table[aria-label=Topics]").wait_for()
+    assert console.cluster.written == [
+        ("DELETE", "topics/orders", {"dry_run": True}),
+        ("DELETE", "topics/orders", {"confirm": "orders"}),
+    ]
+
+
+def test_record_is_produced(watched: WatchedPage, console: FakeConsole) -> None:
+    watched.go("/topics/orders/records", "table")
+    watched.page.get_by_role("button", name="Produce").click()
+    dialog = watched.page.get_by_role("dialog")
+    dialog.get_by_label("Key", exact=True).fill("k")
+    dialog.get_by_label("Value", exact=True).fill('{"a": 1}')
+    dialog.get_by_label("Headers").fill("trace: ab31")
+    dialog.get_by_role("button", name="Produce").click()
+    dialog.get_by_text("Written to partition 0 at offset 7.").wait_for()
+    written = [each for each in console.cluster.written if not each[2]["dry_run"]]
+    body = {
+        "partition": None,
+        "key": {"text": "k"},
+        "value": {"text": '{"a": 1}'},
+        "headers": [{"name": "trace", "value": {"text": "ab31"}}],
+        "timestamp_ms": None,
+        "dry_run": False,
+    }
+    assert written == [("POST", "topics/orders/records", body)]
+
+
+def test_offsets_are_reset_by_a_plan_that_is_shown_first(watched: WatchedPage, console: FakeConsole) -> None:
+    watched.go("/groups/nightly-export", "table")
+    watched.page.get_by_role("button", name="Reset offsets").click()
+    dialog = watched.page.get_by_role("dialog")
+    dialog.get_by_label("Partitions").fill("0; 2")
+    dialog.get_by_role("button", name="Show the plan").click()
+    dialog.get_by_text('Partitions are numbers like 0, 2-4; "0; 2" is none.').wait_for()
+    assert console.cluster.written == []
+    dialog.get_by_label("Partitions").fill("0, 2-4")
+    dialog.get_by_role("button", name="Show the plan").click()
+    dialog.get_by_text("-88,120").wait_for()
+    row = dialog.locator("tbody tr").bounding_box()
+    head = dialog.locator("thead tr").bounding_box()
+    assert row
+    assert head
+    assert row["y"] >= head["y"] + head["height"]
+    watched.screenshot("reset-offsets-light", full=False)
+    wanted = {"topic": "orders", "partitions": [0, 2, 3, 4], "to": "earliest"}
+    assert console.cluster.written == [("POST", "groups/nightly-export/offsets/plan", wanted)]
+    dialog.get_by_role("button", name="Execute the plan").click()
+    dialog.get_by_text("1 of 1 offsets are reset.").wait_for()
+    assert [path for _, path, _ in console.cluster.written][1:] == ["groups/nightly-export/offsets"]
+
+
+def test_console_that_is_gone_is_said_and_the_old_view_stays(watched: WatchedPage) -> None:
+    watched.go("/topics", "table[aria-label=Topics]")
+    watched.page.route("**/api/**", lambda route: route.fulfill(status=502, json={"error": "The cluster is gone."}))
+    watched.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    watched.page.get_by_text("The cluster is gone.").wait_for()
+    assert len(names(watched)) > 30
+    watched.go("/requests/clients", ".note.bad")
+    watched.page.unroute("**/api/**")
+    watched.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    watched.page.locator("table[aria-label=Clients]").wait_for()
+    assert [each for each in watched.problems() if "502" not in each] == []
+    watched.forget_problems()
