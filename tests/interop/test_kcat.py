@@ -3,7 +3,9 @@
 import json
 import subprocess
 
+from pybroker import Broker
 from support.clients.foreign_clients import kcat_command
+from support.security.sasl_broker import SASL_SETTINGS
 
 
 def kcat(servers: str, *arguments: str, stdin: str = "") -> str:
@@ -71,3 +73,16 @@ def test_kcat_group_reads_each_record_once_over_two_runs(servers: str, topic: st
     options = ("-G", group, "-q", "-X", "auto.offset.reset=earliest", topic)
     assert kcat(servers, "-c", "4", *options).split() == ["0", "1", "2", "3"]
     assert kcat(servers, "-c", "6", *options).split() == ["4", "5", "6", "7", "8", "9"]
+
+
+def test_kcat_logs_in_by_a_token_without_a_signature() -> None:
+    login = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "enable.sasl.oauthbearer.unsecure.jwt": "true",
+        "sasl.oauthbearer.config": "principal=alice",
+    }
+    options = [argument for name, value in login.items() for argument in ("-X", f"{name}={value}")]
+    with Broker(SASL_SETTINGS) as broker:
+        produce(broker.bootstrap_servers, "by-token", ["k:v"], *options)
+        assert consume(broker.bootstrap_servers, "by-token", *options) == ["v"]

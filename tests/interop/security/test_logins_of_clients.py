@@ -22,7 +22,7 @@ SHORT = {
 }
 """A login and a refused login of each client that logs in nowhere else in the short form of the tests."""
 UNUSABLE = {"kcat": "OAUTHBEARER"}
-"""A mechanism that needs a callback of the user's program."""
+"""A mechanism for which kcat makes tokens without a signature only: see `test_kcat.py`."""
 CLOSED = "closed|disconnected|[Uu]nable (to )?connect"
 UNNAMED = {
     "kafka-python": "wrong secret|mechanism",  # drops a response that arrives together with the end of the connection
