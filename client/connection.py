@@ -8,7 +8,6 @@ import ssl
 from collections import deque
 from typing import Any
 
-from ..protocol.apis import ApiKey
 from ..protocol.client import (
     ClientConnection,
     ClientError,
@@ -23,17 +22,11 @@ from ..protocol.client import (
     open_connection,
 )
 from ..protocol.codec import Message
-from ..protocol.codec.schema import VersionRange
 from ..protocol.errors import ErrorCode, KafkaError, error_for
 from .client_settings import ClientSettings
+from .usable_versions import MAX_RESPONSE_BYTES, USABLE
 
 _NONCE_BYTES = 24
-_MAX_RESPONSE_BYTES = (1 << 31) - 1
-_USABLE = {
-    ApiKey.FETCH: VersionRange(0, 12),  # from 13 on topics are named by id (KIP-516), and readers know names
-    ApiKey.METADATA: VersionRange(0, 9),
-    ApiKey.FIND_COORDINATOR: VersionRange(0, 3),  # from 4 on a request has several keys (KIP-699)
-}
 
 
 class TlsError(OSError):
@@ -51,7 +44,7 @@ class Connection:
         """Connects, asks for the broker's API versions, and logs in. Raises KafkaError when the login is refused."""
         self.address = f"{host}:{port}"
         self._settings = settings
-        self._client = ClientConnection(settings.client_id, _MAX_RESPONSE_BYTES, _USABLE)
+        self._client = ClientConnection(settings.client_id, MAX_RESPONSE_BYTES, USABLE)
         self._events: deque[Event] = deque()
         self._socket = self._connect(host, port)
         sasl = settings.security.sasl

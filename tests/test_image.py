@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.processes.container_process import ContainerProcess
+from support.source_tree import PACKAGES
 from support.time.patience import await_answer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -93,8 +94,7 @@ def test_image_holds_the_package_and_no_installer(image: Path) -> None:
     assert not (image / "opt/pybroker/bin/pip").exists()
     (packages,) = (image / "opt/pybroker/lib").glob("python3.*/site-packages")
     modules = {path.relative_to(packages / "pybroker") for path in (packages / "pybroker").rglob("*.py")}
-    folders = ("base", "broker", "client", "config", "controller", "pipeline", "protocol", "replication", "storage")
-    assert modules == {path.relative_to(ROOT) for package in folders for path in (ROOT / package).rglob("*.py")} | {
+    assert modules == {path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py")} | {
         Path("__init__.py"),
         Path("__main__.py"),
     }

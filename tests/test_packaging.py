@@ -9,13 +9,14 @@ from pathlib import Path
 from support.source_tree import PACKAGES, ROOT
 
 
-def modules_in_the_tree() -> set[str]:
+def files_in_the_tree() -> set[str]:
     modules = {str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
-    return {f"pybroker/{module}" for module in modules | {"__init__.py", "__main__.py", "py.typed"}}
+    static = {str(path.relative_to(ROOT)) for path in (ROOT / "console" / "static").rglob("*") if path.is_file()}
+    return {f"pybroker/{name}" for name in modules | static | {"__init__.py", "__main__.py", "py.typed"}}
 
 
 def test_every_folder_of_modules_is_a_package() -> None:
-    folders = {ROOT / Path(module).relative_to("pybroker").parent for module in modules_in_the_tree()}
+    folders = {ROOT / Path(module).relative_to("pybroker").parent for module in files_in_the_tree()}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 
@@ -28,7 +29,7 @@ def test_wheel_and_tree_hold_the_same_modules(tmp_path: Path) -> None:
     (wheel,) = wheels.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert names == modules_in_the_tree()
+    assert names == files_in_the_tree()
 
 
 def test_checkout_with_an_unusual_name_loads_no_module_twice(tmp_path: Path) -> None:

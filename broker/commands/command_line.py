@@ -70,6 +70,12 @@ def _certificates(arguments: Sequence[str]) -> int:
     return certificates_command(arguments)
 
 
+def _console(arguments: Sequence[str]) -> int:
+    from ...console.command import console_command
+
+    return console_command(arguments)
+
+
 def _container(arguments: Sequence[str]) -> int:
     from .container.container_command import container_command
 
@@ -109,6 +115,7 @@ def _user(arguments: Sequence[str]) -> int:
 # Each subcommand imports its code when it runs.
 _COMMANDS: Mapping[str, _Command] = {
     "certificates": _Command("make certificates for brokers, to try TLS with", _certificates),
+    "console": _Command("show a cluster in the browser", _console),
     "container": _Command("run a broker in a container, with settings from KAFKA_* environment variables", _container),
     "explain": _Command("say whether a user may do something, and which rule decides", _explain),
     "healthcheck": _Command("check that a broker answers; the exit code tells", _healthcheck),

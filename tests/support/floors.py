@@ -6,7 +6,19 @@ LOOSE = "*"
 # From the bottom to the top: an entry may import itself and the entries before it. An entry is a folder, a file, or
 # LOOSE: all files directly in the place that have no entry of their own.
 FLOORS = {
-    "": ("base", "config", "protocol", "views", "client", "storage", "replication", "controller", "broker", LOOSE),
+    "": (
+        "base",
+        "config",
+        "protocol",
+        "views",
+        "client",
+        "storage",
+        "replication",
+        "controller",
+        "console",
+        "broker",
+        LOOSE,
+    ),
     "protocol": (
         "errors.py",
         "sentinels.py",

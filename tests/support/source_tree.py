@@ -11,6 +11,7 @@ PACKAGES = (
     "broker",
     "client",
     "config",
+    "console",
     "controller",
     "pipeline",
     "protocol",

@@ -1,0 +1,16 @@
+"""The newest versions of APIs that this client can use; an API that is not listed has no limit."""
+
+from __future__ import annotations
+
+from ..protocol.apis import ApiKey
+from ..protocol.codec.schema import VersionRange
+
+MAX_RESPONSE_BYTES = (1 << 31) - 1
+
+USABLE = {
+    ApiKey.FETCH: VersionRange(0, 12),  # from 13 on topics are named by id (KIP-516), and readers know names
+    ApiKey.METADATA: VersionRange(0, 12),
+    ApiKey.FIND_COORDINATOR: VersionRange(0, 3),  # from 4 on a request has several keys (KIP-699)
+    ApiKey.OFFSET_FETCH: VersionRange(0, 7),  # from 8 on a request has several groups (KIP-709)
+    ApiKey.DELETE_TOPICS: VersionRange(0, 5),  # from 6 on topics may be named by id
+}

@@ -1,0 +1,100 @@
+"""Puts what pybrokers tell under /v1 over what Kafka's protocol tells. Pure.
+
+Kafka's protocol decides what is listed, because it knows the rights of the principal. A pybroker fills the fields that
+are null, and adds what only it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+_SUMMED = {
+    "messages_in_per_s",
+    "bytes_in_per_s",
+    "bytes_out_per_s",
+    "requests_per_s",
+    "size_bytes",
+    "size_on_disk_bytes",
+    "records",
+    "rebalances",
+}
+_LARGEST = {"max_lag", "max_lag_seconds", "seconds_to_catch_up", "last_commit_ms", "generation"}
+
+
+def overlaid(row: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the row with its null fields filled; sums and largest values are taken over all `others`."""
+    result = dict(row)
+    rows = list(others)
+    for name in {name for other in rows for name in other}:
+        known = [other[name] for other in rows if other.get(name) is not None]
+        if result.get(name) is not None or not known:
+            result.setdefault(name, None)
+        elif name in _SUMMED:
+            result[name] = sum(known)
+        elif name in _LARGEST:
+            result[name] = max(known)
+        else:
+            result[name] = known[0]
+    return result
+
+
+def overlaid_rows(
+    rows: Iterable[Mapping[str, Any]], documents: Iterable[Mapping[str, Any]], name: str
+) -> list[dict[str, Any]]:
+    """Returns rows of a list, filled by the rows of the same name in the documents."""
+    by_name: dict[Any, list[Mapping[str, Any]]] = {}
+    for document in documents:
+        for item in document.get("items", ()):
+            by_name.setdefault(item.get(name), []).append(item)
+    return [overlaid(row, by_name.get(row[name], ())) for row in rows]
+
+
+def overlaid_cluster(view: Mapping[str, Any], documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the cluster with rates, times, lag, events and problems of the brokers that were asked."""
+    if not documents:
+        return dict(view)
+    result = overlaid(view, documents)
+    result["rates"] = overlaid(view["rates"], [each["rates"] for each in documents if each.get("rates")])
+    histories = [each["history"] for each in documents if each.get("history")]
+    result["history"] = summed_history(histories) or view["history"]
+    for name in ("max_lag_seconds", "worst_group"):
+        worst = max(documents, key=lambda each: each.get("max_lag_seconds") or -1.0)
+        result[name] = worst.get(name) if worst.get(name) is not None else view.get(name)
+    result["top_topics"] = [topic for each in documents for topic in each.get("top_topics", ())][:8]
+    events = [event for each in documents for event in each.get("events", ())]
+    result["events"] = sorted(events, key=lambda each: -each.get("time_ms", 0))[:10]
+    result["verdict"] = merged_verdict([view["verdict"], *(each["verdict"] for each in documents)])
+    return result
+
+
+def summed_history(histories: list[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Returns the sum of rates, aligned at their ends; null where no broker has a value."""
+    if not histories:
+        return None
+    last = max(histories, key=lambda each: each["end_ms"])
+    result: dict[str, Any] = {"step_ms": last["step_ms"], "end_ms": last["end_ms"]}
+    for name in ("messages_in_per_s", "bytes_in_per_s", "bytes_out_per_s"):
+        columns = [each.get(name, []) for each in histories if each["step_ms"] == last["step_ms"]]
+        length = max(map(len, columns), default=0)
+        padded = [[None] * (length - len(column)) + list(column) for column in columns]
+        result[name] = [
+            sum(known) if (known := [each for each in step if each is not None]) else None
+            for step in zip(*padded, strict=True)
+        ]
+    return result
+
+
+def merged_verdict(verdicts: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the worst status with the problems of all, each kind and place once."""
+    problems: dict[tuple[Any, ...], Any] = {}
+    for verdict in verdicts:
+        for problem in verdict["problems"]:
+            place = tuple(problem.get(name) for name in ("kind", "group", "broker_id"))
+            kept = problems.get(place) or problems.get((problem.get("kind"), None, None))
+            if kept is None or kept["count"] < problem["count"]:
+                problems[place] = problem
+    order = {"trouble": 0, "warning": 1}
+    found = sorted(problems.values(), key=lambda each: order.get(each["severity"], 2))[:20]
+    status = "healthy" if not found else "trouble" if found[0]["severity"] == "trouble" else "warning"
+    return {"status": status, "text": ", ".join(each["text"] for each in found[:3]) or "healthy", "problems": found}

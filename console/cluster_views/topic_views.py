@@ -1,0 +1,237 @@
+"""Topics and partitions, from Kafka's protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from ...base.topic_partition import TopicPartition
+from ...client.asynchronous.cluster import AsyncCluster
+from ...protocol.codec import wire
+from ...protocol.errors import KafkaError
+from ...protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from ...protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
+from ..records.places import Bounds, bounds_of
+from .log_sizes import BrokerLogs, logs_of_brokers
+from .setting_views import TOPIC, settings_in_lists, settings_of
+
+_LOCAL_FIELDS = ("messages_in_per_s", "bytes_in_per_s", "bytes_out_per_s", "max_lag_seconds", "max_lag")
+_MAX_PRODUCERS = 1_000
+_PARTITION_COLUMNS = ("topic", "partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas")
+
+
+async def topic_rows(cluster: AsyncCluster) -> list[dict[str, Any]]:
+    """All topics that the principal may see."""
+    metadata = await cluster.metadata(None)
+    topics = [topic for topic in metadata.topics if not topic.error_code and topic.name]
+    settings, logs = await asyncio.gather(
+        settings_in_lists(cluster, [str(topic.name) for topic in topics]),
+        logs_of_brokers(cluster, [broker.node_id for broker in metadata.brokers]),
+    )
+    sizes = _sizes_by_topic(topics, logs)
+    return [_row(topic, settings.get(str(topic.name), {}), sizes.get(str(topic.name))) for topic in topics]
+
+
+async def topic_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:
+    """One topic. Raises KafkaError when it is missing or may not be described."""
+    topic = await cluster.topic(name, is_fresh=True)
+    numbers = [partition.partition_index for partition in topic.partitions]
+    brokers = [broker.node_id for broker in (await cluster.metadata([])).brokers]
+    bounds, settings, logs, producers = await asyncio.gather(
+        _bounds(cluster, name, numbers),
+        _settings(cluster, name),
+        logs_of_brokers(cluster, brokers, name, len(numbers)),
+        _producers(cluster, topic),
+    )
+    shown = {each["name"]: each["value"] for each in settings}
+    sizes = _sizes_by_topic([topic], logs).get(name)
+    row = _row(topic, shown, sizes)
+    row["records"] = sum(bound.end - bound.start for bound in bounds.values()) if bounds else None
+    return {
+        "topic": row,
+        "partitions": [_partition(name, each, bounds, logs) for each in sorted(topic.partitions, key=_index)],
+        "settings": settings,
+        "consumers": [],
+        "producers": producers[:_MAX_PRODUCERS],
+        "producers_total": len(producers),
+        "history": None,
+    }
+
+
+async def partition_columns(cluster: AsyncCluster, query: Mapping[str, str]) -> list[list[Any]]:
+    """The matrix of partitions, sorted; `topic` and `state` select some."""
+    metadata = await cluster.metadata([query["topic"]] if query.get("topic") else None)
+    state = query.get("state")
+    rows = []
+    for topic in metadata.topics:
+        if topic.error_code:
+            continue
+        for each in topic.partitions:
+            if state is None or _has_state(each, state):
+                leader = each.leader_id if each.leader_id >= 0 else None
+                place = [topic.name, each.partition_index, leader, each.leader_epoch]
+                rows.append([*place, each.replica_nodes, each.isr_nodes, each.offline_replicas])
+    return sorted(rows, key=lambda row: (row[0], row[1]))
+
+
+def partition_matrix(rows: list[list[Any]], total: int, limit: int, offset: int) -> dict[str, Any]:
+    """A part of the rows with their columns."""
+    return {
+        "total": total,
+        "matched": len(rows),
+        "columns": list(_PARTITION_COLUMNS),
+        "rows": rows[offset : offset + limit],
+    }
+
+
+def problems_of(metadata: MetadataResponse, min_isr: Mapping[str, int]) -> dict[str, int]:
+    """How many partitions of the cluster have each problem."""
+    found = {"offline": 0, "under_replicated": 0, "under_min_isr": 0, "partitions": 0}
+    for topic in metadata.topics:
+        least = min_isr.get(str(topic.name), 1)
+        for each in topic.partitions:
+            found["partitions"] += 1
+            found["offline"] += each.leader_id < 0
+            found["under_replicated"] += len(each.isr_nodes) < len(each.replica_nodes)
+            found["under_min_isr"] += len(each.isr_nodes) < least
+    return found
+
+
+def _row(topic: MetadataResponseTopic, settings: Mapping[str, str | None], size: int | None) -> dict[str, Any]:
+    partitions = topic.partitions
+    least = int(settings.get("min.insync.replicas") or 1)
+    topic_id = None if topic.topic_id == wire.NULL_UUID else base64.urlsafe_b64encode(topic.topic_id.bytes)
+    return {
+        "topic": topic.name,
+        "topic_id": None if topic_id is None else topic_id.decode().rstrip("="),
+        "is_internal": topic.is_internal,
+        "partitions": len(partitions),
+        "replication_factor": max((len(each.replica_nodes) for each in partitions), default=0),
+        "offline_partitions": sum(each.leader_id < 0 for each in partitions),
+        "under_replicated_partitions": sum(len(each.isr_nodes) < len(each.replica_nodes) for each in partitions),
+        "under_min_isr_partitions": sum(len(each.isr_nodes) < least for each in partitions),
+        "leaders_here": sum(each.leader_id >= 0 for each in partitions),
+        "size_bytes": size,
+        "size_on_disk_bytes": None,
+        "records": None,
+        "cleanup_policy": settings.get("cleanup.policy"),
+        "retention_ms": _limit(settings.get("retention.ms")),
+        "retention_bytes": _limit(settings.get("retention.bytes")),
+        **dict.fromkeys(_LOCAL_FIELDS),
+    }
+
+
+def _partition(topic: str, found: Any, bounds: Mapping[int, Bounds], logs: Mapping[int, BrokerLogs]) -> dict[str, Any]:
+    number, leader = found.partition_index, found.leader_id if found.leader_id >= 0 else None
+    at, bound = TopicPartition(topic, number), bounds.get(number)
+    here = logs.get(leader) if leader is not None else None
+    followers = [
+        {
+            "broker_id": replica,
+            "lag": logs[replica].lags.get(at),
+            "caught_up_ms_ago": None,
+            "is_in_sync": replica in found.isr_nodes,
+        }
+        for replica in found.replica_nodes
+        if replica != leader and replica in logs
+    ]
+    return {
+        "partition": number,
+        "leader": leader,
+        "leader_epoch": found.leader_epoch,
+        "replicas": found.replica_nodes,
+        "isr": found.isr_nodes,
+        "offline_replicas": found.offline_replicas,
+        "adding_replicas": None,
+        "removing_replicas": None,
+        "is_led_here": leader is not None,
+        "is_local": leader is not None,
+        "start_offset": None if bound is None else bound.start,
+        "end_offset": None if bound is None else bound.end,
+        "log_end_offset": None,
+        "last_stable_offset": None,
+        "size_bytes": None if here is None else here.sizes.get(at),
+        "segments": None,
+        "oldest_ms": None,
+        "log_directory": None if here is None else here.places.get(at),
+        "followers": followers,
+    }
+
+
+async def _bounds(cluster: AsyncCluster, name: str, numbers: list[int]) -> dict[int, Bounds]:
+    try:
+        return await bounds_of(cluster, name, numbers)
+    except (KafkaError, OSError):
+        return {}
+
+
+async def _settings(cluster: AsyncCluster, name: str) -> list[dict[str, Any]]:
+    """Empty if the principal may not see the settings."""
+    try:
+        return await settings_of(cluster, TOPIC, name)
+    except (KafkaError, OSError):
+        return []
+
+
+async def _producers(cluster: AsyncCluster, topic: MetadataResponseTopic) -> list[dict[str, Any]]:
+    """Idempotent producers, those with open transactions first. Kafka tells readers of the topic from 2.8 on."""
+    name = str(topic.name)
+    led: dict[int, list[int]] = {}
+    for each in topic.partitions:
+        if each.leader_id >= 0:
+            led.setdefault(each.leader_id, []).append(each.partition_index)
+    rows = []
+    for leader, numbers in led.items():
+        request = DescribeProducersRequest(topics=[TopicRequest(name=name, partition_indexes=numbers)])
+        try:
+            answer = await cluster.ask_broker(leader, request)
+        except Exception:  # an old broker, or none: producers are an extra
+            continue
+        rows += [
+            {
+                "partition": partition.partition_index,
+                "producer_id": each.producer_id,
+                "producer_epoch": each.producer_epoch,
+                "last_sequence": each.last_sequence,
+                "last_timestamp_ms": each.last_timestamp,
+                "open_transaction_start_offset": each.current_txn_start_offset
+                if each.current_txn_start_offset >= 0
+                else None,
+                "coordinator_epoch": each.coordinator_epoch,
+            }
+            for found in answer.topics
+            for partition in found.partitions
+            for each in partition.active_producers
+        ]
+    return sorted(rows, key=lambda row: (row["open_transaction_start_offset"] is None, row["partition"]))
+
+
+def _sizes_by_topic(topics: list[MetadataResponseTopic], logs: Mapping[int, BrokerLogs]) -> dict[str, int]:
+    """The sizes of the leaders' logs; a topic is left out if its size is unknown."""
+    sizes: dict[str, int] = {}
+    for topic in topics:
+        name = str(topic.name)
+        for each in topic.partitions:
+            here = logs.get(each.leader_id)
+            size = None if here is None else here.sizes.get(TopicPartition(name, each.partition_index))
+            if size is not None:
+                sizes[name] = sizes.get(name, 0) + size
+    return sizes
+
+
+def _has_state(partition: Any, state: str) -> bool:
+    if state == "offline":
+        return bool(partition.leader_id < 0)
+    if state == "not_preferred":
+        return bool(partition.replica_nodes and partition.leader_id != partition.replica_nodes[0])
+    return len(partition.isr_nodes) < len(partition.replica_nodes)
+
+
+def _limit(text: str | None) -> int | None:
+    return None if text is None or not text.lstrip("-").isdigit() or int(text) < 0 else int(text)
+
+
+def _index(partition: Any) -> int:
+    return int(partition.partition_index)

@@ -1,0 +1,90 @@
+"""Asks pybrokers' HTTP ports for their documents under /v1.
+
+A port that does not answer is left out for a while: the console then shows what Kafka's protocol tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import h11
+
+MAX_ANSWER_BYTES = 32 << 20
+_TIMEOUT_S = 5.0
+_AWAY_S = 15.0
+_READ_BYTES = 64 << 10
+
+
+class V1Client:
+    """Asks all ports at once; one connection a request."""
+
+    def __init__(self, urls: tuple[str, ...], token: str | None) -> None:
+        self._urls = urls
+        self._token = token
+        self._away_until_s: dict[str, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._urls)
+
+    async def documents(self, path: str, **query: str) -> list[dict[str, Any]]:
+        """The documents of all ports that have one at this path."""
+        now_s = time.monotonic()
+        urls = [url for url in self._urls if self._away_until_s.get(url, 0.0) <= now_s]
+        target = f"{path}?{urlencode(query)}" if query else path
+        found = await asyncio.gather(*(self._document(url, target) for url in urls))
+        return [document for document in found if document is not None]
+
+    async def _document(self, url: str, target: str) -> dict[str, Any] | None:
+        try:
+            async with asyncio.timeout(_TIMEOUT_S):
+                status, body = await _get(url, target, self._token)
+        except (OSError, TimeoutError, h11.RemoteProtocolError):
+            self._away_until_s[url] = time.monotonic() + _AWAY_S
+            return None
+        if status != 200:
+            return None
+        try:
+            document = await asyncio.to_thread(json.loads, body)
+        except (ValueError, RecursionError):
+            return None
+        return document if isinstance(document, dict) else None
+
+
+async def _get(url: str, target: str, token: str | None) -> tuple[int, bytes]:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    is_tls = parts.scheme == "https"
+    context = ssl.create_default_context() if is_tls else None
+    reader, writer = await asyncio.open_connection(host, parts.port or (443 if is_tls else 80), ssl=context)
+    try:
+        headers = [("host", parts.netloc), ("accept", "application/json"), ("connection", "close")]
+        if token is not None:
+            headers.append(("authorization", f"Bearer {token}"))
+        http = h11.Connection(h11.CLIENT)
+        writer.write(http.send(h11.Request(method="GET", target=target, headers=headers)) or b"")
+        writer.write(http.send(h11.EndOfMessage()) or b"")
+        return await _answer(http, reader)
+    finally:
+        writer.close()
+
+
+async def _answer(http: h11.Connection, reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    status, size, pieces = 0, 0, []
+    while True:
+        event = http.next_event()
+        if event is h11.NEED_DATA:
+            http.receive_data(await reader.read(_READ_BYTES))
+        elif isinstance(event, h11.Response):
+            status = event.status_code
+        elif isinstance(event, h11.Data):
+            size += len(event.data)
+            if size > MAX_ANSWER_BYTES:
+                raise ConnectionError("the response is too long")
+            pieces.append(bytes(event.data))
+        elif isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
+            return status, b"".join(pieces)

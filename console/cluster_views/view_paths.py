@@ -1,0 +1,232 @@
+"""The paths of views, such as `/api/topics`."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...client.asynchronous.cluster import AsyncCluster
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.describe_cluster import DescribeClusterRequest
+from ..console import Console
+from ..http.path_names import path_name
+from ..http.replies import HttpProblem, json_reply
+from ..sessions import Session
+from .broker_views import broker_detail, broker_rows, cluster_view
+from .group_views import group_detail, group_rows
+from .overlay import overlaid, overlaid_cluster, overlaid_rows, summed_history
+from .paging import Paging
+from .setting_views import BROKER, settings_of
+from .topic_views import partition_columns, partition_matrix, topic_detail, topic_rows
+
+_DESCRIBE_BIT = 1 << 8
+"""AclOperation DESCRIBE in the bits of authorized operations (KIP-430)."""
+
+
+def view_paths(console: Console) -> list[Route]:
+    """All views."""
+    views = _Views(console)
+    return [
+        console.route("/api/cluster", views.cluster),
+        console.route("/api/brokers", views.brokers),
+        console.route("/api/brokers/{id:int}", views.broker),
+        console.route("/api/partitions", views.partitions),
+        console.route("/api/topics", views.topics),
+        console.route("/api/topics/{topic}", views.topic),
+        console.route("/api/groups", views.groups),
+        console.route("/api/groups/{group}", views.group),
+        console.route("/api/groups/{group}/timeline", views.timeline),
+        console.route("/api/history", views.history),
+        console.route("/api/clients", views.clients),
+        console.route("/api/requests/slow", views.slow_requests),
+        console.route("/api/events", views.events),
+        console.route("/api/transactions", views.transactions),
+        console.route("/api/configs", views.configs),
+        console.route("/api/configs/brokers/{id:int}", views.configs),
+        console.route("/api/explain/acl", views.explain),
+    ]
+
+
+class _Views:
+    """One method a path."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._v1 = console.v1
+
+    async def cluster(self, request: Request, session: Session) -> Response:
+        documents = await self._documents(session, "/v1/cluster")
+        view = overlaid_cluster(await cluster_view(session.cluster), documents)
+        return self._reply(view, documents, self._console.cli.brokers())
+
+    async def brokers(self, request: Request, session: Session) -> Response:
+        rows = await broker_rows(session.cluster)
+        return self._reply({"total": len(rows), "items": rows}, [], self._console.cli.brokers())
+
+    async def broker(self, request: Request, session: Session) -> Response:
+        number = int(request.path_params["id"])
+        detail = await broker_detail(session.cluster, number)
+        if detail is None:
+            raise HttpProblem(404, f"broker {number} is not alive", "BROKER_NOT_AVAILABLE")
+        documents = await self._documents(session, f"/v1/brokers/{number}")
+        own = [each for each in documents if each.get("local") is not None]
+        if own:
+            detail["local"] = own[0]["local"]
+        return self._reply(detail, own, self._console.cli.log_directories())
+
+    async def partitions(self, request: Request, session: Session) -> Response:
+        paging = Paging.of(request.query_params)
+        rows = await partition_columns(session.cluster, request.query_params)
+        matrix = partition_matrix(rows, len(rows), paging.limit, paging.offset)
+        return self._reply(matrix, [], self._console.cli.topics())
+
+    async def topics(self, request: Request, session: Session) -> Response:
+        paging = Paging.of(request.query_params, ("state",))
+        rows = await topic_rows(session.cluster)
+        documents = await self._v1.documents("/v1/topics", limit="100000") if self._v1 else []
+        rows = overlaid_rows(rows, documents, "topic")
+        state = paging.chosen.get("state")
+        if state is not None:
+            field = "is_internal" if state == "internal" else f"{state}_partitions"
+            rows = [row for row in rows if row.get(field)]
+        return self._reply(paging.page(rows, "topic"), documents, self._console.cli.topics())
+
+    async def topic(self, request: Request, session: Session) -> Response:
+        name = path_name(request, "topic")
+        detail = await topic_detail(session.cluster, name)
+        documents = await self._v1.documents(f"/v1/topics/{_quoted(name)}") if self._v1 else []
+        detail["topic"] = overlaid(detail["topic"], [each["topic"] for each in documents])
+        by_number: dict[int, list[Any]] = {}
+        for document in documents:
+            for each in document.get("partitions", ()):
+                if each.get("is_led_here"):
+                    by_number.setdefault(each["partition"], []).append(each)
+        detail["partitions"] = [overlaid(each, by_number.get(each["partition"], ())) for each in detail["partitions"]]
+        visible = {row["group"] for row in await group_rows(session.cluster)} if documents else set()
+        detail["consumers"] = [
+            each for document in documents for each in document.get("consumers", ()) if each["group"] in visible
+        ]
+        histories = [each["history"] for each in documents if each.get("history")]
+        detail["history"] = histories[0] if histories else None
+        return self._reply(detail, documents, self._console.cli.topic(name))
+
+    async def groups(self, request: Request, session: Session) -> Response:
+        paging = Paging.of(request.query_params, ("state", "verdict"))
+        rows = await group_rows(session.cluster)
+        documents = await self._v1.documents("/v1/groups", limit="100000") if self._v1 else []
+        rows = overlaid_rows(rows, documents, "group")
+        for name, wanted in paging.chosen.items():
+            rows = [row for row in rows if row[name] == wanted]
+        loading = any(each.get("is_loading") for each in documents)
+        page = {"is_loading": loading, **paging.page(rows, "group")}
+        return self._reply(page, documents, self._console.cli.groups())
+
+    async def group(self, request: Request, session: Session) -> Response:
+        name = path_name(request, "group")
+        detail = await group_detail(session.cluster, name)
+        documents = await self._v1.documents(f"/v1/groups/{_quoted(name)}") if self._v1 else []
+        if documents:
+            told = documents[0]
+            detail["group"] = overlaid({**detail["group"], "coordinator": None}, [told["group"]])
+            detail["waits_for"] = told.get("waits_for")
+            detail["history"] = told.get("history")
+            for kind, names in (("members", ("member_id",)), ("offsets", ("topic", "partition"))):
+                rows = {tuple(row[each] for each in names): row for row in told.get(kind, ())}
+                found = [(row, rows.get(tuple(row[each] for each in names))) for row in detail[kind]]
+                detail[kind] = [overlaid(row, [other] if other else ()) for row, other in found]
+        return self._reply(detail, documents, self._console.cli.group(name))
+
+    async def timeline(self, request: Request, session: Session) -> Response:
+        name = path_name(request, "group")
+        await group_detail(session.cluster, name)  # raises when the principal may not see the group
+        documents = await self._v1.documents(f"/v1/groups/{_quoted(name)}/timeline") if self._v1 else []
+        events = [event for each in documents for event in each.get("events", ())]
+        return self._reply({"group": name, "events": events}, documents, self._console.cli.group(name))
+
+    async def history(self, request: Request, session: Session) -> Response:
+        topic = request.query_params.get("topic")
+        query = {"points": request.query_params.get("points", "120")}
+        if topic is not None:
+            await session.cluster.topic(topic)
+            query["topic"] = topic
+        documents = await self._documents(session, "/v1/history", **query)
+        histories = [each["history"] for each in documents if each.get("history")]
+        view = {"topic": topic, "history": summed_history(histories)}
+        return self._reply(view, documents, self._console.cli.brokers())
+
+    async def clients(self, request: Request, session: Session) -> Response:
+        documents = await self._documents(session, "/v1/clients")
+        items = sorted(_items(documents), key=lambda each: -(each.get("bytes_in", 0) + each.get("bytes_out", 0)))
+        connections = sum(each.get("connections", 0) for each in documents)
+        return self._reply({"connections": connections, "items": items}, documents, self._console.cli.brokers())
+
+    async def slow_requests(self, request: Request, session: Session) -> Response:
+        documents = await self._documents(session, "/v1/requests/slow")
+        threshold = documents[0].get("threshold_ms") if documents else None
+        view = {"threshold_ms": threshold, "items": _newest(documents, 1_000)}
+        return self._reply(view, documents, self._console.cli.brokers())
+
+    async def events(self, request: Request, session: Session) -> Response:
+        documents = await self._documents(session, "/v1/events")
+        return self._reply({"items": _newest(documents, 256)}, documents, self._console.cli.brokers())
+
+    async def transactions(self, request: Request, session: Session) -> Response:
+        documents = await self._documents(session, "/v1/transactions")
+        items = _items(documents)
+        return self._reply({"total": len(items), "items": items}, documents, "kafka-transactions.sh list")
+
+    async def configs(self, request: Request, session: Session) -> Response:
+        metadata = await session.cluster.metadata([])
+        alive = sorted(broker.node_id for broker in metadata.brokers)
+        number = request.path_params.get("id", metadata.controller_id if metadata.controller_id in alive else None)
+        if number is None:
+            raise HttpProblem(502, "the cluster has no controller to ask for settings")
+        settings = await settings_of(session.cluster, BROKER, str(number))
+        wanted = request.query_params.get("filter", "").lower()
+        settings = [each for each in settings if wanted in each["name"].lower()]
+        if request.query_params.get("changed") == "true":
+            settings = [each for each in settings if each["source"] != "default"]
+        view = {"broker_id": int(number), "settings": settings, "loggers": []}
+        return self._reply(view, [], self._console.cli.configs(int(number)))
+
+    async def explain(self, request: Request, session: Session) -> Response:
+        query = {name: value for name, value in request.query_params.items() if len(value) <= 300}
+        documents = await self._documents(session, "/v1/explain/acl", **query)
+        if not documents:
+            raise HttpProblem(501, "only a pybroker explains access, at its HTTP port")
+        return self._reply(documents[0], documents, self._console.cli.acls())
+
+    async def _documents(self, session: Session, path: str, **query: str) -> list[dict[str, Any]]:
+        """Documents about the whole cluster. Raises HttpProblem if the principal may not describe the cluster."""
+        if not self._v1:
+            return []
+        if self._console.settings.needs_login and not await _may_describe(session.cluster):
+            if path == "/v1/cluster":
+                return []
+            raise HttpProblem(403, "this needs Describe on the cluster", ErrorCode.CLUSTER_AUTHORIZATION_FAILED.name)
+        return await self._v1.documents(path, **query)
+
+    def _reply(self, view: dict[str, Any], documents: list[dict[str, Any]], cli: str) -> Response:
+        return json_reply({**view, "source": self._console.source(len(documents)), "cli": cli})
+
+
+async def _may_describe(cluster: AsyncCluster) -> bool:
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    answer = await cluster.ask_any(request)
+    return not answer.error_code and bool(answer.cluster_authorized_operations & _DESCRIBE_BIT)
+
+
+def _items(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [item for document in documents for item in document.get("items", ())]
+
+
+def _newest(documents: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    return sorted(_items(documents), key=lambda each: -each.get("time_ms", 0))[:most]
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")

@@ -1,0 +1,181 @@
+"""The command `pybroker console`: shows a cluster in the browser.
+
+Exit codes: 0 after a clean stop, 1 when it could not start, 2 for bad arguments. One line on standard error says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from ..client.client_settings import ClientSettings, take_client_settings
+from ..client.given_options import GivenOptions, OptionError
+from ..config.config_error import ConfigError
+from ..config.properties import read_properties
+from .records.masking import MaskError, Masks
+from .settings import ConsoleSettings
+
+DEFAULT_HTTP = "127.0.0.1:8093"
+MISSING_EXTRA = "the console needs more packages: pip install 'pybroker[console]'"
+_FAILED, _BAD_INPUT = 1, 2
+_CLIENT_ID = "pybroker-console"
+
+
+class _Refused(Exception):  # noqa: N818 (why the command ends)
+    """One line for the user."""
+
+    def __init__(self, message: str, exit_code: int = _BAD_INPUT) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises `_Refused` where argparse would print the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _Refused(f"{message} (see pybroker console --help)")
+
+
+def console_command(arguments: Sequence[str]) -> int:
+    """Run the command and return its exit code."""
+    try:
+        return _run(_parser().parse_args(arguments))
+    except _Refused as refused:
+        sys.stderr.write(f"pybroker console: {refused}\n")
+        return refused.exit_code
+    except KeyboardInterrupt:
+        return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    settings = console_settings(options)
+    addresses = [_address(each, "--http") for each in options.http or [DEFAULT_HTTP]]
+    why_not = why_unsafe(settings, addresses, is_insecure=options.insecure)
+    if why_not is not None:
+        raise _Refused(why_not)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    try:
+        from .server import bind, serve
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("starlette", "uvicorn", "h11", "anyio"):
+            raise
+        raise _Refused(MISSING_EXTRA, _FAILED) from None
+    try:
+        sockets = bind(addresses)
+    except OSError as error:
+        raise _Refused(f"{error.strerror}; choose another address with --http", _FAILED) from None
+    serve(settings, sockets, options.certificate, ends_with_stdin=options.ends_with_stdin)
+    return 0
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="pybroker console",
+        description="Shows a Kafka cluster in the browser: topics, records, groups, brokers. Works with pybroker and "
+        "with Apache Kafka from 2.1 on.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("-b", "--bootstrap-server", metavar="HOST:PORT", default="localhost:9092", help="a broker of the cluster")
+    add(
+        "--command-config",
+        metavar="FILE",
+        type=Path,
+        help="settings of the client, as for Kafka's tools; with SASL but without sasl.jaas.config people log in",
+    )
+    add("--http", metavar="HOST:PORT", action="append", help=f"where to listen (default: {DEFAULT_HTTP})")
+    add("--url", metavar="URL", help="the address in browsers, when a proxy stands before the console")
+    add("--certificate", metavar="FILE", help="serve https with this PEM file of certificate and key")
+    add("--insecure", action="store_true", help="allow an address that other machines reach, without TLS or login")
+    add("--allow-writes", action="store_true", help="allow to produce, create, reset and delete")
+    add("--hide-records", action="store_true", help="show no keys, values and headers")
+    add("--mask", metavar="PATH", action="append", default=[], help="hide a part of JSON values, such as $.card")
+    add("--v1", metavar="URL", action="append", default=[], help="HTTP port of a pybroker of the cluster")
+    add("--v1-token-file", metavar="FILE", type=Path, help="file of the token for these ports")
+    add("--ends-with-stdin", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def console_settings(options: argparse.Namespace) -> ConsoleSettings:
+    """The settings in the arguments. Raises `_Refused`."""
+    given: dict[str, str] = {}
+    try:
+        if options.command_config is not None:
+            found = read_properties(options.command_config)
+            given = {name: each.value for name, each in found.items()}
+        given["bootstrap.servers"] = options.bootstrap_server
+        client, needs_login = client_settings(given)
+        Masks(tuple(options.mask))
+        token = None
+        if options.v1_token_file is not None:
+            token = options.v1_token_file.read_text(encoding="ascii").strip()
+    except (OptionError, ConfigError, MaskError) as error:
+        raise _Refused(str(error)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _Refused(f"--v1-token-file {options.v1_token_file}: {error}") from None
+    for url in [*options.v1, *([options.url] if options.url else [])]:
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise _Refused(f"{url} must be like http://host:8092")
+    return ConsoleSettings(
+        client=client,
+        needs_login=needs_login,
+        allow_writes=options.allow_writes,
+        hide_records=options.hide_records,
+        masks=tuple(options.mask),
+        url=options.url,
+        is_https=options.certificate is not None or (options.url or "").startswith("https:"),
+        v1_urls=tuple(each.rstrip("/") for each in options.v1),
+        v1_token=token,
+    )
+
+
+def client_settings(given: dict[str, str]) -> tuple[ClientSettings, bool]:
+    """Settings of connections, and whether people must log in. Raises OptionError.
+
+    Other settings of Kafka's tools in the file have no meaning here.
+    """
+    protocol = given.get("security.protocol", "PLAINTEXT").strip().upper()
+    needs_login = protocol.startswith("SASL_") and "sasl.jaas.config" not in given
+    if needs_login:
+        given = given | {"security.protocol": protocol.removeprefix("SASL_")}
+    return take_client_settings(GivenOptions(given), _CLIENT_ID), needs_login
+
+
+def why_unsafe(settings: ConsoleSettings, addresses: Sequence[tuple[str, int]], *, is_insecure: bool) -> str | None:
+    """Why these addresses are refused: other machines could use the operator's rights, or read passwords."""
+    beyond = [f"{host}:{port}" for host, port in addresses if not _is_loopback(host)]
+    if not beyond or is_insecure:
+        return None
+    if not settings.needs_login:
+        return (
+            f"--http {beyond[0]}: everybody who reaches this address would have the console's rights; use a cluster "
+            "with SASL and no sasl.jaas.config in the file, so that people log in, or give --insecure"
+        )
+    if not settings.is_https:
+        return (
+            f"--http {beyond[0]}: passwords would be sent in clear; give --certificate, --url https://… or --insecure"
+        )
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _address(text: str, option: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise _Refused(f"{option} {text}: must be HOST:PORT")
+    return "127.0.0.1" if host == "localhost" else host or "0.0.0.0", int(port)

@@ -1,0 +1,1 @@
+"""Records: places to read from, pages, searches, live tails, and their JSON."""
