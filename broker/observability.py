@@ -5,68 +5,123 @@ Other parts add their routes to ``router``. The endpoint listens before the logs
 
 import asyncio
 import logging
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config.config import Config
 from ..config.http_listeners import HTTP_LISTENERS, http_listeners
+from ..config.listeners import Listener, is_encrypted
+from ..controller.metadata_plane import MetadataPlane
 from ..replication.run_in_pool import RunInPool
+from ..storage.store.log_store import LogStore
 from .apis.broker_parts import BrokerParts
 from .environment import Environment
 from .events.recent_events import RecentEvents
-from .health import Health
+from .health.probes import Probes
+from .health.readiness import ReadinessParts
 from .http.router import Router
 from .http.server import HttpServer
+from .http.token_file import TokenFile
 from .lag.group_lags import GroupLags
 from .lag.lag_parts import LagParts
 from .lifecycle import Lifecycle
+from .metadata.metadata_cache import MetadataCache
 from .network.bound_sockets import AddressInUseError
+from .network.endpoint_security import EndpointSecurity
 from .network.settings import Endpoint
 from .open_parts import OpenParts
+from .settings.dynamic_config import DynamicConfig
+from .settings.topic_overrides import TopicOverrides
+from .start_steps import StartSteps
 
 if TYPE_CHECKING:
+    from .http.http_encryption import HttpEncryption
     from .inter_broker.cluster_links import ClusterLinks
 
 __all__ = ["Observability"]
 
 logger = logging.getLogger(__name__)
 
+_MIN_ISR = "min.insync.replicas"
+_TOKEN_FILE = "pybroker.http.token.file"
+
 
 class Observability:
     """``endpoints``: the addresses of HTTP, once opened; they have the ports that the system chose."""
 
-    def __init__(self, config: Config, environment: Environment, lifecycle: Lifecycle) -> None:
-        self.router = router = Router()
+    def __init__(
+        self,
+        config: Config,
+        environment: Environment,
+        lifecycle: Lifecycle,
+        steps: StartSteps,
+        failed: "asyncio.Future[Exception]",
+    ) -> None:
+        """``failed``: done when the broker cannot go on."""
+        self.router = Router()
+        self._readiness = ReadinessParts(
+            is_running=lambda: lifecycle.is_running,
+            is_ending=lambda: lifecycle.is_ending,
+            has_failed=failed.done,
+            step=lambda: steps.current,
+        )
+        self._probes = Probes(self.router, self._readiness)
         self.recent_events = RecentEvents()
         self.endpoints: tuple[Endpoint, ...] = ()
         self._config = config
         self._environment = environment
-        self._lifecycle = lifecycle
         self._server: HttpServer | None = None
+        self._encryption: HttpEncryption | None = None
         self.lags: GroupLags | None = None
         """The lag of groups, once the broker has read its logs."""
-        Health(router, lifecycle)
 
-    async def open(self, parts: OpenParts, run_in_pool: RunInPool) -> None:
-        """Listen, and register in ``parts`` how that ends. Raises BindError when an address that the user set is taken.
+    async def open(self, parts: OpenParts, run_in_pool: RunInPool, logs: LogStore) -> None:
+        """Listen, and register in ``parts`` how that ends.
 
         The default address may be taken by another broker on this machine: that only logs a warning.
+        Raises BindError when an address that the user set is taken, and ConfigError when the tokens or the TLS stores
+        cannot be used.
         """
+        self._readiness.recovered_share = logs.recovered_share
+        self._readiness.online_directories = lambda: len(logs.directories.online())
         config = self._config
         is_given = config.is_given(HTTP_LISTENERS)
-        if not is_given and not self._environment.opens_default_http:
+        listeners = http_listeners(config)
+        if not listeners or not (is_given or self._environment.opens_default_http):
             return
         parts.add(self.recent_events.detach, self.recent_events.detach)
         self.recent_events.attach()
-        server = HttpServer(self.router, run_in_pool, lambda: self._lifecycle.is_ending)
+        endpoints = [self._endpoint(listener) for listener in listeners]
+        self._server = server = HttpServer(
+            self.router, run_in_pool, self._readiness.is_ending, await self._tokens(run_in_pool)
+        )
+        self._probes.use_workers(run_in_pool)
         parts.add(server.close, server.kill)
         try:
-            self.endpoints = tuple(await server.open([*map(Endpoint.from_listener, http_listeners(config))]))
+            self.endpoints = tuple(await server.open(endpoints))
         except AddressInUseError as error:
             if is_given:
                 raise
             logger.warning("no HTTP endpoint: %s; set %s to another address, or to nothing", error, HTTP_LISTENERS)
-            return
-        self._server = server
+
+    def follow_settings(self, dynamic: DynamicConfig) -> None:
+        """Use the TLS settings that the cluster stores, and those that change. Raises ConfigError."""
+        if self._encryption is not None:
+            self._encryption.reload(dynamic.config)
+            dynamic.when_read(self._encryption.reload, self._encryption.check)
+
+    def follow_cluster(
+        self, metadata: MetadataPlane, cache: MetadataCache, overrides: TopicOverrides, dynamic: DynamicConfig
+    ) -> None:
+        """The broker has an id now, and will learn the cluster's partitions."""
+
+        def min_isr(topic: str) -> int:
+            of_topic = overrides(topic).get(_MIN_ISR)
+            return dynamic.config.int(_MIN_ISR) if of_topic is None else int(of_topic)
+
+        self._readiness.is_registered = lambda: metadata.broker_epoch >= 0
+        self._probes.follow_cluster(cache, metadata.identity.broker_id, min_isr)
 
     def watch_groups(self, parts: BrokerParts, links: "ClusterLinks | None", open_parts: OpenParts) -> None:
         """Tell from now on how far the groups of this broker lag behind. ``links``: None without other brokers."""
@@ -86,3 +141,20 @@ class Observability:
         """Wait until there is no connection, after a close or kill has begun."""
         if self._server is not None:
             await self._server.gone()
+
+    def _endpoint(self, listener: Listener) -> Endpoint:
+        endpoint = Endpoint.from_listener(listener)
+        if not is_encrypted(listener.security_protocol):
+            return endpoint
+        if self._encryption is None:
+            from .http.http_encryption import HttpEncryption  # imports ssl, which takes time
+
+            self._encryption = HttpEncryption(self._config)
+        return replace(endpoint, security=EndpointSecurity(self._encryption.layer))
+
+    async def _tokens(self, run_in_pool: RunInPool) -> TokenFile | None:
+        path = self._config.optional_string(_TOKEN_FILE)
+        if path is None:
+            return None
+        shown, now_s = self._config.shown(_TOKEN_FILE), asyncio.get_running_loop().time
+        return await run_in_pool(lambda: TokenFile(Path(path), shown, now_s))

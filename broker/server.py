@@ -113,7 +113,7 @@ class BrokerServer:
         self._link_factory: LinkFactory | None = None  # makes those of the controller too
         self._links: ClusterLinks | None = None
         self._authorization = Authorization()
-        self.observability = Observability(config, self._environment, self._lifecycle)
+        self.observability = Observability(config, self._environment, self._lifecycle, self._steps, self.failed)
         self._tasks = BackgroundTasks(self._loop, self._fail)
 
     # -- start and stop
@@ -229,7 +229,7 @@ class BrokerServer:
         self._steps.begin(f"the log directories {', '.join(config.log_dirs)}")
         # First, because the locks also protect the metadata store.
         await self._run_in_pool(self._logs.lock_directories)
-        await self.observability.open(self._parts, self._run_in_pool)
+        await self.observability.open(self._parts, self._run_in_pool, self._logs)
         use = await self._run_in_pool(partial(find_earlier_use, environment.files, config))
         self._store = await self._open_store()
         self._parts.add(self._store.close, self._store.kill)
@@ -239,6 +239,7 @@ class BrokerServer:
         identity = await resolve_identity(self._store, config, use.broker_id, environment.random)
         self._settings = LiveSettings(ClusterTree(self._store), identity.broker_id, self._run_in_pool)
         self.config = config = await self._settings.load(config)
+        self.observability.follow_settings(self._settings.dynamic)
         self._protection = await Protection.open(config, self._settings, environment)
         await self._settings.load_entities()
         self._pool.resize(config.int("num.io.threads"))
@@ -282,6 +283,7 @@ class BrokerServer:
         config, cache, dynamic = self.config, MetadataCache(), self._settings.dynamic
         self._cache = cache
         self._waiters = TopicWaiters(cache)
+        self.observability.follow_cluster(self._metadata, cache, self._overrides, dynamic)
         self._partitions = PartitionSet(
             self._loop,
             is_known=lambda partition: cache.has_partition(partition.topic, partition.partition),

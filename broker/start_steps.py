@@ -19,6 +19,8 @@ class StartSteps:
     def __init__(self, scheduler: Scheduler) -> None:
         self._wait = SlowWait(scheduler, logger)
         self._is_over = False
+        self.current: str | None = None
+        """The step that the start is at, as `begin` names it."""
 
     def __enter__(self) -> "StartSteps":
         return self
@@ -29,9 +31,11 @@ class StartSteps:
 
     def begin(self, step: str) -> None:
         """``step``: what the start waits for now, as a noun: "the addresses of its listeners"."""
+        self.current = step
         if not self._is_over:
             self._wait.begin(lambda: f"the start waits for {step}")
 
     def begin_spoken_for(self) -> None:
-        """Begin a step that logs by itself what it waits for."""
+        """Begin a step that logs by itself what it waits for: a session with ZooKeeper."""
+        self.current = "ZooKeeper"
         self._wait.end()

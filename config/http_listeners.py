@@ -1,15 +1,16 @@
-"""The addresses of the broker's HTTP endpoint (``pybroker.http.listeners``)."""
+"""The addresses of the broker's HTTP endpoint (``pybroker.http.listeners``), and the protection that they need."""
 
 import ipaddress
 
 from .config import Config
 from .config_error import ConfigError
-from .listeners import Listener, parse_listeners
+from .listeners import Listener, is_encrypted, parse_listeners
 
-__all__ = ["HTTP_LISTENERS", "check_http_listeners", "http_listeners", "is_loopback"]
+__all__ = ["HTTPS", "HTTP_LISTENERS", "check_http_listeners", "http_listeners", "is_loopback"]
 
 HTTP_LISTENERS = "pybroker.http.listeners"
-_PROTOCOLS = {"HTTP": "PLAINTEXT"}
+HTTPS = "HTTPS"
+_PROTOCOLS = {"HTTP": "PLAINTEXT", HTTPS: "SSL"}
 
 
 def http_listeners(config: Config) -> tuple[Listener, ...]:
@@ -17,7 +18,7 @@ def http_listeners(config: Config) -> tuple[Listener, ...]:
     found: list[Listener] = []
     for element in filter(None, config.list(HTTP_LISTENERS)):
         if element.partition(":")[0].upper() not in _PROTOCOLS:
-            allowed = ", ".join(f"{name}://host:port" for name in _PROTOCOLS)
+            allowed = " or ".join(f"{name}://host:port" for name in _PROTOCOLS)
             raise ConfigError(f"{config.shown(HTTP_LISTENERS)}: {element} must be {allowed}")
         found += parse_listeners(element, _PROTOCOLS, HTTP_LISTENERS)
     return tuple(found)
@@ -34,12 +35,17 @@ def is_loopback(host: str | None) -> bool:
 
 
 def check_http_listeners(config: Config) -> None:
-    """Raises ConfigError when other machines could read what the endpoint tells, and nothing protects it."""
-    if config.boolean("pybroker.http.insecure"):
+    """Raises ConfigError when other machines could read the endpoint, and nothing protects it.
+
+    TLS is enough, and so is a token, because each of them is a decision of the operator.
+    """
+    listeners = http_listeners(config)
+    if config.boolean("pybroker.http.insecure") or config.optional_string("pybroker.http.token.file") is not None:
         return
-    for listener in http_listeners(config):
-        if not is_loopback(listener.host):
+    for listener in listeners:
+        if not is_loopback(listener.host) and not is_encrypted(listener.security_protocol):
             raise ConfigError(
-                f"{config.shown(HTTP_LISTENERS)}: {listener} is open to other machines without protection; set "
-                f"pybroker.http.insecure=true to allow that, or listen on 127.0.0.1"
+                f"{config.shown(HTTP_LISTENERS)}: every machine that reaches {listener} could read it; set "
+                "pybroker.http.token.file, use HTTPS://, listen on 127.0.0.1, or set pybroker.http.insecure=true to "
+                "allow that"
             )

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Self
 
 from .config import Config
+from .http_listeners import HTTPS
 from .listeners import has_login, is_encrypted
 from .values import Value
 
@@ -71,6 +72,13 @@ class ListenerSecurity:
             sasl=_with_prefix(values, "sasl."),
             mechanisms=MappingProxyType({each: _mechanism(config, values, name, each) for each in offered}),
         )
+
+    @classmethod
+    def of_https(cls, config: Config) -> Self:
+        """The TLS of the HTTP endpoint's HTTPS addresses: as a listener named HTTPS has it."""
+        ssl = _with_prefix(config.for_listener(HTTPS), "ssl.")
+        of_listener = frozenset(each for each in ssl if config.is_given(f"{_prefix(HTTPS)}{each}"))
+        return cls(HTTPS, "SSL", ssl, of_listener, MappingProxyType({}), MappingProxyType({}))
 
     @property
     def encrypts(self) -> bool:

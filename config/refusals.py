@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .authorization import AuthorizationSettings
 from .config import Config
 from .config_error import ConfigError
-from .http_listeners import check_http_listeners
+from .http_listeners import check_http_listeners, http_listeners
 from .notices import why_ignored
 from .sasl_listeners import check_sasl
 from .setting import Setting, SupportKind
@@ -91,7 +91,8 @@ def _refuse_protection(config: Config) -> None:
 
 def _refuse_protection_of_no_listener(config: Config) -> None:
     """A misspelt listener's name would leave the listener that is meant without its protection."""
-    prefixes = tuple(f"listener.name.{listener.name.lower()}." for listener in config.listeners())
+    listeners = (*config.listeners(), *http_listeners(config))
+    prefixes = tuple(f"listener.name.{listener.name.lower()}." for listener in listeners)
     for name, setting in _asked_for(config):
         is_of_tls = name != setting.name and setting.name.startswith("ssl.")
         # A dynamic one was stored when there was such a listener.

@@ -8,6 +8,7 @@ from .event import Event
 from .rooms.cluster import CLUSTER
 from .rooms.directories import DIRECTORIES
 from .rooms.groups import GROUPS
+from .rooms.http import HTTP
 from .rooms.logs import LOGS
 from .rooms.metadata import METADATA
 from .rooms.network import NETWORK
@@ -22,6 +23,7 @@ __all__ = ["EVENTS", "ROOMS", "event_of"]
 ROOMS = {
     "Process, settings, files and workers": RUNNING,
     "Connections, requests and misbehaving peers": NETWORK,
+    "HTTP endpoint": HTTP,
     "Logins, certificates, ACLs and quotas": SECURITY,
     "Consumer groups and coordinators": GROUPS,
     "Transactions": TRANSACTIONS,

@@ -7,6 +7,7 @@ each head, and for each piece of a response. Requests that were sent ahead wait 
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack
 from typing import Any
 
 import h11
@@ -32,11 +33,12 @@ _REASONS = {
     500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
 }  # fmt: skip
 
-Answer = Callable[[HttpRequest], Awaitable[HttpResponse]]
+Answer = Callable[[HttpRequest, ExitStack], Awaitable[HttpResponse]]
 
 
 class HttpExchange:
-    """``answer`` returns the response to a request; it may raise HttpError. ``now_s``: a stopwatch."""
+    """``answer`` returns the response to a request, and adds to the stack what ends when the response is sent; it may
+    raise HttpError. ``now_s``: a stopwatch."""
 
     def __init__(self, wire: Wire, answer: Answer, encoder: Encoder, now_s: Callable[[], float]) -> None:
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
@@ -57,14 +59,15 @@ class HttpExchange:
         """Serve one request; False: no other may follow on this connection."""
         try:
             event = await self._next_head()
-            if event is None:
-                return False
-            self.idle_since_s = None
-            response = await self._respond(event)
         except h11.RemoteProtocolError as error:
-            event = None
-            response = HttpResponse.of_error(HttpError(error.error_status_hint, f"not a valid request: {error}"))
-        await self._send(event, response)
+            refusal = HttpError(error.error_status_hint, f"not a valid request: {error}")
+            await self._send(None, HttpResponse.of_error(refusal))
+            return False
+        if event is None:
+            return False
+        self.idle_since_s = None
+        with ExitStack() as until_sent:
+            await self._send(event, await self._respond(event, until_sent))
         self.idle_since_s = self._now_s()
         if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
             return False
@@ -96,7 +99,7 @@ class HttpExchange:
         self._wire.set_deadline(None)
         return head
 
-    async def _respond(self, event: h11.Request) -> HttpResponse:
+    async def _respond(self, event: h11.Request, until_sent: ExitStack) -> HttpResponse:
         try:
             method = event.method.decode("ascii")
             if method not in ("GET", "HEAD"):
@@ -105,7 +108,7 @@ class HttpExchange:
                 raise HttpError(413, "a request must not have a body")
             headers = {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
             request = HttpRequest.of_target(method, event.target.decode("ascii"), headers)
-            response = await self._answer(request)
+            response = await self._answer(request, until_sent)
             return await self._encoder.encode(request, response)
         except HttpError as error:
             return HttpResponse.of_error(error)

@@ -10,17 +10,20 @@ from .response import HttpResponse
 
 __all__ = ["Handler", "Route", "Router"]
 
+_MOST_REQUESTS = 32
 Handler = Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """``is_public``: needs no token. ``is_for_probes``: answered also while the broker stops."""
+    """``is_public``: needs no token. ``is_for_probes``: answered also while the broker stops. ``most``: the number of
+    requests that may be under way."""
 
     pattern: tuple[str, ...]
     handler: Handler
     is_public: bool
     is_for_probes: bool
+    most: int
 
     def params(self, segments: list[str]) -> dict[str, str] | None:
         """The named parts of a path; None when the path does not match."""
@@ -41,12 +44,21 @@ class Router:
     def __init__(self) -> None:
         self._routes: list[Route] = []
 
-    def get(self, pattern: str, handler: Handler, *, is_public: bool = False, is_for_probes: bool = False) -> None:
+    def get(
+        self,
+        pattern: str,
+        handler: Handler,
+        *,
+        is_public: bool = False,
+        is_for_probes: bool = False,
+        most: int = _MOST_REQUESTS,
+    ) -> None:
         """``handler`` answers GET and HEAD. ``{name}`` in ``pattern`` stands for one part of the path, not empty.
 
-        A handler raises HttpError to refuse. Any other error is logged and answered with 500.
+        A handler raises HttpError to refuse. Any other error is logged and answered with 500. A request above ``most``
+        that are under way gets 503.
         """
-        self._routes.append(Route(tuple(pattern.split("/")), handler, is_public, is_for_probes))
+        self._routes.append(Route(tuple(pattern.split("/")), handler, is_public, is_for_probes, most))
 
     def find(self, request: HttpRequest) -> tuple[Route, HttpRequest]:
         """The route of a request, and the request with its ``params``. Raises HttpError 404, and 400 for a path that is

@@ -1,28 +1,38 @@
 """The HTTP server of a broker: listens, limits the connections, and answers by the router."""
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Sequence
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING
 
 from ...replication.run_in_pool import RunInPool
 from ..network.bound_sockets import BindError, bind_error, open_servers, start_serving
 from ..network.local_socket_options import LocalSocketOptions
+from ..network.offender_log import OffenderLog, Violation
 from ..network.settings import Endpoint, NetworkSettings
 from ..network.socket_states import leaves_descriptors
+from ..network.transport import ConnectionLayer
+from ..security.principal import Principal
+from .access import check_host, require_token
 from .encoding import Encoder
 from .http_error import HttpError
 from .request import HttpRequest
 from .response import HttpResponse
-from .router import Router
+from .router import Route, Router
+from .token_file import TokenFile
 from .wire import PATIENCE_S, Wire
 
 if TYPE_CHECKING:
     from .http_exchange import HttpExchange
 
 __all__ = ["MAX_CONNECTIONS", "HttpServer"]
+
+logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 64
 _CLOSE_GRACE_S = 1.0
@@ -36,12 +46,17 @@ class HttpServer:
     Above `MAX_CONNECTIONS` the connection that has been idle for longest is closed.
     """
 
-    def __init__(self, router: Router, run_in_pool: RunInPool, is_ending: Callable[[], bool]) -> None:
+    def __init__(
+        self, router: Router, run_in_pool: RunInPool, is_ending: Callable[[], bool], tokens: TokenFile | None = None
+    ) -> None:
         """To be made on the running loop. ``is_ending``: only probes are answered now."""
         self._loop = asyncio.get_running_loop()
         self._router = router
         self._run_in_pool = run_in_pool
         self._is_ending = is_ending
+        self._tokens = tokens
+        self._offenders = OffenderLog(logger, self._loop.time)
+        self._under_way: Counter[Route] = Counter()
         self._encoder = Encoder(run_in_pool)
         self._servers: list[asyncio.Server] = []
         self._connections: set[_Connection] = set()
@@ -53,7 +68,9 @@ class HttpServer:
         try:
             for endpoint in endpoints:
                 options = LocalSocketOptions(None, _SOCKETS)
-                servers, port = await open_servers(endpoint, _SOCKETS, options, self._new_connection)
+                servers, port = await open_servers(
+                    endpoint, _SOCKETS, options, partial(self._new_connection, endpoint.security.add_layer)
+                )
                 self._servers += servers
                 opened.append(replace(endpoint, port=port))
                 await self._listen(opened[-1], servers)
@@ -85,18 +102,48 @@ class HttpServer:
         while self._connections:
             await asyncio.wait([connection.gone for connection in self._connections])
 
-    async def answer(self, request: HttpRequest) -> HttpResponse:
-        """The response of the request's handler. Raises HttpError."""
-        route, request = self._router.find(request)
+    async def answer(self, connection: "_Connection", request: HttpRequest, until_sent: ExitStack) -> HttpResponse:
+        """The response of the request's handler; it counts as under way until the stack ends. Raises HttpError."""
+        check_host(request, connection.host_of("sockname"))
+        try:
+            route, request = self._router.find(request)
+        except HttpError:
+            await self._require_token(connection, request)
+            raise
+        if not route.is_public:
+            await self._require_token(connection, request)
         if self._is_ending() and not route.is_for_probes:
             raise HttpError(503, "the broker is stopping")
+        until_sent.enter_context(self._counted(route))
         response = route.handler(request)
         return await response if isawaitable(response) else response
 
+    async def _require_token(self, connection: "_Connection", request: HttpRequest) -> None:
+        if self._tokens is None:
+            return
+        await self._tokens.refresh(self._run_in_pool)
+        try:
+            require_token(request, self._tokens.digests)
+        except HttpError as error:
+            host = connection.host_of("peername")
+            self._offenders.warn(host, Violation.HTTP_TOKEN, f"Refusing an HTTP request of {host}: {error.text}")
+            raise
+
+    @contextmanager
+    def _counted(self, route: Route) -> Iterator[None]:
+        if self._under_way[route] >= route.most:
+            raise HttpError(503, f"{route.most} such requests are under way", (("Retry-After", "1"),))
+        self._under_way[route] += 1
+        try:
+            yield
+        finally:
+            self._under_way[route] -= 1
+
     # -- connections
 
-    def _new_connection(self) -> asyncio.BufferedProtocol:
-        return _Connection(self, self._loop)
+    def _new_connection(self, add_layer: ConnectionLayer | None) -> asyncio.BufferedProtocol:
+        connection = _Connection(self, self._loop)
+        return connection if add_layer is None else add_layer(connection, _nobody_is_named)
 
     def connected(self, connection: "_Connection") -> bool:
         """Whether the new connection is accepted."""
@@ -112,7 +159,9 @@ class HttpServer:
         """Serve the requests of a connection until it ends."""
         if self._new_exchange is None:
             self._new_exchange = await self._run_in_pool(_load_exchange)
-        connection.exchange = self._new_exchange(connection, self.answer, self._encoder, self._loop.time)
+        connection.exchange = self._new_exchange(
+            connection, partial(self.answer, connection), self._encoder, self._loop.time
+        )
         await connection.exchange.serve()
 
     def _is_full(self) -> bool:
@@ -140,6 +189,10 @@ class HttpServer:
         self._servers.clear()
 
 
+def _nobody_is_named(_client: Principal) -> None:
+    """The certificate of a client proves that it may connect; its name is not used."""
+
+
 def _load_exchange() -> "type[HttpExchange]":
     from .http_exchange import HttpExchange
 
@@ -162,6 +215,11 @@ class _Connection(Wire):
         """The time since which it has no request under way, or None."""
         return self._connected_s if self.exchange is None else self.exchange.idle_since_s
 
+    def host_of(self, end: str) -> str:
+        """``end``: ``sockname`` or ``peername``."""
+        address = None if self.transport is None else self.transport.get_extra_info(end)
+        return str(address[0]) if address else "unknown"
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         assert self.transport is not None
@@ -178,7 +236,7 @@ class _Connection(Wire):
             self._task.cancel()
 
     async def _serve(self) -> None:
-        with contextlib.suppress(ConnectionResetError):
+        with suppress(ConnectionResetError):
             await self._server.serve(self)
         self.set_deadline(PATIENCE_S)  # for the client to take the last response
         self.close()

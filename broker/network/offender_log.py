@@ -18,6 +18,7 @@ class Violation(Enum):
     TLS = auto()
     TLS_NAME = auto()
     HTTP = auto()
+    HTTP_TOKEN = auto()
     PROXY_HEADER = auto()
     FRAME_SIZE = auto()
     HEADER = auto()

@@ -46,6 +46,16 @@ SETTINGS = (
         "Addresses of the HTTP endpoint (health, metrics); empty: none. A broker in a program has none by default.",
     ),
     Setting(
+        "pybroker.http.token.file",
+        STRING,
+        None,
+        NotEmpty(),
+        MEDIUM,
+        READ_ONLY,
+        ACTED_ON,
+        "File with tokens, one a line, that HTTP clients must send (Authorization: Bearer); read again on change.",
+    ),
+    Setting(
         "pybroker.http.insecure",
         BOOLEAN,
         "false",

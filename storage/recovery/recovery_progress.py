@@ -41,6 +41,14 @@ class RecoveryProgress:
             self._logs_done += 1
             self._maybe_tell()
 
+    def share(self) -> float:
+        """The part that is done, from 0 to 1: of the bytes, or of the logs when they have none to read."""
+        with self._lock:
+            done, total = (
+                (self._read_bytes, self._total_bytes) if self._total_bytes else (self._logs_done, self._log_count)
+            )
+        return min(done / total, 1.0) if total else 1.0
+
     def finish(self) -> None:
         """Log the total, if anything was read."""
         if self._read_bytes:

@@ -86,6 +86,7 @@ class LogStore:
         )
         self._loading_is_given_up = threading.Event()
         self._report = LoadReport()
+        self._progress: RecoveryProgress | None = None
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
         self.moves = LogMover(
@@ -154,6 +155,7 @@ class LogStore:
         if sizes:
             begin_step(f"the recovery of the logs in {', '.join(logs.directory.path for logs in found)}")
         progress = RecoveryProgress(len(sizes), sum(sizes), self._clock, self._loading_is_given_up.is_set)
+        self._progress = progress if sizes else None
         threads = self.config.int("num.recovery.threads.per.data.dir")
         recovered = recover_ahead(self.files, unflushed, threads, self.log_config, self._clock(), progress)
         found = [logs for logs in found if logs.directory.is_online]
@@ -168,8 +170,14 @@ class LogStore:
         self.directories.require_one_online()
         self._load_copies(found, recovered, progress)
         progress.finish()
+        self._progress = None
         self._report.write()
         logger.info("loaded %d logs in %d ms", len(self._table), self._clock() - started)
+
+    def recovered_share(self) -> float | None:
+        """The part of the recovery that is done, from 0 to 1; None when none is under way. On any thread."""
+        progress = self._progress
+        return None if progress is None else progress.share()
 
     def give_up_loading(self) -> None:
         """Make a `load` that runs in another thread end after the logs it is loading now. Does not wait."""

@@ -60,7 +60,7 @@ FLOORS = {
         "open_parts.py",
         "lifecycle.py",
         "http",
-        "health.py",
+        "health",
         "observability.py",
         "schedules.py",
         "server.py",

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from ....config.config_error import ConfigError
+from ....config.http_listeners import HTTP_LISTENERS
 from ....protocol.client import Credentials
 from ...metadata.address import Address
 from ..broker_probe import UnhealthyError, metadata_of
@@ -229,6 +230,7 @@ class BlockingCluster:
             "zookeeper.session.timeout.ms": "6000",
             "controlled.shutdown.retry.backoff.ms": "500",
             "log.dirs": str(self._settings.get("log.dir", directory / "data")),
+            HTTP_LISTENERS: "",  # the default address is for one broker of a machine
             **{name: str(value) for name, value in _for_broker(broker, self._settings).items()},
             "broker.id": str(broker),
             **self._listeners(clients, port),

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from pybroker.broker.http.router import Router
 from pybroker.broker.http.server import HttpServer
+from pybroker.broker.http.token_file import TokenFile
 from pybroker.broker.network.settings import Endpoint
 from pybroker.replication.run_in_pool import RunInPool
 from pybroker.storage.workers.worker_pool import WorkerPool
@@ -17,10 +18,12 @@ __all__ = ["HttpClient", "Response", "http_server"]
 
 
 @asynccontextmanager
-async def http_server(router: Router, is_ending: Callable[[], bool] = lambda: False) -> AsyncIterator[int]:
+async def http_server(
+    router: Router, is_ending: Callable[[], bool] = lambda: False, tokens: TokenFile | None = None
+) -> AsyncIterator[int]:
     """A server with these routes; its port."""
     pool = WorkerPool(asyncio.get_running_loop(), 2, "test")
-    server = HttpServer(router, RunInPool(pool), is_ending)
+    server = HttpServer(router, RunInPool(pool), is_ending, tokens)
     (endpoint,) = await server.open([Endpoint("HTTP", "127.0.0.1", 0)])
     try:
         yield endpoint.port

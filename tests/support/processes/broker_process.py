@@ -68,6 +68,7 @@ class BrokerProcess:
         values = {
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "log.dirs": str(self.log_directory),
+            "pybroker.http.listeners": "",  # the default address is for one broker of a machine
             **self.settings,
         }
         return "".join(f"{name}={value}\n" for name, value in values.items())

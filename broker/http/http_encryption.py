@@ -1,0 +1,49 @@
+"""The TLS of the HTTP endpoint: by the ``ssl.…`` settings, or ``listener.name.https.ssl.…`` in their place.
+
+Imported only when an address of the endpoint has TLS.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+
+from ...config.config import Config
+from ...config.listener_security import ListenerSecurity
+from ..network.encrypted_listener import EncryptedListener
+from ..network.offender_log import OffenderLog
+from ..security.principal import Principal
+from ..security.tls.buffers import TlsBuffers
+from ..security.tls.handshakes import HandshakeQueue
+
+__all__ = ["HttpEncryption"]
+
+logger = logging.getLogger(__name__)
+
+
+class HttpEncryption:
+    """To be made on the running loop. Raises ConfigError when the stores cannot be used."""
+
+    def __init__(self, config: Config) -> None:
+        loop = asyncio.get_running_loop()
+        self._listener = EncryptedListener(
+            ListenerSecurity.of_https(config),
+            loop,
+            TlsBuffers(),
+            OffenderLog(logger, loop.time),
+            is_between_brokers=False,
+            deadline_s=config.int("pybroker.tls.handshake.timeout.ms") / 1000,
+            handshakes=HandshakeQueue(loop.call_soon, loop.time, config.int("pybroker.tls.handshakes.max")),
+        )
+
+    def layer(
+        self, connection: asyncio.BufferedProtocol, authenticated: Callable[[Principal], None]
+    ) -> asyncio.BufferedProtocol:
+        return self._listener.add_layer(connection, authenticated)
+
+    def check(self, config: Config, _names: Collection[str]) -> None:
+        """Raises ConfigError when `reload` would refuse the settings."""
+        self._listener.check(ListenerSecurity.of_https(config))
+
+    def reload(self, config: Config) -> None:
+        """Use changed settings and stores for new connections. Raises ConfigError."""
+        self._listener.reload(ListenerSecurity.of_https(config))
