@@ -15,7 +15,7 @@ from ..coordinator.group.group import Group
 from ..coordinator.group.offsets import CommitRecord
 from .partition_ends import PartitionEnd, PartitionEnds
 from .unread_times import UnreadTimes
-from .verdicts import Silence, Verdict, judge, trend_of, worst
+from .verdicts import Verdict, judge, trend_of, worst
 
 __all__ = ["GroupLag", "GroupLags", "PartitionLag"]
 
@@ -132,10 +132,11 @@ class GroupLags:
         history = None if histories is None else histories.of(topic_partition)
         if history is None:  # the last commit was read from the log
             silent_s = max(self._clock_ms() - record.value.commit_timestamp_ms, 0) / 1000
-            return judge(Verdict.OK, lag, Silence(silent_s, unread_s, 0.0)), None
+            return judge(Verdict.OK, lag, silent_s, unread_s, 0.0), None
         trend, gain_per_s = trend_of(history)
-        silent_s = self._now_s() - history.last_ms / 1000
-        verdict = judge(trend, lag, Silence(silent_s, unread_s, (history.last_ms - history.first_ms) / 1000))
+        last_ms = history.last_ms
+        silent_s = self._now_s() - last_ms / 1000
+        verdict = judge(trend, lag, silent_s, unread_s, (last_ms - history.first_ms) / 1000)
         return verdict, None if gain_per_s is None or verdict is Verdict.STOPPED else lag / gain_per_s
 
 

@@ -6,13 +6,10 @@ less is "catching up" instead of "ok".
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from itertools import pairwise
-from operator import le
-from typing import NamedTuple
 
 from ..coordinator.group.commit_history import UNKNOWN_END, CommitHistory
 
-__all__ = ["MIN_SILENCE_S", "Silence", "Verdict", "judge", "trend_of", "worst"]
+__all__ = ["MIN_SILENCE_S", "Verdict", "judge", "trend_of", "worst"]
 
 MIN_SILENCE_S = 60.0
 """A group that commits often is not stopped before this time."""
@@ -36,31 +33,19 @@ class Verdict(IntEnum):
     """The group does not commit any more, and there are records to read."""
 
 
-class Silence(NamedTuple):
-    """``silent_s``: since the last commit. ``unread_s``: the age of the first unread record; None when unknown.
+def judge(trend: Verdict, lag: int, silent_s: float, unread_s: float | None, window_s: float) -> Verdict:
+    """The verdict for one partition.
 
-    ``window_s``: the time between the first and the last of the commits that are known.
+    ``lag``: in records, now. ``silent_s``: since the last commit. ``unread_s``: the age of the first unread record;
+    None when unknown. ``window_s``: the time between the first and the last of the commits that are known.
+
+    A group has stopped if there were records to read for longer than its last commits took together, but no commit.
+    Many clients do not commit while there is nothing to read, so a group is silent only since there are records.
     """
-
-    silent_s: float
-    unread_s: float | None
-    window_s: float
-
-    @property
-    def is_stop(self) -> bool:
-        """Whether there were records to read for longer than the last commits took together, but no commit.
-
-        Many clients do not commit while there is nothing to read, so a group is silent only since there are records.
-        """
-        waited_s = self.silent_s if self.unread_s is None else min(self.silent_s, self.unread_s)
-        return waited_s > max(self.window_s, MIN_SILENCE_S)
-
-
-def judge(trend: Verdict, lag: int, silence: Silence) -> Verdict:
-    """The verdict for one partition. ``lag``: in records, now."""
     if lag <= 0:
         return Verdict.OK
-    return Verdict.STOPPED if silence.is_stop else trend
+    waited_s = silent_s if unread_s is None or unread_s > silent_s else unread_s
+    return Verdict.STOPPED if waited_s > MIN_SILENCE_S and waited_s > window_s else trend
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -85,18 +70,24 @@ _VERDICTS = tuple(Verdict)
 
 
 def _trend(times_ms: Sequence[int], offsets: Sequence[int], ends: Sequence[int]) -> tuple[Verdict, float | None]:
-    lags = [end - offset for offset, end in zip(offsets, ends, strict=True) if end != UNKNOWN_END]
-    gain = _gain_per_s(times_ms, lags) if len(lags) == len(ends) else None
-    if any(before > after for before, after in pairwise(offsets)):
+    are_all_known = UNKNOWN_END not in ends
+    lags = [end - offset for offset, end in zip(offsets, ends, strict=True) if are_all_known or end != UNKNOWN_END]
+    gain = _gain_per_s(times_ms, lags) if are_all_known else None
+    if not _is_rising(offsets):
         return Verdict.REWOUND, gain
     if len(lags) < _MIN_COMMITS or min(lags) <= 0:
         return Verdict.OK, gain
-    never_fell = all(map(le, lags, lags[1:]))
+    never_fell = _is_rising(lags)
     if offsets[0] == offsets[-1]:
         return Verdict.STALLED if never_fell else Verdict.OK, gain
     if never_fell:
         return Verdict.FALLING_BEHIND, gain
     return Verdict.CATCHING_UP if lags[-1] < lags[0] else Verdict.OK, gain
+
+
+def _is_rising(numbers: Sequence[int]) -> bool:
+    """Whether no number is less than the one before it."""
+    return list(numbers) == sorted(numbers)
 
 
 def _gain_per_s(times_ms: Sequence[int], lags: Sequence[int]) -> float | None:

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.coordinator.group.commit_history import UNKNOWN_END, CommitHistory
-from pybroker.broker.lag.verdicts import MIN_SILENCE_S, Silence, Verdict, judge, trend_of, worst
-
-TALKING = Silence(1.0, 1.0, 10.0)
+from pybroker.broker.lag.verdicts import MIN_SILENCE_S, Verdict, judge, trend_of, worst
 
 
 def history(*commits: tuple[int, int], step_ms: int = 5_000) -> CommitHistory:
@@ -58,9 +56,9 @@ def test_trend_of_the_last_commits(name: str) -> None:
 def test_group_has_stopped_after_a_silence_with_records_to_read(
     silent_s: float, unread_s: float | None, window_s: float, is_stop: bool
 ) -> None:
-    silence = Silence(silent_s, unread_s, window_s)
-    assert judge(Verdict.CATCHING_UP, 5, silence) is (Verdict.STOPPED if is_stop else Verdict.CATCHING_UP)
-    assert judge(Verdict.FALLING_BEHIND, 0, silence) is Verdict.OK
+    silence = (silent_s, unread_s, window_s)
+    assert judge(Verdict.CATCHING_UP, 5, *silence) is (Verdict.STOPPED if is_stop else Verdict.CATCHING_UP)
+    assert judge(Verdict.FALLING_BEHIND, 0, *silence) is Verdict.OK
 
 
 def test_gain_is_how_fast_the_lag_becomes_less() -> None:
@@ -136,9 +134,9 @@ def test_steady_group_that_never_reaches_the_end_falls_behind_exactly_when_its_l
 def test_worse_trend_never_gives_a_better_verdict(
     lag: int, silent_s: float, unread_s: float | None, window_s: float
 ) -> None:
-    verdicts = [judge(trend, lag, Silence(silent_s, unread_s, window_s)) for trend in Verdict]
+    verdicts = [judge(trend, lag, silent_s, unread_s, window_s) for trend in Verdict]
     assert verdicts == sorted(verdicts)
 
 
 def test_talking_group_keeps_its_trend() -> None:
-    assert [judge(trend, 1, TALKING) for trend in Verdict if trend is not Verdict.STOPPED] == list(Verdict)[:-1]
+    assert [judge(trend, 1, 1.0, 1.0, 10.0) for trend in Verdict if trend is not Verdict.STOPPED] == list(Verdict)[:-1]
