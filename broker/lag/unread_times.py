@@ -46,6 +46,17 @@ class _Times:
         self.recent: dict[int, int] = {}
         self.earlier: dict[int, int] = {}
 
+    def of(self, offset: int, generation: int) -> int | None:
+        """The time for an offset; it stays known for this generation and the next. None when it is not known."""
+        if self.generation != generation:
+            self.advance_to(generation)
+        written = self.recent.get(offset)
+        if written is None:
+            written = self.earlier.pop(offset, None)
+            if written is not None:
+                self.recent[offset] = written
+        return written
+
     def advance_to(self, generation: int) -> None:
         """Drop the times that no reader asked for in the generation before ``generation``."""
         passed = generation - self.generation
@@ -79,12 +90,15 @@ class UnreadTimes:
     def seconds(self, topic_partition: TopicPartition, log: Log, offset: int, end: int) -> float | None:
         """The age of the first record in [``offset``, ``end``); 0 when there is none, None while it is unknown."""
         now_ms = self._clock_ms()
-        written = self._known(topic_partition, log, offset)
+        times = self._times.get(topic_partition)
+        written = None
+        if times is not None and times.segments is log.view.segments:
+            written = times.of(offset, self._generation)
         if written is None or (written < 0 and written != -end):
             written = self._look_up(topic_partition, log, offset, end, now_ms)
             if written is None:
                 return None
-        return 0.0 if written < 0 else max(now_ms - written, 0) / 1000
+        return (now_ms - written) / 1000 if 0 <= written <= now_ms else 0.0
 
     async def settled(self) -> None:
         """Wait until the look-ups in the worker pool are done."""
@@ -97,18 +111,6 @@ class UnreadTimes:
         self._cold.clear()
         if self._reading is not None:
             self._reading.cancel()
-
-    def _known(self, topic_partition: TopicPartition, log: Log, offset: int) -> int | None:
-        times = self._times.get(topic_partition)
-        if times is None or times.segments is not log.segments:
-            return None
-        times.advance_to(self._generation)
-        written = times.recent.get(offset)
-        if written is None:
-            written = times.earlier.pop(offset, None)
-            if written is not None:
-                times.recent[offset] = written
-        return written
 
     def _look_up(self, topic_partition: TopicPartition, log: Log, offset: int, end: int, now_ms: int) -> int | None:
         segments = log.segments

@@ -74,7 +74,8 @@ class _ScrapedGroups:
         self._lags = lags
         self._scheduler = scheduler
         self._scraped: dict[str, _Scraped] = {}
-        self._places: dict[TopicPartition, str] = {}
+        self.places: dict[TopicPartition, str] = {}
+        """The labels that `place` has made."""
         self._pass_began_s = 0.0
         self._last_s = -_NEW_PASS_AFTER_S
         self._drop_is_due = False
@@ -97,11 +98,9 @@ class _ScrapedGroups:
         return self._scheduler.time() - scraped.at_s
 
     def place(self, topic_partition: TopicPartition) -> str:
-        """The labels ``topic`` and ``partition``, made once a scrape."""
-        text = self._places.get(topic_partition)
-        if text is None:
-            text = labels(topic=topic_partition.topic, partition=topic_partition.partition)[1:-1]
-            self._places[topic_partition] = text
+        """Make the labels ``topic`` and ``partition``, once a scrape."""
+        text = labels(topic=topic_partition.topic, partition=topic_partition.partition)[1:-1]
+        self.places[topic_partition] = text
         return text
 
     def _is_fresh(self, scraped: _Scraped) -> bool:
@@ -126,7 +125,7 @@ class _ScrapedGroups:
     def _drop(self) -> None:
         self._drop_is_due = False
         self._scraped.clear()
-        self._places.clear()
+        self.places.clear()
 
 
 def _partition_samples(
@@ -141,7 +140,8 @@ def _partition_samples(
         for lag in scraped.lag.partitions:
             value = value_of(lag, age)
             if value is not None:
-                yield f"{head}{groups.place(lag.topic_partition)}{tail}}}", value
+                place = groups.places.get(lag.topic_partition) or groups.place(lag.topic_partition)
+                yield f"{head}{place}{tail}}}", value
 
 
 def _topic_sums(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks import cluster, hostile, pipeline
 from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
+from benchmarks.group_lag import GROUP_LAG
 from benchmarks.machine import moment, others_percent
 from benchmarks.page_cache import reserve_pages
 from benchmarks.progress import progress
@@ -44,6 +45,7 @@ ALL_SCENARIOS = (
     *READS,
     *MEMORY,
     *TRANSACTIONAL_IDS,
+    *GROUP_LAG,
     *SECURITY_SCENARIOS,
 )
 
