@@ -20,18 +20,22 @@ _MAX_ALTERNATIVES = 8
 
 @dataclass(frozen=True, slots=True)
 class Needles:
-    """At least one of `alternatives` is in the bytes of each match. `may_be_escaped`: or the bytes `\\u` are."""
+    """At least one of `alternatives` is in the bytes of each match. `may_be_escaped`: or the bytes `\\u` are.
+
+    `are_names`: they are names of members or headers, which most records of a topic have.
+    """
 
     alternatives: tuple[bytes, ...]
     may_be_escaped: bool
+    are_names: bool = False
 
     def all(self) -> tuple[bytes, ...]:
         """Everything to look for."""
         return (*self.alternatives, _ESCAPE) if self.may_be_escaped else self.alternatives
 
-    def worth(self) -> tuple[int, int]:
+    def worth(self) -> tuple[bool, int, int]:
         """The larger, the fewer batches contain the needles."""
-        return -len(self.all()), min(map(len, self.alternatives))
+        return not self.are_names, -len(self.all()), min(map(len, self.alternatives))
 
 
 def needles_of(query: Query) -> Needles | None:
@@ -54,7 +58,10 @@ def needles_of(query: Query) -> Needles | None:
             alternatives += part.alternatives
         if len(alternatives) > _MAX_ALTERNATIVES:
             return None
-        return Needles(tuple(alternatives), any(part is not None and part.may_be_escaped for part in parts))
+        known = [part for part in parts if part is not None]
+        return Needles(
+            tuple(alternatives), any(each.may_be_escaped for each in known), any(each.are_names for each in known)
+        )
     return None
 
 
@@ -66,17 +73,18 @@ def _of_bytes(term: BytesTerm) -> Needles | None:
     """A missing header is different from any literal, so `!=` gives no needle."""
     if term.operator == "!=":
         return None
-    texts = [term.name] if term.field == "header" else []
-    if term.operator in ("=", ":", "^"):
-        texts.append(term.literal)
-    return _plain(max(texts, key=len, default=""))
+    if term.operator in ("=", ":", "^") and term.literal:
+        return _plain(term.literal)
+    return Needles((term.name.encode(),), may_be_escaped=False, are_names=True) if term.name else None
 
 
 def _of_path(term: PathTerm) -> Needles | None:
     if term.operator == "!=":
         return None
-    texts = [part for step in term.path if isinstance(step, str) for part in _HIDDEN.split(step)]
     if term.operator in ("=", ":", "^") and not _MAY_BE_A_NUMBER.fullmatch(term.literal):
-        texts += _HIDDEN.split(term.literal)
-    text = max(texts, key=len, default="")
-    return Needles((text.encode(),), may_be_escaped=True) if text else None
+        text = max(_HIDDEN.split(term.literal), key=len)
+        if text:
+            return Needles((text.encode(),), may_be_escaped=True)
+    names = [part for step in term.path if isinstance(step, str) for part in _HIDDEN.split(step)]
+    name = max(names, key=len, default="")
+    return Needles((name.encode(),), may_be_escaped=True, are_names=True) if name else None
