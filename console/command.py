@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import logging
+import os
+import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +56,9 @@ def console_command(arguments: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    os.nice(options.nice)
+    if options.memory_bytes:
+        resource.setrlimit(resource.RLIMIT_DATA, (options.memory_bytes, options.memory_bytes))
     settings = console_settings(options)
     addresses = [_address(each, "--http") for each in options.http or [DEFAULT_HTTP]]
     why_not = why_unsafe(settings, addresses, is_insecure=options.insecure)
@@ -101,6 +106,9 @@ def _parser() -> _Parser:
     add("--v1", metavar="URL", action="append", default=[], help="HTTP port of a pybroker of the cluster")
     add("--v1-token-file", metavar="FILE", type=Path, help="file of the token for these ports")
     add("--ends-with-stdin", action="store_true", help=argparse.SUPPRESS)
+    add("--nice", type=int, default=0, help=argparse.SUPPRESS)
+    add("--memory-bytes", type=int, default=0, help=argparse.SUPPRESS)
+    add("--security-protocol", default=None, help=argparse.SUPPRESS)
     return parser
 
 
@@ -111,6 +119,8 @@ def console_settings(options: argparse.Namespace) -> ConsoleSettings:
         if options.command_config is not None:
             found = read_properties(options.command_config)
             given = {name: each.value for name, each in found.items()}
+        if options.security_protocol is not None:
+            given["security.protocol"] = options.security_protocol
         given["bootstrap.servers"] = options.bootstrap_server
         client, needs_login = client_settings(given)
         Masks(tuple(options.mask))

@@ -14,6 +14,7 @@ from ...config.config import Config
 from ...storage.files.files import raise_descriptor_limit
 from ..environment import Environment
 from ..server import BrokerServer
+from .console_child import start_console
 from .gc_tuning import GcTuning
 from .ready_line import ready_line
 from .stop_signals import StopSignals
@@ -58,7 +59,10 @@ async def serve_until_stopped(config: Config, announce: Callable[[int], str] | N
     logger.info("%s", ready_line(broker.endpoints, broker.observability.endpoints))
     if announce is not None:
         logger.info("%s", announce(broker.broker_id), extra=marked("process.ready-in-words-of-kafka"))
+    console = start_console(config, broker.endpoints, broker.observability.endpoints)
     await signals.told.wait()
+    if console is not None:
+        await console.close()
     await broker.stop()
     logger.info("stopped")
     return 1 if broker.failed.done() else 0
