@@ -17,6 +17,7 @@ from .offender_log import OffenderLog
 from .region_sender import RunInWorker
 from .request import Handler, ReplyPart
 from .request_header import HeaderVersion, RequestHeaderParser
+from .request_timer import RequestTimer
 from .settings import NetworkSettings
 from .socket_states import closed_by_peer
 
@@ -41,6 +42,8 @@ class LoopResources:
         logger: logging.Logger,
     ) -> None:
         self.settings = settings
+        self.timer: RequestTimer | None = None
+        """Takes the times of requests; None: nobody wants to know."""
         self.loop = loop
         self.clock_ms = clock_ms
         self.run_in_worker = run_in_worker

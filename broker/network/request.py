@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol, Self, TypeAlias
 
 from ..security.principal import ANONYMOUS, THIS_BROKER
+from .listener_counters import ListenerCounters
 from .offender_log import Violation
 
 __all__ = ["CloseConnectionError", "ConnectionInfo", "Handler", "LaterReply", "Region", "Reply", "ReplyPart", "Request",
@@ -47,8 +48,8 @@ class CloseConnectionError(Exception):
 class ConnectionInfo:
     """The client of a connection, and the listener it came by. One for each connection, for its whole life."""
 
-    __slots__ = ("__weakref__", "is_this_broker", "listener_name", "local_host", "local_port", "peer_host",
-                 "peer_port", "principal", "security_protocol", "throttle")  # fmt: skip
+    __slots__ = ("__weakref__", "counters", "is_this_broker", "listener_name", "local_host", "local_port", "peer_host",
+                 "peer_port", "principal", "security_protocol", "software", "throttle", "throttled_ms")  # fmt: skip
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class ConnectionInfo:
         security_protocol: str,
         local: tuple[str, int],
         peer: tuple[str, int],
+        counters: ListenerCounters | None = None,
     ) -> None:
         self.listener_name = listener_name
         self.security_protocol = security_protocol
@@ -63,6 +65,12 @@ class ConnectionInfo:
         self.peer_host, self.peer_port = peer
         self.principal = ANONYMOUS
         """The client; authentication sets it."""
+        self.counters = counters or ListenerCounters()
+        """Of the listener."""
+        self.software = ""
+        """The name and version of the client's library, if it told them (KIP-511)."""
+        self.throttled_ms = 0
+        """The sum of the times for which quotas delayed the client."""
         self.is_this_broker = False
         """No connection: this broker calls its own handlers, which needs no right."""
         self.throttle: Callable[[float], None] = no_connection
@@ -96,9 +104,20 @@ class Request:
     ``received_ms`` is the wall clock when the frame was complete.
     """
 
-    __slots__ = ("abandon", "api_key", "api_version", "client_id", "connection", "correlation_id", "frame",
-                 "header_size", "is_from_follower", "is_of_broker", "received_ms", "records_were_refused",
-                 "throttle_time_ms")  # fmt: skip
+    __slots__ = ("abandon", "answered_s", "api_key", "api_version", "asked_wait_ms", "client_id", "connection",
+                 "correlation_id", "frame",
+                 "frame_bytes", "handled_s", "header_size", "is_from_follower", "is_of_broker", "received_ms",
+                 "received_s", "records_were_refused", "response_bytes", "sending_s", "started_s",
+                 "throttle_time_ms", "waited_for")  # fmt: skip
+
+    # Set only if requests are timed, see `RequestTimer`.
+    received_s: float
+    started_s: float
+    handled_s: float
+    answered_s: float
+    sending_s: float
+    frame_bytes: int
+    response_bytes: int
 
     def __init__(
         self,
@@ -129,6 +148,10 @@ class Request:
         """Set when the client proved to be a broker, for an API that only brokers may use."""
         self.throttle_time_ms = 0
         """For how long the client is throttled (KIP-219)."""
+        self.asked_wait_ms = 0
+        """For how long the client said that it would wait, for records or for other members."""
+        self.waited_for: Callable[[], str] | None = None
+        """Tells in words for what the response waited; set by a handler whose response may come later."""
 
     @property
     def body(self) -> memoryview:

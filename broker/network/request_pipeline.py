@@ -18,8 +18,9 @@ from .frame_gate import FrameGate, GateReply
 from .loop_resources import LoopResources
 from .managed_connection import ManagedConnection
 from .offender_log import Violation
-from .request import CloseConnectionError, ConnectionInfo, LaterReply, ReplyPart, Request, memory_of
+from .request import CloseConnectionError, ConnectionInfo, LaterReply, Reply, ReplyPart, Request, memory_of
 from .request_header import BadRequestHeaderError
+from .request_timer import NOT_PROMPT, FinishedRequest, RequestTimer
 from .response_writer import ResponseWriter
 
 __all__ = ["PipelineOwner", "RequestPipeline"]
@@ -27,6 +28,7 @@ __all__ = ["PipelineOwner", "RequestPipeline"]
 logger = logging.getLogger(__name__)
 
 _SHOWN_CHARACTERS = 200
+_NO_FRAME = bytearray()
 _REMEMBERED_CLIENT_ID_BYTES = 256
 """A longer one is decoded each time, so that an idle connection costs little."""
 
@@ -59,14 +61,20 @@ class PipelineOwner(ManagedConnection, Protocol):
 
 
 class ParkedRequest:
-    """A started request whose response is not known, or not written, yet."""
+    """A started request whose response is not known, or not written, yet. ``request``: its times are taken."""
 
-    __slots__ = ("abandon", "is_ready", "parts")
+    __slots__ = ("abandon", "is_ready", "parts", "request")
 
-    def __init__(self, abandon: Callable[[], None] | None, parts: list[ReplyPart] | None = None) -> None:
+    def __init__(
+        self,
+        abandon: Callable[[], None] | None,
+        parts: list[ReplyPart] | None = None,
+        request: Request | None = None,
+    ) -> None:
         self.abandon = abandon
         self.parts = parts
         self.is_ready = parts is not None
+        self.request = request
 
 
 class RequestPipeline:
@@ -74,7 +82,8 @@ class RequestPipeline:
 
     __slots__ = (
         "_client_id_bytes", "_connection", "_gate", "_headers", "_idle", "_is_lost", "_max_parked", "_memory",
-        "_parked", "_passed", "_reading", "_writer", "client_id", "frame_gate", "received_ms", "started_count",
+        "_parked", "_passed", "_reading", "_timer", "_unsent", "_writer", "client_id", "frame_gate", "received_bytes",
+        "received_ms", "received_s", "started_count",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +95,8 @@ class RequestPipeline:
         writer: ResponseWriter,
     ) -> None:
         self._gate = resources.gate
+        self._timer = resources.timer
+        self._unsent: list[FinishedRequest] = []  # of whose responses the writer may not have sent all
         self._headers = resources.headers
         self._idle = resources.idle
         self._max_parked = resources.settings.max_parked_requests
@@ -100,7 +111,10 @@ class RequestPipeline:
         """The client's name in its last request, if it is short."""
         self.received_ms = 0
         """Wall clock of the last read, for the requests that it brought."""
+        self.received_s = 0.0
+        """When the last read came, if its requests may have to wait; 0: they start now."""
         self.started_count = 0
+        self.received_bytes = 0
         self._passed: bytearray | None = None  # the frame that was put back
         self.frame_gate: FrameGate | None = None
         """Set before the first frame, if the client must log in."""
@@ -128,6 +142,11 @@ class RequestPipeline:
         return any(parked.abandon is not None and not parked.is_ready for parked in self._parked)
 
     @property
+    def ready_count(self) -> int:
+        """Responses that are not in the writer yet."""
+        return sum(parked.is_ready for parked in self._parked)
+
+    @property
     def unsent_bytes(self) -> int:
         """Memory of responses that wait for earlier ones. Regions of files count as their objects."""
         return sum(memory_of(parked.parts) for parked in self._parked if parked.parts)
@@ -148,19 +167,26 @@ class RequestPipeline:
         connection, parked = self._connection, self._parked
         if not self._gate.admits(connection, api_key, frame_bytes, has_others=bool(parked)):
             self._passed = frame
+            if self._timer is not None and not self.received_s:
+                self.received_s = self._timer.now_s()
             connection.put_back(frame)
             return
         self._passed = None
         self.started_count += 1
+        self.received_bytes += frame_bytes
         request = Request(
             api_key, api_version, correlation_id, client_name, header_size, frame, connection.info, self.received_ms
         )
+        timer = self._timer
+        started_s = 0.0 if timer is None else timer.now_s()
         try:
             reply = self._gate.handle(connection.share, request)
         except Exception as error:
             self._failed(error, request)
             return
-        if isinstance(reply, list):
+        if timer is not None:
+            self._replied_timed(timer, request, frame_bytes, started_s, reply)
+        elif isinstance(reply, list):
             if parked or self._writer.blocked:
                 parked.append(ParkedRequest(None, reply))
             elif self._writer.send(reply):
@@ -168,6 +194,36 @@ class RequestPipeline:
             self._watch_responses()
             connection.count_memory()
         elif reply is not None:
+            self._park(request, frame_bytes, reply)
+
+    def _replied_timed(
+        self, timer: RequestTimer, request: Request, frame_bytes: int, started_s: float, reply: Reply
+    ) -> None:
+        """The handler has returned ``reply``. As the end of `start`, for requests whose times are taken."""
+        connection, writer = self._connection, self._writer
+        handled_s = timer.now_s()
+        received_s = self.received_s
+        if isinstance(reply, list) and not received_s and not self._parked and not writer.blocked:
+            takes_more = writer.send(reply)
+            self._unsent.append((request, started_s, handled_s, frame_bytes, writer.last_bytes))
+            if takes_more:
+                return
+            self._watch_responses()
+            connection.count_memory()
+            return
+        request.received_s = received_s or started_s
+        request.started_s = started_s
+        request.handled_s = handled_s
+        request.frame_bytes = frame_bytes
+        if reply is None:
+            self._answered_at(request, handled_s)
+            timer.finished((_late(request),), handled_s)
+        elif isinstance(reply, list):
+            self._answered_at(request, handled_s)
+            self._parked.append(ParkedRequest(None, reply, request))
+            self.send_ready()
+            connection.count_memory()
+        else:
             self._park(request, frame_bytes, reply)
 
     def _passes(self, frame_gate: FrameGate, frame: bytearray) -> bool:
@@ -242,7 +298,7 @@ class RequestPipeline:
         later = self._gate.finish_later(connection.share, request, frame_bytes, reply, begun)
         if not isinstance(reply, LaterReply):
             self._reading.pause(QUEUED)  # until the task has begun, because requests start in order
-        parked = ParkedRequest(request.abandon)
+        parked = ParkedRequest(request.abandon, None, None if self._timer is None else request)
         request.abandon = None  # what it abandons may refer to the request, and such a cycle would be freed late
         self._parked.append(parked)
         self._watch_responses()
@@ -270,7 +326,10 @@ class RequestPipeline:
                 _log_failure(error, request)
             return
         parked.is_ready = True
+        if self._timer is not None:
+            self._answered_at(request, self._timer.now_s())
         if error is not None:
+            parked.request = None
             while self._parked and self._parked[-1] is not parked:
                 _abandon(self._parked.pop())  # no response can follow
             self._failed(error, request)
@@ -287,12 +346,43 @@ class RequestPipeline:
         """Give the writer the responses that are next in order; start further requests when few are unanswered."""
         parked, writer = self._parked, self._writer
         while parked and parked[0].is_ready and not writer.blocked:
-            parts = parked.popleft().parts
-            if parts is not None:
-                writer.send(parts)
-        writer.flush()
+            first = parked.popleft()
+            if self._timer is not None and first.request is not None:
+                self._send_timed(self._timer, first.request, first.parts)
+            elif first.parts is not None:
+                writer.send(first.parts)
+        self.flush()
         self._watch_responses()
         self._connection.responses_sent()
+
+    def _send_timed(self, timer: RequestTimer, request: Request, parts: list[ReplyPart] | None) -> None:
+        if parts is None:
+            timer.finished((_late(request),), request.answered_s)
+            return
+        request.sending_s = max(timer.now_s(), request.answered_s)
+        self._writer.send(parts)
+        request.response_bytes = self._writer.last_bytes
+        self._unsent.append(_late(request))
+
+    def flush(self) -> None:
+        """Write the responses that the writer has gathered, and report which requests are finished."""
+        writer = self._writer
+        writer.flush()
+        unsent = self._unsent
+        if not unsent or self._timer is None:
+            return
+        if writer.blocked:
+            for request, *_ in unsent:
+                request.frame = _NO_FRAME  # the response may stay in memory for long, the request need not
+            return
+        self._timer.finished(unsent, self._timer.now_s())
+        unsent.clear()
+
+    def _answered_at(self, request: Request, now_s: float) -> None:
+        """The response is known. The frame is freed, because the response may wait."""
+        request.answered_s = request.sending_s = now_s
+        request.frame = _NO_FRAME
+        request.response_bytes = 0
 
     def _watch_responses(self) -> None:
         if self._writer.blocked or self.is_full:
@@ -309,6 +399,7 @@ class RequestPipeline:
         self._passed = None
         while self._parked:
             _abandon(self._parked.pop())
+        self._unsent.clear()
         del self._connection
 
     def _failed(self, error: BaseException, request: Request) -> None:
@@ -319,6 +410,11 @@ class RequestPipeline:
         if not isinstance(error, asyncio.CancelledError):
             _log_failure(error, request)
         self._connection.finish()
+
+
+def _late(request: Request) -> FinishedRequest:
+    """An entry for the timer, of a request that has its times in its attributes."""
+    return request, NOT_PROMPT, 0.0, 0, 0
 
 
 def _abandon(parked: ParkedRequest) -> None:

@@ -34,7 +34,7 @@ class ResponseWriter:
     """The send side of one connection."""
 
     __slots__ = ("_corked", "_corked_bytes", "_make_sender", "_on_broken", "_on_ready", "_parts", "_sender",
-                 "_sending", "_transport", "_transport_full", "blocked")  # fmt: skip
+                 "_sending", "_transport", "_transport_full", "blocked", "last_bytes", "sent_bytes")  # fmt: skip
 
     def __init__(
         self,
@@ -54,6 +54,10 @@ class ResponseWriter:
         self._sending = False  # the sender has begun the region that is the first part
         self._transport_full = False
         self.blocked = False
+        self.last_bytes = 0
+        """Bytes of the last response."""
+        self.sent_bytes = 0
+        """Bytes of all responses so far, also if they are not sent yet."""
 
     def send(self, parts: list[ReplyPart]) -> bool:
         """Frame one response and buffer it; ``flush`` sends the buffered bytes. Whether the writer takes another one.
@@ -71,6 +75,8 @@ class ResponseWriter:
             else:
                 size += part.size_bytes  # type: ignore[union-attr]
                 only_bytes = False
+        self.last_bytes = size
+        self.sent_bytes += size
         corked = self._corked
         try:
             corked.append(_SIZE.pack(size))

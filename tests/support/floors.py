@@ -73,6 +73,7 @@ FLOORS = {
         "loop_share.py",
         "offender_log.py",
         "protocol_sniffing.py",
+        "listener_counters.py",
         "request.py",
         "managed_connection.py",
         "disconnect_poll.py",

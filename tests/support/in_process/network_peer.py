@@ -16,6 +16,7 @@ from typing import Any
 from pybroker.broker.network.endpoint_security import UNPROTECTED, EndpointSecurity
 from pybroker.broker.network.listener import Listeners
 from pybroker.broker.network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
+from pybroker.broker.network.request_timer import RequestTimer
 from pybroker.broker.network.settings import Endpoint, NetworkSettings
 from support.time.patience import HANGS_AFTER_S
 
@@ -235,6 +236,7 @@ async def serving(
     port: int = 0,
     security_protocol: str = "PLAINTEXT",
     security: EndpointSecurity = UNPROTECTED,
+    timer: RequestTimer | None = None,
     **options: Any,
 ) -> AsyncIterator[Server]:
     """A server for the block. Every API key except UNKNOWN has a header of version 1.
@@ -252,6 +254,7 @@ async def serving(
         header_version=lambda api_key, api_version: None if api_key == UNKNOWN else 1,
         **options,
     )
+    listeners.time_requests(timer)
     (endpoint,) = await listeners.open([Endpoint("TEST", host, port, security_protocol, security)])
     server = Server(listeners, handler, endpoint)
     try:
