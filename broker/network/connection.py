@@ -19,6 +19,7 @@ from ..security.principal import Principal
 from .admission.gate import LARGE_BYTES
 from .admission.memory import ConnectionMemory
 from .admission.read_pause import CLOSING, CONNECTION_LIMIT, MEMORY, QUEUED, RESPONSES, THROTTLED, ReadPause, ReadSwitch
+from .client_traffic import ClientKey, ClientTraffic
 from .frame_gate import FrameGate
 from .frame_reader import FIRST_READ, TINY_READ, BadFrame, FrameReader
 from .loop_resources import LoopResources
@@ -114,13 +115,16 @@ class Connection(asyncio.BufferedProtocol):
         resources.idle.touch(self)
         if frames:
             self._requests.received_ms = resources.clock_ms()
+            self._requests.received_s = 0.0
             if len(frames) == 1 and not self._reading.pauses & ~MEMORY and not reader.has_more:  # the usual case
                 self.share.used_s = 0.0
                 self._requests.start(frames[0])
             else:
+                if resources.timer is not None:
+                    self._requests.received_s = resources.timer.now_s()
                 self._frames.extend(frames)
                 self._start_frames()
-            self._writer.flush()
+            self._requests.flush()
             if reader.tiny_reads:
                 reader.forgive_tiny_reads()
         elif nbytes < TINY_READ and not resources.memory.frames.is_over and reader.count_tiny_read():
@@ -205,6 +209,24 @@ class Connection(asyncio.BufferedProtocol):
         return descriptor_of(self._transport)
 
     @property
+    def waiting_responses(self) -> int:
+        """Responses that are known and wait for earlier ones, or for the client to read."""
+        return self._requests.ready_count
+
+    @property
+    def traffic(self) -> ClientTraffic:
+        """The connection's requests and bytes so far."""
+        info, requests = self.info, self._requests
+        traffic = ClientTraffic(ClientKey(requests.client_id or "", str(info.principal), info.software, info.peer_host))
+        traffic.connections = 1
+        traffic.requests = requests.started_count
+        traffic.bytes_in = requests.received_bytes
+        traffic.bytes_out = self._writer.sent_bytes
+        traffic.throttle_ms = info.throttled_ms
+        traffic.last_seen_ms = requests.received_ms
+        return traffic
+
+    @property
     def is_ending(self) -> bool:
         """The connection takes no further request, and is closed or will be."""
         return ReadPause.CLOSING in self.read_pause
@@ -224,7 +246,7 @@ class Connection(asyncio.BufferedProtocol):
         """Start the frames that waited, then read on if no reason is left."""
         if self._start_frames():
             self._resources.memory.responses.moved(self)
-        self._writer.flush()
+        self._requests.flush()
         if self._reader.bad_frame is not None and not self._frames:
             self._refuse_frame(self._reader.bad_frame)
             return
@@ -274,6 +296,7 @@ class Connection(asyncio.BufferedProtocol):
     def authenticated(self, principal: Principal) -> None:
         """For a layer that knows the client by its certificate; before it delivers the first byte."""
         self.info.principal = principal
+        self.info.counters.logins_succeeded += 1
 
     def frame_limit_changed(self) -> None:
         frame_gate, most_bytes = self._requests.frame_gate, self._resources.settings.max_request_bytes
@@ -341,7 +364,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _maybe_close(self) -> None:
         if self._requests.is_empty and not self._writer.blocked:
-            self._writer.flush()
+            self._requests.flush()
             self._transport.close()
 
     def abort(self) -> None:

@@ -10,15 +10,18 @@ from typing import Any, cast
 
 from ..quotas.connection_rates import ConnectionRates, HeldConnections
 from .bound_sockets import bind_error, open_servers, start_serving
+from .client_traffic import GoneClients
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits, LimitSettings
 from .frame_gate import FrameGate
+from .listener_counters import ListenerCounters
 from .local_socket_options import LocalSocketOptions, congestion_control_that_paces
 from .loop_resources import LoopResources
 from .offender_log import Violation
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender, sender_for
 from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
+from .request_timer import RequestTimer
 from .settings import Endpoint, NetworkSettings
 from .socket_states import leaves_descriptors
 from .transport import Transport
@@ -69,6 +72,9 @@ class Listeners:
             header_version=header_version,
             logger=logger,
         )
+        self.counters: dict[str, ListenerCounters] = {}
+        """By the name of the listener."""
+        self.gone_clients = GoneClients()
         self._plaintext_sender = new_sender
         self._settings = settings
         self._limits = ConnectionLimits(settings.limits)
@@ -100,6 +106,7 @@ class Listeners:
         try:
             for endpoint in endpoints:
                 self._limits.add_listener(endpoint.listener_name)
+                self.counters[endpoint.listener_name] = ListenerCounters()
                 origin = _Origin(self, endpoint, sender_for(endpoint.security_protocol, self._plaintext_sender))
                 servers, port = await open_servers(
                     endpoint, self._settings, self._local_socket_options, origin.new_connection
@@ -134,6 +141,17 @@ class Listeners:
         """Memory that counts against ``queued.max.request.bytes`` now."""
         return self._resources.memory.frames.used_bytes
 
+    @property
+    def available_request_bytes(self) -> int:
+        """Memory that further requests may take before connections are not read for lack of it."""
+        frames = self._resources.memory.frames
+        return max(frames.max_bytes - frames.used_bytes, 0)
+
+    @property
+    def waiting_requests(self) -> int:
+        """Connections whose next request waits to be started."""
+        return self._resources.gate.queue.waiting_count
+
     def connections(self) -> list[Connection]:
         """Open ones, in the order they came."""
         return list(self._connections)
@@ -144,6 +162,10 @@ class Listeners:
         self._limits.settings = limits
         self._close_excess()
         self._admit_waiting()
+
+    def time_requests(self, timer: RequestTimer | None) -> None:
+        """Let ``timer`` take the times of requests, on connections to come."""
+        self._resources.timer = timer
 
     def limit_creations(self, rates: ConnectionRates) -> None:
         """Limit the rate at which addresses may connect, from now on."""
@@ -211,7 +233,10 @@ class Listeners:
             endpoint.security_protocol,
             _host_and_port(transport.get_extra_info("sockname")),
             _host_and_port(transport.get_extra_info("peername")),
+            self.counters.setdefault(endpoint.listener_name, ListenerCounters()),
         )
+        info.counters.accepted += 1
+        info.counters.connections += 1
         connection.info = info
         self._local_socket_options.accepted(transport, info)
         now_s = self._loop.time()
@@ -231,6 +256,8 @@ class Listeners:
 
     def disconnected(self, connection: Connection) -> None:
         del self._connections[connection]
+        connection.info.counters.connections -= 1
+        self.gone_clients.add(connection.traffic)
         if connection.is_admitted:
             self._limits.remove(connection.info.listener_name, connection.info.peer_host)
             self._admit_waiting()

@@ -29,6 +29,7 @@ class LoginFrameGate:
         self._info = info
         self._now_ms = now_ms
         self._refused = refused
+        self._has_logged_in = False
 
     @property
     def max_frame_bytes(self) -> int | None:
@@ -41,6 +42,7 @@ class LoginFrameGate:
             if admission is Admission.DISPATCH:
                 return None
             if admission is Admission.CLOSE:
+                self._info.counters.expired_sessions += 1
                 raise CloseConnectionError("the session has ended", Violation.REFUSED_REQUEST)
         reply: GateReply | None = None
         for action in self._gate.frame(bytes(frame), now_ms=now_ms, wall_ms=received_ms):
@@ -55,12 +57,21 @@ class LoginFrameGate:
                 return GateReply([frame])
             case Authenticated(principal):
                 self._info.principal = principal
+                if not self._has_logged_in:
+                    self._has_logged_in = True
+                    self._info.counters.logins_succeeded += 1
                 return None
             case Close(reason, 0, None):
+                self._count_failure()
                 raise CloseConnectionError(reason, Violation.REFUSED_REQUEST)
             case Close(reason, delay_ms, frame):
+                self._count_failure()
                 self._refused(self._info, reason)
                 return GateReply(_delayed(frame, delay_ms, reason), closes=True)
+
+    def _count_failure(self) -> None:
+        if not self._has_logged_in:
+            self._info.counters.logins_failed += 1
 
 
 def _delayed(frame: bytes | None, delay_ms: int, reason: str) -> LaterReply:

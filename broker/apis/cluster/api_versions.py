@@ -35,6 +35,7 @@ JAVA_CLIENT, HIDDEN_FROM_JAVA_CLIENT = "apache-kafka-java", ApiKey.DESCRIBE_TOPI
 _SINCE_BUMPED_EPOCHS = frozenset({ApiKey.PRODUCE, ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
 """Their last version is for producers that get a new epoch with every transaction (KIP-890)."""
 _FIRST_WITH_LOWEST_FEATURE_0 = 4
+_LONGEST_SOFTWARE = 100
 
 
 class ApiVersions:
@@ -54,6 +55,9 @@ class ApiVersions:
     def __call__(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
         if context.api_version >= 3 and not names_its_software(request):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        if context.api_version >= 3:
+            software = f"{request.client_software_name} {request.client_software_version}"
+            context.address.software = software[:_LONGEST_SOFTWARE]
         features = self._features
         api_keys = self._of_version_2 if features.transaction_version >= EPOCH_BUMP_VERSION else self._api_keys
         is_java_client = context.api_version >= 3 and request.client_software_name == JAVA_CLIENT
