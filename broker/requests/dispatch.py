@@ -21,6 +21,7 @@ from ...protocol.errors import ErrorCode, KafkaError, KafkaStorageError, NotCont
 from ..network.offender_log import Violation
 from ..network.request import CloseConnectionError, LaterReply, Reply, ReplyPart, Request
 from .context import Authorizer, EncodedResponse, Handler, RequestContext
+from .error_counts import count_errors, error_places
 from .failures import failure_needs_request, failure_response
 from .request_codec import HasRequestCodec, RequestCodec
 from .throttling import Throttling
@@ -44,12 +45,18 @@ class Route:
 
     __slots__ = (
         "codec",
+        "encoded_responses",
+        "error_places",
+        "errors",
         "failure_needs_request",
+        "follower_requests",
         "handler",
         "has_throttle_time",
         "header",
         "key",
+        "name",
         "request_type",
+        "requests",
         "version",
         "works_with_frame",
     )
@@ -57,6 +64,7 @@ class Route:
     def __init__(self, key: ApiKey, version: int, handler: Handler) -> None:
         spec = API_SPECS[key]
         self.key = key
+        self.name = spec.name
         self.version = version
         self.handler = handler
         self.request_type = spec.request_type()
@@ -67,6 +75,15 @@ class Route:
             field.name == "throttle_time_ms" and version in field.versions
             for field in spec.response_type().SCHEMA.fields
         )
+        self.requests = 0
+        """How many were decoded."""
+        self.follower_requests = 0
+        """How many of them, once answered, were fetches of followers."""
+        self.errors: dict[int, int] = {}
+        """How often each error code was in a response, without those of ``encoded_responses``."""
+        self.encoded_responses = 0
+        """Responses that the handler encoded itself, which it does for those without an error only."""
+        self.error_places = error_places(spec.response_type())
         self.codec: RequestCodec | None = None
         served_by: object = handler
         if isinstance(served_by, HasRequestCodec):
@@ -97,6 +114,8 @@ class Dispatcher:
         self._max_elements = max_elements
         self._handlers = handlers
         self._routes: dict[tuple[int, int], Route] = {}
+        self.counts_errors = False
+        """Whether the error codes of responses are counted."""
 
     def __call__(self, request: Request) -> Reply:
         """The parts of the response, or an object they can be awaited from.
@@ -108,6 +127,10 @@ class Dispatcher:
             return self._throttling.measured(request, self._handle)
         return self._handle(request)
 
+    def routes(self) -> list[Route]:
+        """Each version of each API of which there was a request."""
+        return list(self._routes.values())
+
     def _handle(self, request: Request) -> Reply:
         route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
         if route is None:
@@ -115,6 +138,7 @@ class Dispatcher:
         message = None if route.codec is None else route.codec.decode(request)
         if message is None:
             message = self._decode(route, request)
+        route.requests += 1
         context = RequestContext.of(request, self._authorizer)
         try:
             response = route.handler(context, message)
@@ -198,8 +222,11 @@ class Dispatcher:
         """
         if self._throttling is not None and self._throttling.quotas.has_limits:
             self._throttling.finish(route.key, request, has_response=response is not None)
+        if request.is_from_follower:
+            route.follower_requests += 1
         if request.throttle_time_ms:
             request.connection.throttle(request.throttle_time_ms / 1000)
+            request.connection.throttled_ms += request.throttle_time_ms
         return None if response is None else self._encode(route, request, message, response)
 
     def _failure(self, route: Route, request: Request, message: Any, error: Exception) -> Any:
@@ -214,9 +241,12 @@ class Dispatcher:
         else:
             header = FLEXIBLE_RESPONSE_HEADER.pack(request.correlation_id, 0)
         if isinstance(response, EncodedResponse):
+            route.encoded_responses += 1
             return [header + response.encode_body(request.throttle_time_ms)]
         if route.codec is not None and isinstance(message, route.request_type):
             route.codec.learn(request, message, response)
+        if self.counts_errors:
+            count_errors(route.error_places, response, route.errors)
         try:
             return [header, *encode_message(route, request.throttle_time_ms, response)]
         except EncodeError as error:

@@ -1,0 +1,56 @@
+"""Counts the error codes of responses, as Kafka's ErrorsPerSec: each code at the top and in lists, NONE too."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...protocol.codec import Message
+from ...protocol.codec.schema import Array, FieldSchema, Nested
+
+__all__ = ["ErrorPlaces", "count_errors", "error_places"]
+
+_CODE = "error_code"
+
+
+class ErrorPlaces(NamedTuple):
+    """Where a struct has error codes: one of its own, and in the elements of these lists."""
+
+    has_code: bool
+    lists: tuple[tuple[str, "ErrorPlaces"], ...]
+
+
+def error_places(response_type: type[Message]) -> ErrorPlaces:
+    """The places of error codes in responses of a type."""
+    return _places(response_type.SCHEMA.fields)
+
+
+def _places(fields: Sequence[FieldSchema]) -> ErrorPlaces:
+    lists = [
+        (field.name, _places(field.type.element.struct.SCHEMA.fields))
+        for field in fields
+        if isinstance(field.type, Array) and isinstance(field.type.element, Nested)
+    ]
+    found = tuple((name, places) for name, places in lists if places.has_code or places.lists)
+    return ErrorPlaces(any(field.name == _CODE for field in fields), found)
+
+
+def count_errors(places: ErrorPlaces, response: Any, counts: dict[int, int]) -> None:
+    """Add the error codes of ``response`` to ``counts``."""
+    if places.has_code:
+        code = response.error_code
+        counts[code] = counts.get(code, 0) + 1
+    for name, inside in places.lists:
+        elements = getattr(response, name)
+        if not elements:
+            continue
+        if not inside.lists:
+            without = 0
+            for element in elements:
+                code = element.error_code
+                if code:
+                    counts[code] = counts.get(code, 0) + 1
+                else:
+                    without += 1
+            counts[0] = counts.get(0, 0) + without
+        else:
+            for element in elements:
+                count_errors(inside, element, counts)
