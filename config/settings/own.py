@@ -287,6 +287,27 @@ SETTINGS = (
         "Most idempotent producers that a partition remembers; the longest-silent ones are forgotten first.",
     ),
     Setting(
+        "pybroker.request.log.clients",
+        LIST,
+        "",
+        None,
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Client ids whose requests are written to the logger kafka.request.logger at level DEBUG; empty: all. "
+        "Bodies are never written. Works only with HTTP.",
+    ),
+    Setting(
+        "pybroker.request.log.sample",
+        INT,
+        "1",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "One of so many requests is written to the logger kafka.request.logger.",
+    ),
+    Setting(
         "pybroker.request.max.elements",
         INT,
         "100000",
@@ -345,6 +366,18 @@ SETTINGS = (
         READ_ONLY,
         ACTED_ON,
         "TLS handshakes of a listener that wait for clients.",
+    ),
+    Setting(
+        "pybroker.slow.request.ms",
+        INT,
+        "1000",
+        at_least(0),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Requests that take this long are logged and listed at /v1/requests/slow, with what they waited for; 0: none. "
+        "The time for which a fetch may wait for records, and JoinGroup and SyncGroup for members, does not count. "
+        "Works only with HTTP.",
     ),
     Setting(
         "pybroker.topic.settings.max.bytes",

@@ -279,6 +279,7 @@ class FetchReads:
             if progress.isr_change is not None and self._propose_isr is not None:
                 self._propose_isr(partition, progress.isr_change)
             if progress.high_watermark_moved:
+                hosted.high_watermark_mover = params.replica_id
                 self._wakeups.high_watermark_moved(hosted)
             self._wakeups.low_watermark_moved(hosted)
         return result

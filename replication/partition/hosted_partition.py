@@ -30,6 +30,7 @@ class HostedPartition:
         "allows_down_conversion",
         "end",
         "held_appends",
+        "high_watermark_mover",
         "is_throttled_as_follower",
         "is_throttled_as_leader",
         "log",
@@ -53,6 +54,8 @@ class HostedPartition:
         self.allows_down_conversion = True
         self.is_throttled_as_leader = False
         self.is_throttled_as_follower = False
+        self.high_watermark_mover = -1
+        """The follower whose fetch was the last one to raise the high watermark; -1: none yet."""
         self.end: EndOfPartition | None = None  # as of the last fetch that had everything
         self.held_appends: list[Callable[[], None]] | None = None  # not None while a leadership begins
         self.waiting_appends: OperationHeap[DelayedAppend] = OperationHeap()

@@ -78,6 +78,7 @@ class WorkerPool:
         self._wake_up_is_due = False
         self._closed = False
         self._killed = False
+        self._running: set[int] = set()  # the threads that run a step
         self.resize(thread_count)
 
     def submit(self, step: Callable[[], None]) -> None:
@@ -197,12 +198,29 @@ class WorkerPool:
         self.close()
         self._posted.clear()
 
+    @property
+    def thread_count(self) -> int:
+        return len(self._threads)
+
+    @property
+    def busy_count(self) -> int:
+        """The threads that run a step now."""
+        return len(self._running)
+
+    @property
+    def waiting_count(self) -> int:
+        """The steps that wait for a thread, about."""
+        return self._steps.qsize()
+
     def _work(self) -> None:
+        number = threading.get_ident()
         while True:
             step = self._steps.get()
             if step is None:
                 return
+            self._running.add(number)
             self._run(step)
+            self._running.discard(number)
             del step  # so that the objects it refers to are freed
 
     def _run(self, step: Callable[[], None]) -> None:

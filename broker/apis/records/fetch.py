@@ -140,6 +140,7 @@ class Fetch:
         if results is not None:
             return self.answer(context, session, results if errors is None else results + errors())
         pending.future = asyncio.get_running_loop().create_future()
+        pending.explain(params.max_wait_ms)
         context.abandon = pending.abandon
         self.parked.add(pending, fetch_bytes(len(readable), _named_partitions(request), context.frame_bytes))
         return pending.future if version > 3 else self._await_converted(pending.future)
@@ -325,10 +326,19 @@ class _PendingFetch:
     def parked(self, operation: DelayedFetch) -> None:
         """The fetch waits for records from now on; before, it may have waited for the disk."""
         self._operation = operation
+        if self._context.request is not None:
+            self._context.request.waited_for = _records
         if self.future is not None and self.future.done():
             operation.abandon()
         elif self._is_hurried:
             operation.complete()
+
+    def explain(self, max_wait_ms: int) -> None:
+        """Note in the request for what it waits, and for how long its client wants to."""
+        request = self._context.request
+        if request is not None:
+            request.asked_wait_ms = max_wait_ms
+            request.waited_for = _disk if self._operation is None else _records
 
     def answer_early(self) -> None:
         """Respond with the records that are there."""
@@ -403,6 +413,14 @@ class _Conversion:
     def abandon(self) -> None:
         """The connection has gone."""
         self._is_wanted = False
+
+
+def _disk() -> str:
+    return "the disk, for pages that were not in memory"
+
+
+def _records() -> str:
+    return "records"
 
 
 def _has_impossible_names(topics: list[FetchTopic]) -> bool:

@@ -37,6 +37,7 @@ from ....protocol.messages.produce import (
     TopicProduceResponse,
 )
 from ....protocol.records.batch import CODEC_MASK, LENGTH_POSITION, LOG_OVERHEAD, MAGIC_POSITION, unpack_length
+from ....replication.leader.late_appends import reason_of_late_append
 from ....replication.partition.append_request import AppendRequest
 from ....replication.partition.append_result import AppendResult
 from ....replication.partition_set import PartitionSet
@@ -164,6 +165,11 @@ class Produce:
             slot.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
             response.hinted.append(leader[0])
 
+    def reason_of_delay(self, name: str, index: int, acks: int) -> str:
+        """For what an append waited, in words."""
+        hosted = self._partitions.get(TopicPartition(name, index))
+        return "a partition that is gone" if hosted is None else reason_of_late_append(hosted, acks)
+
     def node_endpoints(self, node_ids: list[int], listener_name: str) -> list[NodeEndpoint]:
         return [
             NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
@@ -198,6 +204,11 @@ class _SingleAppend(EncodedResponse):
     def later(self) -> "asyncio.Future[ProduceResponse | EncodedResponse]":
         """A future of the response to an append that is not done yet."""
         self._future = asyncio.get_running_loop().create_future()
+        if self._context.request is not None:
+            template = self._template
+            self._context.request.waited_for = partial(
+                self._handler.reason_of_delay, template.topic, self._partition, template.acks
+            )
         return self._future
 
     def response(self, result: AppendResult) -> ProduceResponse | EncodedResponse:
@@ -258,6 +269,8 @@ class _Response:
                 self.handler.hint_leader(name, slot, self)
         self.pending -= 1
         if not self.pending and self.future is not None and not self.future.done():
+            if self.context.request is not None:  # no reference to this response, which would be a cycle
+                self.context.request.waited_for = partial(self.handler.reason_of_delay, name, slot.index, self.acks)
             self._fulfil(self.future)
 
     def _failed(self, code: ErrorCode, description: str) -> None:

@@ -32,6 +32,16 @@ NETWORK = (
         "Find clients that leave connections open, or raise max.connections.",
     ),
     event(
+        "request.slow",
+        "WARNING",
+        "broker/requests/slow_requests.py",
+        "slow request: %s v%d of client %r (%s, %s) took %s ms, %s; request %d bytes, response %d bytes",
+        "api version client_id principal host total_ms waited_for request_bytes response_bytes",
+        "A request took at least pybroker.slow.request.ms. The line names the longest phase, and what the request "
+        "waited for in it. At most one line in 30 s is written; /v1/requests/slow has the last 1,000.",
+        "Follow the reason in the line: a follower that is behind, a busy broker, a quota, a client that reads slowly.",
+    ),
+    event(
         "request.conversion-failed",
         "ERROR",
         "broker/apis/records/fetch.py",
