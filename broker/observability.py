@@ -6,6 +6,7 @@ Other parts add their routes to ``router``. The endpoint listens before the logs
 import asyncio
 import logging
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,10 @@ from ..config.config import Config
 from ..config.http_listeners import HTTP_LISTENERS, http_listeners
 from ..config.listeners import Listener, is_encrypted
 from ..controller.metadata_plane import MetadataPlane
+from ..replication.partition.topic_traffic import BrokerTraffic
 from ..replication.run_in_pool import RunInPool
 from ..storage.store.log_store import LogStore
+from ..storage.workers.worker_pool import ClosablePool
 from .apis.broker_parts import BrokerParts
 from .environment import Environment
 from .events.recent_events import RecentEvents
@@ -27,10 +30,19 @@ from .lag.group_lags import GroupLags
 from .lag.lag_parts import LagParts
 from .lifecycle import Lifecycle
 from .metadata.metadata_cache import MetadataCache
+from .metrics.broker_metrics import BrokerMetrics
+from .metrics.connection_samples import add_connection_samples
+from .metrics.request_samples import add_request_samples
+from .metrics.topic_samples import add_topic_samples
 from .network.bound_sockets import AddressInUseError
 from .network.endpoint_security import EndpointSecurity
+from .network.listener import Listeners
+from .network.request_timer import RequestTimer
 from .network.settings import Endpoint
 from .open_parts import OpenParts
+from .requests.dispatch import Dispatcher
+from .requests.loop_watch import use_of
+from .requests.request_watch import RequestWatch
 from .settings.dynamic_config import DynamicConfig
 from .settings.topic_overrides import TopicOverrides
 from .start_steps import StartSteps
@@ -75,6 +87,9 @@ class Observability:
         self._encryption: HttpEncryption | None = None
         self.lags: GroupLags | None = None
         """The lag of groups, once the broker has read its logs."""
+        self.requests: RequestWatch | None = None
+        """What is known of requests; None without HTTP."""
+        self.metrics = BrokerMetrics(config)
 
     async def open(self, parts: OpenParts, run_in_pool: RunInPool, logs: LogStore) -> None:
         """Listen, and register in ``parts`` how that ends.
@@ -136,6 +151,23 @@ class Observability:
         )
         open_parts.add(watch.close, watch.kill)
         self.lags = watch.lags
+
+    def watch_requests(self, pool: ClosablePool, parts: OpenParts) -> RequestTimer | None:
+        """Take the times of requests from now on; None: nobody could read them. ``pool``: of worker threads."""
+        if not self.endpoints:
+            return None
+        loop, environment = asyncio.get_running_loop(), self._environment
+        self.requests = watch = RequestWatch(self._config, loop, environment.clock_ms, partial(use_of, pool))
+        parts.add(watch.loop.stop, watch.loop.stop)
+        watch.loop.start()
+        return watch.times
+
+    def show_requests(self, listeners: Listeners, dispatcher: Dispatcher, traffic: BrokerTraffic) -> None:
+        """Add the samples of topics, requests and connections."""
+        if self.requests is not None:
+            add_topic_samples(self.metrics.registry, traffic)
+            add_request_samples(self.metrics.registry, self.requests, dispatcher)
+            add_connection_samples(self.metrics.registry, listeners, self.requests)
 
     async def gone(self) -> None:
         """Wait until there is no connection, after a close or kill has begun."""

@@ -374,9 +374,10 @@ class BrokerServer:
             self._cache, self._metadata.identity.broker_id, listeners_named_as_reached(config)
         )
         self._settings.dynamic.when_changed(["advertised.listeners"], self._advertise)
+        dispatcher = self._build_dispatcher()
         self._listeners = listeners = Listeners(
             await self._run_in_pool(self._settings.network_settings),  # looks up names of hosts
-            self._build_dispatcher(),
+            dispatcher,
             clock_ms=environment.clock_ms,
             stopwatch_s=environment.stopwatch_s,
             work_time_s=environment.work_time_s,
@@ -384,6 +385,8 @@ class BrokerServer:
             new_sender=environment.new_sender,
             paced_by=environment.paced_by,
         )
+        listeners.time_requests(self.observability.watch_requests(self._pool, self._parts))
+        self.observability.show_requests(listeners, dispatcher, self._partitions.traffic)
         self._settings.limit_connections(listeners.change_limits)
         listeners.limit_creations(self._settings.quotas.connections)
         self._settings.features.on_change(listeners.finish_connections)

@@ -29,11 +29,11 @@ def request(client_id: str = "client", number: int = 1) -> Request:
 def test_log_is_off_until_its_logger_is_set_to_debug(caplog: pytest.LogCaptureFixture) -> None:
     log = RequestLog((), 1)
     with caplog.at_level(logging.DEBUG):  # of the root
-        assert not log.is_on
-    LoggerLevels().set(REQUEST_LOGGER, "DEBUG")
-    assert log.is_on
-    LoggerLevels().set(REQUEST_LOGGER, "WARN")
-    assert not log.is_on
+        seen = [log.is_on]
+    for level in ("DEBUG", "WARN"):
+        LoggerLevels().set(REQUEST_LOGGER, level)
+        seen.append(log.is_on)
+    assert seen == [False, True, False]
 
 
 def test_line_has_the_header_the_times_and_the_client_but_nothing_of_the_body(caplog: pytest.LogCaptureFixture) -> None:
