@@ -13,7 +13,7 @@ from .table import event_of
 __all__ = ["MOST_EVENTS", "LoggedEvent", "RecentEvents"]
 
 MOST_EVENTS = 256
-_LONGEST_TEXT = 1024
+_LONGEST_TEXT, _LONGEST_FIELD = 1024, 128
 _BURST, _PERIOD_S = 8, 60.0
 
 
@@ -56,6 +56,7 @@ class RecentEvents(logging.Handler):
         if self._rate.admit(record) is None:
             return
         event = event_of(record)
+        fields = fields_of(record, event).items()
         self._events.append(
             LoggedEvent(
                 int(record.created * 1000),
@@ -63,7 +64,7 @@ class RecentEvents(logging.Handler):
                 None if event is None else event.id,
                 shortened(record.name, 256),
                 shortened(message_of(record), _LONGEST_TEXT),
-                fields_of(record, event),
+                {name: shortened(value, _LONGEST_FIELD) if isinstance(value, str) else value for name, value in fields},
             )
         )
 

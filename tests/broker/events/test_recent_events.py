@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from pybroker.base.event_marks import marked
 from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.events.recent_events import MOST_EVENTS, RecentEvents
 
@@ -40,10 +41,12 @@ def test_last_events_come_newest_first_with_their_fields(recent: RecentEvents, l
 def test_events_are_bounded_in_number_and_size(recent: RecentEvents) -> None:
     for number in range(3 * MOST_EVENTS):
         made = logging.LogRecord("pybroker.a", logging.INFO, "a.py", number, "x" * 100_000, None, None)
+        vars(made).update(marked("peer.offence.login", peer="x" * 100_000))
         recent.handle(made)
     events = recent.newest_first()
     assert len(events) == MOST_EVENTS
     assert max(len(event.text) for event in events) < 1100
+    assert max(len(str(event.fields["peer"])) for event in events) < 200
 
 
 def test_repeated_lines_do_not_drive_out_other_events(recent: RecentEvents, logger: logging.Logger) -> None:
