@@ -2,7 +2,7 @@
 
 `vendor.json` pins each npm tarball by npm's integrity hash, and each file by the SHA-256 of its final text. After a
 change of a version, run `scripts/vendor-web --pin`: it records the hashes of the downloaded tarballs and files.
-`--axe` fetches axe-core for the tests into `.cache` instead.
+`--tools` fetches axe-core and TypeScript for the tests into `.cache/web-tools` instead.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import io
 import json
 import sys
 import tarfile
+import tempfile
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,19 @@ ROOT = Path(__file__).resolve().parent.parent
 VENDOR = ROOT / "console" / "static" / "vendor"
 REGISTRY = "https://registry.npmjs.org"
 MAX_BYTES = 64 << 20
-AXE = {
-    "name": "axe-core",
-    "version": "4.14.1",
-    "integrity": "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
-}
-AXE_FILE = ROOT / ".cache" / "axe-core-4.14.1.min.js"
+CACHE = ROOT / ".cache" / "web-tools"
+TOOLS = (
+    {
+        "name": "axe-core",
+        "version": "4.14.1",
+        "integrity": "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+    },
+    {
+        "name": "typescript",
+        "version": "5.9.3",
+        "integrity": "sha512-jl1vZzPDinLr9eUt3J/t7V6FgNEw9QjvBPdysz9KfQDD41fQrC2Y4vKQdiaUpFT4bXlb1RHhLpp8wtm6M5TgSw==",
+    },
+)
 
 
 def tarball_of(package: dict[str, Any], *, pin: bool = False) -> bytes:
@@ -73,15 +81,29 @@ def vendor(manifest: dict[str, Any], *, pin: bool) -> dict[str, bytes]:
     return files
 
 
+def fetch_tools() -> None:
+    """Unpacks each tool into a folder with its name and version. The folder appears when it is complete."""
+    for tool in TOOLS:
+        folder = CACHE / f"{tool['name']}-{tool['version']}"
+        if folder.is_dir():
+            continue
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with (
+            tempfile.TemporaryDirectory(dir=CACHE) as place,
+            tarfile.open(fileobj=io.BytesIO(tarball_of(dict(tool)))) as archive,
+        ):
+            archive.extractall(place, filter="data")
+            (Path(place) / "package").rename(folder)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare the files with npm's and change nothing")
     parser.add_argument("--pin", action="store_true", help="record the hashes of what is downloaded now")
-    parser.add_argument("--axe", action="store_true", help="fetch axe-core for the tests")
+    parser.add_argument("--tools", action="store_true", help="fetch axe-core and TypeScript for the tests")
     options = parser.parse_args()
-    if options.axe:
-        AXE_FILE.parent.mkdir(exist_ok=True)
-        AXE_FILE.write_bytes(final_text(tarball_of(AXE), {"from": "axe.min.js"}))
+    if options.tools:
+        fetch_tools()
         return
     manifest = json.loads((VENDOR / "vendor.json").read_text())
     try:

@@ -1,6 +1,5 @@
-"""Tests that axe-core finds nothing serious on the console's pages, and that all can be reached by the keyboard."""
+"""Tests that axe-core finds nothing serious on the console's pages."""
 
-import subprocess
 from typing import Any
 
 import pytest
@@ -8,9 +7,8 @@ from support.console.browser import watched_page
 from support.console.fake_cluster import FakeCluster
 from support.console.fake_console import FakeConsole
 from support.console.views import PAGES
-from support.source_tree import ROOT
+from support.console.web_tools import AXE, fetched
 
-AXE = ROOT / ".cache" / "axe-core-4.14.1.min.js"
 FINDINGS = """async () => {
   const found = await axe.run(document, { resultTypes: ['violations'] });
   return found.violations.filter((each) => ['serious', 'critical'].includes(each.impact))
@@ -20,13 +18,7 @@ FINDINGS = """async () => {
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    if not AXE.is_file():
-        fetched = subprocess.run(
-            [ROOT / "scripts" / "vendor-web", "--axe"], capture_output=True, text=True, check=False
-        )
-        if fetched.returncode != 0:
-            pytest.skip(f"needs axe-core from npm's registry: {fetched.stderr[-200:]}")
-    return AXE.read_text()
+    return fetched(AXE).read_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

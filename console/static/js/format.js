@@ -40,7 +40,7 @@ export function millis(value) {
   return value >= 10_000 ? duration(value) : `${value < 10 ? digitsOf(value, 1) : count(value)} ms`;
 }
 
-/** A duration with its two largest units: "6 m 31 s". @param {number | null | undefined} ms */
+/** A duration with its two largest units: "6 m 31 s". @param {number | null | undefined} ms @returns {string} */
 export function duration(ms) {
   if (ms === null || ms === undefined) return UNKNOWN;
   if (ms < 0) return `−${duration(-ms)}`;

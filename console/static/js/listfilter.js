@@ -23,6 +23,7 @@ function hasLetters(name, word) {
  * @param {Record<string, (row: any) => boolean>} [rules.states]
  */
 export function filterRows(rows, text, { name, fields = {}, states = {} }) {
+  /** @type {string[]} */
   const words = [];
   let left = rows;
   for (const term of text.trim().toLowerCase().split(/\s+/).filter(Boolean)) {

@@ -55,7 +55,7 @@ function useWindow(body, total) {
   return total <= ALL_AT_ONCE ? [0, total] : [Math.min(range[0], total), Math.min(range[1], total)];
 }
 
-/** @param {any} props */
+/** @param {{columns: Column[], sort: string, onSort: (column: Column) => void}} props */
 function Head({ columns, sort, onSort }) {
   return html`<thead><tr>${columns.map((column) => {
     const is = sort === column.id ? "ascending" : sort === `-${column.id}` ? "descending" : undefined;
