@@ -48,7 +48,7 @@ function Local({ local }) {
   return html`
     <${Figures}>
       <${Figure} name="up"><span title=${`since ${dateTime(local.started_ms)}`}>${duration(local.uptime_ms)}</span><//>
-      <${Figure} name="in">${rates ? `${short(rates.messages_in_per_s)} rec/s · ${byteRate(rates.bytes_in_per_s)}` : "–"}<//>
+      <${Figure} name="in">${typeof rates?.bytes_in_per_s === "number" ? `${short(rates.messages_in_per_s)} rec/s · ${byteRate(rates.bytes_in_per_s)}` : "–"}<//>
       <${Figure} name="out">${byteRate(rates?.bytes_out_per_s)}<//>
       <${Figure} name="requests">${short(rates?.requests_per_s)}/s<//>
       <${Figure} name="loop idle" tone=${typeof local.loop_idle === "number" && local.loop_idle < 0.1 ? "bad" : ""}>${percent(local.loop_idle)}<//>

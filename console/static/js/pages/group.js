@@ -87,12 +87,12 @@ export function Group({ name }) {
   const [dialog, setDialog] = useState("");
   if (!data) return html`<h1>${name}</h1><${Waiting} error=${error} what="the group" />`;
   const { group, members = [], offsets = [] } = data;
-  const facts = [group.state, `generation ${count(group.generation)}`, group.protocol, `coordinator broker ${group.coordinator}`, counted(members.length, "member"),
+  const facts = [group.state, typeof group.generation === "number" ? `generation ${count(group.generation)}` : null, group.protocol, group.coordinator >= 0 ? `coordinator broker ${group.coordinator}` : null, counted(members.length, "member"),
     group.rebalances !== null && group.rebalances !== undefined ? counted(group.rebalances, "rebalance") : null,
     group.seconds_to_catch_up ? `caught up in ${seconds(group.seconds_to_catch_up)}` : null].filter(Boolean).join(" · ");
   const close = () => setDialog("");
   return html`
-    <div class="bar"><h1 class="name">${name}</h1> <${Verdict} verdict=${group.verdict} /> <span class="quiet">${facts}</span>
+    <div class="bar"><h1 class="name">${name}</h1> ${group.verdict && html`<${Verdict} verdict=${group.verdict} />`} <span class="quiet">${facts}</span>
       ${session.value.writes && html`<span class="right"><button type="button" onClick=${() => setDialog("reset")}>Reset offsets …</button>
         ${" "}<button type="button" class="danger" onClick=${() => setDialog("delete")}>Delete group …</button></span>`}</div>
     <${Stale} error=${error} />

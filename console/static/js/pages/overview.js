@@ -32,7 +32,7 @@ function Numbers({ cluster, topics, groups }) {
   const { rates, produce_times: produce, disk } = cluster;
   const lag = cluster.max_lag_seconds;
   return html`<${Figures}>
-    <${Figure} name="in">${rates ? `${short(rates.messages_in_per_s)} rec/s · ${byteRate(rates.bytes_in_per_s)}` : "–"}<//>
+    <${Figure} name="in">${typeof rates?.bytes_in_per_s === "number" ? `${short(rates.messages_in_per_s)} rec/s · ${byteRate(rates.bytes_in_per_s)}` : "–"}<//>
     <${Figure} name="out">${byteRate(rates?.bytes_out_per_s)}<//>
     <${Figure} name="produce p50 / p99">${produce ? `${millis(produce.p50_ms)} / ${millis(produce.p99_ms)}` : "–"}<//>
     <${Figure} name="topics · partitions">${count(cluster.topics ?? topics?.total)} · ${count(cluster.partitions)}<//>
@@ -105,7 +105,7 @@ export function Overview() {
     <${Numbers} cluster=${cluster} groups=${groups} />
     ${points > 1 && html`<${Chart} title="Traffic" note="last hour" times=${timesOf(history, points)} format=${byteRate} steps=${STEPS.bytes}
       series=${[{ name: "in", values: history.bytes_in_per_s }, { name: "out", values: history.bytes_out_per_s }]} />`}
-    ${cluster.rates && html`<${TopTopics} rows=${cluster.top_topics ?? []} />`}
+    ${typeof cluster.rates?.bytes_in_per_s === "number" && html`<${TopTopics} rows=${cluster.top_topics ?? []} />`}
     <div class="columns">
       <${WorstGroups} rows=${groups?.items ?? []} />
       <div><${BrokerList} rows=${brokers?.items ?? []} />

@@ -12,11 +12,13 @@ import { Table } from "../ui/table.js";
 /** @typedef {any} Row */
 /** @type {Map<string, string>} */
 const SOURCES = new Map([
-  ["default_config", "default"], ["static_broker_config", "server.properties"], ["dynamic_broker_config", "this broker"],
-  ["dynamic_default_broker_config", "all brokers"], ["topic_config", "the topic"], ["dynamic_broker_logger_config", "logger"],
+  ["default", "default"], ["static_broker", "server.properties"], ["dynamic_broker", "this broker"], ["dynamic_default_broker", "all brokers"],
+  ["topic", "the topic"], ["dynamic_topic", "the topic"], ["dynamic_broker_logger", "logger"],
 ]);
-const sourceOf = (/** @type {Row} */ row) => SOURCES.get(row.source) ?? row.source;
-const isChanged = (/** @type {Row} */ row) => row.source !== "default_config";
+/** The source as Kafka names it, with or without "_config" at the end. @param {Row} row */
+const kindOf = (row) => String(row.source).toLowerCase().replace(/_config$/, "");
+const sourceOf = (/** @type {Row} */ row) => SOURCES.get(kindOf(row)) ?? row.source;
+const isChanged = (/** @type {Row} */ row) => kindOf(row) !== "default";
 
 const COLUMNS = [
   { id: "name", head: "name", width: "26%", by: (/** @type {Row} */ row) => row.name, cell: (/** @type {Row} */ row) => html`<span class="mono" title=${row.name}>${row.name}</span>` },

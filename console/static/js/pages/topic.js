@@ -66,7 +66,7 @@ function Partitions({ data }) {
   return html`
     ${trouble && html`<${Note} tone=${trouble.tone} title=${trouble.text}>See the red dots below.<//>`}
     <${Figures}>
-      <${Figure} name="records">${short(topic.records)}<//>
+      <${Figure} name="records">${count(topic.records)}<//>
       <${Figure} name="size">${bytes(topic.size_bytes)}<//>
       <${Figure} name="in">${typeof topic.messages_in_per_s === "number" ? `${short(topic.messages_in_per_s)} rec/s · ${byteRate(topic.bytes_in_per_s)}` : "–"}<//>
       <${Figure} name="out">${byteRate(topic.bytes_out_per_s)}<//>

@@ -4,6 +4,7 @@ import { clock } from "../format.js";
 
 const HEIGHT = 170;
 const ROWS_OF_TABLE = 60;
+const LEAST_SECONDS = 120;
 /** @type {Promise<any> | null} */
 let library = null;
 const load = () => {
@@ -26,7 +27,7 @@ function options({ series, format, steps }, width) {
     font: "11px system-ui, sans-serif" };
   return {
     width, height: HEIGHT, legend: { show: false }, cursor: { y: false, points: { size: 6 } },
-    scales: { y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ top) => [0, top > 0 ? top * 1.1 : 1] } },
+    scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ from, /** @type {number} */ until) => [Math.min(from, until - LEAST_SECONDS), until] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ top) => [0, top > 0 ? top * 1.1 : 1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 24, space: 90,
         values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((s) => clock(s * 1000).slice(0, 5)) },
