@@ -141,6 +141,10 @@ class ControllerContext:
         return [TopicPartition(topic, index) for index in self._assignments.get(topic, {})]
 
     @property
+    def topic_count(self) -> int:
+        return len(self._assignments)
+
+    @property
     def partition_count(self) -> int:
         """The number of partitions of all topics."""
         return len(self._partition_states)

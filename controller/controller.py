@@ -116,6 +116,11 @@ class Controller:
         """The state of the cluster; empty when another broker is controller."""
         return self._term.context
 
+    @property
+    def waiting_events(self) -> int:
+        """The events in the queue, without the one that is being handled."""
+        return len(self._events)
+
     # -- life
 
     async def start(self) -> None:

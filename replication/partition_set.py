@@ -42,7 +42,7 @@ from .partition.append_request import AppendRequest
 from .partition.append_result import AppendResult
 from .partition.fetch import EpochEnd
 from .partition.hosted_partition import HostedPartition
-from .partition.isr import PendingIsr
+from .partition.isr import PendingExpand, PendingIsr
 from .partition.partition import Partition
 from .partition.purgatory import DEFAULT_GATHER_MAX_MS
 from .partition.topic_traffic import BrokerTraffic
@@ -90,6 +90,9 @@ class PartitionSet:
         self._broken = broken
         self._hosted: dict[TopicPartition, HostedPartition] = {}
         self._offline: set[TopicPartition] = set()
+        self.isr_shrinks = 0
+        self.isr_expands = 0
+        self.failed_isr_updates = 0
         self.refused_without_log = RefusedWithoutLog(loop)
         self.wakeups = Wakeups(loop, gather_max_ms)
         self.traffic = BrokerTraffic()
@@ -126,6 +129,11 @@ class PartitionSet:
     def is_known(self, topic_partition: TopicPartition) -> bool:
         """Whether there is such a partition, here or on another broker."""
         return topic_partition in self._hosted or self._is_known(topic_partition)
+
+    @property
+    def offline_count(self) -> int:
+        """The replicas here whose log directory is offline."""
+        return len(self._offline)
 
     def is_offline(self, topic_partition: TopicPartition) -> bool:
         return topic_partition in self._offline
@@ -420,11 +428,21 @@ class PartitionSet:
         hosted = self._hosted.get(partition.topic_partition)
         if hosted is None or hosted.partition is not partition:  # offline, or deleted and created again
             return
-        if partition.isr_change_accepted(change, tuple(isr), leader_epoch, partition_epoch, self.monotonic_ms()):
+        leader = partition.leader
+        was_pending = leader is not None and leader.isr is change
+        moved = partition.isr_change_accepted(change, tuple(isr), leader_epoch, partition_epoch, self.monotonic_ms())
+        if not was_pending or leader is None or leader.isr is change:  # the response was overtaken
+            self.failed_isr_updates += 1
+        elif isinstance(change, PendingExpand):
+            self.isr_expands += 1
+        else:
+            self.isr_shrinks += 1
+        if moved:
             self.wakeups.high_watermark_moved(hosted)
 
     def isr_change_refused(self, partition: Partition, change: PendingIsr, error: ErrorCode) -> bool:
         """Returns whether to send the change again; see `Partition.isr_change_refused`."""
+        self.failed_isr_updates += 1
         should_send_again = partition.isr_change_refused(change, error)
         hosted = self._hosted.get(partition.topic_partition)
         if hosted is not None and hosted.partition is partition:

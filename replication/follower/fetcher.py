@@ -16,6 +16,7 @@ from typing import Any
 
 from ...base.gathered_lines import log_gathered
 from ...base.invariant import InvariantError
+from ...base.minute_rate import MinuteRate
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import (
     CorruptRecordError,
@@ -87,6 +88,7 @@ class Fetcher:
         self._received = received
         self._broken = broken
         self.states = FetchStates()
+        self.rate = MinuteRate(loop.time())
         self._asked: dict[TopicPartition, FetchState] = {}
         self._wanted: dict[TopicPartition, WantedPartition] = {}
         self._next_look_ms = 0
@@ -257,6 +259,7 @@ class Fetcher:
             return True
         if answer is None:
             return False
+        self.rate.mark(self._loop.time())
         self._reached()
         for topic_partition, fetched in answer.items():
             if (current := asked.get(topic_partition)) is not None:

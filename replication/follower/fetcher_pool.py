@@ -4,14 +4,16 @@ Each leader has up to ``num.replica.fetchers`` fetchers. The name of a partition
 with its first partition, and ends after the order of the controller that takes its last one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from ...base.closing import AsyncClosable
+from ...base.minute_rate import MinuteRate
 from ...base.topic_partition import TopicPartition
 from ...storage.log.log import Log
 from ..partition.hosted_partition import HostedPartition
+from .fetch_states import FetchState
 
 __all__ = ["FetcherId", "ReplicaFetchers", "fetcher_number"]
 
@@ -23,6 +25,8 @@ class FetcherId(NamedTuple):
 
 class PartitionFetcher(AsyncClosable, Protocol):
     """The part of `Fetcher` that is used here."""
+
+    rate: MinuteRate
 
     @property
     def states(self) -> "States": ...
@@ -36,6 +40,7 @@ class States(Protocol):
     @property
     def failed(self) -> dict[TopicPartition, None]: ...
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[tuple[TopicPartition, FetchState]]: ...
 
 
 class _Followed(NamedTuple):
@@ -64,6 +69,16 @@ class ReplicaFetchers:
 
     def get(self, fetcher_id: FetcherId) -> PartitionFetcher | None:
         return self._fetchers.get(fetcher_id)
+
+    def lags(self) -> Iterator[tuple[FetcherId, TopicPartition, int | None]]:
+        """By how many records each fetched partition is behind its leader; None: not known yet."""
+        for fetcher_id, fetcher in tuple(self._fetchers.items()):
+            for topic_partition, state in fetcher.states:
+                yield fetcher_id, topic_partition, None if state.lag is None else max(state.lag, 0)
+
+    def min_fetch_rate(self, now_s: float) -> float:
+        """The fetches a second of the slowest fetcher, over about the last minute; 0 without fetchers."""
+        return min((fetcher.rate.at(now_s) for fetcher in self._fetchers.values()), default=0.0)
 
     @property
     def failed(self) -> list[TopicPartition]:

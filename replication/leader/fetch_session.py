@@ -244,7 +244,7 @@ class FetchSessions:
     """
 
     __slots__ = ("_by_all", "_by_privileged", "_eviction_ms", "_max_entries", "_max_partitions", "_new_id", "_sessions",
-                 "partition_count")  # fmt: skip
+                 "evictions", "partition_count")  # fmt: skip
 
     def __init__(
         self,
@@ -256,6 +256,8 @@ class FetchSessions:
         self._max_partitions = max_partitions
         self.partition_count = 0
         """The number of partitions in all sessions."""
+        self.evictions = 0
+        """How many sessions were removed to make room for others."""
         self._max_entries = max_entries
         self._new_id = new_id
         self._eviction_ms = eviction_ms
@@ -343,12 +345,14 @@ class FetchSessions:
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None:
             return False
-        if now_ms - oldest.last_used_ms > self._eviction_ms:
-            return self.remove(oldest.session_id)
-        evictable = self._by_privileged if is_privileged else self._by_all
-        if not evictable or (is_privileged, size, 0) < evictable[0]:
-            return False
-        return self.remove(evictable[0][2])
+        session_id = oldest.session_id
+        if now_ms - oldest.last_used_ms <= self._eviction_ms:
+            evictable = self._by_privileged if is_privileged else self._by_all
+            if not evictable or (is_privileged, size, 0) < evictable[0]:
+                return False
+            session_id = evictable[0][2]
+        self.evictions += 1
+        return self.remove(session_id)
 
     def _touch(self, session: FetchSession, now_ms: int) -> None:
         session.last_used_ms = now_ms

@@ -456,6 +456,11 @@ class ProducerState:
         }
 
     @property
+    def producer_count(self) -> int:
+        """From any thread."""
+        return len(self.producers)
+
+    @property
     def is_empty(self) -> bool:
         return not self.producers and not self._completed
 

@@ -75,14 +75,20 @@ class LogCleaner:
         """Logs whose compaction was cancelled. They wait for a backoff."""
         self._crashes: dict[TopicPartition, int] = {}
         self._uncleanable: dict[TopicPartition, Log] = {}
+        self.last_run_ms = self._clock()
+        """When the logs were last looked at."""
+        self.max_dirty_percent = 0
+        """Of the dirtiest log that the last examination found."""
+        self.last_compaction_ms = 0
+        """The duration of the last compaction."""
 
     # --- state ---------------------------------------------------------------------------------------------------
 
     @property
-    def uncleanable_partitions_count(self) -> int:
-        """Kafka's `uncleanable-partitions-count`, over all log directories."""
+    def uncleanable(self) -> list[TopicPartition]:
+        """The logs that are not compacted any more until a restart."""
         self._forget_what_is_gone()
-        return len(self._uncleanable)
+        return list(self._uncleanable)
 
     def is_compacting(self, tp: TopicPartition) -> bool:
         return tp in self._runs
@@ -136,7 +142,7 @@ class LogCleaner:
             self._timer = None
         if len(self._runs) >= self._config().int("log.cleaner.threads"):
             return  # the end of a compaction calls `look` again
-        now_ms = self._clock()
+        self.last_run_ms = now_ms = self._clock()
         age_ms, pause_ms = now_ms - self._looked_ms, self._look_took_ms * _MIN_IDLE_TO_LOOK
         if not 0 <= age_ms < pause_ms:
             self._look_at_all(now_ms)
@@ -204,6 +210,7 @@ class LogCleaner:
                     if isinstance(error, OSError):
                         self._maybe_lose_directory(log, str(error), error)
             due = dirtiest_last(candidates)
+            self.max_dirty_percent = int(100 * max((candidate.ratio for candidate in candidates), default=0.0))
         finally:
             self._pool.post(looked, due)
 
@@ -252,7 +259,7 @@ class LogCleaner:
             self._look_later()
             return
         worker = self._idle_workers.pop() if self._idle_workers else self._start_worker()
-        run = self._runs[tp] = _Run(strand, worker)
+        run = self._runs[tp] = _Run(strand, worker, self._clock())
         settings, now_ms = self._settings(), self._clock()
         strand.submit(lambda log: plan_compaction(log, chosen, settings, now_ms), lambda plan: self._begin(run, plan))
         self.look()  # another thread may be free
@@ -338,6 +345,7 @@ class LogCleaner:
     def _done(self, run: _Run, done: CompactionDone) -> None:
         _log_result(run.tp, run.plan, done)
         self._crashes.pop(run.tp, None)
+        self.last_compaction_ms = max(self._clock() - run.began_ms, 0)
         tp, log = run.tp, run.strand.log
 
         def note() -> None:
@@ -407,11 +415,12 @@ class LogCleaner:
 class _Run:
     """A running compaction of one log."""
 
-    __slots__ = ("is_over", "plan", "strand", "worker")
+    __slots__ = ("began_ms", "is_over", "plan", "strand", "worker")
 
-    def __init__(self, strand: Strand, worker: CompactionWorker) -> None:
+    def __init__(self, strand: Strand, worker: CompactionWorker, began_ms: int) -> None:
         self.strand = strand
         self.worker = worker
+        self.began_ms = began_ms
         self.plan: CompactionPlan | None = None
         self.is_over = False
         """The compaction was cancelled; further reports are ignored."""

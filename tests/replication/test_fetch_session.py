@@ -197,6 +197,7 @@ def test_a_full_request_closes_the_session_it_names(epoch: int, left: int) -> No
 def test_full_cache_of_recent_sessions_opens_no_new_session() -> None:
     sessions = Sessions(max_entries=2)
     assert [sessions.open("a"), sessions.open("b"), sessions.open("c", "d", "e")] == [1, 2, NO_SESSION]
+    assert sessions.cache.evictions == 0
 
 
 def test_unused_session_is_evicted_for_a_new_one() -> None:
@@ -209,6 +210,8 @@ def test_unused_session_is_evicted_for_a_new_one() -> None:
     assert sessions.open("c") == 3
     assert sessions.cache.get(1) is not None
     assert sessions.cache.get(2) is None
+    sessions.begin(1, -1)
+    assert sessions.cache.evictions == 1, "a session that its client closes is not evicted"
 
 
 def test_follower_evicts_a_consumers_session_but_not_another_followers() -> None:

@@ -275,7 +275,7 @@ def test_log_truncated_during_compaction_keeps_its_segments_and_lowers_its_check
     assert len(records_of(log)) == 7
     assert leftovers(log) == []
     assert not bench.cleaner.is_compacting(TP)
-    assert bench.cleaner.uncleanable_partitions_count == 0
+    assert len(bench.cleaner.uncleanable) == 0
 
 
 def test_log_that_cannot_be_compacted_is_marked_uncleanable_and_named(
@@ -289,14 +289,14 @@ def test_log_that_cannot_be_compacted_is_marked_uncleanable_and_named(
         bench.look()
         bench.look()
     assert "topic-0 is uncleanable" in caplog.text
-    assert bench.cleaner.uncleanable_partitions_count == 1
+    assert len(bench.cleaner.uncleanable) == 1
     assert checkpoint_lines(tmp_path)[2:] == [f"other 0 {bench.store.get(OTHER).segments[-1].base_offset}"]  # type: ignore[union-attr]
     assert leftovers(log) == []
     jobs = sum(len(worker.jobs) for worker in bench.workers)
     bench.look()
     assert sum(len(worker.jobs) for worker in bench.workers) == jobs
     bench.store.deletion.delete_log(TP)
-    assert bench.cleaner.uncleanable_partitions_count == 0
+    assert len(bench.cleaner.uncleanable) == 0
 
 
 def test_log_is_marked_uncleanable_after_its_worker_died_three_times(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_log_is_marked_uncleanable_after_its_worker_died_three_times(tmp_path: P
     for died in (1, 2, 3):
         bench.look()
         assert len(bench.workers) == died
-        assert bench.cleaner.uncleanable_partitions_count == (died == 3)
+        assert len(bench.cleaner.uncleanable) == (died == 3)
         assert [timer.delay_s for timer in bench.due_timers] == [15.0]
     bench.look()
     assert len(bench.workers) == 3
@@ -319,7 +319,7 @@ def test_successful_compaction_resets_the_count_of_dead_workers(tmp_path: Path) 
     for _ in range(3):
         bench.look()
     assert len(records_of(log)) < 30
-    assert bench.cleaner.uncleanable_partitions_count == 0
+    assert len(bench.cleaner.uncleanable) == 0
 
 
 def test_compaction_is_retried_on_a_full_disk_and_a_failing_disk_goes_offline(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_swap_that_fails_on_a_full_disk_is_retried(tmp_path: Path) -> None:
     bench.look()
     assert len(records_of(log)) == 60
     assert leftovers(log) == []
-    assert bench.cleaner.uncleanable_partitions_count == 0
+    assert len(bench.cleaner.uncleanable) == 0
     files.fault = None
     bench.look()
     assert len(records_of(log)) < 30

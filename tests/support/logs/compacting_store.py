@@ -97,7 +97,7 @@ def compact_all(store: LogStore, files: Files) -> None:
     for _ in range(4):
         steps.pop()()
     assert store.cleaner is not None
-    assert store.cleaner.uncleanable_partitions_count == 0
+    assert store.cleaner.uncleanable == []
 
 
 def last_values(log: Log) -> dict[bytes | None, bytes | None]:
