@@ -23,6 +23,9 @@ from .environment import Environment
 from .events.recent_events import RecentEvents
 from .health.probes import Probes
 from .health.readiness import ReadinessParts
+from .http.http_error import HttpError
+from .http.request import HttpRequest
+from .http.response import HttpResponse
 from .http.router import Router
 from .http.server import HttpServer
 from .http.token_file import TokenFile
@@ -32,7 +35,9 @@ from .lifecycle import Lifecycle
 from .metadata.metadata_cache import MetadataCache
 from .metrics.broker_metrics import BrokerMetrics
 from .metrics.connection_samples import add_connection_samples
+from .metrics.group_samples import add_group_samples
 from .metrics.request_samples import add_request_samples
+from .metrics.series.table import series_named
 from .metrics.topic_samples import add_topic_samples
 from .network.bound_sockets import AddressInUseError
 from .network.endpoint_security import EndpointSecurity
@@ -55,12 +60,14 @@ __all__ = ["Observability"]
 
 logger = logging.getLogger(__name__)
 
+_MOST_SCRAPES = 2
 _MIN_ISR = "min.insync.replicas"
 _TOKEN_FILE = "pybroker.http.token.file"
 
 
 class Observability:
-    """``endpoints``: the addresses of HTTP, once opened; they have the ports that the system chose."""
+    """``endpoints``: the addresses of HTTP, once opened; they have the ports that the system chose. ``metrics``: the
+    parts of the broker add their samples to its registry."""
 
     def __init__(
         self,
@@ -89,7 +96,9 @@ class Observability:
         """The lag of groups, once the broker has read its logs."""
         self.requests: RequestWatch | None = None
         """What is known of requests; None without HTTP."""
-        self.metrics = BrokerMetrics(config)
+        self.metrics = BrokerMetrics(config, environment.clock_ms)
+        self.metrics.registry.add_value(series_named("pybroker_ready"), lambda: int(lifecycle.is_running))
+        self.router.get("/metrics", self._scrape)
 
     async def open(self, parts: OpenParts, run_in_pool: RunInPool, logs: LogStore) -> None:
         """Listen, and register in ``parts`` how that ends.
@@ -138,10 +147,11 @@ class Observability:
         self._readiness.is_registered = lambda: metadata.broker_epoch >= 0
         self._probes.follow_cluster(cache, metadata.identity.broker_id, min_isr)
 
-    def watch_groups(self, parts: BrokerParts, links: "ClusterLinks | None", open_parts: OpenParts) -> None:
-        """Tell from now on how far the groups of this broker lag behind. ``links``: None without other brokers."""
+    def watch(self, parts: BrokerParts, links: "ClusterLinks | None", open_parts: OpenParts) -> None:
+        """Tell from now on how the parts are, and how far groups lag behind. ``links``: None without other brokers."""
+        loop = asyncio.get_running_loop()
         watch = LagParts(
-            asyncio.get_running_loop(),
+            loop,
             parts.coordinators.groups,
             parts.partitions,
             parts.cache,
@@ -151,6 +161,15 @@ class Observability:
         )
         open_parts.add(watch.close, watch.kill)
         self.lags = watch.lags
+        if self.endpoints:
+            self.metrics.add_parts(parts, links)
+            add_group_samples(self.metrics.registry, watch.lags, loop, parts.metadata.identity.cluster_id)
+
+    def _scrape(self, request: HttpRequest) -> HttpResponse:
+        if self.metrics.scrapes_under_way >= _MOST_SCRAPES:
+            raise HttpError(503, f"{_MOST_SCRAPES} scrapes are under way", (("Retry-After", "1"),))
+        content_type, text = self.metrics.scrape(request.headers.get("accept", ""))
+        return HttpResponse(200, text, content_type)
 
     def watch_requests(self, pool: ClosablePool, parts: OpenParts) -> RequestTimer | None:
         """Take the times of requests from now on; None: nobody could read them. ``pool``: of worker threads."""

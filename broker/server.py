@@ -35,6 +35,7 @@ from ..storage.store.log_store import LogStore
 from ..storage.workers.worker_pool import ClosablePool
 from .apis.broker_parts import BrokerParts
 from .apis.handler_table import handlers
+from .apis.records.table import fetch_sessions
 from .authorization import Authorization
 from .background_tasks import BackgroundTasks
 from .coordinator.coordinator_topic import CoordinatorTopic
@@ -407,6 +408,7 @@ class BrokerServer:
             settings=self._settings,
             logs=self._logs,
             partitions=self._partitions,
+            fetch_sessions=fetch_sessions(self.config, self._environment.random),
             cache=self._cache,
             metadata=self._metadata,
             coordinators=self._coordinators,
@@ -420,7 +422,7 @@ class BrokerServer:
             acls=self._authorization.administration,
             throttling=throttling,
         )
-        self.observability.watch_groups(parts, self._links, self._parts)
+        self.observability.watch(parts, self._links, self._parts)
         limit = self.config.int("pybroker.request.max.elements")
         return Dispatcher(handlers(parts), limit, self._authorization.access, throttling)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...config.config import Config
 from ...controller.metadata_plane import MetadataPlane
+from ...replication.leader.fetch_session import FetchSessions
 from ...replication.partition_set import PartitionSet
 from ...replication.run_in_pool import RunInPool
 from ...storage.store.log_store import LogStore
@@ -32,6 +33,7 @@ class BrokerParts:
     settings: LiveSettings
     logs: LogStore
     partitions: PartitionSet
+    fetch_sessions: FetchSessions
     cache: MetadataCache
     metadata: MetadataPlane
     coordinators: Coordinators

@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator
 
 from ...base.quiet_lines import QUIET
-from .registry import Registry, Source
+from .registry import Registry, ScrapeWalk, Source
 from .selection import Selection
 from .series.series import Detail, Kind, Series
 
@@ -35,7 +35,10 @@ def content_type_for(accept: str) -> str:
 
 
 class Exposition:
-    """The text of one registry. ``dropped``: series that the last scrape left out; ``failed``: sources that raised."""
+    """The text of one registry. ``dropped``: series that the last scrape left out; ``failed``: sources that raised.
+
+    ``under_way``: the scrapes whose text is being read.
+    """
 
     def __init__(self, registry: Registry, selection: Selection, dropped: Series, failed: Series) -> None:
         self._registry = registry
@@ -43,11 +46,24 @@ class Exposition:
         self._rows = dropped, failed
         self.dropped = 0
         self.failed = 0
+        self.under_way = 0
 
     async def text(self, content_type: str) -> AsyncIterator[bytes]:
         """Write one scrape, in pieces of some KiB."""
-        is_open = content_type == OPEN_METRICS
+        self.under_way += 1
+        try:
+            async for piece in self._text(content_type == OPEN_METRICS):
+                yield piece
+        finally:
+            self.under_way -= 1
+            if not self.under_way:
+                for walk in self._registry.walks:
+                    walk.release()
+
+    async def _text(self, is_open: bool) -> AsyncIterator[bytes]:
         scrape = _Scrape(self._selection.max_series)
+        for walk in self._registry.walks:
+            await scrape.collect(walk)
         for series, sources in self._registry.families():
             wanted = [source for source in sources if self._selection.includes(series, source.detail)]
             header = _header(series, is_open)
@@ -85,6 +101,14 @@ class _Scrape:
         self.dropped = 0
         self.failed = 0
 
+    async def collect(self, walk: ScrapeWalk) -> None:
+        """Run a walk's walk. After an error its sources give what they have."""
+        try:
+            await walk.collect(self.pace)
+        except Exception:
+            logger.exception("the samples of %s were not read", type(walk).__name__, extra=QUIET)
+            self.failed += 1
+
     async def pieces(self, series: Series, source: Source) -> list[bytes]:
         """The lines of a source; none if they exceed the limit, or if the source raised an error."""
         pieces: list[bytes] = []
@@ -98,8 +122,8 @@ class _Scrape:
                     digits = str(value)
                     lines.append(f"{name}{text} {digits if digits[-1].isdigit() else _special(value)}\n")
                     count += 1
-                if not number % _SAMPLES_BETWEEN_LOOKS and time.perf_counter() >= self._slice_ends:
-                    await self._yield()
+                if not number % _SAMPLES_BETWEEN_LOOKS:
+                    await self.pace()
                 if len(lines) == _LINES_A_PIECE:
                     if count <= limit:
                         pieces.append("".join(lines).encode())
@@ -116,9 +140,11 @@ class _Scrape:
         self._left -= count
         return [*pieces, "".join(lines).encode()] if count else []
 
-    async def _yield(self) -> None:
-        await asyncio.sleep(0)
-        self._slice_ends = time.perf_counter() + SLICE_S
+    async def pace(self) -> None:
+        """Let the loop turn if the slice has ended."""
+        if time.perf_counter() >= self._slice_ends:
+            await asyncio.sleep(0)
+            self._slice_ends = time.perf_counter() + SLICE_S
 
 
 def _header(series: Series, is_open: bool) -> bytes:

@@ -6,16 +6,29 @@ of the loop between them; so it iterates over a copy (``list(…)``) of a collec
 where a slice may end although there is no sample yet.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
 
 from .series.series import Detail, Series
 
-__all__ = ["Family", "Registry", "Sample", "Samples", "Source"]
+__all__ = ["Family", "Pace", "Registry", "Sample", "Samples", "ScrapeWalk", "Source"]
 
 Sample = tuple[str, float]
 """The text behind the series' name (labels, for a histogram or summary also a suffix) and the value."""
 Samples = Callable[[], Iterable[Sample | None]]
+
+
+Pace = Callable[[], Awaitable[None]]
+"""Lets other work of the loop run, if the slice has ended. A walk awaits it every few steps."""
+
+
+class ScrapeWalk(Protocol):
+    """A walk over state that several series need. It runs at the beginning of a scrape."""
+
+    async def collect(self, pace: Pace) -> None: ...
+
+    def release(self) -> None:
+        """Forget what the walk found: no scrape is under way any more."""
 
 
 class Source(NamedTuple):
@@ -37,12 +50,20 @@ class Registry:
 
     def __init__(self) -> None:
         self._families: dict[str, Family] = {}
+        self.walks: list[ScrapeWalk] = []
 
     def add(self, series: Series, samples: Samples, detail: Detail | None = None) -> None:
         """Add a source. ``detail``: of its samples, if coarser than the series' (the total without label ``topic``)."""
         family = self._families.setdefault(series.name, Family(series, []))
         family.sources.append(Source(series.detail if detail is None else detail, samples))
         family.sources.sort(key=lambda source: source.detail)
+
+    def add_value(self, series: Series, value: Callable[[], float]) -> None:
+        """Add a source of one sample without labels."""
+        self.add(series, lambda: [("", value())], Detail.BROKER)
+
+    def add_walk(self, walk: ScrapeWalk) -> None:
+        self.walks.append(walk)
 
     def families(self) -> Iterator[Family]:
         """The families of coarse detail first, so that a limit meets the finest; then in the order they were added."""

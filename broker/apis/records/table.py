@@ -1,7 +1,9 @@
 """The APIs that write, read and delete records, with their handlers."""
 
 from collections.abc import Mapping
+from random import Random
 
+from ....config.config import Config
 from ....protocol.apis import ApiKey
 from ....replication.leader.fetch_session import FetchSessions
 from ....replication.record_deletion import RecordDeletion
@@ -15,7 +17,15 @@ from .near_consumers import NearConsumers
 from .offset_for_leader_epoch import OffsetForLeaderEpoch
 from .produce import Produce
 
-__all__ = ["record_apis"]
+__all__ = ["fetch_sessions", "record_apis"]
+
+
+def fetch_sessions(config: Config, random: Random) -> FetchSessions:
+    return FetchSessions(
+        config.int("max.incremental.fetch.session.cache.slots"),
+        lambda: random.randrange(1, 2**31),
+        max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),
+    )
 
 
 def record_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
@@ -32,15 +42,10 @@ def record_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
 
 
 def _fetch(parts: BrokerParts) -> Fetch:
-    config, random = parts.config, parts.random
-    sessions = FetchSessions(
-        config.int("max.incremental.fetch.session.cache.slots"),
-        lambda: random.randrange(1, 2**31),
-        max_partitions=config.int("pybroker.fetch.sessions.max.partitions"),
-    )
+    config = parts.config
     fetch = Fetch(
         parts.partitions,
-        sessions,
+        parts.fetch_sessions,
         parts.cache,
         parts.cache,
         max_bytes=config.int("fetch.max.bytes"),

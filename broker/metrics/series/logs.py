@@ -29,8 +29,6 @@ SERIES = (
           f"{_MANAGER}=remainingLogsToRecover,dir=*", "dir"),
     summary("kafka_log_logflushstats_logflushrateandtimems", "Time of a flush of a log to disk, in ms.",
             "kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs", "quantile"),
-    gauge("kafka_log_logcleaner_deadthreadcount", "1 if compaction has stopped for good.",
-          f"{_CLEANER}=DeadThreadCount"),
     gauge("kafka_log_logcleaner_max_clean_time_secs", "Duration of the last compaction, in seconds.",
           f"{_CLEANER}=max-clean-time-secs"),
     gauge("kafka_log_logcleanermanager_time_since_last_run_ms", "Time since the last look for logs to compact, in ms.",

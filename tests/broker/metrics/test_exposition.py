@@ -16,6 +16,7 @@ from pybroker.broker.metrics.registry import Registry, Sample
 from pybroker.broker.metrics.selection import Selection
 from pybroker.broker.metrics.series.series import Detail, Spelling
 from pybroker.broker.metrics.series.table import series_named
+from support.in_process.scraping import exposition_of, samples_in, text_of
 
 DROPPED = series_named("pybroker_metrics_dropped_series")
 FAILED = series_named("pybroker_metrics_failed_sources")
@@ -26,27 +27,8 @@ TIMES = series_named("kafka_network_requestmetrics_totaltimems")
 DURATIONS = series_named("pybroker_request_duration_seconds")
 
 
-def exposition_of(registry: Registry, selection: Selection | None = None) -> Exposition:
-    return Exposition(registry, selection or Selection(), DROPPED, FAILED)
-
-
 def scraped(exposition: Exposition, content_type: str = TEXT) -> str:
-    async def scrape() -> str:
-        return b"".join([piece async for piece in exposition.text(content_type)]).decode()
-
-    return asyncio.run(scrape())
-
-
-def samples_in(text: str, content_type: str = TEXT) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Each sample by its name and labels, as Prometheus' Python parser reads it."""
-    read = open_metrics_families if content_type == OPEN_METRICS else parser.text_string_to_metric_families
-    found = [
-        ((sample.name, frozenset(sample.labels.items())), sample.value)
-        for family in read(text)
-        for sample in family.samples
-    ]
-    assert len(dict(found)) == len(found), "a series is there twice"
-    return dict(found)
+    return asyncio.run(text_of(exposition, content_type))
 
 
 NUMBERS = st.one_of(st.integers(-(2**62), 2**62), st.floats())

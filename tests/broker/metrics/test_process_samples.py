@@ -15,7 +15,7 @@ from pybroker.config.load import load_config
 
 def scraped_values() -> dict[str, float]:
     async def scrape() -> str:
-        content_type, pieces = BrokerMetrics(load_config("")).scrape("text/plain")
+        content_type, pieces = BrokerMetrics(load_config(""), lambda: 0).scrape("text/plain")
         assert content_type == TEXT
         return b"".join([piece async for piece in pieces]).decode()
 
@@ -39,7 +39,7 @@ def test_series_of_the_process_agree_with_the_operating_system() -> None:
 
 
 def test_accept_header_decides_the_format() -> None:
-    content_type, pieces = BrokerMetrics(load_config("")).scrape("application/openmetrics-text")
+    content_type, pieces = BrokerMetrics(load_config(""), lambda: 0).scrape("application/openmetrics-text")
     assert content_type == OPEN_METRICS
 
     async def last() -> bytes:

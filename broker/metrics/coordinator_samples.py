@@ -1,0 +1,61 @@
+"""Samples of the group coordinator: Kafka's GroupMetadataManager and the number of rebalances."""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+
+from ..coordinator.group.coordinator import GroupCoordinator
+from ..coordinator.group.states import GroupState
+from .registry import Pace, Registry
+from .series.table import series_named
+
+__all__ = ["GroupSamples"]
+
+_GROUPS_BETWEEN_PACES = 16
+
+
+class GroupSamples:
+    """The walk over the groups that this broker coordinates."""
+
+    def __init__(self, registry: Registry, coordinator: GroupCoordinator) -> None:
+        self._coordinator = coordinator
+        self._states: Counter[GroupState] = Counter()
+        self._offsets = 0
+        registry.add_walk(self)
+        for name, state in _STATES.items():
+            registry.add_value(series_named(name), partial(self._groups_in, state))
+        registry.add_value(
+            series_named("kafka_coordinator_group_groupmetadatamanager_numgroups"), lambda: self._states.total()
+        )
+        registry.add_value(
+            series_named("kafka_coordinator_group_groupmetadatamanager_numoffsets"), lambda: self._offsets
+        )
+        registry.add_value(
+            series_named("kafka_server_group_coordinator_metrics_rebalance_total"),
+            lambda: sum(coordinator.rebalance_counts.values()),
+        )
+
+    async def collect(self, pace: Pace) -> None:
+        states: Counter[GroupState] = Counter()
+        offsets = 0
+        for number, group in enumerate(self._coordinator.registry.groups(), 1):
+            states[group.state] += 1
+            offsets += len(group.offsets.committed)
+            if not number % _GROUPS_BETWEEN_PACES:
+                await pace()
+        self._states, self._offsets = states, offsets
+
+    def release(self) -> None:
+        """The walk keeps some numbers only."""
+
+    def _groups_in(self, state: GroupState) -> int:
+        return self._states[state]
+
+
+_STATES: Mapping[str, GroupState] = {
+    "kafka_coordinator_group_groupmetadatamanager_numgroupsempty": GroupState.EMPTY,
+    "kafka_coordinator_group_groupmetadatamanager_numgroupsstable": GroupState.STABLE,
+    "kafka_coordinator_group_groupmetadatamanager_numgroupspreparingrebalance": GroupState.PREPARING_REBALANCE,
+    "kafka_coordinator_group_groupmetadatamanager_numgroupscompletingrebalance": GroupState.COMPLETING_REBALANCE,
+    "kafka_coordinator_group_groupmetadatamanager_numgroupsdead": GroupState.DEAD,
+}

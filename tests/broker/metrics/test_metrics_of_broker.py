@@ -1,0 +1,117 @@
+"""A running broker gives its metrics over HTTP, and Prometheus' own tool finds no fault with them."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from urllib.request import Request, urlopen
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from pybroker import Broker
+from pybroker.broker.library.broker import BlockingBroker
+from pybroker.broker.metrics.series.table import SERIES
+from support.clients.topics import create_topic
+from support.in_process.scraping import ScrapedSamples, samples_in
+
+TOPIC = "orders"
+# The beginnings of the names of rows without a source on a broker with an embedded store.
+WITHOUT_SOURCE = (
+    "kafka_controller_controllereventmanager_eventqueuetimems",
+    "kafka_controller_controllerstats_",
+    "kafka_coordinator_transaction_",
+    "kafka_log_logflushstats_",
+    "kafka_log_logmanager_remaininglogstorecover",
+    "kafka_network_",
+    "kafka_server_brokertopicmetrics_",
+    "kafka_server_fetch_",
+    "kafka_server_group_coordinator_metrics_offset_",
+    "kafka_server_kafkarequesthandlerpool_",
+    "kafka_server_kafkaserver_brokerstate",
+    "kafka_server_produce_",
+    "kafka_server_sessionexpirelistener_",
+    "kafka_server_socket_server_metrics_",
+    "kafka_server_zookeeperclientmetrics_",
+    "pybroker_build_info",
+    "pybroker_loop_stall_seconds",
+    "pybroker_metrics_",
+    "pybroker_recovery_progress_ratio",
+    "pybroker_refused_total",
+    "pybroker_request_duration_seconds",
+)
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[BlockingBroker]:
+    with Broker({"pybroker.http.listeners": "HTTP://127.0.0.1:0"}) as broker:
+        servers = {"bootstrap.servers": broker.bootstrap_servers}
+        create_topic(broker.bootstrap_servers, TOPIC, 3)
+        producer = Producer(servers)
+        for number in range(30):
+            producer.produce(TOPIC, b"%d" % number, partition=number % 3)
+        assert producer.flush() == 0
+        consumer = Consumer({**servers, "group.id": "readers", "auto.offset.reset": "earliest"})
+        consumer.subscribe([TOPIC])
+        read = 0
+        while read < 30:
+            read += len(consumer.consume(30 - read, timeout=1))
+        consumer.commit(asynchronous=False)
+        yield broker
+        consumer.close()
+
+
+def scraped_text(broker: BlockingBroker, **headers: str) -> str:
+    with urlopen(Request(f"{broker.http_url}/metrics", headers=headers), timeout=60) as response:
+        text: bytes = response.read()
+    return text.decode()
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool")
+def test_promtool_finds_no_fault(broker: BlockingBroker) -> None:
+    # Kafka's names end as Kafka ends them; promtool also checks names against Prometheus' conventions.
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=scraped_text(broker), capture_output=True, text=True, check=False
+    )
+    assert checked.returncode != 1, checked.stderr
+    assert [line for line in checked.stderr.splitlines() if not line.startswith("kafka_")] == []
+
+
+def test_series_of_partitions_and_groups_have_the_values_of_the_clients(broker: BlockingBroker) -> None:
+    found = ScrapedSamples(samples_in(scraped_text(broker)))
+    for partition in "012":
+        labels = {"topic": TOPIC, "partition": partition}
+        assert found.value("kafka_log_log_logendoffset", **labels) == 10
+        assert found.value("kafka_topic_partition_current_offset", **labels) == 10
+        assert found.value("kafka_topic_partition_leader_is_preferred", **labels) == 1
+        assert found.value("kafka_log_log_size", **labels) > 0
+    assert found.value("kafka_controller_kafkacontroller_activecontrollercount") == 1
+    assert found.value("kafka_controller_kafkacontroller_offlinepartitionscount") == 0
+    assert found.value("kafka_controller_kafkacontroller_globaltopiccount") == 2
+    assert found.value("kafka_server_replicamanager_leadercount") == found.value(
+        "kafka_controller_kafkacontroller_globalpartitioncount"
+    )
+    assert found.value("kafka_coordinator_group_groupmetadatamanager_numgroups") == 1
+    assert found.value("kafka_coordinator_group_groupmetadatamanager_numgroupsstable") == 1
+    assert found.value("kafka_coordinator_group_groupmetadatamanager_numoffsets") == 3
+    assert found.value("kafka_server_group_coordinator_metrics_rebalance_total") >= 1
+    assert found.value("kafka_brokers") == 1
+    assert found.value("kafka_topic_partitions", topic=TOPIC) == 3
+    assert found.value("kafka_consumergroup_current_offset_sum", consumergroup="readers", topic=TOPIC) == 30
+    assert found.value("kafka_consumergroup_lag_sum", consumergroup="readers", topic=TOPIC) == 0
+    assert found.value("pybroker_ready") == 1
+    assert found.value("pybroker_metrics_failed_sources") == 0
+
+
+def test_each_sampled_name_has_a_row_and_each_row_a_source(broker: BlockingBroker) -> None:
+    text = scraped_text(broker)
+    families = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")}
+    assert families - set(SERIES) == set()
+    sourced = set(broker_families(broker))
+    assert sourced - set(SERIES) == set()
+    assert {name for name in SERIES if name not in sourced and not name.startswith(WITHOUT_SOURCE)} == set()
+
+
+def broker_families(broker: BlockingBroker) -> Iterator[str]:
+    server = broker._broker._server
+    assert server is not None
+    registry = server.observability.metrics.registry
+    return (family.series.name for family in registry.families())
