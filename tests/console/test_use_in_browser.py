@@ -159,6 +159,15 @@ def test_live_tail_holds_new_records_back_while_it_is_paused(watched: WatchedPag
     watched.page.get_by_role("button", name="Live").wait_for()
 
 
+def test_records_are_read_from_a_time_of_the_readers_zone(watched: WatchedPage) -> None:
+    watched.go("/topics/orders/records?from=time:2026-11-25T08:00", "table[aria-label=Records]")
+    field = watched.page.get_by_label("Time", exact=True)
+    assert field.input_value() == "2026-11-25T08:00"
+    field.fill("2026-11-25T09:30:15")
+    field.press("Tab")
+    watched.page.wait_for_url(re.compile("from=time%3A1795599015000"))
+
+
 def test_chart_can_be_read_as_a_table(watched: WatchedPage) -> None:
     watched.go("/groups/billing", ".plot canvas")
     watched.page.get_by_role("button", name="Show Lag in records as a table").click()

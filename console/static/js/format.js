@@ -96,6 +96,14 @@ export function dateTime(ms, withMillis = false) {
   return `${at.getFullYear()}-${padded(at.getMonth() + 1)}-${padded(at.getDate())} ${clock(ms, withMillis)}`;
 }
 
+/** A time for a field of the kind datetime-local; "" for no time. Text without a zone is UTC. @param {string} text milliseconds, or ISO 8601 */
+export function localTime(text) {
+  const ms = /^\d+$/.test(text) ? Number(text) : Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
+  const at = new Date(ms);
+  if (Number.isNaN(at.getTime())) return "";
+  return `${at.getFullYear()}-${padded(at.getMonth() + 1)}-${padded(at.getDate())}T${clock(ms)}`;
+}
+
 /** The time of today, else date and time. @param {number | null | undefined} ms */
 export function moment(ms, withMillis = false) {
   if (ms === null || ms === undefined) return UNKNOWN;

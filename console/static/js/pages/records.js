@@ -1,7 +1,7 @@
 // The records of a topic: a page of them from any place, a search by filter, or a live tail.
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { api, path, session } from "../api.js";
-import { count, counted, moment, short } from "../format.js";
+import { count, counted, localTime, moment, short } from "../format.js";
 import { useKeys } from "../keys.js";
 import { lineOf } from "../payload.js";
 import { route, setQuery } from "../router.js";
@@ -72,11 +72,13 @@ function Meaning({ text }) {
 function From({ value, onChange }) {
   const kind = PLACES.map(([each]) => each).find((each) => (each.endsWith(":") ? value.startsWith(each) : value === each)) ?? "other";
   const detail = kind.endsWith(":") ? value.slice(kind.length) : "";
-  const change = (/** @type {any} */ event) => onChange(event.target.value === "time:" ? `time:${new Date(Date.now() - 3_600_000).toISOString().slice(0, 16)}` : event.target.value === "offset:" ? "offset:0" : event.target.value);
+  const firsts = new Map([["time:", `time:${Date.now() - 3_600_000}`], ["offset:", "offset:0"]]);
+  const change = (/** @type {any} */ event) => onChange(firsts.get(event.target.value) ?? event.target.value);
+  const typed = (/** @type {any} */ event) => { if (event.target.value !== "") onChange(`${kind}${kind === "time:" ? Date.parse(event.target.value) : event.target.value}`); };
   return html`<label class="inline">from <select value=${kind} onChange=${change}>${PLACES.map(([each, text]) => html`<option key=${each} value=${each}>${text}</option>`)}
       ${kind === "other" && html`<option value="other">${/^-\d+$/.test(value) ? `the last ${value.slice(1)}` : "this place"}</option>`}</select></label>
-    ${kind.endsWith(":") && html`<input class="place" aria-label=${kind === "time:" ? "Time in UTC" : "Offset"} value=${detail} placeholder=${kind === "time:" ? "2026-11-25T08:00" : "0"}
-      onChange=${(/** @type {any} */ event) => onChange(`${kind}${event.target.value.trim()}`)} />`}`;
+    ${kind === "time:" && html`<input type="datetime-local" step="1" aria-label="Time" value=${localTime(detail)} onChange=${typed} />`}
+    ${kind === "offset:" && html`<input class="place" type="number" min="0" aria-label="Offset" value=${detail} onChange=${typed} />`}`;
 }
 
 /** @param {{found: any}} props */

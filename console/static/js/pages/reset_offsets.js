@@ -6,7 +6,7 @@ import { CommandLine, Dialog, Note } from "../ui/parts.js";
 import { Table } from "../ui/table.js";
 
 /** @typedef {any} Row */
-const TARGETS = [["earliest", "the beginning", ""], ["latest", "the end", ""], ["time", "a time", "2026-11-25T08:00"], ["offset", "an offset", "0"], ["shift", "by so many records", "-100"]];
+const TARGETS = [["earliest", "the beginning", ""], ["latest", "the end", ""], ["time", "a time", "time"], ["offset", "an offset", "0"], ["shift", "by so many records", "-100"]];
 const COLUMNS = [
   { id: "partition", head: "partition", num: true, width: "80px", cell: (/** @type {Row} */ row) => row.partition },
   { id: "current", head: "now", num: true, cell: (/** @type {Row} */ row) => count(row.current) },
@@ -57,7 +57,7 @@ export function ResetOffsets({ group, offsets, onClose, onDone }) {
         setDone(await api.post(path(["groups", group, "offsets"]), { plan: plan.plan }));
         onDone();
       } else {
-        setPlan(await api.post(path(["groups", group, "offsets", "plan"]), { topic, partitions: numbersOf(partitions), to: hint ? `${kind}:${value}` : kind }));
+        setPlan(await api.post(path(["groups", group, "offsets", "plan"]), { topic, partitions: numbersOf(partitions), to: kind === "time" ? `time:${Date.parse(value)}` : hint ? `${kind}:${value}` : kind }));
       }
     } catch (problem) {
       setError(/** @type {Error} */ (problem).message);
@@ -67,8 +67,8 @@ export function ResetOffsets({ group, offsets, onClose, onDone }) {
     <label>Topic <input list="reset-topics" value=${topic} required onInput=${(/** @type {any} */ event) => setTopic(event.target.value)} />
       <datalist id="reset-topics">${topics.map((each) => html`<option key=${each} value=${each} />`)}</datalist></label>
     <label>Partitions <input value=${partitions} placeholder="all; or 0, 2-4" onInput=${(/** @type {any} */ event) => setPartitions(event.target.value)} /></label>
-    <label>To <select value=${kind} onChange=${(/** @type {any} */ event) => setKind(event.target.value)}>${TARGETS.map(([each, text]) => html`<option key=${each} value=${each}>${text}</option>`)}</select></label>
-    ${hint && html`<label>Value <input value=${value} required placeholder=${hint} onInput=${(/** @type {any} */ event) => setValue(event.target.value)} /></label>`}
+    <label>To <select value=${kind} onChange=${(/** @type {any} */ event) => { setKind(event.target.value); setValue(""); }}>${TARGETS.map(([each, text]) => html`<option key=${each} value=${each}>${text}</option>`)}</select></label>
+    ${hint && html`<label>Value <input type=${kind === "time" ? "datetime-local" : "number"} step="1" value=${value} required placeholder=${hint} onInput=${(/** @type {any} */ event) => setValue(event.target.value)} /></label>`}
     ${error && html`<${Note} tone="bad" title="Not possible.">${error}<//>`}
     ${plan && html`<${Plan} plan=${plan} done=${done} />`}
     ${!done && html`<button type="submit" class=${plan ? "main danger" : "main"} disabled=${plan !== null && (plan.blocked || plan.plan.length === 0)}>${plan ? "Execute the plan" : "Show the plan"}</button>`}
