@@ -21,7 +21,7 @@ from .settings import ConsoleSettings
 logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 256
-FIRST_REQUEST_S = 10.0
+FIRST_REQUEST_S = 5.0
 _KEEP_ALIVE_S = 15
 _MAX_HEAD_BYTES = 16 << 10
 _BACKLOG = 128

@@ -29,6 +29,7 @@ MAX_RESPONSE_BYTES = 256 << 20
 
 _CONSUMER = -1
 _METADATA_S = 5.0
+_PATIENCE_S = 10.0
 
 
 class AsyncCluster:
@@ -124,6 +125,20 @@ class AsyncCluster:
             said = found.error_message or _name_of(found.error_code)
             raise error_for(found.error_code, f"group {group}: {said}")
         return await self._ask((found.host, found.port), request)
+
+    async def patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """The result of `ask`, which is repeated while it fails with an error that passes, such as a coordinator that
+        is being loaded. Raises the last error after `_PATIENCE_S`.
+        """
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + _PATIENCE_S
+        while True:
+            try:
+                return await ask()
+            except KafkaError as error:
+                if not error.retriable or loop.time() >= ends_s:
+                    raise
+            await asyncio.sleep(self.settings.retry_backoff_ms / 1000)
 
     async def offsets(
         self, questions: Mapping[TopicPartition, int], *, partial: bool = False

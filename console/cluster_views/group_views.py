@@ -46,10 +46,7 @@ async def group_rows(cluster: AsyncCluster) -> list[dict[str, Any]]:
 
 async def group_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:
     """One group. Raises KafkaError when it does not exist or may not be described."""
-    answer = await cluster.ask_coordinator(name, DescribeGroupsRequest(groups=[name]))
-    (group,) = answer.groups
-    if group.error_code:
-        raise error_for(group.error_code, f"group {name}: {error_for(group.error_code)}")
+    group = await described_group(cluster, name)
     committed = await committed_offsets(cluster, name)
     if group.group_state == "Dead" and not committed:
         raise error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {name}")
@@ -94,15 +91,25 @@ async def group_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:
 
 async def committed_offsets(cluster: AsyncCluster, group: str) -> Committed:
     """All offsets that a group has committed. Raises KafkaError."""
-    return _committed_in(group, await cluster.ask_coordinator(group, OffsetFetchRequest(group_id=group, topics=None)))
+
+    async def ask() -> Committed:
+        return _committed_in(
+            group, await cluster.ask_coordinator(group, OffsetFetchRequest(group_id=group, topics=None))
+        )
+
+    return await cluster.patiently(ask)
 
 
-async def state_of(cluster: AsyncCluster, name: str) -> tuple[str, int]:
-    """State and number of members of a group. Raises KafkaError."""
-    (group,) = (await cluster.ask_coordinator(name, DescribeGroupsRequest(groups=[name]))).groups
-    if group.error_code:
-        raise error_for(group.error_code, f"group {name}: {error_for(group.error_code)}")
-    return group.group_state, len(group.members)
+async def described_group(cluster: AsyncCluster, name: str) -> Any:
+    """A group with its members; a missing one is in state Dead. Raises KafkaError."""
+
+    async def ask() -> Any:
+        (group,) = (await cluster.ask_coordinator(name, DescribeGroupsRequest(groups=[name]))).groups
+        if group.error_code:
+            raise error_for(group.error_code, f"group {name}: {error_for(group.error_code)}")
+        return group
+
+    return await cluster.patiently(ask)
 
 
 def _committed_in(group: str, answer: Any) -> Committed:

@@ -12,7 +12,7 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ..cluster_views.group_views import committed_offsets, state_of
+from ..cluster_views.group_views import committed_offsets, described_group
 from ..http.replies import HttpProblem
 from ..records.places import Bounds, Place, bounds_of, offsets_at, parse_place
 
@@ -75,15 +75,14 @@ async def plan(cluster: AsyncCluster, group: str, topic: str, partitions: list[i
                 "lag_after": bound.end - target,
             }
         )
-    state, members = await state_of(cluster, group)
-    return {"plan": rows, "state": state, "blocked": _why_blocked(state, members)}
+    found_group = await described_group(cluster, group)
+    return {"plan": rows, "state": found_group.group_state, "blocked": _why_blocked(found_group)}
 
 
 async def execute(cluster: AsyncCluster, group: str, rows: list[Any]) -> list[dict[str, Any]]:
     """Sets the offsets of a plan. Raises HttpProblem when the group has members, or moved since the plan."""
     targets = _targets(rows)
-    state, members = await state_of(cluster, group)
-    blocked = _why_blocked(state, members)
+    blocked = _why_blocked(await described_group(cluster, group))
     if blocked is not None:
         raise HttpProblem(409, blocked, ErrorCode.NON_EMPTY_GROUP.name)
     committed = await committed_offsets(cluster, group)
@@ -127,8 +126,9 @@ def _targets(rows: list[Any]) -> dict[TopicPartition, tuple[int | None, int]]:
     return targets
 
 
-def _why_blocked(state: str, members: int) -> str | None:
-    if state in _RESETTABLE and not members:
+def _why_blocked(group: Any) -> str | None:
+    members = len(group.members)
+    if group.group_state in _RESETTABLE and not members:
         return None
     noun = "member" if members == 1 else "members"
-    return f"the group is {state} with {members} {noun}; stop its consumers first"
+    return f"the group is {group.group_state} with {members} {noun}; stop its consumers first"
