@@ -29,6 +29,10 @@ class KafkaWithJmx(KafkaProcess):
         )
         super().__init__(directory, zookeeper, settings, jvm_options=(*QUICK_TO_START, *options))
 
+    def start(self) -> "KafkaWithJmx":
+        super().start()
+        return self
+
     def beans(self) -> dict[tuple[str, str], float]:
         """The numbers by the name of the MBean, as Kafka writes it, and the attribute."""
         url = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{self._jmx_port}/jmxrmi"
