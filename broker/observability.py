@@ -21,7 +21,7 @@ from ..storage.workers.worker_pool import ClosablePool
 from .apis.broker_parts import BrokerParts
 from .environment import Environment
 from .events.recent_events import RecentEvents
-from .health.probes import Probes
+from .health.probes import Probes, read_build_info
 from .health.readiness import ReadinessParts
 from .http.http_error import HttpError
 from .http.request import HttpRequest
@@ -34,10 +34,12 @@ from .lag.lag_parts import LagParts
 from .lifecycle import Lifecycle
 from .metadata.metadata_cache import MetadataCache
 from .metrics.broker_metrics import BrokerMetrics
+from .metrics.build_info_samples import BuildInfoSamples
 from .metrics.connection_samples import add_connection_samples
 from .metrics.group_samples import add_group_samples
 from .metrics.request_samples import add_request_samples
 from .metrics.series.table import series_named
+from .metrics.start_samples import add_start_samples
 from .metrics.topic_samples import add_topic_samples
 from .network.bound_sockets import AddressInUseError
 from .network.endpoint_security import EndpointSecurity
@@ -90,6 +92,7 @@ class Observability:
         self.endpoints: tuple[Endpoint, ...] = ()
         self._config = config
         self._environment = environment
+        self._lifecycle = lifecycle
         self._server: HttpServer | None = None
         self._encryption: HttpEncryption | None = None
         self.lags: GroupLags | None = None
@@ -108,6 +111,8 @@ class Observability:
         cannot be used.
         """
         self._readiness.recovered_share = logs.recovered_share
+        BuildInfoSamples(self.metrics.registry, lambda: run_in_pool(read_build_info))
+        add_start_samples(self.metrics.registry, self._lifecycle, logs)
         self._readiness.online_directories = lambda: len(logs.directories.online())
         config = self._config
         is_given = config.is_given(HTTP_LISTENERS)
@@ -162,7 +167,7 @@ class Observability:
         open_parts.add(watch.close, watch.kill)
         self.lags = watch.lags
         if self.endpoints:
-            self.metrics.add_parts(parts, links)
+            self.metrics.add_parts(parts, links, loop.time)
             add_group_samples(self.metrics.registry, watch.lags, loop, parts.metadata.identity.cluster_id)
 
     def _scrape(self, request: HttpRequest) -> HttpResponse:

@@ -32,6 +32,7 @@ from .broker_channel import ChannelTo
 from .context import ControllerContext
 from .controller_settings import ControllerSettings
 from .controller_term import ControllerTerm
+from .controller_times import ControllerTimes
 from .election_request import ElectionRequest, outcome
 from .features import TRANSACTION_VERSION, FeatureUpdate, why_refused
 from .isr_rules import IsrChange
@@ -97,7 +98,9 @@ class Controller:
         )
 
         # The queue
-        self._events: deque[tuple[str, Handler]] = deque()
+        self._events: deque[tuple[str, Handler, float]] = deque()
+        """The name, the handler, and the time of the loop at which it was queued."""
+        self.times = ControllerTimes()
         self._pending_calls: dict[asyncio.Future[Any], None] = {}
         """Calls that have no result yet."""
         self._event_waiting = asyncio.Event()
@@ -110,6 +113,12 @@ class Controller:
         # While controller
         self.is_active = False
         self._term = self._new_term()
+        self._unclean_before = 0
+
+    @property
+    def unclean_elections(self) -> int:
+        """Elections of a leader outside the ISR, in all terms of this broker."""
+        return self._unclean_before + self._term.partitions.unclean_elections
 
     @property
     def context(self) -> ControllerContext:
@@ -343,7 +352,7 @@ class Controller:
     # -- the queue
 
     def _post(self, name: str, handler: Handler) -> None:
-        self._events.append((name, handler))
+        self._events.append((name, handler, asyncio.get_running_loop().time()))
         self._event_waiting.set()
 
     def _when_active(self, name: str, handler: Handler) -> None:
@@ -361,12 +370,16 @@ class Controller:
         self._post(name, run)
 
     async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
             while self._events:
-                name, handler = self._events.popleft()
+                name, handler, queued_s = self._events.popleft()
                 self._busy = True
+                began_s = loop.time()
                 await self._handle(name, handler)
                 self._busy = False
+                self.times.waiting.add(began_s - queued_s)
+                self.times.handled(name, loop.time() - began_s)
             self._event_waiting.clear()
             await self._event_waiting.wait()
 
@@ -414,7 +427,7 @@ class Controller:
             election = await self._tree.elect(ControllerInfo(self.broker_id, self._clock_ms()))
         except AnotherControllerError:
             return
-        self._term = self._new_term()
+        self._begin_term()
         self.context.epoch = election.epoch
         self.context.epoch_version = election.epoch_version
         self.is_active = True
@@ -456,6 +469,10 @@ class Controller:
             logger.info("broker %d is no longer controller", self.broker_id)
         self.is_active = False
         await self._term.end()
+        self._begin_term()
+
+    def _begin_term(self) -> None:
+        self._unclean_before = self.unclean_elections
         self._term = self._new_term()
 
     def _expect_broker(self, broker_id: int, broker_epoch: int) -> None:

@@ -51,6 +51,8 @@ class PartitionStateMachine:
         self._flush = flush
         self._allows_unclean = allows_unclean
         self._marks_recovery = marks_recovery
+        self.unclean_elections = 0
+        """Elections of a leader outside the ISR."""
 
     async def start(self) -> None:
         """Set the states that the tree shows, and elect missing leaders."""
@@ -239,13 +241,16 @@ class PartitionStateMachine:
 
         match strategy:
             case ElectionStrategy.OFFLINE | ElectionStrategy.UNCLEAN:
-                return elect_when_offline(
+                election = elect_when_offline(
                     assignment,
                     state,
                     is_online,
                     unclean_allowed=unclean_allowed,
                     marks_recovery=self._marks_recovery,
                 )
+                elected = election.leader_and_isr
+                self.unclean_elections += elected is not None and elected.leader not in state.isr
+                return election
             case ElectionStrategy.REASSIGN:
                 return elect_on_reassignment(assignment, state, is_online)
             case ElectionStrategy.PREFERRED:

@@ -15,7 +15,7 @@ from .safe_to_stop import judge_stop
 if TYPE_CHECKING:
     from ...protocol.messages.update_metadata import UpdateMetadataPartitionState
 
-__all__ = ["Probes"]
+__all__ = ["Probes", "read_build_info"]
 
 
 class Probes:
@@ -36,7 +36,7 @@ class Probes:
         """From now on ``/buildinfo`` is answered, too."""
 
         async def buildinfo(_request: HttpRequest) -> HttpResponse:
-            return HttpResponse.json(await run_in_pool(_build_info))
+            return HttpResponse.json(await run_in_pool(read_build_info))
 
         self._router.get("/buildinfo", buildinfo)
 
@@ -76,7 +76,8 @@ def _partitions(cache: MetadataCache) -> "AsyncIterator[tuple[str, UpdateMetadat
     return with_yields((topic, state) for topic in cache.topics for state in cache.partitions(topic))
 
 
-def _build_info() -> Mapping[str, str]:
+def read_build_info() -> Mapping[str, str]:
+    """The versions of the program; blocks at the first call."""
     from .build_info import build_info  # imports importlib.metadata, which takes some milliseconds
 
     return build_info()

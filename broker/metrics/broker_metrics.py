@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 from ...config.config import Config
+from ...controller.tree.renewing_store import RenewingStore
 from ..apis.broker_parts import BrokerParts
 from .controller_samples import ControllerSamples
 from .coordinator_samples import GroupSamples
@@ -15,6 +16,7 @@ from .registry import Registry
 from .replication_samples import add_fetch_session_samples, add_fetcher_samples, add_purgatory_samples
 from .selection import Selection
 from .series.table import series_named
+from .session_samples import add_session_samples
 
 if TYPE_CHECKING:
     from ..inter_broker.cluster_links import ClusterLinks
@@ -45,16 +47,19 @@ class BrokerMetrics:
         content_type = content_type_for(accept)
         return content_type, self._exposition.text(content_type)
 
-    def add_parts(self, parts: BrokerParts, links: "ClusterLinks | None") -> None:
-        """Add the samples of the parts of a broker, when all of these are made. ``links``: None without a cluster."""
+    def add_parts(self, parts: BrokerParts, links: "ClusterLinks | None", now_s: Callable[[], float]) -> None:
+        """Add the samples of the parts of a broker, when all of these are made.
+
+        ``links``: None without a cluster. ``now_s``: the clock of the loop.
+        """
         registry, metadata = self.registry, parts.metadata
         listener = parts.config.inter_broker_listener_name
         PartitionSamples(registry, parts.partitions, parts.cache.partition_count, metadata.identity.cluster_id)
-        LogSamples(registry, parts.logs, parts.run_in_pool, self._clock_ms)
-        ControllerSamples(registry, metadata.controller, parts.cache, listener)
+        LogSamples(registry, parts.logs, parts.run_in_pool, self._clock_ms, now_s)
+        ControllerSamples(registry, metadata.controller, parts.cache, listener, now_s)
+        if isinstance(metadata.store, RenewingStore):
+            add_session_samples(registry, metadata.store, now_s)
         GroupSamples(registry, parts.coordinators.groups)
         add_purgatory_samples(registry, parts.partitions.wakeups)
         add_fetch_session_samples(registry, parts.fetch_sessions)
-        add_fetcher_samples(
-            registry, None if links is None else links.fetchers, lambda: parts.partitions.monotonic_ms() / 1000
-        )
+        add_fetcher_samples(registry, None if links is None else links.fetchers, now_s)

@@ -7,6 +7,7 @@ from functools import partial
 
 from ..network.listener import Listeners
 from ..network.listener_counters import ListenerCounters
+from ..network.offender_log import name_of
 from ..requests.request_watch import RequestWatch
 from .labels import labels
 from .registry import Registry, Sample
@@ -49,6 +50,7 @@ def add_connection_samples(registry: Registry, listeners: Listeners, watch: Requ
         "kafka_network_socketserver_expiredconnectionskilledcount",
         lambda: sum(counters.expired_sessions for counters in listeners.counters.values()),
     )
+    registry.add(series_named("pybroker_refused_total"), partial(_offences, listeners))
     one("pybroker_loop_stall_seconds", loop.take_longest_stall_s)
 
 
@@ -77,6 +79,11 @@ class _CreationRates:
             self._before = now_s, accepted
         for name in accepted:
             yield labels(listener=name, networkProcessor=_PROCESSOR), self._rates.get(name, 0.0)
+
+
+def _offences(listeners: Listeners) -> Iterator[Sample]:
+    for violation, count in list(listeners.offences.items()):
+        yield labels(offence=name_of(violation)), count
 
 
 def _software(listeners: Listeners) -> Iterator[Sample | None]:

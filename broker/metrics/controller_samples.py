@@ -7,6 +7,7 @@ from ...base.topic_partition import TopicPartition
 from ...controller.context import ControllerContext
 from ...controller.controller import Controller
 from ..metadata.metadata_cache import MetadataCache
+from .durations import add_durations
 from .labels import labels
 from .registry import Pace, Registry, Sample
 from .series.table import series_named
@@ -19,10 +20,17 @@ _PARTITIONS_BETWEEN_PACES = 16
 class ControllerSamples:
     """The walk over all partitions of the cluster, which only the controller makes.
 
-    ``listener``: the listener whose addresses `kafka_broker_info` shows.
+    ``listener``: the listener whose addresses `kafka_broker_info` shows. ``now_s``: a monotonic clock.
     """
 
-    def __init__(self, registry: Registry, controller: Controller, cache: MetadataCache, listener: str) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        controller: Controller,
+        cache: MetadataCache,
+        listener: str,
+        now_s: Callable[[], float],
+    ) -> None:
         self._controller = controller
         self._cache = cache
         self._listener = listener
@@ -34,11 +42,18 @@ class ControllerSamples:
             "kafka_controller_kafkacontroller_offlinepartitionscount": lambda: self._leaderless,
             "kafka_controller_kafkacontroller_preferredreplicaimbalancecount": lambda: self._led_elsewhere,
             "kafka_controller_controllereventmanager_eventqueuesize": lambda: controller.waiting_events,
+            "kafka_controller_controllerstats_uncleanleaderelections_total": lambda: controller.unclean_elections,
         }
         for name, value in values.items():
             registry.add_value(series_named(name), value)
         for name, number in _NUMBERS.items():
             registry.add_value(series_named(name), partial(self._if_active, number))
+        times = controller.times
+        add_durations(registry, "kafka_controller_controllereventmanager_eventqueuetimems", times.waiting, now_s)
+        add_durations(registry, "kafka_controller_controllerstats_leaderelectionrateandtimems", times.elections, now_s)
+        add_durations(
+            registry, "kafka_controller_controllerstats_topicdeletionrateandtimems", times.topic_deletions, now_s
+        )
         registry.add(series_named("kafka_brokers"), self._brokers)
         registry.add(series_named("kafka_broker_info"), self._broker_info)
 

@@ -1,7 +1,7 @@
 """Samples of the group coordinator: Kafka's GroupMetadataManager and the number of rebalances."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from ..coordinator.group.coordinator import GroupCoordinator
@@ -30,10 +30,14 @@ class GroupSamples:
         registry.add_value(
             series_named("kafka_coordinator_group_groupmetadatamanager_numoffsets"), lambda: self._offsets
         )
-        registry.add_value(
-            series_named("kafka_server_group_coordinator_metrics_rebalance_total"),
-            lambda: sum(coordinator.rebalance_counts.values()),
-        )
+        numbers: dict[str, Callable[[], float]] = {
+            "rebalance_total": lambda: sum(coordinator.rebalance_counts.values()),
+            "offset_commit_total": lambda: coordinator.commits.committed_offsets,
+            "offset_deletion_total": lambda: coordinator.administration.deleted_offsets,
+            "offset_expiration_total": lambda: coordinator.administration.expired_offsets,
+        }
+        for name, number in numbers.items():
+            registry.add_value(series_named(f"kafka_server_group_coordinator_metrics_{name}"), number)
 
     async def collect(self, pace: Pace) -> None:
         states: Counter[GroupState] = Counter()

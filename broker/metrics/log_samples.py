@@ -10,6 +10,7 @@ from ...replication.run_in_pool import RunInPool
 from ...storage.log.log import Log
 from ...storage.store.log_cleaner import LogCleaner
 from ...storage.store.log_store import LogStore
+from .durations import add_durations
 from .labels import labels
 from .partition_labels import PartitionLabels
 from .registry import Pace, Registry, Sample
@@ -26,7 +27,15 @@ _DISK_TIMEOUT_S = 1.0
 class LogSamples:
     """The walk over the logs, and the sources that read what it found."""
 
-    def __init__(self, registry: Registry, logs: LogStore, run_in_pool: RunInPool, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        logs: LogStore,
+        run_in_pool: RunInPool,
+        clock_ms: Callable[[], int],
+        now_s: Callable[[], float],
+    ) -> None:
+        """``clock_ms``: the wall clock. ``now_s``: a monotonic clock."""
         self._logs = logs
         self._clock_ms = clock_ms
         self._run_in_pool = run_in_pool
@@ -46,6 +55,7 @@ class LogSamples:
         registry.add(series_named("pybroker_log_directory_free_bytes"), lambda: self._of_directories(self._free))
 
         registry.add(series_named("kafka_log_logcleanermanager_uncleanable_partitions_count"), self._uncleanable)
+        add_durations(registry, "kafka_log_logflushstats_logflushrateandtimems", logs.upkeep.flush_times, now_s)
         for name, number in _OF_CLEANER.items():
             registry.add(series_named(name), partial(self._of_cleaner, number))
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from functools import partial
 
+from ...base.log_buckets import BOUNDS, LogBuckets, quantile
 from ...protocol.errors import ErrorCode
 from ..requests.dispatch import Dispatcher
-from ..requests.log_buckets import BOUNDS, LogBuckets, quantile
 from ..requests.recent_counts import RecentCounts
 from ..requests.request_times import ApiTimes
 from ..requests.request_watch import RequestWatch
+from .durations import QUANTILES
 from .labels import labels
 from .registry import Registry, Sample
 from .series.table import series_named
@@ -26,7 +27,6 @@ _PHASES = {
     "send": "responsesendtimems",
 }
 _MS = 1000.0
-_QUANTILES = {"0.50": 0.5, "0.75": 0.75, "0.95": 0.95, "0.98": 0.98, "0.99": 0.99, "0.999": 0.999}
 _EDGES = (48, 56, 64, 72, 80, 88, 96, 100, 104, 112, 120)
 """The edges of buckets that are edges of ``pybroker_request_duration_seconds`` too: 66 µs to 17 s."""
 
@@ -81,7 +81,7 @@ class _Times:
         recent = self._recent.of((api.name, what), buckets.counts)
         # A phase that took no time is not counted.
         zeros = sum(self._recent.of((api.name, f"all of {what}"), api.total.counts)) - sum(recent)
-        for text, share in _QUANTILES.items():
+        for text, share in QUANTILES.items():
             yield labels(request=api.name, quantile=text), quantile(recent, share, max(zeros, 0)) * scale
         name = labels(request=api.name)
         yield f"_count{name}", api.total.count

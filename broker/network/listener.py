@@ -4,8 +4,9 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from typing import Any, cast
 
 from ..quotas.connection_rates import ConnectionRates, HeldConnections
@@ -146,6 +147,11 @@ class Listeners:
         """Memory that further requests may take before connections are not read for lack of it."""
         frames = self._resources.memory.frames
         return max(frames.max_bytes - frames.used_bytes, 0)
+
+    @property
+    def offences(self) -> Mapping[Enum, int]:
+        """How often clients misbehaved, by the kind."""
+        return self._resources.offenders.counts
 
     @property
     def waiting_requests(self) -> int:

@@ -1,13 +1,13 @@
 """Logs misbehaving peers at a bounded rate."""
 
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from enum import Enum, auto
 
 from ...base.event_marks import marked
 
-__all__ = ["OffenderLog", "Violation", "event_of"]
+__all__ = ["OffenderLog", "Violation", "event_of", "name_of"]
 
 _OTHER_HOSTS = "other hosts"
 
@@ -32,10 +32,14 @@ class Violation(Enum):
     LONG_RESPONSE = auto()
 
 
+def name_of(violation: Enum) -> str:
+    return violation.name.lower().replace("_", "-")
+
+
 def event_of(violation: Enum) -> str:
     """The id of the event of a `Violation`, or of a cause for which a TLS connection failed."""
     kind = "offence" if isinstance(violation, Violation) else "tls"
-    return f"peer.{kind}.{violation.name.lower().replace('_', '-')}"
+    return f"peer.{kind}.{name_of(violation)}"
 
 
 class OffenderLog:
@@ -51,10 +55,13 @@ class OffenderLog:
         self._logger = logger
         self._now_s = now_s
         self._quiet_s = quiet_s
+        self.counts: Counter[Enum] = Counter()
+        """How often each violation happened."""
         self._lines: OrderedDict[tuple[str, Enum], tuple[float, int]] = OrderedDict()  # last line, left out since
 
     def warn(self, host: str, violation: Enum, message: str) -> None:
         """``violation``: a `Violation`, or another kind of misbehaviour."""
+        self.counts[violation] += 1
         now_s = self._now_s()
         key = (host, violation)
         if key not in self._lines and self._is_full(now_s):

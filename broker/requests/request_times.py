@@ -16,10 +16,10 @@ the requests that it lacks.
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ...base.log_buckets import LogBuckets
 from ...protocol.apis import API_SPECS, ApiKey
 from ..network.request import Request
 from ..network.request_timer import NOT_PROMPT, FinishedRequest
-from .log_buckets import LogBuckets
 
 __all__ = ["PHASES", "ApiTimes", "RequestTimes"]
 

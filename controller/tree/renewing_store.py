@@ -8,8 +8,11 @@ SessionExpiredError.
 import asyncio
 import logging
 from asyncio import Future
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
+from ...base.log_buckets import LogBuckets
 from ...config.config_error import ConfigError
 from .metadata_store import (
     ANY_VERSION,
@@ -27,6 +30,8 @@ __all__ = ["RenewingStore"]
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
+
+Result = TypeVar("Result")
 
 
 class RenewingStore(MetadataStore):
@@ -48,6 +53,9 @@ class RenewingStore(MetadataStore):
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._renewing: asyncio.Task[None] | None = None
         first.on_session_event(self._on_session_event)
+        self.times = LogBuckets()
+        """How long operations took, in seconds."""
+        self.events: Counter[SessionEvent] = Counter()
 
     @classmethod
     async def open(
@@ -70,28 +78,34 @@ class RenewingStore(MetadataStore):
     def create(
         self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequential: bool = False
     ) -> "Future[str]":
-        return self._session.create(path, data, ephemeral=ephemeral, sequential=sequential)
+        return self._timed(self._session.create(path, data, ephemeral=ephemeral, sequential=sequential))
 
     def get(self, path: str, watch: Watch | None = None) -> "Future[tuple[bytes, Stat]]":
-        return self._session.get(path, watch)
+        return self._timed(self._session.get(path, watch))
 
     def exists(self, path: str, watch: Watch | None = None) -> "Future[Stat | None]":
-        return self._session.exists(path, watch)
+        return self._timed(self._session.exists(path, watch))
 
     def children(self, path: str, watch: Watch | None = None) -> "Future[list[str]]":
-        return self._session.children(path, watch)
+        return self._timed(self._session.children(path, watch))
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> "Future[Stat]":
-        return self._session.set(path, data, version)
+        return self._timed(self._session.set(path, data, version))
 
     def delete(self, path: str, version: int = ANY_VERSION) -> "Future[None]":
-        return self._session.delete(path, version)
+        return self._timed(self._session.delete(path, version))
 
     def multi(self, operations: Sequence[Operation]) -> "Future[list[OperationResult]]":
-        return self._session.multi(operations)
+        return self._timed(self._session.multi(operations))
 
     def on_session_event(self, listener: Callable[[SessionEvent], None]) -> None:
         self._listeners.append(listener)
+
+    def _timed(self, future: "Future[Result]") -> "Future[Result]":
+        time_s = asyncio.get_running_loop().time
+        began_s = time_s()
+        future.add_done_callback(lambda _: self.times.add(time_s() - began_s))
+        return future
 
     async def close(self) -> None:
         renewing = self._stop_renewing()
@@ -134,5 +148,6 @@ class RenewingStore(MetadataStore):
             return
 
     def _tell(self, event: SessionEvent) -> None:
+        self.events[event] += 1
         for listener in list(self._listeners):
             listener(event)

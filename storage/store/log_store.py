@@ -87,6 +87,8 @@ class LogStore:
         self._loading_is_given_up = threading.Event()
         self._report = LoadReport()
         self._progress: RecoveryProgress | None = None
+        self.logs_to_load: dict[str, int] = {}
+        """By log directory, the logs that the start has not loaded yet."""
         self.cleaner: LogCleaner | None = None
         """Set by `start_cleaner`."""
         self.moves = LogMover(
@@ -159,6 +161,7 @@ class LogStore:
         threads = self.config.int("num.recovery.threads.per.data.dir")
         recovered = recover_ahead(self.files, unflushed, threads, self.log_config, self._clock(), progress)
         found = [logs for logs in found if logs.directory.is_online]
+        self.logs_to_load = {logs.directory.path: len(logs.logs) for logs in found}
         for logs in found:
             work = "opening" if logs.clean_stop else "recovery"
             begin_step(f"the {work} of the logs in {logs.directory.path}")
@@ -253,6 +256,7 @@ class LogStore:
 
     def _add_all(self, directory: LogDirectory, logs: Iterable[Log | None]) -> None:
         for log in logs:
+            self.logs_to_load[directory.path] -= 1
             if log is not None:
                 self._opening.add(directory, log)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from functools import partial
 
+from ...base.log_buckets import LogBuckets
 from ...base.topic_partition import TopicPartition
 from ...protocol.errors import KafkaError
 from ..files.files import Files, is_out_of_descriptors
@@ -43,6 +45,8 @@ class LogUpkeep:
         """Set by the schedule: runs a blocking step on the background pool. Without it a roll flushes nothing."""
         self._to_flush: dict[Log, bool] = {}  # value: with the active segment
         self._flushing: set[Log] = set()
+        self.flush_times = LogBuckets()
+        """How long each flush in the background took, in seconds."""
 
     def apply_retention(self, high_watermark_of: Callable[[Log], int]) -> None:
         """Make each log delete the segments beyond its retention. `high_watermark_of` is called at once."""
@@ -105,6 +109,7 @@ class LogUpkeep:
         def sync(plan: FlushPlan) -> bool:
             if log.is_offline:
                 return False
+            began_s = time.perf_counter()
             try:
                 plan.run(self._files)
             except FileNotFoundError as error:
@@ -115,6 +120,7 @@ class LogUpkeep:
             except OSError as error:
                 failed(plan, error)
                 return False
+            self._pool.post(self.flush_times.add, time.perf_counter() - began_s)
             now_ms = self._clock()
             self._pool.post(strand.submit, lambda log: log.mark_flushed(plan, now_ms))
             return True

@@ -40,6 +40,9 @@ class Administration:
         self._rebalances = rebalances
         self._group_log = group_log
         self._now_ms = now_ms
+        self.deleted_offsets = 0
+        """How many offsets clients have deleted, since the start."""
+        self.expired_offsets = 0
 
     def list_groups(
         self, states: Collection[str] = (), types: Collection[str] = ()
@@ -102,6 +105,7 @@ class Administration:
         free = [partition for partition, code in codes.items() if code is ErrorCode.NONE]
         if free:
             removed = group.offsets.remove(free)
+            self.deleted_offsets += len(removed)
             if removed:
                 text = f"a client deleted the offsets of {_places(removed)}"
                 group.timeline.note(EventKind.OFFSETS_DELETED, text, group.generation_id, self._now_ms())
@@ -141,6 +145,7 @@ class Administration:
                 group.timeline.note(EventKind.OFFSETS_EXPIRED, text, group.generation_id, now_ms)
             self._clear(group, group.offsets.remove(expired))
             count += len(expired)
+        self.expired_offsets += count
         return count
 
     def _clear(self, group: Group, removed: Iterable[TopicPartition], *, is_deleted: bool = False) -> None:

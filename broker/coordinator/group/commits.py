@@ -66,6 +66,8 @@ class Commits:
         self._group_log = group_log
         self._now_ms = now_ms
         self._limit = OffsetLimit(settings.offsets_max_bytes, registry.count_offset_bytes, now_ms)
+        self.committed_offsets = 0
+        """How many offsets were stored, since the start."""
 
     def commit(self, request: CommitRequest, reply: CommitReply) -> None:
         """OffsetCommit. Calls ``reply`` with a code for each partition when the offsets are written."""
@@ -166,6 +168,7 @@ class Commits:
                 logger.log(level, "group %s: offsets not stored: %s", group.group_id, outcome.code.name)
             else:
                 error = ErrorCode.NONE
+                self.committed_offsets += len(accepted)
             _finish_append(group, accepted, outcome, producer)
             codes.update(dict.fromkeys(accepted, error))
             reply(codes)

@@ -1,4 +1,4 @@
-"""Groups and transactions: Kafka's GroupMetadataManager and coordinator metrics."""
+"""Groups: Kafka's GroupMetadataManager and the metrics of their coordinator."""
 
 from .rows import rows_of
 from .series import Spelling
@@ -7,7 +7,6 @@ counter, gauge, _, _ = rows_of(Spelling.JMX)
 
 _GROUPS = "kafka.coordinator.group:type=GroupMetadataManager,name"
 _COORDINATOR = "kafka.server:type=group-coordinator-metrics"
-_TRANSACTIONS = "kafka.coordinator.transaction:type=TransactionMarkerChannelManager,name"
 
 # The rows form a table; the formatter would put each argument on a line of its own.
 # fmt: off
@@ -36,10 +35,4 @@ SERIES = (
             f"{_COORDINATOR}:offset-expiration-count"),
     counter("kafka_server_group_coordinator_metrics_offset_deletion_total", "Offsets deleted on request.",
             f"{_COORDINATOR}:offset-deletion-count"),
-    gauge("kafka_coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize",
-          "Ends of transactions whose partition has no known leader.",
-          f"{_TRANSACTIONS}=UnknownDestinationQueueSize"),
-    gauge("kafka_coordinator_transaction_transactionmarkerchannelmanager_logappendretryqueuesize",
-          "Ends of transactions that wait to be logged again.",
-          f"{_TRANSACTIONS}=LogAppendRetryQueueSize"),
 )

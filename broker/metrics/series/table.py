@@ -13,7 +13,7 @@ SECTIONS: tuple[tuple[str, tuple[Series, ...]], ...] = (
     ("Replication", replication.SERIES),
     ("Logs", logs.SERIES),
     ("Controller and ZooKeeper", controller.SERIES),
-    ("Groups and transactions", coordinators.SERIES),
+    ("Groups", coordinators.SERIES),
     ("kafka_exporter", exporter.SERIES),
     ("kafka-lag-exporter", lag.SERIES),
     ("pybroker's own", own.SERIES),

@@ -40,7 +40,7 @@ def cluster(tmp_path: Path) -> Iterator[Callable[..., ReplicaCluster]]:
 async def scraped(broker: ReplicaBroker, now_s: float = 0.0) -> ScrapedSamples:
     registry = Registry()
     PartitionSamples(registry, broker.partitions, {TOPIC: 5}.get, "the cluster")
-    LogSamples(registry, broker.logs, broker.run_in_pool, lambda: NOW_MS)
+    LogSamples(registry, broker.logs, broker.run_in_pool, lambda: NOW_MS, lambda: now_s)
     add_fetcher_samples(registry, broker.fetchers, lambda: now_s)
     add_fetch_session_samples(registry, broker.sessions)
     add_purgatory_samples(registry, broker.partitions.wakeups)

@@ -4,7 +4,7 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pybroker.broker.requests.log_buckets import BOUNDS, LogBuckets, quantile
+from pybroker.base.log_buckets import BOUNDS, LogBuckets, quantile
 
 times = st.lists(st.floats(min_value=2e-8, max_value=1e5), min_size=1, max_size=60)
 
