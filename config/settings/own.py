@@ -214,7 +214,7 @@ SETTINGS = (
         LOW,
         READ_ONLY,
         ACTED_ON,
-        "Memory of all groups together: members, their subscriptions and assignments.",
+        "Memory of all groups together: members, subscriptions, assignments; a quarter at most for past events.",
     ),
     Setting(
         "pybroker.inter.broker.response.max.bytes",

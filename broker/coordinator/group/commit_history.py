@@ -25,7 +25,7 @@ _MIN_DISTANCE_MS = 1_000
 _HISTORY_BYTES = 500
 
 Trend = tuple[int, float | None]
-"""What a reader concluded from the commits: a verdict, and by how many records a second the lag becomes less."""
+"""A conclusion of the reader: the number of a verdict, and by how many records a second the lag becomes less."""
 
 
 class CommitHistory:
@@ -72,7 +72,7 @@ class CommitHistory:
 
 
 class CommitClock:
-    """What histories note beside an offset. ``end_of``: the high watermark of a partition, or `UNKNOWN_END`."""
+    """Tells histories the time and a partition's end. ``end_of``: its high watermark, or `UNKNOWN_END`."""
 
     __slots__ = ("end_of", "memory", "now_s")
 

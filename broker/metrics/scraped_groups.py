@@ -1,0 +1,85 @@
+"""The lags of all groups in one scrape: computed once, kept for the scrape's other series, and dropped soon after."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...base.timers import Scheduler
+from ...base.topic_partition import TopicPartition
+from ..coordinator.group.group import Group
+from ..lag.group_lags import GroupLag, GroupLags
+from .labels import labels
+
+__all__ = ["Scraped", "ScrapedGroups"]
+
+_FRESH_S = 1.0
+_FRESH_AT_MOST_S = 10.0
+_NEW_PASS_AFTER_S = 5.0
+
+
+class Scraped(NamedTuple):
+    """``at_s``: when the lag was computed."""
+
+    group: Group
+    lag: GroupLag
+    at_s: float
+
+
+class ScrapedGroups:
+    """The lags of all groups, computed again when they are older than a scrape takes."""
+
+    def __init__(self, lags: GroupLags, scheduler: Scheduler) -> None:
+        self._lags = lags
+        self._scheduler = scheduler
+        self._scraped: dict[str, Scraped] = {}
+        self.places: dict[TopicPartition, str] = {}
+        """The labels that `place` has made."""
+        self._pass_began_s = 0.0
+        self._last_s = -_NEW_PASS_AFTER_S
+        self._drop_is_due = False
+
+    def __iter__(self) -> Iterator[Scraped | None]:
+        """Each group, and None after each step of the computation."""
+        for group in list(self._lags.groups()):
+            scraped = self._scraped.get(group.group_id)
+            if scraped is None or scraped.group is not group or not self._is_fresh(scraped):
+                for step in self._lags.steps(group):
+                    if step is None:
+                        yield None
+                    else:
+                        scraped = self._keep(group, step)
+            assert scraped is not None
+            yield scraped
+
+    def age(self, scraped: Scraped) -> float:
+        """How many seconds ago the lag was computed."""
+        return self._scheduler.time() - scraped.at_s
+
+    def place(self, topic_partition: TopicPartition) -> str:
+        """Make the labels ``topic`` and ``partition``, once a scrape."""
+        text = labels(topic=topic_partition.topic, partition=topic_partition.partition)[1:-1]
+        self.places[topic_partition] = text
+        return text
+
+    def _is_fresh(self, scraped: Scraped) -> bool:
+        """Whether the lag may serve: for a second, or as long as it takes to go through all groups, up to ten seconds.
+
+        Otherwise a scrape that takes long would compute all lags again for each series.
+        """
+        allowed_s = min(_FRESH_S + 2 * (self._last_s - self._pass_began_s), _FRESH_AT_MOST_S)
+        return self.age(scraped) <= allowed_s
+
+    def _keep(self, group: Group, lag: GroupLag) -> Scraped:
+        now_s = self._scheduler.time()
+        if now_s - self._last_s > _NEW_PASS_AFTER_S:
+            self._pass_began_s = now_s
+        self._last_s = now_s
+        scraped = self._scraped[group.group_id] = Scraped(group, lag, now_s)
+        if not self._drop_is_due:
+            self._drop_is_due = True
+            self._scheduler.call_later(_FRESH_AT_MOST_S, self._drop)
+        return scraped
+
+    def _drop(self) -> None:
+        self._drop_is_due = False
+        self._scraped.clear()
+        self.places.clear()
