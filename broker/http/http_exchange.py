@@ -38,13 +38,22 @@ Answer = Callable[[HttpRequest, ExitStack], Awaitable[HttpResponse]]
 
 class HttpExchange:
     """``answer`` returns the response to a request, and adds to the stack what ends when the response is sent; it may
-    raise HttpError. ``now_s``: a stopwatch."""
+    raise HttpError. ``turn`` returns when this request may take the time of the event loop. ``now_s``: a stopwatch.
+    """
 
-    def __init__(self, wire: Wire, answer: Answer, encoder: Encoder, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        answer: Answer,
+        encoder: Encoder,
+        turn: Callable[[], Awaitable[None]],
+        now_s: Callable[[], float],
+    ) -> None:
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
         self._wire = wire
         self._answer = answer
         self._encoder = encoder
+        self._turn = turn
         self._now_s = now_s
         self.idle_since_s: float | None = now_s()
         """The time since which the client has no request under way; None while one is answered."""
@@ -66,6 +75,7 @@ class HttpExchange:
         if event is None:
             return False
         self.idle_since_s = None
+        await self._turn()
         with ExitStack() as until_sent:
             await self._send(event, await self._respond(event, until_sent))
         self.idle_since_s = self._now_s()

@@ -56,6 +56,7 @@ class HttpServer:
         self._is_ending = is_ending
         self._tokens = tokens
         self._offenders = OffenderLog(logger, self._loop.time)
+        self._turn = asyncio.Lock()
         self._under_way: Counter[Route] = Counter()
         self._encoder = Encoder(run_in_pool)
         self._servers: list[asyncio.Server] = []
@@ -159,10 +160,16 @@ class HttpServer:
         """Serve the requests of a connection until it ends."""
         if self._new_exchange is None:
             self._new_exchange = await self._run_in_pool(_load_exchange)
+        answer = partial(self.answer, connection)
         connection.exchange = self._new_exchange(
-            connection, partial(self.answer, connection), self._encoder, self._loop.time
+            connection, answer, self._encoder, self._wait_for_turn, self._loop.time
         )
         await connection.exchange.serve()
+
+    async def _wait_for_turn(self) -> None:
+        """Let one request begin in each iteration of the loop, so that floods leave most of its time to others."""
+        async with self._turn:
+            await asyncio.sleep(0)
 
     def _is_full(self) -> bool:
         """Whether there is no space for another connection, after the longest idle one was closed if need be."""
@@ -236,7 +243,9 @@ class _Connection(Wire):
             self._task.cancel()
 
     async def _serve(self) -> None:
-        with suppress(ConnectionResetError):
-            await self._server.serve(self)
-        self.set_deadline(PATIENCE_S)  # for the client to take the last response
-        self.close()
+        try:
+            with suppress(ConnectionResetError):
+                await self._server.serve(self)
+        finally:
+            self.set_deadline(PATIENCE_S)  # for the client to take the last response
+            self.close()

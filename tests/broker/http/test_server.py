@@ -49,6 +49,33 @@ async def test_requests_that_were_sent_ahead_are_answered_in_order() -> None:
         assert [(await client.response()).json()["name"] for _ in range(50)] == [str(number) for number in range(50)]
 
 
+async def test_each_request_begins_in_an_iteration_of_the_loop_of_its_own() -> None:
+    iteration = 0
+    begun: list[int] = []
+
+    async def count() -> None:
+        nonlocal iteration
+        while True:
+            iteration += 1
+            await asyncio.sleep(0)
+
+    def note(_request: HttpRequest) -> HttpResponse:
+        begun.append(iteration)
+        return HttpResponse.json({})
+
+    routes = Router()
+    routes.get("/", note)
+    counting = asyncio.create_task(count())
+    async with http_server(routes) as port, HttpClient(port) as one, HttpClient(port) as other:
+        for client in (one, other):
+            client.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+        for _ in range(100):
+            await one.response()
+            await other.response()
+    counting.cancel()
+    assert len(set(begun)) == len(begun) == 200
+
+
 @pytest.mark.parametrize("encoding", ["", "gzip"])
 @pytest.mark.parametrize(("path", "expected"), [("/big", b"0123456789" * 100_000), ("/pieces", b"0\n1\n2\n3\n4\n")])
 async def test_body_arrives_whole_in_one_piece_or_several(path: str, expected: bytes, encoding: str) -> None:

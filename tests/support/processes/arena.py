@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import re
 import socket
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -61,6 +62,11 @@ class Arena:
     def servers(self) -> str:
         return self.broker.bootstrap_servers
 
+    @property
+    def http_port(self) -> int:
+        """The port of the broker's HTTP endpoint, when ``pybroker.http.listeners`` is set."""
+        return int(re.findall(r"HTTPS?://127\.0\.0\.1:(\d+)", self.broker.output)[-1])
+
     def begin(self) -> None:
         """Starts the measurements."""
         self._sockets_before = socket_count(self.broker.pid)
@@ -68,14 +74,14 @@ class Arena:
         self._lines_before = len(self.broker.lines)
         forget_peak(self.broker.pid)
 
-    def connect(self, host: str = "127.0.0.1", receive_buffer_bytes: int = -1) -> socket.socket:
-        """Returns a connection of the attacker, optionally from another address (127.0.0.2 …)."""
+    def connect(self, host: str = "127.0.0.1", receive_buffer_bytes: int = -1, port: int = 0) -> socket.socket:
+        """Returns a connection of the attacker, optionally from another address (127.0.0.2 …), or to another port."""
         peer = socket.socket()
         if receive_buffer_bytes >= 0:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         if host != "127.0.0.1":
             peer.bind((host, 0))
-        peer.connect(("127.0.0.1", self.broker.port))
+        peer.connect(("127.0.0.1", port or self.broker.port))
         self._open.append(peer)
         return peer
 
