@@ -1,6 +1,7 @@
 """Under the same load, the metrics of pybroker have the values that Kafka 3.9 shows by JMX."""
 
 import re
+import urllib.request
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -8,7 +9,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from pybroker.broker.metrics.series.series import Kind, Series, Spelling
 from pybroker.broker.metrics.series.table import SERIES
 from support.monitoring.kafka_jmx import KafkaWithJmx
-from support.monitoring.scraped import scraped
 from support.monitoring.steady_load import BATCHES, RECORDS_OF_BATCH, TOPIC, run_load
 from support.processes.broker_process import BrokerProcess
 from support.processes.kafka_process import ZooKeeperProcess
@@ -63,7 +63,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[st
     settings = {**SETTINGS, "pybroker.http.listeners": f"HTTP://127.0.0.1:{port}"}
     with BrokerProcess(tmp_path_factory.mktemp("pybroker"), settings) as broker:
         run_load(broker.bootstrap_servers)
-        text = scraped(port)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as response:
+            text = response.read().decode()
     found: dict[str, list[tuple[str, dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
