@@ -5,10 +5,11 @@ Other parts add their routes to ``router``. The endpoint listens before the logs
 
 import asyncio
 import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..config.config import Config
 from ..config.http_listeners import HTTP_LISTENERS, http_listeners
@@ -49,10 +50,14 @@ from .network.settings import Endpoint
 from .open_parts import OpenParts
 from .requests.dispatch import Dispatcher
 from .requests.loop_watch import use_of
+from .requests.recent_counts import RecentCounts
 from .requests.request_watch import RequestWatch
 from .settings.dynamic_config import DynamicConfig
 from .settings.topic_overrides import TopicOverrides
 from .start_steps import StartSteps
+from .v1.known_state import KnownState
+from .v1.routes import V1Routes
+from .v1.traffic_sampler import TrafficSampler
 
 if TYPE_CHECKING:
     from .http.http_encryption import HttpEncryption
@@ -102,6 +107,9 @@ class Observability:
         self.metrics = BrokerMetrics(config, environment.clock_ms)
         self.metrics.registry.add_value(series_named("pybroker_ready"), lambda: int(lifecycle.is_running))
         self.router.get("/metrics", self._scrape)
+        self._dispatcher: Dispatcher | None = None
+        self._started_ms = environment.clock_ms()
+        self._v1 = V1Routes(self.router)
 
     async def open(self, parts: OpenParts, run_in_pool: RunInPool, logs: LogStore) -> None:
         """Listen, and register in ``parts`` how that ends.
@@ -188,10 +196,43 @@ class Observability:
 
     def show_requests(self, listeners: Listeners, dispatcher: Dispatcher, traffic: BrokerTraffic) -> None:
         """Add the samples of topics, requests and connections."""
+        self._dispatcher = dispatcher
         if self.requests is not None:
             add_topic_samples(self.metrics.registry, traffic)
             add_request_samples(self.metrics.registry, self.requests, dispatcher)
             add_connection_samples(self.metrics.registry, listeners, self.requests)
+
+    def show(
+        self,
+        parts: BrokerParts,
+        listeners: Listeners,
+        endpoints: Sequence[Endpoint],
+        overrides: Callable[[str], Mapping[str, str]],
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        """The broker serves clients now: begin to show its state, and to sample its traffic.
+
+        ``overrides``: the settings that were set on a topic. ``endpoints``: of the listeners.
+        """
+        if self.requests is None or self.lags is None or self._dispatcher is None:
+            return
+        clock_ms = self._environment.clock_ms
+        traffic = TrafficSampler(parts.partitions, asyncio.get_running_loop(), clock_ms)
+        spawn(traffic.run())
+        self._v1.state = KnownState(
+            parts=parts,
+            listeners=listeners,
+            endpoints=endpoints,
+            overrides=overrides,
+            traffic=traffic,
+            lags=self.lags,
+            recent_events=self.recent_events,
+            requests=self.requests,
+            dispatcher=self._dispatcher,
+            recent_counts=RecentCounts(self.requests.times.now_s),
+            clock_ms=clock_ms,
+            started_ms=self._started_ms,
+        )
 
     async def gone(self) -> None:
         """Wait until there is no connection, after a close or kill has begun."""

@@ -100,6 +100,7 @@ class BrokerServer:
     _schedules: Schedules
     _coordinators: Coordinators
     _addresses: AdvertisedAddresses
+    _api_parts: BrokerParts
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
         self.config = config
@@ -198,6 +199,7 @@ class BrokerServer:
             await self._settings.changes.caught_up()
             self._store.start_is_over()
             await listeners.serve()
+            self.observability.show(self._api_parts, listeners, self.endpoints, self._overrides, self._tasks.spawn)
 
     # -- the parts, in the order they are made; each registers how it is closed
 
@@ -403,7 +405,7 @@ class BrokerServer:
         throttling = Throttling(
             self._settings.quotas.clients, lambda: int(self._loop.time() * 1000), self._environment.stopwatch_s
         )
-        parts = BrokerParts(
+        self._api_parts = parts = BrokerParts(
             config=self.config,
             settings=self._settings,
             logs=self._logs,

@@ -321,6 +321,7 @@ WIDE_RECORDS: dict[str, tuple[int | None, str]] = {
     "broker/environment.py:Environment": (13, "what a broker takes from the outside world"),
     "broker/inter_broker/request_versions.py:RequestVersions": (None, "one version for each API between brokers"),
     "broker/network/settings.py:NetworkSettings": (None, "Kafka's settings of listeners"),
+    "broker/v1/known_state.py:KnownState": (12, "the parts of a broker that the documents show"),
     "config/setting.py:Setting": (11, "one row of the table of settings"),
     "controller/tree/metadata_store.py:Stat": (10, "the attributes that ZooKeeper gives a node"),
     "pipeline/columns/row_buffers.py:RowArrays": (15, "the columns of the rows"),
@@ -356,14 +357,10 @@ def test_dataclasses_have_few_fields() -> None:
 # Names that nothing of ours uses, because somebody else calls them.
 USED_FROM_OUTSIDE: dict[str, str] = {
     "broker/events/recent_events.py:emit": "logging calls it",
-    "broker/events/recent_events.py:newest_first": "for /v1/events, to come",
-    "broker/coordinator/group/timeline.py:waited_ms": "for the timeline of a group over HTTP, to come",
     "broker/http/response.py:TEXT": "for metrics, to come",
     "broker/library/broker.py:http_url": "users call it: docs/user/library.md",
     "broker/library/broker.py:restart": "users call it: docs/user/library.md",
     "broker/network/transport.py:LayerTransport": "the shape of TlsTransport",
-    "broker/requests/busiest_clients.py:busiest_clients": "for /v1/clients, to come",
-    "broker/requests/slow_requests.py:newest_first": "for /v1/requests/slow, to come",
     "broker/process/log_lines.py:formatMessage": "logging calls it",
     "broker/security/principal.py:is_token": "for delegation tokens, to come",
     "broker/security/sasl/http_exchange.py:makefile": "http.client calls it",
@@ -400,9 +397,6 @@ USED_FROM_OUTSIDE: dict[str, str] = {
     "storage/recovery/recovery_process.py:main": "a child process calls it",
     "storage/store/store_parts.py:clock": "the tuple is unpacked",
     "storage/workers/big_batch_process.py:main": "a child process calls it",
-    "views/json_text.py:in_pieces": "for broker/v1, to come",
-    "views/partitions.py:PARTITION_COLUMNS": "for broker/v1, to come",
-    "views/query.py:read_query": "for broker/v1, to come",
     "storage/workers/unpacking.py:all_read_in_this_process": "simulations have no child processes",
 }
 

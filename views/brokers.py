@@ -13,10 +13,10 @@ __all__ = [
     "Brokers",
     "Directory",
     "Endpoint",
+    "FollowerLag",
     "Listener",
     "LocalBroker",
     "Process",
-    "ReplicaLag",
 ]
 
 
@@ -92,24 +92,25 @@ class Listener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiTimes:
-    """Requests of one API since the start of the broker."""
+    """Requests of one API since the start of the broker, with quantiles as in `Times`."""
 
     api: str
     requests: int
-    errors: int
+    errors: Annotated[int | None, "error codes in responses; null for the parts of Fetch"]
     p50_ms: float | None
     p99_ms: float | None
     max_ms: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaLag:
-    """A partition that this broker follows."""
+class FollowerLag:
+    """A follower of a partition that this broker leads."""
 
     topic: str
     partition: int
-    leader: int | None
-    lag: Annotated[int, "records behind the leader's high watermark"]
+    broker_id: Annotated[int, "the follower"]
+    lag: Annotated[int, "records that the follower lacks"]
+    caught_up_ms_ago: Annotated[int | None, "null: not caught up since this broker leads"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class LocalBroker:
     log_directories: tuple[Directory, ...]
     listeners: tuple[Listener, ...]
     apis: Annotated[tuple[ApiTimes, ...], "the busiest first"]
-    replica_lag: Annotated[tuple[ReplicaLag, ...], "the worst 20 partitions that this broker follows"]
+    follower_lag: Annotated[tuple[FollowerLag, ...], "the 20 followers furthest behind, the worst first"]
     rates: Rates
     history: History
 

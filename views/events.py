@@ -17,7 +17,7 @@ class Event:
     event: Annotated[str | None, "stable id, see docs/operator/events.md"]
     logger: str
     text: str
-    fields: dict[str, str | int]
+    fields: dict[str, str | int | float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

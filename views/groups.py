@@ -68,7 +68,6 @@ class Member:
     client_id: str
     host: str
     instance_id: Annotated[str | None, "group.instance.id of a static member"]
-    software: str | None
     is_leader: bool
     is_awaited: Annotated[bool, "the rebalance waits for this member"]
     session_timeout_ms: int
@@ -122,21 +121,23 @@ class GroupDetail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEvent:
-    """One change of a group: a rebalance, a member that came or left, a reset of offsets."""
+    """One change of a group: a rebalance, a static member that returned, a change of its offsets."""
 
-    time_ms: int
-    generation: int
-    kind: str
-    reason: str
+    time_ms: Annotated[int, "when it began"]
+    generation: Annotated[int, "the generation before it"]
+    kind: Annotated[str, "rebalance, member_replaced, offsets_set, offsets_deleted, offsets_expired, loaded"]
+    reason: Annotated[str | None, "of a rebalance, such as member_joined or session_expired"]
     text: Annotated[str, "one line"]
+    times: Annotated[int, "how many events of this kind came in a row; this is the last"]
     member_id: Annotated[str | None, "the member that caused it"]
     client_id: str | None
     host: str | None
     instance_id: str | None
-    duration_ms: Annotated[int | None, "of the rebalance"]
-    waited_for: Annotated[str | None, "the member that the rebalance waited for longest"]
+    duration_ms: Annotated[int | None, "of a rebalance; null while it runs"]
+    outcome: Annotated[str | None, "of a rebalance: stable, empty, interrupted; null while it runs"]
+    waited_for: Annotated[str | None, "id of the member that the rebalance waited for longest"]
     waited_ms: int | None
-    members: int | None
+    members: Annotated[int | None, "members after the rebalance"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,21 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-__all__ = ["in_pieces", "to_json"]
+__all__ = ["has_many_rows", "in_pieces", "to_json"]
 
 _ROWS_IN_A_PIECE = 16
+_FEW_ROWS = 64
 
 
 def to_json(view: Any) -> bytes:
     """Return a view, or a part of one, as JSON. Raises ValueError for a number that JSON cannot express."""
     return _ENCODER.encode(view).encode("ascii")
+
+
+def has_many_rows(document: Any) -> bool:
+    """Whether the document should be written in pieces."""
+    _, values_of = _reader_of(type(document))
+    return any(isinstance(value, tuple) and len(value) > _FEW_ROWS for value in values_of(document))
 
 
 def in_pieces(document: Any) -> Iterator[bytes]:

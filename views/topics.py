@@ -87,7 +87,6 @@ class TopicConsumer:
 
     group: str
     state: str
-    verdict: str | None
     members: int
     lag: int | None
     lag_seconds: float | None

@@ -20,10 +20,10 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """Total time of the requests of one API since the start of the broker."""
+    """Total time of the requests of one API: quantiles of the last five minutes or more, within an eighth."""
 
-    count: int
-    p50_ms: float | None
+    count: Annotated[int, "requests since the start of the broker"]
+    p50_ms: Annotated[float | None, "null: no request lately"]
     p99_ms: float | None
     max_ms: float | None
 

@@ -57,6 +57,11 @@ class ControllerOrders:
     def has_been_registered(self) -> bool:
         return self.broker_epoch != NO_BROKER_EPOCH
 
+    @property
+    def controller_epoch(self) -> int:
+        """The latest controller epoch that this broker knows; -1 before the first order."""
+        return self._changes.controller_epoch
+
     def has_refused(self, topic_partition: TopicPartition) -> bool:
         """Whether this broker answered the last LeaderAndIsr for the partition with an error, for example because its
         log could not be created."""

@@ -95,7 +95,7 @@ class GroupLags:
         """Compute the lag of a group: None after every second partition, the result last."""
         found: list[PartitionLag] = []
         for number, (topic_partition, record) in enumerate(list(group.offsets.committed.items())):
-            found.append(self._partition(group, topic_partition, record))
+            found.append(self.of_partition(group, topic_partition, record))
             if number & 1:
                 yield None
         yield GroupLag(group.group_id, found)
@@ -104,7 +104,8 @@ class GroupLags:
         """Wait until no file is being read for a lag that is unknown yet."""
         await self._times.settled()
 
-    def _partition(self, group: Group, topic_partition: TopicPartition, record: CommitRecord) -> PartitionLag:
+    def of_partition(self, group: Group, topic_partition: TopicPartition, record: CommitRecord) -> PartitionLag:
+        """The lag of one committed offset."""
         committed = record.value.offset
         place = self._ends.of(topic_partition)
         if place is None:

@@ -3,7 +3,7 @@
 Only the event loop reads and changes it, so no reader sees half of an update.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -162,6 +162,10 @@ class MetadataCache:
     def endpoint_of(self, node_id: int, listener_name: str) -> BrokerEndpoint | None:
         """None: the broker is not alive, or has no listener of this name."""
         return self._brokers.get(node_id, {}).get(listener_name)
+
+    def endpoints_of(self, broker_id: int) -> Mapping[str, BrokerEndpoint]:
+        """The broker's endpoints by listener name; empty when it is not alive."""
+        return self._brokers.get(broker_id, {})
 
     def endpoints(self, listener_name: str) -> list[BrokerEndpoint]:
         """The endpoints of all live brokers that have the listener, by rising id."""

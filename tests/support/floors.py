@@ -61,6 +61,7 @@ FLOORS = {
         "lifecycle.py",
         "http",
         "health",
+        "v1",
         "observability.py",
         "schedules.py",
         "server.py",

@@ -97,6 +97,9 @@ class GroupRegistry:
             del self._groups_by_partition[partition][group.group_id]
             self._release_memory(group)
 
+    def __len__(self) -> int:
+        return len(self._groups)
+
     def groups(self) -> Iterable[Group]:
         """A snapshot of all groups, which may be removed while it is iterated."""
         return list(self._groups.values())

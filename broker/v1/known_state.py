@@ -1,0 +1,66 @@
+"""The parts of the broker whose state the resources show."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...config.topic_config import TopicConfig
+from ..apis.broker_parts import BrokerParts
+from ..events.recent_events import RecentEvents
+from ..lag.group_lags import GroupLags
+from ..network.listener import Listeners
+from ..network.settings import Endpoint
+from ..requests.dispatch import Dispatcher
+from ..requests.recent_counts import RecentCounts
+from ..requests.request_watch import RequestWatch
+from .traffic_sampler import TrafficSampler
+
+__all__ = ["KnownState", "TopicRules"]
+
+_SHOWN_RULES = ("cleanup.policy", "min.insync.replicas", "retention.bytes", "retention.ms")
+
+
+class TopicRules(NamedTuple):
+    """The settings of a topic that lists show or need. None: no limit."""
+
+    cleanup_policy: str
+    min_isr: int
+    retention_ms: int | None
+    retention_bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownState:
+    """Made when the broker can serve clients. ``overrides``: the settings that were set on a topic."""
+
+    parts: BrokerParts
+    listeners: Listeners
+    endpoints: Sequence[Endpoint]
+    overrides: Callable[[str], Mapping[str, str]]
+    traffic: TrafficSampler
+    lags: GroupLags
+    recent_events: RecentEvents
+    requests: RequestWatch
+    dispatcher: Dispatcher
+    recent_counts: RecentCounts
+    clock_ms: Callable[[], int]
+    started_ms: int
+
+    @property
+    def broker_id(self) -> int:
+        return self.parts.metadata.identity.broker_id
+
+    def rules_of(self, topic: str) -> TopicRules:
+        overrides = self.overrides(topic)
+        shown = {name: overrides[name] for name in _SHOWN_RULES if name in overrides}
+        config = TopicConfig.in_force(self.parts.settings.dynamic.config, shown)
+        return TopicRules(
+            ",".join(config.list("cleanup.policy")),
+            config.int("min.insync.replicas"),
+            _limit(config.int("retention.ms")),
+            _limit(config.int("retention.bytes")),
+        )
+
+
+def _limit(value: int) -> int | None:
+    return None if value < 0 else value

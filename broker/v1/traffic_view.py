@@ -1,0 +1,48 @@
+"""Rates and histories as the documents show them."""
+
+from ...views.traffic import History, Rates
+from .known_state import KnownState
+from .rate_rings import RateRing, Totals
+
+__all__ = ["HISTORY_POINTS", "broker_history", "broker_rates", "topic_history", "topic_rates"]
+
+HISTORY_POINTS = 120
+
+
+def broker_rates(state: KnownState) -> Rates:
+    """Return the rates of this broker; null before the first second is over."""
+    return _rates(state.traffic.broker.recent())
+
+
+def topic_rates(state: KnownState, topic: str) -> Rates:
+    """Return zeros for a topic without traffic on this broker."""
+    return _rates(state.traffic.topics.rates_of(topic) or _NO_TRAFFIC)
+
+
+def broker_history(state: KnownState, points: int = HISTORY_POINTS) -> History:
+    return _history(state, state.traffic.broker, points)
+
+
+def topic_history(state: KnownState, topic: str, points: int = HISTORY_POINTS) -> History | None:
+    """Return None for a topic that is not among the busiest."""
+    ring = state.traffic.topics.ring_of(topic)
+    return None if ring is None else _history(state, ring, points)
+
+
+_NO_TRAFFIC = Totals(0.0, 0.0, 0.0)
+
+
+def _rates(rates: Totals | None) -> Rates:
+    messages_in, bytes_in, bytes_out = (None, None, None) if rates is None else (round(each, 3) for each in rates)
+    return Rates(messages_in_per_s=messages_in, bytes_in_per_s=bytes_in, bytes_out_per_s=bytes_out, requests_per_s=None)
+
+
+def _history(state: KnownState, ring: RateRing, count: int) -> History:
+    points = ring.points(count)
+    return History(
+        step_ms=points.step_ms,
+        end_ms=state.traffic.end_ms,
+        messages_in_per_s=points.messages_in,
+        bytes_in_per_s=points.bytes_in,
+        bytes_out_per_s=points.bytes_out,
+    )
