@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from ..client.oauth.provider_url import is_file_url
 from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..config.jaas import OAUTHBEARER, has_users
@@ -30,7 +31,6 @@ from .security.sasl.jwks_keeper import JwksKeeper
 from .security.sasl.jwks_refresh import RefreshTimes
 from .security.sasl.jwks_source import check_jwks_url, fetch_jwks
 from .security.sasl.login_rules import login_rules
-from .security.sasl.provider_url import is_file_url
 from .security.sasl.salt_secret import salt_secret
 from .security.sasl.scram_administration import credentials_in
 from .security.sasl.scram_users import ScramUsers

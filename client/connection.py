@@ -24,6 +24,7 @@ from ..protocol.client import (
 from ..protocol.codec import Message
 from ..protocol.errors import ErrorCode, KafkaError, error_for
 from .client_settings import ClientSettings
+from .logins import current_credentials
 from .usable_versions import MAX_RESPONSE_BYTES, USABLE
 
 _NONCE_BYTES = 24
@@ -47,10 +48,8 @@ class Connection:
         self._client = ClientConnection(settings.client_id, MAX_RESPONSE_BYTES, USABLE)
         self._events: deque[Event] = deque()
         self._socket = self._connect(host, port)
-        sasl = settings.security.sasl
-        login = None if sasl is None else SaslLogin(sasl, secrets.token_urlsafe(_NONCE_BYTES))
         try:
-            open_connection(self._client, self.ask, login)
+            open_connection(self._client, self.ask, self._login())
         except KafkaError as error:
             self.close()
             raise error_for(error.code, f"{self.address}: {error}") from None
@@ -62,6 +61,10 @@ class Connection:
         except BaseException:
             self.close()
             raise
+
+    def _login(self) -> SaslLogin | None:
+        sasl = self._settings.security.sasl
+        return None if sasl is None else SaslLogin(current_credentials(sasl), secrets.token_urlsafe(_NONCE_BYTES))
 
     def close(self) -> None:
         """Close the socket. Requests under way get no response."""

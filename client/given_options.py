@@ -35,6 +35,13 @@ class GivenOptions:
         """Removes an option and returns its text; None if not set."""
         return self._left.pop(name, None)
 
+    def take_all(self, *prefixes: str) -> GivenOptions:
+        """Removes the options whose names begin with one of `prefixes` and returns them."""
+        taken = {name: text for name, text in self._left.items() if name.startswith(prefixes)}
+        for name in taken:
+            del self._left[name]
+        return GivenOptions(taken, self.prefix)
+
     def text(self, name: str, default: str) -> str:
         """Removes an option and returns its text."""
         return self._left.pop(name, default)

@@ -2,62 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from tempfile import NamedTemporaryFile
-from textwrap import wrap
+from dataclasses import dataclass
 
 from ..base.kafka_names import SECURITY_PROTOCOLS
-from ..config.jaas import JaasError, parse_jaas_config
-from ..protocol.client.sasl import PLAIN, SCRAM, Credentials
+from ..protocol.client.sasl import Credentials
 from .given_options import GivenOptions, OptionError
-
-_LOGIN_MODULES = {
-    PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
-    **dict.fromkeys(SCRAM, "org.apache.kafka.common.security.scram.ScramLoginModule"),
-}
-
-_PEM = re.compile(r"-----BEGIN ([A-Z ]+)-----(.+?)-----END \1-----", re.DOTALL)
-_PEM_COLUMNS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class TlsSettings:
-    """PEM files, or PEM text given in options. The client's certificate file also holds its key unless `key_file` is
-    set. Without a truststore, the system's certificates are trusted. `prefix` stands before the names of options.
-    """
-
-    trust_file: str | None
-    certificate_file: str | None
-    key_file: str | None
-    key_password: str | None = field(repr=False)
-    check_hostname: bool
-    trust_text: str | None = None
-    certificate_text: str | None = field(default=None, repr=False)
-    prefix: str = field(default="", compare=False)
-
-    def context(self) -> ssl.SSLContext:
-        """Returns the TLS context. Raises OptionError for unreadable PEM."""
-        try:
-            context = ssl.create_default_context(cafile=self.trust_file, cadata=self.trust_text)
-            context.check_hostname = self.check_hostname
-            if self.certificate_file is not None:
-                context.load_cert_chain(self.certificate_file, self.key_file, self.key_password)
-            elif self.certificate_text is not None:
-                self._load_text(context, self.certificate_text)
-        except (OSError, ssl.SSLError) as error:
-            raise OptionError(f"The PEM in options '{self.prefix}ssl.…' can't be read: {error}") from None
-        return context
-
-    def _load_text(self, context: ssl.SSLContext, text: str) -> None:
-        with NamedTemporaryFile(
-            "w", suffix=".pem"
-        ) as file:  # Python's TLS reads certificates only from files; this one is private
-            file.write(text)
-            file.flush()
-            context.load_cert_chain(file.name, None, self.key_password)
+from .oauth.token_login import TokenLogin
+from .sasl_settings import take_sasl
+from .tls_settings import TlsSettings, take_tls
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +17,7 @@ class SecuritySettings:
     """`tls` is None for plaintext connections, `sasl` is None without login."""
 
     tls: TlsSettings | None
-    sasl: Credentials | None
+    sasl: Credentials | TokenLogin | None
 
 
 def take_security(options: GivenOptions) -> SecuritySettings:
@@ -78,83 +30,3 @@ def take_security(options: GivenOptions) -> SecuritySettings:
         )
     tls, sasl = take_tls(options), take_sasl(options, is_wanted=protocol.startswith("SASL_"))
     return SecuritySettings(tls if protocol.endswith("SSL") else None, sasl)
-
-
-def take_tls(options: GivenOptions) -> TlsSettings:
-    """Removes the options `ssl.*` and returns them checked. Raises OptionError."""
-    trust_file, trust_text = _take_store(options, "truststore", "certificates")
-    certificate_file, certificate_text = _take_store(options, "keystore", "certificate.chain", "key")
-    name = "ssl.endpoint.identification.algorithm"
-    algorithm = options.text(name, "https").strip().lower()
-    if algorithm not in ("https", "", "none"):
-        raise OptionError(f"Option {options.named(name)} must be https or empty, not '{algorithm}'")
-    return TlsSettings(
-        trust_file=trust_file,
-        certificate_file=certificate_file,
-        key_file=options.take("ssl.key.location"),
-        key_password=options.take("ssl.key.password"),
-        check_hostname=algorithm == "https",
-        trust_text=trust_text,
-        certificate_text=certificate_text,
-        prefix=options.prefix,
-    )
-
-
-def take_sasl(options: GivenOptions, *, is_wanted: bool) -> Credentials | None:
-    """Removes the options `sasl.*`; returns the login, or None if none `is_wanted`. Raises OptionError."""
-    mechanism = options.text("sasl.mechanism", "GSSAPI").strip().upper()
-    name = options.named("sasl.jaas.config")
-    jaas = options.take("sasl.jaas.config")
-    if not is_wanted:
-        return None
-    if mechanism not in _LOGIN_MODULES:
-        listed = ", ".join(_LOGIN_MODULES)
-        raise OptionError(f"Option {options.named('sasl.mechanism')} must be one of {listed}, not '{mechanism}'")
-    if jaas is None:
-        raise OptionError(f"Option {name} must be given: it has user and password")
-    given = _jaas_options(jaas, mechanism, name)
-    for each in "username", "password":
-        if each not in given:
-            raise OptionError(f"Option {name} has no {each}")
-    return Credentials(mechanism, given["username"], given["password"])
-
-
-def _take_store(options: GivenOptions, store: str, *parts: str) -> tuple[str | None, str | None]:
-    """Returns the PEM file of a store, or its PEM text from the options `parts` (KIP-651); None for the missing one."""
-    kind, place = options.text(f"ssl.{store}.type", "JKS").strip().upper(), f"ssl.{store}.location"
-    file = options.take(place)
-    names = [f"ssl.{store}.{part}" for part in parts]
-    given = {name: options.text(name, "") for name in names if name in options}
-    if (file is not None or given) and kind != "PEM":
-        raise OptionError(f"Option {options.named(f'ssl.{store}.type')} must be PEM: other types need Java")
-    if file is not None and given:
-        both = f"{options.named(place)} and {options.named(names[0])}"
-        raise OptionError(f"Options {both} contradict each other: give one of them")
-    for name in names if given else ():
-        if name not in given:
-            raise OptionError(
-                f"Option {options.named(name)} must be given together with the other options of the {store}"
-            )
-    return file, "".join(_pem(options.named(name), text) for name, text in given.items()) or None
-
-
-def _pem(name: str, text: str) -> str:
-    """Returns PEM text with the line breaks that OpenSSL needs; options may have blanks instead. The error does not
-    show the text, which may be a key.
-    """
-    blocks = _PEM.findall(text)
-    if not blocks:
-        raise OptionError(f"Option {name} is not valid PEM")
-    return "".join(
-        "\n".join([f"-----BEGIN {kind}-----", *wrap("".join(body.split()), _PEM_COLUMNS), f"-----END {kind}-----", ""])
-        for kind, body in blocks
-    )
-
-
-def _jaas_options(text: str, mechanism: str, name: str) -> Mapping[str, str]:
-    """Returns the options of the one login module. The error does not show the text, which has a password."""
-    try:
-        return parse_jaas_config(text, mechanism).options
-    except JaasError as error:
-        example = f'{_LOGIN_MODULES[mechanism]} required username="…" password="…";'
-        raise OptionError(f"Option {name} must be like {example} But {error}") from None

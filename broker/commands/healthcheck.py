@@ -133,8 +133,8 @@ def _token(
     config: Config, security: ListenerSecurity, mechanism: MechanismOptions, longest_s: float
 ) -> tuple[AnyCredentials | None, str]:
     """The token of brokers. If there is none, the broker is not ill: the provider of tokens may be away."""
+    from ...client.oauth.token_source import TokenError
     from ..security.sasl.token_settings import configured_fetch
-    from ..security.sasl.token_source import TokenError
 
     fetch = configured_fetch(
         security.sasl,

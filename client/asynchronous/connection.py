@@ -24,6 +24,7 @@ from ...protocol.codec import Message
 from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ..client_settings import ClientSettings
 from ..connection import TlsError
+from ..logins import current_credentials
 from ..usable_versions import USABLE
 
 _NONCE_BYTES = 24
@@ -165,7 +166,10 @@ async def open_async_connection(
 
 async def _open(made: AsyncConnection, client: ClientConnection, settings: ClientSettings) -> None:
     sasl = settings.security.sasl
-    login = None if sasl is None else SaslLogin(sasl, secrets.token_urlsafe(_NONCE_BYTES), _MOST_ITERATIONS)
+    login = None
+    if sasl is not None:
+        credentials = await asyncio.to_thread(current_credentials, sasl)
+        login = SaslLogin(credentials, secrets.token_urlsafe(_NONCE_BYTES), _MOST_ITERATIONS)
     requests = opening_requests(client, login)
     request = next(requests)
     with suppress(StopIteration):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...client.given_options import GivenOptions
-from ...client.security_settings import take_sasl, take_tls
+from ...client.given_options import GivenOptions, OptionError
+from ...client.oauth.provider_url import is_file_url
+from ...client.oauth.token_login import TokenLogin
+from ...client.sasl_settings import take_sasl
+from ...client.tls_settings import take_tls
+from ...protocol.client.sasl import OAUTHBEARER, Credentials
 from .options import KAFKA_PREFIX
 
 
@@ -26,5 +30,25 @@ def librdkafka_security(given: Mapping[str, str]) -> dict[str, str]:
     if "sasl.jaas.config" in options:
         sasl = take_sasl(options, is_wanted=True)
         assert sasl is not None
-        named |= {"sasl.mechanism": sasl.mechanism, "sasl.username": sasl.user, "sasl.password": sasl.password}
+        named |= _token_login(sasl) if isinstance(sasl, TokenLogin) else _password_login(sasl)
     return {name: value for name, value in named.items() if value is not None} | options.left()
+
+
+def _password_login(sasl: Credentials) -> dict[str, str | None]:
+    return {"sasl.mechanism": sasl.mechanism, "sasl.username": sasl.user, "sasl.password": sasl.password}
+
+
+def _token_login(sasl: TokenLogin) -> dict[str, str | None]:
+    """Raises OptionError for a token in a file, which librdkafka cannot read."""
+    if is_file_url(sasl.url):
+        raise OptionError(f"{sasl.url}: writers get tokens from an endpoint only, not from a file")
+    extensions = ",".join(f"{name}={value}" for name, value in sasl.extensions)
+    return {
+        "sasl.mechanism": OAUTHBEARER,
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": sasl.url,
+        "sasl.oauthbearer.client.id": sasl.client_id,
+        "sasl.oauthbearer.client.secret": sasl.client_secret,
+        "sasl.oauthbearer.scope": sasl.scope or None,
+        "sasl.oauthbearer.extensions": extensions or None,
+    }

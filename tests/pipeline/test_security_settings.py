@@ -2,7 +2,7 @@
 
 import pytest
 from pybroker.client.given_options import OptionError
-from pybroker.client.security_settings import TlsSettings
+from pybroker.client.tls_settings import TlsSettings
 from pybroker.pipeline.options.kafka_settings import reader_settings
 from pybroker.pipeline.options.librdkafka_settings import librdkafka_security
 from pybroker.protocol.client.sasl import Credentials
@@ -11,10 +11,16 @@ PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 FILES = {"ssl.truststore.location": "/trust.pem", "ssl.truststore.type": "PEM"}
 OWN_FILES = {**FILES, "ssl.keystore.location": "/own.pem", "ssl.keystore.type": "PEM", "ssl.key.password": "pass"}
+TOKEN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+TOKEN = {
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.jaas.config": f'{TOKEN_MODULE} required clientId="u" clientSecret="p" scope="s" extension_a="b";',
+    "sasl.oauthbearer.token.endpoint.url": "https://provider/token",
+}
 LOGIN = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{PLAIN_MODULE} required username="u" password="p";'}
 
 
-def sasl_of(mechanism: str, jaas: str) -> Credentials | None:
+def sasl_of(mechanism: str, jaas: str) -> object:
     given = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
     return reader_settings({"bootstrap.servers": "b:9092", **given}).security.sasl
 
@@ -101,7 +107,13 @@ def test_librdkafka_options_are_passed_through() -> None:
         ({**IN_TEXT, "ssl.keystore.key": "secret"}, "'kafka.ssl.keystore.key' is not valid PEM"),
         ({"ssl.endpoint.identification.algorithm": "ldap"}, "'kafka.ssl.endpoint.identification.algorithm'"),
         ({"security.protocol": "SASL_SSL"}, "'kafka.sasl.mechanism' must be one of PLAIN, SCRAM-SHA-256"),
-        ({**LOGIN, "sasl.mechanism": "OAUTHBEARER"}, "'kafka.sasl.mechanism'"),
+        ({**LOGIN, "sasl.mechanism": "GSSAPI"}, "'kafka.sasl.mechanism'"),
+        ({**LOGIN, "sasl.mechanism": "OAUTHBEARER"}, "OAuthBearerLoginModule"),
+        ({**TOKEN, "sasl.oauthbearer.token.endpoint.url": "ftp://a/b"}, "must begin with https:// or http://"),
+        ({**TOKEN, "sasl.jaas.config": f"{TOKEN_MODULE} required clientId='u';"}, "has no clientSecret"),
+        ({**TOKEN, "sasl.login.callback.handler.class": "x.Mine"}, "'kafka.sasl.login.callback.handler.class'"),
+        ({**TOKEN, "sasl.oauthbearer.nothing": "x"}, "'kafka.sasl.oauthbearer.nothing' is not known"),
+        ({name: text for name, text in TOKEN.items() if "url" not in name}, "token.endpoint.url' must be given"),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "'kafka.sasl.jaas.config' must be given"),
         ({**LOGIN, "sasl.mechanism": "SCRAM-SHA-256"}, f"it names {PLAIN_MODULE}, but SCRAM-SHA-256 needs"),
         ({**LOGIN, "sasl.jaas.config": f'{PLAIN_MODULE} required username="secret";'}, "has no password"),
@@ -123,3 +135,17 @@ def test_writer_refuses_the_same_security_options_as_reader() -> None:
         librdkafka_security({"ssl.truststore.location": "/trust.jks"})
     with pytest.raises(OptionError, match=r"it names org\.apache\.kafka"):
         librdkafka_security({**LOGIN, "sasl.mechanism": "SCRAM-SHA-256"})
+
+
+def test_writers_get_tokens_from_the_endpoint_of_the_options() -> None:
+    assert librdkafka_security(TOKEN) == {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": "https://provider/token",
+        "sasl.oauthbearer.client.id": "u",
+        "sasl.oauthbearer.client.secret": "p",
+        "sasl.oauthbearer.scope": "s",
+        "sasl.oauthbearer.extensions": "a=b",
+    }
+    with pytest.raises(OptionError, match="not from a file"):
+        librdkafka_security({**TOKEN, "sasl.oauthbearer.token.endpoint.url": "file:///token"})

@@ -7,9 +7,9 @@ time are bounded.
 import ssl
 from collections.abc import Collection
 
-from .http_exchange import HttpError, HttpLimits, exchange
+from ....client.oauth.http_exchange import HttpError, HttpLimits, exchange
+from ....client.oauth.provider_url import UrlError, check_url, is_file_url, read_file_url
 from .jwks import MAX_JWKS_BYTES, JwksError
-from .provider_url import UrlError, check_url, is_file_url, read_file_url
 
 __all__ = ["check_jwks_url", "fetch_jwks"]
 

@@ -6,15 +6,15 @@
 token after token, the broker takes one token for each connection.
 """
 
-import json
 import re
 from typing import NamedTuple, Protocol
 
+from ....client.oauth.token_text import InvalidTokenError
 from ....protocol.scram import SASL_NAME, name_in_message
 from ..principal import USER, Principal
 from .sasl_server import Challenge, Login, LoginFailedError, quoted, sent_back
 
-__all__ = ["InvalidTokenError", "OAuthBearerServer", "TokenValidator", "ValidToken"]
+__all__ = ["OAuthBearerServer", "TokenValidator", "ValidToken"]
 
 _FIRST = re.compile(
     rf"n,(?:a=(?P<authzid>{SASL_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01", re.DOTALL
@@ -28,25 +28,6 @@ class ValidToken(NamedTuple):
 
     user: str
     expires_at_ms: int
-
-
-class InvalidTokenError(Exception):
-    """A token is refused. The message is for the log and contains no part of the token.
-
-    ``scope``: the scope that the token lacks; None: the token is invalid.
-    """
-
-    def __init__(self, reason: str, scope: str | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.scope = scope
-
-    @property
-    def status(self) -> str:
-        """The JSON object for the client."""
-        if self.scope is None:
-            return '{"status":"invalid_token"}'
-        return f'{{"status":"insufficient_scope", "scope":{json.dumps(self.scope)}}}'
 
 
 class TokenValidator(Protocol):

@@ -6,10 +6,11 @@ here, with the broker's clock.
 
 from collections.abc import Callable
 
+from ....client.oauth.token_text import InvalidTokenError, json_object
 from ....config.config_error import ConfigError
 from .jwks import ALGORITHMS, KeySet
-from .oauth_bearer import InvalidTokenError, ValidToken
-from .token_claims import TokenRules, checked_claims, json_object
+from .oauth_bearer import ValidToken
+from .token_claims import TokenRules, checked_claims
 
 __all__ = ["SignedTokens"]
 

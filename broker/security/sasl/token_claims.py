@@ -4,21 +4,15 @@
 service.
 """
 
-import json
-import re
-from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from ....client.oauth.token_text import InvalidTokenError, check_scopes, seconds_in, text_in
 from ....config.values import Value
-from .oauth_bearer import InvalidTokenError, ValidToken
+from .oauth_bearer import ValidToken
 
-__all__ = ["TokenRules", "check_scopes", "checked_claims", "json_object", "object_in_token", "seconds_in", "text_in"]
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_MAX_SECONDS = 2**43
-"""A later time would not be a date that a clock can show."""
+__all__ = ["TokenRules", "checked_claims"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +46,6 @@ class TokenRules:
         )
 
 
-def json_object(data: bytes, what: str) -> dict[str, object]:
-    """A JSON object without duplicate names. Raises InvalidTokenError."""
-
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise ValueError("a name is there twice")
-        return found
-
-    def refused(constant: str) -> object:
-        raise ValueError(f"{constant} is no JSON")
-
-    try:
-        value = json.loads(data, object_pairs_hook=unique, parse_constant=refused)
-    except (ValueError, RecursionError):
-        raise InvalidTokenError(f"the {what} is not JSON") from None
-    if not isinstance(value, dict):
-        raise InvalidTokenError(f"the {what} is no JSON object")
-    return value
-
-
-def object_in_token(part: str, what: str) -> dict[str, object]:
-    """The JSON object in one part of a token. Raises InvalidTokenError."""
-    try:
-        data = b64decode(part.translate(str.maketrans("-_", "+/")) + "=" * (-len(part) % 4), validate=True)
-    except ValueError:
-        raise InvalidTokenError(f"the {what} of the token is not base64") from None
-    return json_object(data, what)
-
-
 def checked_claims(claims: Mapping[str, object], rules: TokenRules, now_ms: int) -> ValidToken:
     """The user and the end of a token whose signature is right. Raises InvalidTokenError."""
     expires_s, issued_s, valid_from_s = (seconds_in(claims, name) for name in ("exp", "iat", "nbf"))
@@ -105,26 +69,6 @@ def checked_claims(claims: Mapping[str, object], rules: TokenRules, now_ms: int)
     return ValidToken(subject, expires_s * 1000)
 
 
-def seconds_in(claims: Mapping[str, object], name: str) -> int | None:
-    """A time in whole seconds since 1970. Raises InvalidTokenError for anything else than a number from 0."""
-    value = claims.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < _MAX_SECONDS:
-        raise InvalidTokenError(f"claim {name} of the token is no time")
-    return int(value)
-
-
-def text_in(claims: Mapping[str, object], name: str) -> str | None:
-    """Raises InvalidTokenError for a claim that is no text, or that no response could contain."""
-    value = claims.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, str) or _SURROGATE.search(value):
-        raise InvalidTokenError(f"claim {name} of the token is no text")
-    return value
-
-
 def _check_audience(value: object, expected: frozenset[str]) -> None:
     named = [] if value is None else [value] if isinstance(value, str) else value
     if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
@@ -133,11 +77,3 @@ def _check_audience(value: object, expected: frozenset[str]) -> None:
         raise InvalidTokenError("the token is for another audience")
     if value is not None and not expected:
         raise InvalidTokenError("the token names an audience, but sasl.oauthbearer.expected.audience is not set")
-
-
-def check_scopes(value: object, name: str) -> None:
-    """Scopes have no effect here, but Kafka refuses empty and duplicate ones."""
-    scopes: Iterable[object] = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    seen = [scope.strip() if isinstance(scope, str) else "" for scope in scopes]
-    if "" in seen or len(set(seen)) != len(seen):
-        raise InvalidTokenError(f"claim {name} of the token has an empty or duplicate scope")

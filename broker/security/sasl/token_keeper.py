@@ -9,12 +9,12 @@ import logging
 from collections.abc import Callable
 
 from ....base.quiet_lines import QUIET
+from ....client.oauth.own_token import OwnToken
+from ....client.oauth.token_source import TokenError
 from ....protocol.client import BearerToken
 from .own_thread import in_own_thread
-from .own_token import OwnToken
 from .token_renewal import RenewalTimes, TokenRenewal
 from .token_settings import FetchToken
-from .token_source import TokenError
 
 __all__ = ["TokenKeeper"]
 

@@ -8,7 +8,7 @@ fetch succeeds.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .own_token import OwnToken
+from ....client.oauth.own_token import OwnToken
 
 __all__ = ["RenewalTimes", "TokenRenewal", "renewal_at_ms"]
 

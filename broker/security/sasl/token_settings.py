@@ -4,20 +4,20 @@
 """
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
+from ....client.oauth.extensions import extensions_in
+from ....client.oauth.http_exchange import HttpLimits
+from ....client.oauth.own_token import ClaimNames, OwnToken
+from ....client.oauth.provider_url import UrlError, check_url, is_file_url
+from ....client.oauth.token_source import MAX_TOKEN_RESPONSE_BYTES, FileToken, TokenEndpoint, TokenError
 from ....config.config_error import ConfigError
 from ....config.sasl_mechanisms import SECURED_LOGIN, UNSECURED_LOGIN, MechanismOptions
 from ....config.typed_values import TypedValues
 from ....config.values import Value
 from .endpoint_tls import endpoint_context
-from .http_exchange import HttpLimits
-from .own_token import ClaimNames, OwnToken
-from .provider_url import UrlError, check_url, is_file_url
 from .token_renewal import RenewalTimes
-from .token_source import MAX_TOKEN_RESPONSE_BYTES, FileToken, TokenEndpoint, TokenError
 from .unsecured_login import UnsecuredLogin
 
 __all__ = ["FetchToken", "check_token_file", "configured_fetch", "renewal_times"]
@@ -29,8 +29,6 @@ _URL = "sasl.oauthbearer.token.endpoint.url"
 _HANDLER = "sasl.login.callback.handler.class"
 _DEFAULT_TIMEOUT_S = 10.0
 """Kafka would wait for ever."""
-_EXTENSION_NAME, _EXTENSION_VALUE = re.compile("[A-Za-z]+"), re.compile("[\x21-\x7e \t\r\n]+")
-_RESERVED_EXTENSION = "auth"
 
 
 def configured_fetch(
@@ -43,7 +41,7 @@ def configured_fetch(
 ) -> FetchToken:
     """``longest_s``: longest time-out, whatever the settings say. Raises ConfigError."""
     if mechanism.login_handler == UNSECURED_LOGIN:
-        extensions = _extensions(mechanism.options, "unsecuredLoginExtension_")
+        extensions = extensions_in(mechanism.options, "unsecuredLoginExtension_")
         return UnsecuredLogin(mechanism.options, extensions, clock_ms).fetch
     if mechanism.login_handler is None:
         raise ConfigError(
@@ -67,7 +65,7 @@ def _fetch_from(
         check_url(url, "the token", schemes=("https", "http", "file"), allowed=allowed_urls)
     except UrlError as error:
         raise ConfigError(f"{_URL}: {error}") from None
-    names, extensions = ClaimNames.of_listener(sasl), _extensions(options, "extension_")
+    names, extensions = ClaimNames.of_listener(sasl), extensions_in(options, "extension_")
     if is_file_url(url):
         return FileToken(url, names, extensions).fetch
     missing = [name for name in ("clientId", "clientSecret") if not options.get(name, "").strip()]
@@ -115,18 +113,3 @@ def renewal_times(sasl: Mapping[str, Value | None]) -> RenewalTimes:
 
 def _seconds(timeout_ms: int | None, longest_s: float) -> float:
     return min(timeout_ms / 1000 if timeout_ms is not None and timeout_ms > 0 else _DEFAULT_TIMEOUT_S, longest_s)
-
-
-def _extensions(options: Mapping[str, str], prefix: str) -> tuple[tuple[str, str], ...]:
-    """More names and values for the broker (KIP-342). Raises ConfigError, without a value."""
-    found = []
-    for option, value in options.items():
-        if not option.startswith(prefix):
-            continue
-        name = option.removeprefix(prefix)
-        if not _EXTENSION_NAME.fullmatch(name) or name == _RESERVED_EXTENSION:
-            raise ConfigError(f"option {option}: the name of an extension has letters only, and is not auth")
-        if not _EXTENSION_VALUE.fullmatch(value):
-            raise ConfigError(f"option {option}: its value must be printable ASCII")
-        found.append((name, value))
-    return tuple(found)

@@ -8,9 +8,9 @@ import json
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 
+from ....client.oauth.own_token import ClaimNames, OwnToken, own_token
+from ....client.oauth.token_text import InvalidTokenError
 from ....config.config_error import ConfigError
-from .oauth_bearer import InvalidTokenError
-from .own_token import ClaimNames, OwnToken, own_token
 
 __all__ = ["UnsecuredLogin"]
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from .oauth_bearer import InvalidTokenError, ValidToken
-from .token_claims import object_in_token, seconds_in, text_in
+from ....client.oauth.token_text import InvalidTokenError, object_in_token, seconds_in, text_in
+from .oauth_bearer import ValidToken
 
 __all__ = ["UnsecuredTokens"]
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.security.principal import Principal
-from pybroker.broker.security.sasl.oauth_bearer import InvalidTokenError, OAuthBearerServer, ValidToken
+from pybroker.broker.security.sasl.oauth_bearer import OAuthBearerServer, ValidToken
 from pybroker.broker.security.sasl.sasl_server import Challenge, Login, LoginFailedError
 from pybroker.broker.security.sasl.unsecured_tokens import UnsecuredTokens
+from pybroker.client.oauth.token_text import InvalidTokenError
 from pybroker.protocol.client.sasl import BearerToken, SaslLogin, sasl_messages
 from support.security.tokens import NOW_MS, NOW_S, claims_with, encoded
 

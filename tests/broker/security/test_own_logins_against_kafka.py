@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from pybroker.broker.security.sasl.http_exchange import HttpLimits
-from pybroker.broker.security.sasl.oauth_bearer import InvalidTokenError
-from pybroker.broker.security.sasl.own_token import ClaimNames, OwnToken, own_token
 from pybroker.broker.security.sasl.token_renewal import RenewalTimes, renewal_at_ms
-from pybroker.broker.security.sasl.token_source import TokenEndpoint
+from pybroker.client.oauth.http_exchange import HttpLimits
+from pybroker.client.oauth.own_token import ClaimNames, OwnToken, own_token
+from pybroker.client.oauth.token_source import TokenEndpoint
+from pybroker.client.oauth.token_text import InvalidTokenError
 from pybroker.protocol.client import BearerToken
 from support.processes.java import java_command
 from support.security.tokens import encoded, unchecked_token

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pybroker.broker.security.sasl.oauth_bearer import InvalidTokenError
 from pybroker.broker.security.sasl.token_settings import FetchToken, check_token_file, configured_fetch, renewal_times
-from pybroker.broker.security.sasl.token_source import TokenError
 from pybroker.broker.security.sasl.unsecured_tokens import UnsecuredTokens
+from pybroker.client.oauth.token_source import TokenError
+from pybroker.client.oauth.token_text import InvalidTokenError
 from pybroker.config.config import Config
 from pybroker.config.config_error import ConfigError
 from pybroker.config.given import Given, Source

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 from pybroker.broker.security.sasl.jwks import JwksError, parse_jwks
-from pybroker.broker.security.sasl.oauth_bearer import InvalidTokenError, OAuthBearerServer, ValidToken
+from pybroker.broker.security.sasl.oauth_bearer import OAuthBearerServer, ValidToken
 from pybroker.broker.security.sasl.plain import PlainServer, PlainUsers
 from pybroker.broker.security.sasl.sasl_server import LoginFailedError
 from pybroker.broker.security.sasl.scram import ScramServer
 from pybroker.broker.security.sasl.scram_users import ScramUsers
 from pybroker.broker.security.sasl.signed_tokens import SignedTokens
 from pybroker.broker.security.sasl.token_claims import TokenRules
+from pybroker.client.oauth.token_text import InvalidTokenError
 from pybroker.protocol.scram import SCRAM_MECHANISMS
 from support.processes.java import java_command
 

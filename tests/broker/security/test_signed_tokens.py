@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.security.sasl.jwks import ALGORITHMS, EMPTY_KEY_SET, KeySet, parse_jwks
-from pybroker.broker.security.sasl.oauth_bearer import InvalidTokenError, ValidToken
+from pybroker.broker.security.sasl.oauth_bearer import ValidToken
 from pybroker.broker.security.sasl.signed_tokens import SignedTokens
 from pybroker.broker.security.sasl.token_claims import TokenRules, checked_claims
+from pybroker.client.oauth.token_text import InvalidTokenError
 from pybroker.config.config_error import ConfigError
 from support.security.tokens import CLAIMS, NOW_MS, NOW_S, claims_with, encoded
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-from pybroker.broker.security.sasl.own_token import OwnToken
 from pybroker.broker.security.sasl.token_keeper import TokenKeeper
 from pybroker.broker.security.sasl.token_renewal import RenewalTimes
-from pybroker.broker.security.sasl.token_source import TokenError
+from pybroker.client.oauth.own_token import OwnToken
+from pybroker.client.oauth.token_source import TokenError
 from pybroker.protocol.client import BearerToken
 from support.in_process.broker_cluster import until
 

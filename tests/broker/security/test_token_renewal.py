@@ -2,8 +2,8 @@
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from pybroker.broker.security.sasl.own_token import OwnToken
 from pybroker.broker.security.sasl.token_renewal import RenewalTimes, TokenRenewal, renewal_at_ms
+from pybroker.client.oauth.own_token import OwnToken
 from pybroker.protocol.client import BearerToken
 
 HOUR_MS = 3_600_000

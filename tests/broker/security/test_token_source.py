@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from pybroker.broker.security.sasl.http_exchange import HttpLimits
-from pybroker.broker.security.sasl.own_token import ClaimNames, own_token
-from pybroker.broker.security.sasl.token_source import (
+from pybroker.client.oauth.http_exchange import HttpLimits
+from pybroker.client.oauth.own_token import ClaimNames, own_token
+from pybroker.client.oauth.token_source import (
     MAX_TOKEN_RESPONSE_BYTES,
     FileToken,
     TokenEndpoint,

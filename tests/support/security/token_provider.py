@@ -44,7 +44,8 @@ class TokenProvider:
         if request.headers["Authorization"] != f"Basic {known}":
             send(request, b'{"error": "invalid_client"}', 401)
             return
-        send(request, json.dumps({"access_token": self.token(self._client_id), "token_type": "Bearer"}).encode())
+        given = {"access_token": self.token(self._client_id), "token_type": "Bearer"}
+        send(request, json.dumps(given).encode(), 200, **{"Content-Type": "application/json"})
 
     def settings(self, listener: str = "sasl_plaintext") -> dict[str, str]:
         """The settings of a broker that checks tokens at this listener and logs in to others by one."""

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from ....config.values import Value
-from ....protocol.client import BearerToken
-from .oauth_bearer import InvalidTokenError
-from .token_claims import check_scopes, object_in_token, seconds_in, text_in
+from ...config.values import Value
+from ...protocol.client import BearerToken
+from .token_text import InvalidTokenError, check_scopes, object_in_token, seconds_in, text_in
 
 __all__ = ["ClaimNames", "OwnToken", "own_token"]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from urllib.parse import quote_plus, urlsplit
 
 from .http_exchange import HttpError, HttpLimits, HttpReply, exchange
-from .oauth_bearer import InvalidTokenError
 from .own_token import ClaimNames, OwnToken, own_token
 from .provider_url import UrlError, read_file_url
+from .token_text import InvalidTokenError
 
 __all__ = ["MAX_TOKEN_RESPONSE_BYTES", "FileToken", "TokenEndpoint", "TokenError"]
 
