@@ -62,7 +62,11 @@ def _start_time_s() -> float:
 
 
 def _open_descriptors() -> Iterator[Sample | None]:
-    number = 0
+    """Linux 6.2 and later tell the number. On earlier versions the names are counted, two microseconds each."""
+    number = (_PROC / "fd").stat().st_size
+    if number:
+        yield "", number
+        return
     with os.scandir(_PROC / "fd") as names:
         for number, _ in enumerate(names):  # the listing has a descriptor itself
             if not number % _NAMES_BETWEEN_SLICES:

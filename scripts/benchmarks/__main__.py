@@ -14,6 +14,7 @@ from benchmarks import cluster, hostile, pipeline
 from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
 from benchmarks.group_lag import GROUP_LAG
 from benchmarks.machine import moment, others_percent
+from benchmarks.metrics import METRICS
 from benchmarks.page_cache import reserve_pages
 from benchmarks.progress import progress
 from benchmarks.record_walks import WALKS
@@ -46,6 +47,7 @@ ALL_SCENARIOS = (
     *MEMORY,
     *TRANSACTIONAL_IDS,
     *GROUP_LAG,
+    *METRICS,
     *SECURITY_SCENARIOS,
 )
 
