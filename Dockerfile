@@ -16,7 +16,7 @@ RUN /usr/local/bin/image-build layout
 ENV PATH=/opt/pybroker/bin:$PATH
 WORKDIR /var/lib/kafka
 VOLUME ["/var/lib/kafka/data", "/mnt/shared/config"]
-EXPOSE 9092
+EXPOSE 9092 8092 9404
 # A number, so that Kubernetes can check that it is not root. Group 0 owns the directories.
 USER 1000:0
 HEALTHCHECK --interval=5s --timeout=10s --start-period=120s --retries=3 \

@@ -103,7 +103,7 @@ class Observability:
         self.lags: GroupLags | None = None
         """The lag of groups, once the broker has read its logs."""
         self.requests: RequestWatch | None = None
-        """What is known of requests; None without HTTP."""
+        """The counts of requests; None without HTTP."""
         self.metrics = BrokerMetrics(config, environment.clock_ms)
         self.metrics.registry.add_value(series_named("pybroker_ready"), lambda: int(lifecycle.is_running))
         self.router.get("/metrics", self._scrape)

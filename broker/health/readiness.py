@@ -10,7 +10,7 @@ _OK = ""
 
 @dataclass(slots=True)
 class ReadinessParts:
-    """The parts of the broker that are asked. Those that do not exist yet have their defaults.
+    """The parts of the broker that are asked. The defaults stand for parts that do not exist yet.
 
     Attributes:
         step: what the start waits for, as a noun; None when it waits for nothing.

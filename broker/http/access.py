@@ -1,4 +1,4 @@
-"""Who may read the HTTP endpoint: tokens, and the names under which a browser may reach it on this machine."""
+"""The rules about readers of the HTTP endpoint: tokens, and the host names that a browser may use on this machine."""
 
 import hashlib
 import hmac
