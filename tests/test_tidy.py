@@ -358,7 +358,6 @@ def test_dataclasses_have_few_fields() -> None:
 USED_FROM_OUTSIDE: dict[str, str] = {
     "broker/events/recent_events.py:emit": "logging calls it",
     "broker/http/response.py:TEXT": "for metrics, to come",
-    "broker/library/broker.py:http_url": "users call it: docs/user/library.md",
     "broker/library/broker.py:restart": "users call it: docs/user/library.md",
     "broker/network/transport.py:LayerTransport": "the shape of TlsTransport",
     "broker/process/log_lines.py:formatMessage": "logging calls it",

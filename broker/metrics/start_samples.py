@@ -1,9 +1,9 @@
 """Samples of the broker's state and of its start: there before the logs are recovered."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from ...storage.store.log_store import LogStore
-from ..lifecycle import Lifecycle
 from .labels import labels
 from .registry import Registry, Sample
 from .series.table import series_named
@@ -14,7 +14,16 @@ __all__ = ["add_start_samples"]
 _STARTING, _RECOVERY, _RUNNING, _SHUTTING_DOWN = 1, 2, 3, 7
 
 
-def add_start_samples(registry: Registry, lifecycle: Lifecycle, logs: LogStore) -> None:
+class LifecycleState(Protocol):
+    """The part of `Lifecycle` that is asked."""
+
+    @property
+    def is_running(self) -> bool: ...
+    @property
+    def is_ending(self) -> bool: ...
+
+
+def add_start_samples(registry: Registry, lifecycle: LifecycleState, logs: LogStore) -> None:
     def state() -> int:
         if lifecycle.is_ending:
             return _SHUTTING_DOWN
