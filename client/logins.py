@@ -1,4 +1,4 @@
-"""What a connection logs in with now: the password of its settings, or a fresh token."""
+"""The credentials of a connection that logs in now: the password of its settings, or a fresh token."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The lag of each group this broker coordinates: by partition in records and seconds, with verdicts.
 
-**What is counted.** Records up to the high watermark, as ``kafka-consumer-groups --describe`` counts them. A group with
+The lag counts records up to the high watermark, as ``kafka-consumer-groups --describe`` counts them. A group with
 ``read_committed`` reads up to the last stable offset, so while a transaction is open its lag includes the records of
 that transaction. An offset below the log start counts from the log start: the records between are lost, not unread.
 

@@ -30,11 +30,11 @@ class OtherLeaders(Protocol):
     """The partitions without a replica on this broker."""
 
     def end_of(self, topic_partition: TopicPartition) -> PartitionEnd | None:
-        """What the leader last answered; None before. Asks the leader at intervals from now on."""
+        """The end by the leader's last response, or None before the first. Asks the leader at intervals from now on."""
         ...
 
     def known_end(self, topic_partition: TopicPartition) -> int | None:
-        """The end in the leader's last answer, without asking."""
+        """The end by the leader's last response, without a new request."""
         ...
 
 

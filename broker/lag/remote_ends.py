@@ -38,7 +38,7 @@ _MAX_PARTITIONS = 100_000
 
 
 class _Remote:
-    """What is known of one partition."""
+    """The known offsets of one partition that another broker leads."""
 
     __slots__ = ("ring", "start", "wanted_s")
 

@@ -73,7 +73,7 @@ class _Times:
             yield from self._quantiles(api, phase, api.phase(phase), _MS)
 
     def sizes(self) -> Iterator[Sample]:
-        """Of requests in bytes."""
+        """Quantiles, counts and sums of the sizes of requests by API, in bytes."""
         for api in self._times.apis():
             yield from self._quantiles(api, "bytes", api.request_bytes, 1.0)
 

@@ -66,7 +66,7 @@ class ConnectionInfo:
         self.principal = ANONYMOUS
         """The client; authentication sets it."""
         self.counters = counters or ListenerCounters()
-        """Of the listener."""
+        """The counters of the listener."""
         self.software = ""
         """The name and version of the client's library, if it told them (KIP-511)."""
         self.throttled_ms = 0

@@ -128,7 +128,7 @@ class Dispatcher:
         return self._handle(request)
 
     def routes(self) -> list[Route]:
-        """Each version of each API of which there was a request."""
+        """Each version of each API that clients have requested."""
         return list(self._routes.values())
 
     def _handle(self, request: Request) -> Reply:

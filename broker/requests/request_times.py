@@ -1,16 +1,8 @@
-"""The times of requests by API, in Kafka's phases (RequestMetrics).
+"""The times of requests by API, in the phases of Kafka's RequestMetrics, which `PHASES` explains.
 
-queue           from the complete frame to the call of the handler
-local           the handler's first step
-remote          until the response is known: followers, records, members, worker threads, other brokers
-response queue  behind earlier responses of the connection
-send            until the last byte of the response was given to the kernel
-throttle        how long the connection is not read afterwards, because of a quota; not a part of the total
-total           queue + local + remote + response queue + send
-
-Why it is cheap: a request that is answered at once costs three readings of the clock and a tuple in a list, whose
-numbers are sorted into the histograms some hundred at a time. A phase that took no time is not counted: its zeros are
-the requests that it lacks.
+**How.** A request that is answered at once costs three readings of the clock and a tuple in a list. The numbers of the
+list are sorted into the histograms some hundred at a time. A phase that took no time is not counted, so the requests
+that are missing from its histogram took 0 ms.
 """
 
 import time
@@ -24,6 +16,16 @@ from ..network.request_timer import NOT_PROMPT, FinishedRequest
 __all__ = ["PHASES", "ApiTimes", "RequestTimes"]
 
 PHASES = ("queue", "local", "remote", "throttle", "response_queue", "send", "total")
+"""The phases of a request.
+
+queue           from the complete frame to the call of the handler
+local           the handler's first step
+remote          until the response is known: followers, records, members, worker threads, other brokers
+response_queue  behind earlier responses of the connection
+send            until the last byte of the response was given to the kernel
+throttle        how long the connection is not read afterwards, because of a quota; not a part of the total
+total           queue + local + remote + response_queue + send
+"""
 _MAX_APIS = 256
 _FETCH = ApiKey.FETCH.value
 _FOLLOWER_FETCH = _MAX_APIS - 1
@@ -124,7 +126,7 @@ class RequestTimes:
         self._each = each
 
     def apis(self) -> Iterator[ApiTimes]:
-        """The APIs of which there were requests. As in Kafka, fetches of consumers and of followers are also apart."""
+        """The APIs that clients have requested. As in Kafka, fetches of consumers and of followers are also apart."""
         found = [times for times in self._by_key if times is not None]
         for times in found:
             times.settle()

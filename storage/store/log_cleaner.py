@@ -78,7 +78,7 @@ class LogCleaner:
         self.last_run_ms = self._clock()
         """When the logs were last looked at."""
         self.max_dirty_percent = 0
-        """Of the dirtiest log that the last examination found."""
+        """The dirty share of the dirtiest log that the last examination found, in percent."""
         self.last_compaction_ms = 0
         """The duration of the last compaction."""
 

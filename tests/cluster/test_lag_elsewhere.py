@@ -1,4 +1,4 @@
-"""The coordinator tells the lag of partitions of which it has no replica, and of partitions that it follows."""
+"""The coordinator tells the lag of partitions without a replica on its broker, and of partitions that it follows."""
 
 from collections.abc import AsyncIterator
 from functools import partial

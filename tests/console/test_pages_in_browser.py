@@ -20,7 +20,7 @@ LAYOUT = """() => {
   const tiny = all('main .table th').filter((each) => each.offsetWidth > 0 && each.offsetWidth < 40);
   return [...beyond.slice(0, 3), ...cut, ...tiny].map(text);
 }"""
-"""What is wrong with the layout: elements beyond the window, tables that are cut off, columns that are too narrow."""
+"""Faults of the layout: elements beyond the window, tables that are cut off, columns that are too narrow."""
 VIEWS = {"light": (1400, "light"), "dark": (1400, "dark"), "narrow": (360, "light")}
 
 

@@ -31,7 +31,7 @@ NOT_COMPARED = {
     r"kafka_controller_controllereventmanager_.*|kafka_controller_controllerstats_leaderelection.*": "internal events",
     r"kafka_server_delayedoperationpurgatory_.*": "requests that wait at this moment",
 }
-# Of these series only the labels that the load makes alike.
+# The test compares these series only by the labels that the load makes alike.
 ALIKE_ONLY = {
     "kafka_network_requestmetrics_requests_total": {"request": "Produce"},
     "kafka_network_requestmetrics_errors_total": {"request": "Produce"},

@@ -93,7 +93,7 @@ NETWORK = (
         "/metrics left out %d series: pybroker.metrics.max.series is %d. Raise it, or leave out series by "
         "pybroker.metrics.detail or pybroker.metrics.exclude",
         "count max_series",
-        "There are more series than allowed. Those of partitions are left out first; the sums are right.",
+        "There are more series than allowed. The series of partitions are left out first; the sums are right.",
         "Raise pybroker.metrics.max.series, or set pybroker.metrics.detail or pybroker.metrics.exclude.",
     ),
     event(

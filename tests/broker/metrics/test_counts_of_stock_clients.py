@@ -70,7 +70,7 @@ class Scrape:
         return self._values[name, frozenset(labels.items())]
 
     def sum(self, name: str, **labels: str) -> float:
-        """Of all samples that have these labels."""
+        """The sum of all samples that have these labels."""
         return sum(value for (each, has), value in self._values.items() if each == name and labels.items() <= has)
 
 

@@ -98,7 +98,7 @@ ONLY_PYBROKER_LISTS = {"events", "top_topics", "producers", "followers", "logger
 
 
 def as_plain_kafka(view: Any) -> Any:
-    """The answer for a cluster of plain Kafka brokers: what only a pybroker tells is null, or an empty list."""
+    """The response of plain Kafka brokers: values that only a pybroker knows are null or an empty list."""
     if isinstance(view, list):
         return [as_plain_kafka(each) for each in view]
     if not isinstance(view, dict):
