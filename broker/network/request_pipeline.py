@@ -203,9 +203,16 @@ class RequestPipeline:
         connection, writer = self._connection, self._writer
         handled_s = timer.now_s()
         received_s = self.received_s
-        if isinstance(reply, list) and not received_s and not self._parked and not writer.blocked:
+        if isinstance(reply, list) and not self._parked and not writer.blocked:
             takes_more = writer.send(reply)
-            self._unsent.append((request, started_s, handled_s, frame_bytes, writer.last_bytes))
+            if not received_s:
+                self._unsent.append((request, started_s, handled_s, frame_bytes, writer.last_bytes))
+            else:
+                request.received_s = received_s
+                request.started_s = started_s
+                request.handled_s = request.answered_s = request.sending_s = handled_s
+                request.frame_bytes, request.response_bytes = frame_bytes, writer.last_bytes
+                self._unsent.append(_late(request))
             if takes_more:
                 return
             self._watch_responses()

@@ -54,6 +54,7 @@ THROUGH = {
 # Acted on by checks in `config/`.
 CHECKED_HERE = {
     "broker.id.generation.enable",
+    "pybroker.http.insecure",
     "sasl.client.callback.handler.class",
     "sasl.login.callback.handler.class",
     "sasl.login.class",
@@ -80,3 +81,9 @@ def test_setting_marked_as_having_an_effect_is_read_by_the_code(setting: Setting
     topics = [topic.name for topic in TOPIC_SETTINGS.values() if setting.name in topic.synonyms]
     readings = [f'"{name}"' for name in (setting.name, *topics)] + [THROUGH.get(setting.name, f'"{setting.name}"')]
     assert any(reading in sources for reading in readings)
+
+
+@pytest.mark.parametrize("name", sorted(CHECKED_HERE))
+def test_setting_that_config_checks_is_named_there_outside_of_the_table(name: str) -> None:
+    files = (path for path in (ROOT / "config").rglob("*.py") if "settings" not in path.parts)
+    assert any(name in path.read_text() for path in files)
