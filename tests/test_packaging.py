@@ -16,7 +16,8 @@ def files_in_the_tree() -> set[str]:
 
 
 def test_every_folder_of_modules_is_a_package() -> None:
-    folders = {ROOT / Path(module).relative_to("pybroker").parent for module in files_in_the_tree()}
+    modules = (name for name in files_in_the_tree() if name.endswith(".py"))
+    folders = {ROOT / Path(module).relative_to("pybroker").parent for module in modules}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 

@@ -90,11 +90,13 @@ def test_the_last_of_two_overrides_wins() -> None:
         (["server.properties"], "--config server.properties"),
         (
             ["start"],
-            "start: unknown command; commands: certificates, container, explain, healthcheck, log, metadata, user;",
+            "start: unknown command; commands: certificates, console, container, explain, healthcheck, log, "
+            "metadata, user;",
         ),
         (
             ["topics", "--list"],
-            "topics: unknown command; commands: certificates, container, explain, healthcheck, log, metadata, user;",
+            "topics: unknown command; commands: certificates, console, container, explain, healthcheck, log, "
+            "metadata, user;",
         ),
         (["topics", "--config"], "topics: unknown command; commands: "),
         (["server.properties", "--daemon"], "for a file of settings write --config server.properties"),
