@@ -202,23 +202,15 @@ class RequestPipeline:
         """The handler has returned ``reply``. As the end of `start`, for requests whose times are taken."""
         connection, writer = self._connection, self._writer
         handled_s = timer.now_s()
-        received_s = self.received_s
+        received_s = self.received_s or started_s
         if isinstance(reply, list) and not self._parked and not writer.blocked:
             takes_more = writer.send(reply)
-            if not received_s:
-                self._unsent.append((request, started_s, handled_s, frame_bytes, writer.last_bytes))
-            else:
-                request.received_s = received_s
-                request.started_s = started_s
-                request.handled_s = request.answered_s = request.sending_s = handled_s
-                request.frame_bytes, request.response_bytes = frame_bytes, writer.last_bytes
-                self._unsent.append(_late(request))
-            if takes_more:
-                return
-            self._watch_responses()
-            connection.count_memory()
+            self._unsent.append((request, received_s, started_s, handled_s, frame_bytes, writer.last_bytes))
+            if not takes_more:
+                self._watch_responses()
+                connection.count_memory()
             return
-        request.received_s = received_s or started_s
+        request.received_s = received_s
         request.started_s = started_s
         request.handled_s = handled_s
         request.frame_bytes = frame_bytes
@@ -228,7 +220,7 @@ class RequestPipeline:
         elif isinstance(reply, list):
             self._answered_at(request, handled_s)
             self._parked.append(ParkedRequest(None, reply, request))
-            self.send_ready()
+            self._watch_responses()
             connection.count_memory()
         else:
             self._park(request, frame_bytes, reply)
@@ -421,7 +413,7 @@ class RequestPipeline:
 
 def _late(request: Request) -> FinishedRequest:
     """An entry for the timer, of a request that has its times in its attributes."""
-    return request, NOT_PROMPT, 0.0, 0, 0
+    return request, NOT_PROMPT, 0.0, 0.0, 0, 0
 
 
 def _abandon(parked: ParkedRequest) -> None:

@@ -12,10 +12,10 @@ from .request import Request
 
 __all__ = ["NOT_PROMPT", "FinishedRequest", "RequestTimer"]
 
-FinishedRequest = tuple[Request, float, float, int, int]
-"""A request, its times *started* and *handled*, and the bytes of its frame and of its response.
+FinishedRequest = tuple[Request, float, float, float, int, int]
+"""A request, its times *received*, *started* and *handled*, and the bytes of its frame and of its response.
 
-The request did not wait, and its handler returned the response. With `NOT_PROMPT` as *started* it is any request, and
+The handler returned the response, which did not wait for others. With `NOT_PROMPT` as *received* it is any request, and
 all is in its attributes.
 """
 

@@ -49,8 +49,8 @@ class ApiTimes:
         self.send = LogBuckets()
         self.total = LogBuckets()
         self.request_bytes = LogBuckets()
-        self.pending: list[tuple[float, float, float, int]] = []
-        """Total, local, send and size of the last prompt requests, which are not in the histograms yet."""
+        self.pending: list[tuple[float, float, float, float, int]] = []
+        """Total, queue, local, send and size of the last prompt requests, which are not in the histograms yet."""
 
     def phase(self, name: str) -> LogBuckets:
         """One of `PHASES`."""
@@ -73,9 +73,10 @@ class ApiTimes:
     def settle(self) -> None:
         """Move the pending numbers into the histograms."""
         if self.pending:
-            totals, locals_, sends, sizes = zip(*self.pending, strict=True)
+            totals, queues, locals_, sends, sizes = zip(*self.pending, strict=True)
             self.pending.clear()
             self.total.add_all(totals)
+            self.queue.add_all([queue_s for queue_s in queues if queue_s])
             self.local.add_all(locals_)
             self.send.add_all(sends)
             self.request_bytes.add_all(sizes)
@@ -95,13 +96,15 @@ class RequestTimes:
         """See `RequestTimer`."""
         by_key, slow_since_s, sees_each = self._by_key, sent_s - self._slow_s, self._each is not None
         for finished in requests:
-            request, started_s, handled_s, frame_bytes, _ = finished
-            if started_s <= slow_since_s or request.throttle_time_ms or request.is_from_follower or sees_each:
+            request, received_s, started_s, handled_s, frame_bytes, _ = finished
+            if received_s <= slow_since_s or request.throttle_time_ms or request.is_from_follower or sees_each:
                 self._finished_late(with_stages(finished), sent_s)
                 continue
             times = by_key[request.api_key] or self._new(request.api_key)
             pending = times.pending
-            pending.append((sent_s - started_s, handled_s - started_s, sent_s - handled_s, frame_bytes))
+            pending.append(
+                (sent_s - received_s, started_s - received_s, handled_s - started_s, sent_s - handled_s, frame_bytes)
+            )
             if len(pending) >= _MOST_PENDING:
                 times.settle()
 
@@ -143,11 +146,11 @@ class RequestTimes:
 
 def with_stages(finished: FinishedRequest) -> Request:
     """The request with all times in its attributes."""
-    request, started_s, handled_s, frame_bytes, response_bytes = finished
-    if started_s == NOT_PROMPT:
+    request, received_s, started_s, handled_s, frame_bytes, response_bytes = finished
+    if received_s == NOT_PROMPT:
         return request
     request.frame_bytes, request.response_bytes = frame_bytes, response_bytes
-    request.received_s = request.started_s = started_s
+    request.received_s, request.started_s = received_s, started_s
     request.handled_s = request.answered_s = request.sending_s = handled_s
     return request
 

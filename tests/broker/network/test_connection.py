@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from pybroker.broker.network.admission.fair_queue import QUANTUM_S
 from pybroker.broker.network.admission.read_pause import ReadPause
+from pybroker.broker.network.request_timer import RequestTimer
 from pybroker.broker.network.settings import NetworkSettings
+from pybroker.broker.requests.request_times import RequestTimes
 from support.in_process.network_peer import (
     CLOSE,
     COROUTINE,
@@ -106,8 +108,9 @@ async def test_request_that_arrives_byte_by_byte_is_answered() -> None:
         assert await peer.answer() == (1, b"slow")
 
 
-async def test_pipelined_requests_are_answered_in_one_write() -> None:
-    async with serving() as server:
+@pytest.mark.parametrize("timer", [None, RequestTimes()], ids=["untimed", "timed"])
+async def test_pipelined_requests_are_answered_in_one_write(timer: RequestTimer | None) -> None:
+    async with serving(timer=timer) as server:
         peer = await server.connect()
         await server.settle()
         (connection,) = server.listeners.connections()

@@ -180,7 +180,7 @@ def test_fetches_count_by_their_sender_and_together(replica_id: bool) -> None:
     times = RequestTimes(lambda: 0.0)
     request = Request(1, 12, 1, "c", 0, bytearray(), None, 0)  # type: ignore[arg-type]
     request.is_from_follower = replica_id
-    times.finished([(request, 1.0, 2.0, 10, 20)], 4.0)
+    times.finished([(request, 1.0, 1.0, 2.0, 10, 20)], 4.0)
     found = {api.name: api.total.sum for api in times.apis()}
     assert found == {"FetchFollower" if replica_id else "FetchConsumer": 3.0, "Fetch": 3.0}
 
@@ -189,13 +189,14 @@ def test_many_prompt_requests_count_as_the_same_requests_one_by_one() -> None:
     prompt, late = RequestTimes(lambda: 0.0), RequestTimes(lambda: 0.0)
     for number in range(3000):
         request = Request(3, 12, number, "c", 0, bytearray(), None, 0)  # type: ignore[arg-type]
-        entry = (request, 1.0, 2.0 + number % 7, 10 + number % 3, 20)
+        received_s, started_s, handled_s = 1.0, 1.0 + number % 2, 2.0 + number % 7
+        entry = (request, received_s, started_s, handled_s, 10 + number % 3, 20)
         prompt.finished([entry], 12.0)
-        request.received_s = request.started_s = 1.0
-        request.handled_s = request.answered_s = request.sending_s = entry[2]
-        request.frame_bytes = entry[3]
-        late.finished([(request, NOT_PROMPT, 0.0, 0, 0)], 12.0)
+        request.received_s, request.started_s = received_s, started_s
+        request.handled_s = request.answered_s = request.sending_s = handled_s
+        request.frame_bytes = 10 + number % 3
+        late.finished([(request, NOT_PROMPT, 0.0, 0.0, 0, 0)], 12.0)
     (one,), (other,) = prompt.apis(), late.apis()
-    for phase in ("total", "local", "send"):
+    for phase in ("total", "queue", "local", "send"):
         assert one.phase(phase).counts == other.phase(phase).counts
     assert one.request_bytes.counts == other.request_bytes.counts
