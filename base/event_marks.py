@@ -1,7 +1,7 @@
 """Marks a log line with its event and its fields, where its place in the source and its text do not tell them.
 
-Such a line is written by a helper for many places, or its whole text is made elsewhere. The other lines of the log
-need no mark: `pybroker.broker.events` finds their events by module and text.
+A helper logs such a line for many places, or other code makes its whole text. The other lines of the log need no
+mark: `pybroker.broker.events` finds their events by module and text.
 """
 
 from collections.abc import Mapping

@@ -24,7 +24,6 @@ from .environment import Environment
 from .events.recent_events import RecentEvents
 from .health.probes import Probes, read_build_info
 from .health.readiness import ReadinessParts
-from .http.http_error import HttpError
 from .http.request import HttpRequest
 from .http.response import HttpResponse
 from .http.router import Router
@@ -106,7 +105,7 @@ class Observability:
         """The counts of requests; None without HTTP."""
         self.metrics = BrokerMetrics(config, environment.clock_ms)
         self.metrics.registry.add_value(series_named("pybroker_ready"), lambda: int(lifecycle.is_running))
-        self.router.get("/metrics", self._scrape)
+        self.router.get("/metrics", self._scrape, most=_MOST_SCRAPES)
         self._dispatcher: Dispatcher | None = None
         self._started_ms = environment.clock_ms()
         self._v1 = V1Routes(self.router)
@@ -179,8 +178,6 @@ class Observability:
             add_group_samples(self.metrics.registry, watch.lags, loop, parts.metadata.identity.cluster_id)
 
     def _scrape(self, request: HttpRequest) -> HttpResponse:
-        if self.metrics.scrapes_under_way >= _MOST_SCRAPES:
-            raise HttpError(503, f"{_MOST_SCRAPES} scrapes are under way", (("Retry-After", "1"),))
         content_type, text = self.metrics.scrape(request.headers.get("accept", ""))
         return HttpResponse(200, text, content_type)
 

@@ -38,10 +38,6 @@ class BrokerMetrics:
         )
         add_process_samples(self.registry)
 
-    @property
-    def scrapes_under_way(self) -> int:
-        return self._exposition.under_way
-
     def scrape(self, accept: str) -> tuple[str, AsyncIterator[bytes]]:
         """The content type for the request's header ``Accept``, and the text in pieces, made while it is read."""
         content_type = content_type_for(accept)

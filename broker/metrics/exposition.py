@@ -35,10 +35,7 @@ def content_type_for(accept: str) -> str:
 
 
 class Exposition:
-    """The text of one registry. ``dropped``: series that the last scrape left out; ``failed``: sources that raised.
-
-    ``under_way``: the scrapes whose text is being read.
-    """
+    """The text of one registry. ``dropped``: series that the last scrape left out; ``failed``: sources that raised."""
 
     def __init__(self, registry: Registry, selection: Selection, dropped: Series, failed: Series) -> None:
         self._registry = registry
@@ -46,17 +43,17 @@ class Exposition:
         self._rows = dropped, failed
         self.dropped = 0
         self.failed = 0
-        self.under_way = 0
+        self._under_way = 0  # scrapes whose text is being read
 
     async def text(self, content_type: str) -> AsyncIterator[bytes]:
         """Write one scrape, in pieces of some KiB."""
-        self.under_way += 1
+        self._under_way += 1
         try:
             async for piece in self._text(content_type == OPEN_METRICS):
                 yield piece
         finally:
-            self.under_way -= 1
-            if not self.under_way:
+            self._under_way -= 1
+            if not self._under_way:
                 for walk in self._registry.walks:
                     walk.release()
 
@@ -102,7 +99,7 @@ class _Scrape:
         self.failed = 0
 
     async def collect(self, walk: ScrapeWalk) -> None:
-        """Run a walk's walk. After an error its sources give what they have."""
+        """Run a walk. After an error its sources give what they have."""
         try:
             await walk.collect(self.pace)
         except Exception:

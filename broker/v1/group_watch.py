@@ -1,7 +1,7 @@
 """All groups of this broker at a glance: the worst of them, and the worst lag of each topic.
 
 **Limits.** A new look is taken when the last one is older than two seconds and than twenty times the CPU time it took.
-So a broker with very many groups spends at most 5 % of its time on looks.
+Therefore a broker with very many groups spends at most 5 % of its time on looks.
 """
 
 import asyncio

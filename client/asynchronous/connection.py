@@ -25,6 +25,7 @@ from ...protocol.errors import ErrorCode, KafkaError, error_for
 from ..client_settings import ClientSettings
 from ..connection import TlsError
 from ..logins import current_credentials
+from ..oauth.token_login import TokenLogin
 from ..usable_versions import USABLE
 
 _NONCE_BYTES = 24
@@ -126,10 +127,21 @@ async def open_async_connection(
 
     Raises ConnectionError, TimeoutError, TlsError, OptionError, and KafkaError when the login is refused.
     """
-    loop = asyncio.get_running_loop()
-    address = f"{host}:{port}"
     client = ClientConnection(settings.client_id, max_response_bytes, USABLE)
-    made = AsyncConnection(address, client, loop)
+    made = AsyncConnection(f"{host}:{port}", client, asyncio.get_running_loop())
+    try:
+        await _connect(made, host, port, client, settings)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+async def _connect(
+    made: AsyncConnection, host: str, port: int, client: ClientConnection, settings: ClientSettings
+) -> None:
+    """As `open_async_connection`; after an error the connection may be half open."""
+    loop, address = asyncio.get_running_loop(), made.address
     context = None if settings.security.tls is None else settings.security.tls.context()
     try:
         async with asyncio.timeout(settings.connect_timeout_ms / 1000):
@@ -138,37 +150,27 @@ async def open_async_connection(
             )
             await _open(made, client, settings)
     except TimeoutError:
-        made.close()
         raise TimeoutError(f"no connection to {address} within {settings.connect_timeout_ms} ms") from None
     except KafkaError as error:
-        made.close()
         raise error_for(error.code, f"{address}: {error}") from None
     except SaslError as error:
-        made.close()
         raise error_for(ErrorCode.SASL_AUTHENTICATION_FAILED, f"{address}: {error}") from None
     except VersionsRefusedError as error:
-        made.close()
         raise ConnectionError(f"{address} {error}") from error
     except ssl.SSLError as error:
-        made.close()
         raise TlsError(f"no connection to {address}: {error}") from None
     except ConnectionError:
-        made.close()
         raise
     except OSError as error:
-        made.close()
         raise ConnectionError(f"no connection to {address}: {error}") from None
-    except BaseException:
-        made.close()
-        raise
-    return made
 
 
 async def _open(made: AsyncConnection, client: ClientConnection, settings: ClientSettings) -> None:
     sasl = settings.security.sasl
     login = None
     if sasl is not None:
-        credentials = await asyncio.to_thread(current_credentials, sasl)
+        is_token = isinstance(sasl, TokenLogin)  # which may have to be fetched
+        credentials = await asyncio.to_thread(current_credentials, sasl) if is_token else current_credentials(sasl)
         login = SaslLogin(credentials, secrets.token_urlsafe(_NONCE_BYTES), _MOST_ITERATIONS)
     requests = opening_requests(client, login)
     request = next(requests)

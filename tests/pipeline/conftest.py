@@ -8,13 +8,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.clients.produced import KEEPS_OLD_RECORDS
-from support.processes.broker_process import BrokerProcess
+from support.clients.shared_broker import broker, servers, topic
 from support.spark.gathered_rows import need_columns
 from support.spark.spark_home import spark_home
 from support.spark.spark_rows import SPARK_OPTIONS
@@ -22,7 +20,8 @@ from support.spark.spark_rows import SPARK_OPTIONS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TOPIC_NUMBERS = count()
+__all__ = ["broker", "servers", "topic"]  # fixtures from elsewhere
+
 FIRST_WITH_READ_LIMITS = (4, 3)
 FIRST_JAVA = 17
 MODULE_OF_WHOLE_JDKS = "jdk.incubator.vector"
@@ -51,24 +50,6 @@ def kill_rounds(request: pytest.FixtureRequest) -> int:
 def kill_seed(request: pytest.FixtureRequest) -> int:
     """The seed of the moments of the kills; process timing still varies."""
     return int(request.config.getoption("--kill-seed"))
-
-
-@pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A broker that all tests of a worker share; each test uses its own topics and groups."""
-    with BrokerProcess(tmp_path_factory.mktemp("broker"), KEEPS_OLD_RECORDS) as broker:
-        yield broker
-
-
-@pytest.fixture
-def servers(broker: BrokerProcess) -> str:
-    return broker.bootstrap_servers
-
-
-@pytest.fixture
-def topic(request: pytest.FixtureRequest) -> str:
-    """Returns an unused topic name; the test creates the topic if it needs it."""
-    return f"{Path(request.node.path).stem}-{next(TOPIC_NUMBERS)}"
 
 
 def lack_of_java() -> str | None:

@@ -120,7 +120,7 @@ async def test_members_and_rebalances_are_counted(scraper: Scraper) -> None:
     assert found == groups.group().timeline.rebalances[next(iter(groups.group().timeline.rebalances))]
 
 
-async def test_one_scrape_computes_each_lag_once_and_a_later_scrape_anew(
+async def test_each_scrape_computes_the_lag_of_a_group_exactly_once(
     scraper: Scraper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = scraper.world

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.processes.chromium import ChromiumIsMissingError, program_of_chromium
 from support.source_tree import ROOT
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SCREENSHOTS = Path(os.environ.get("PYBROKER_SCREENSHOTS") or ROOT / ".cache" / "screenshots" / "console")
 """Where tests leave screenshots."""
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _OPTIONS = (
     "--headless",
     "--no-sandbox",  # Chromium refuses to run as root with a sandbox; it shows only our own pages
@@ -43,10 +42,10 @@ def program() -> str:
     """The path of Chromium. Skips the test when the program or Playwright is missing."""
     if importlib.util.find_spec("playwright") is None:
         pytest.skip("needs playwright (pip install playwright)")
-    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("needs Chromium on PATH (on Debian: apt install chromium)")
-    return found
+    try:
+        return program_of_chromium()
+    except ChromiumIsMissingError as error:
+        pytest.skip(str(error))
 
 
 @contextmanager

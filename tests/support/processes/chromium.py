@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Chromium", "ChromiumIsMissingError", "chromium"]
+__all__ = ["Chromium", "ChromiumIsMissingError", "chromium", "program_of_chromium"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _OPTIONS = (
@@ -117,12 +117,18 @@ class Chromium:
                 self.problems.append(json.dumps(event["params"]))
 
 
-@contextmanager
-def chromium(directory: Path) -> Iterator[Chromium]:
-    """Yields a browser with a new profile in the directory. Raises ChromiumIsMissingError."""
+def program_of_chromium() -> str:
+    """The path of Chromium. Raises ChromiumIsMissingError."""
     program = next((found for name in _NAMES if (found := shutil.which(name))), None)
     if program is None:
         raise ChromiumIsMissingError("no Chromium on PATH (on Debian: apt install chromium)")
+    return program
+
+
+@contextmanager
+def chromium(directory: Path) -> Iterator[Chromium]:
+    """Yields a browser with a new profile in the directory. Raises ChromiumIsMissingError."""
+    program = program_of_chromium()
     commands_out, commands_in = os.pipe()
     events_out, events_in = os.pipe()
     starter = [sys.executable, "-c", _WITH_PIPES, str(commands_out), str(events_in)]
