@@ -25,7 +25,7 @@ class Verdicts:
     def __init__(self, authorizer: AclAuthorizer) -> None:
         self._authorizer = authorizer
         self.remembered: dict[Question, bool] = {}
-        authorizer.index.on_change = self.remembered.clear
+        authorizer.index.on_change = self._forget
 
     def may(
         self, principal: object, host: str, operation: AclOperation, resource_type: AclResourceType, name: str
@@ -40,3 +40,6 @@ class Verdicts:
             if len(name) <= LONGEST_NAME:
                 self.remembered[question] = verdict
         return verdict
+
+    def _forget(self) -> None:
+        self.remembered.clear()

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from interop.side_by_side.differences import ABSENT, Difference
 from interop.side_by_side.plain_form import Json
 from interop.side_by_side.requests import LONG_AGO
-from pybroker.config.settings import own
+from pybroker.config.settings import observing, own
 
 __all__ = ["ALLOWED", "ANY", "BY_HEADER", "WALKED", "Allowed", "is_allowed_everywhere"]
 
-OWN_NAMES = frozenset(setting.name for setting in own.SETTINGS)
+OWN_NAMES = frozenset(setting.name for setting in (*own.SETTINGS, *observing.SETTINGS))
 
 
 class _Anything:
