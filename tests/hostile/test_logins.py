@@ -30,7 +30,7 @@ async def sasl_broker(**changes: int) -> AsyncIterator[tuple[Broker, AsyncWireCl
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
 async def test_a_storm_of_wrong_logins_does_not_stop_other_clients(mechanism: str) -> None:
-    async with sasl_broker(connection_failed_authentication_delay_ms=50) as (broker, client):
+    async with sasl_broker(connection_failed_authentication_delay_ms=1500) as (broker, client):
 
         async def fail() -> None:
             stranger = await AsyncWireClient.connect(broker.bootstrap_servers)
@@ -45,7 +45,7 @@ async def test_a_storm_of_wrong_logins_does_not_stop_other_clients(mechanism: st
             await client.ask(MetadataRequest(topics=[]), 4)
             answered += 1
         await storm
-        assert answered > 40, "a stop of 50 ms at each wrong login lets 7 through"
+        assert answered > 40, "a stop at each wrong login lets 7 through"
 
 
 @pytest.mark.parametrize("size", [MOST_BYTES + 1, 2**31 - 1, -1])
