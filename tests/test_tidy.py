@@ -242,7 +242,7 @@ LONG_FILES: dict[str, tuple[int | None, str]] = {
     "storage/segment/segment.py": (544, "one segment: its file and its three indexes together"),
     "scripts/benchmarks/hostile.py": (501, "a list of attacks, one function each"),
     "tests/broker/commands/log/test_log_verify_damage.py": (589, "a list of damages, one function each"),
-    "tests/broker/network/test_connection.py": (571, "requests and responses of one connection, over real sockets"),
+    "tests/broker/network/test_connection.py": (546, "requests and responses of one connection, over real sockets"),
     "tests/controller/test_controller.py": (651, "elections, brokers and topics on one control plane"),
     "tests/interop/side_by_side/fetch_scenarios.py": (554, "a list of requests, each sent to Kafka and to pybroker"),
     "tests/interop/side_by_side/group_scenarios.py": (554, "a list of requests, each sent to Kafka and to pybroker"),

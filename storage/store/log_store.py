@@ -78,7 +78,7 @@ class LogStore:
         self.checkpoints = Checkpoints(self.directories, self._table)
         self._parts = StoreParts(pool, clock, self._table, self.directories, self.checkpoints)
         self.deletion = LogDeletion(files, pool, self._table, self.directories, self.checkpoints, randomness)
-        self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories)
+        self.upkeep = LogUpkeep(files, pool, clock, self._table, self.directories, stopwatch_s)
         self._randomness = randomness
         self._opening = LogOpening(files, pool, clock, self._table, self.log_config, self._host_in)
         self.creation = LogCreation(

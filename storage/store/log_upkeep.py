@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -32,13 +31,20 @@ class LogUpkeep:
     """
 
     def __init__(
-        self, files: Files, pool: Pool, clock: Callable[[], int], table: LogTable, directories: LogDirectories
+        self,
+        files: Files,
+        pool: Pool,
+        clock: Callable[[], int],
+        table: LogTable,
+        directories: LogDirectories,
+        stopwatch_s: Callable[[], float],
     ) -> None:
         self._files = files
         self._pool = pool
         self._clock = clock
         self._table = table
         self._directories = directories
+        self._stopwatch_s = stopwatch_s
         self.is_compacting: Callable[[TopicPartition], bool] = lambda tp: False
         """Set with the cleaner. Retention skips logs that are being compacted."""
         self.in_background: Callable[[Callable[[], None]], None] | None = None
@@ -109,7 +115,7 @@ class LogUpkeep:
         def sync(plan: FlushPlan) -> bool:
             if log.is_offline:
                 return False
-            began_s = time.perf_counter()
+            began_s = self._stopwatch_s()
             try:
                 plan.run(self._files)
             except FileNotFoundError as error:
@@ -120,7 +126,7 @@ class LogUpkeep:
             except OSError as error:
                 failed(plan, error)
                 return False
-            self._pool.post(self.flush_times.add, time.perf_counter() - began_s)
+            self._pool.post(self.flush_times.add, self._stopwatch_s() - began_s)
             now_ms = self._clock()
             self._pool.post(strand.submit, lambda log: log.mark_flushed(plan, now_ms))
             return True

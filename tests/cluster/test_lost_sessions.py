@@ -96,6 +96,8 @@ async def test_broker_forgets_topics_deleted_while_it_had_no_session(cluster: Br
     lose_session(cluster, 3)
     for topic in ("deleted", "remade"):
         await cluster.delete_topic(topic)
+    controller = cluster[1]._metadata.controller
+    await until(lambda: not controller.is_being_deleted("remade"), "it is gone from ZooKeeper")
     await cluster.create_topic("remade", [1, 2])
     assert metadata.has_topic("deleted")
     await rejoin(cluster, 3)

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from pybroker.broker.network.admission.fair_queue import QUANTUM_S
 from pybroker.broker.network.admission.read_pause import ReadPause
-from pybroker.broker.network.request_timer import RequestTimer
 from pybroker.broker.network.settings import NetworkSettings
-from pybroker.broker.requests.request_times import RequestTimes
 from support.in_process.network_peer import (
     CLOSE,
     COROUTINE,
@@ -106,32 +104,6 @@ async def test_request_that_arrives_byte_by_byte_is_answered() -> None:
             peer.send(bytes([byte]))
             await asyncio.sleep(0)
         assert await peer.answer() == (1, b"slow")
-
-
-@pytest.mark.parametrize("timer", [None, RequestTimes()], ids=["untimed", "timed"])
-async def test_pipelined_requests_are_answered_in_one_write(timer: RequestTimer | None) -> None:
-    async with serving(timer=timer) as server:
-        peer = await server.connect()
-        await server.settle()
-        (connection,) = server.listeners.connections()
-        writes: list[int] = []
-        write = connection._transport.write
-        connection._writer._transport = Recording(write, writes)  # type: ignore[assignment]
-        peer.send(*(frame(ECHO, number, b"x" * 10) for number in range(30)))
-        assert await peer.answers(30) == list(range(30))
-        assert len(writes) == 1
-
-
-class Recording:
-    """A transport that remembers the size of each write."""
-
-    def __init__(self, write: object, writes: list[int]) -> None:
-        self._write = write
-        self._writes = writes
-
-    def write(self, data: bytes) -> None:
-        self._writes.append(len(data))
-        self._write(data)  # type: ignore[operator]
 
 
 async def test_responses_leave_in_the_order_of_the_requests() -> None:
