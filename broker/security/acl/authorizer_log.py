@@ -13,13 +13,15 @@ from ....base.acls import AclOperation, AclResourceType, PatternType, ResourcePa
 from ....base.event_marks import marked
 from ....protocol.apis import API_SPECS, ApiKey
 
-__all__ = ["AUTHORIZER_LOGGER", "MOST_REFUSALS", "QUIET_S", "TRACE", "AuthorizerLog"]
+__all__ = ["AUTHORIZER_LOGGER", "LONGEST_NAME", "MOST_REFUSALS", "QUIET_S", "TRACE", "AuthorizerLog"]
 
 AUTHORIZER_LOGGER = "kafka.authorizer.logger"
 TRACE = 5
 QUIET_S = 30.0
 MOST_REFUSALS = 1024
 """Refusals remembered at once; when all are younger than `QUIET_S`, further ones share one line."""
+LONGEST_NAME = 300
+"""Characters shown of a name. A client may send a name as long as a request, and each refusal is remembered."""
 _LINE = (
     "Principal = %s is %s Operation = %s from host = %s on resource = %s for request = %s with resourceRefCount = %d"
 )
@@ -50,8 +52,8 @@ class AuthorizerLog:
         pattern_type: PatternType = PatternType.LITERAL,
     ) -> None:
         """Called when ``level`` is logged. ``api_key``: of the request. ``count``: how often it names the resource."""
-        resource = printable(str(ResourcePattern(resource_type, name, pattern_type)))
-        who = printable(str(principal))
+        resource = printable(str(ResourcePattern(resource_type, _cut(name), pattern_type)))
+        who = printable(_cut(str(principal)))
         line = _LINE % (
             who, "Allowed" if is_allowed else "Denied", operation.pascal_name, host, resource, _name(api_key), count
         )  # fmt: skip
@@ -94,6 +96,10 @@ def _name(api_key: int) -> str:
         return API_SPECS[ApiKey(api_key)].name
     except (KeyError, ValueError):
         return "unknown"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
 def printable(text: str) -> str:

@@ -4,7 +4,14 @@ import logging
 
 import pytest
 from pybroker.base.acls import AclOperation, AclResourceType
-from pybroker.broker.security.acl.authorizer_log import AUTHORIZER_LOGGER, MOST_REFUSALS, QUIET_S, TRACE, AuthorizerLog
+from pybroker.broker.security.acl.authorizer_log import (
+    AUTHORIZER_LOGGER,
+    LONGEST_NAME,
+    MOST_REFUSALS,
+    QUIET_S,
+    TRACE,
+    AuthorizerLog,
+)
 from pybroker.protocol.apis import ApiKey
 
 
@@ -82,3 +89,13 @@ def test_names_cannot_forge_a_line(log: AuthorizerLog, caplog: pytest.LogCapture
     refuse(log, "t\nPrincipal = User:root is Allowed", "User:a\r\u2028")
     assert caplog.messages[0].isprintable()
     assert r"Topic:LITERAL:t\nPrincipal" in caplog.messages[0]
+
+
+def test_long_names_are_cut_so_that_remembered_refusals_take_little_memory(
+    log: AuthorizerLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(10):
+        refuse(log, "t" * 100_000 + str(number), "User:" + "a" * 100_000)
+    (line,) = caplog.messages
+    assert len(line) < 2 * LONGEST_NAME + 200
+    assert f"Topic:LITERAL:{'t' * LONGEST_NAME}… for request" in line
