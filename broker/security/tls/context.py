@@ -103,7 +103,7 @@ def _configure(context: ssl.SSLContext, values: TypedValues, material: Material)
     lowest, highest = choose_versions(tuple(filter(None, values.list("ssl.enabled.protocols"))), suites)
     context.minimum_version, context.maximum_version = lowest, highest
     if suites is not None and suites.for_tls_1_2:
-        context.set_ciphers(suites.for_tls_1_2)
+        _set_suites(context, suites.for_tls_1_2)
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     # As Java: any certificate in the trust store is an anchor. Set here, because defaults depend on Python's version.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -111,7 +111,21 @@ def _configure(context: ssl.SSLContext, values: TypedValues, material: Material)
     if material.keys:
         _load_key(context, material.keys[0])
     if material.trusted is not None:
-        context.load_verify_locations(cadata=b"".join(dict.fromkeys(material.trusted)))
+        _load_trusted(context, material.trusted)
+
+
+def _set_suites(context: ssl.SSLContext, openssl_names: str) -> None:
+    try:
+        context.set_ciphers(openssl_names)
+    except ssl.SSLError:
+        raise ConfigError("ssl.cipher.suites: OpenSSL on this machine has none of them, or disables all") from None
+
+
+def _load_trusted(context: ssl.SSLContext, certificates: tuple[bytes, ...]) -> None:
+    try:
+        context.load_verify_locations(cadata=b"".join(dict.fromkeys(certificates)))
+    except ssl.SSLError:
+        raise ConfigError("ssl.truststore: OpenSSL cannot read one of the certificates") from None
 
 
 def _load_key(context: ssl.SSLContext, pair: KeyPair) -> None:
@@ -120,11 +134,11 @@ def _load_key(context: ssl.SSLContext, pair: KeyPair) -> None:
         try:
             # Without a password OpenSSL would ask for one on the terminal.
             context.load_cert_chain(path, password=pair.password or "")
-        except ssl.SSLError as error:
+        except (ssl.SSLError, ValueError) as error:  # ValueError: a password of more than 1024 bytes
             raise ConfigError(f"ssl.keystore: {_why(error)}") from None
 
 
-def _why(error: ssl.SSLError) -> str:
+def _why(error: ssl.SSLError | ValueError) -> str:
     reason: str = getattr(error, "reason", None) or ""
     if reason == "KEY_VALUES_MISMATCH":
         return "the private key is not that of the first certificate in the chain"

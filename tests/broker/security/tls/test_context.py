@@ -4,8 +4,11 @@ import contextlib
 import ssl
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pybroker.broker.security.tls.cipher_suites import CIPHER_SUITES, SUITES_OF_TLS_1_3, choose_suites
 from pybroker.broker.security.tls.context import client_context, read_material, server_context
+from pybroker.broker.security.tls.stores.pem import pem_certificates, to_pem
 from pybroker.config.config_error import ConfigError
 from support.in_process.tls_ends import STORES, Ends
 from support.in_process.tls_settings import tls_values
@@ -215,6 +218,30 @@ def test_wrong_password_of_a_key_is_named_and_not_shown() -> None:
     with pytest.raises(ConfigError, match=r"ssl\.key\.password") as raised:
         server(keystore_location=str(STORES / "server-encrypted.pem"), key_password="canary")
     assert "canary" not in str(raised.value)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 2000), st.binary(min_size=1, max_size=8), st.booleans())
+def test_changed_certificate_is_used_or_refused_in_one_line(position: int, noise: bytes, is_trusted: bool) -> None:
+    name = "authority.pem" if is_trusted else "server.pem"
+    encoded = bytearray(pem_certificates(as_text(name))[0])
+    position %= len(encoded)
+    encoded[position : position + len(noise)] = noise
+    changed = to_pem("CERTIFICATE", bytes(encoded)).decode()
+    try:
+        if is_trusted:
+            values = tls_values(**PEM, truststore_certificates=changed)
+            client_context(values, read_material(values))
+        else:
+            values = tls_values(**PEM, keystore_key=as_text(name), keystore_certificate_chain=changed)
+            server_context(values, read_material(values))
+    except ConfigError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+
+
+def test_password_that_openssl_cannot_take_is_refused() -> None:
+    with pytest.raises(ConfigError, match="password"):
+        server(keystore_location=str(STORES / "server-encrypted.pem"), key_password="x" * 2000)
 
 
 def test_renegotiation_and_compression_are_off() -> None:
