@@ -35,22 +35,21 @@ def _places(fields: Sequence[FieldSchema]) -> ErrorPlaces:
 
 def count_errors(places: ErrorPlaces, response: Any, counts: dict[int, int]) -> None:
     """Add the error codes of ``response`` to ``counts``."""
+    _count(places, (response,), counts)
+
+
+def _count(places: ErrorPlaces, structs: Sequence[Any], counts: dict[int, int]) -> None:
+    """``structs``: all of one place, because a response may have ten thousand, and nearly all codes are NONE."""
     if places.has_code:
-        code = response.error_code
-        counts[code] = counts.get(code, 0) + 1
-    for name, inside in places.lists:
-        elements = getattr(response, name)
-        if not elements:
-            continue
-        if not inside.lists:
-            without = 0
-            for element in elements:
-                code = element.error_code
+        codes = [each.error_code for each in structs]
+        without = codes.count(0)
+        if without:
+            counts[0] = counts.get(0, 0) + without
+        if without < len(codes):
+            for code in codes:
                 if code:
                     counts[code] = counts.get(code, 0) + 1
-                else:
-                    without += 1
-            counts[0] = counts.get(0, 0) + without
-        else:
-            for element in elements:
-                count_errors(inside, element, counts)
+    for name, inside in places.lists:
+        elements = [element for each in structs for element in getattr(each, name) or ()]
+        if elements:
+            _count(inside, elements, counts)

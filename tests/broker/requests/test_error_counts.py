@@ -1,5 +1,9 @@
 """Error codes of responses are counted wherever they stand."""
 
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
 from pybroker.broker.requests.error_counts import count_errors, error_places
 from pybroker.protocol.apis import API_SPECS, ApiKey
 from pybroker.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -22,6 +26,21 @@ def test_codes_of_topics_and_partitions_are_counted_one_by_one() -> None:
     topics = [MetadataResponseTopic(error_code=3), MetadataResponseTopic(partitions=partitions)]
     count_errors(error_places(MetadataResponse), MetadataResponse(topics=topics), counts)
     assert counts == {3: 1, 5: 1, 0: 3}
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 3, 29]), st.lists(st.sampled_from([0, 0, 5, 9])))))
+def test_counts_are_those_of_a_walk_through_all_elements(topics: list[tuple[int, list[int]]]) -> None:
+    counts: dict[int, int] = {}
+    response = MetadataResponse(
+        topics=[
+            MetadataResponseTopic(
+                error_code=code, partitions=[MetadataResponsePartition(error_code=each) for each in inside]
+            )
+            for code, inside in topics
+        ]
+    )
+    count_errors(error_places(MetadataResponse), response, counts)
+    assert counts == Counter([code for code, _ in topics] + [each for _, inside in topics for each in inside])
 
 
 def test_fetch_counts_its_own_code_and_those_of_its_partitions() -> None:
