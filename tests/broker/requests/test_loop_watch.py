@@ -17,6 +17,7 @@ class Clocks:
         self.use = PoolUse(0, 4, 0)
         self.due: Callable[[], None] | None = None
         self.looks = 0
+        self.delay_s = 0.0
         self.watch = LoopWatch(
             self,  # type: ignore[arg-type]
             lambda: self.use,
@@ -29,7 +30,7 @@ class Clocks:
         self.looks += 1
 
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
-        self.due = callback
+        self.due, self.delay_s = callback, delay_s
         return None  # type: ignore[return-value]
 
     def pass_by(self, wall_s: float, cpu_s: float) -> None:
@@ -70,6 +71,22 @@ def test_longest_stall_is_told_once() -> None:
     clocks.pass_by(0.1, 0.0)
     assert clocks.watch.take_longest_stall_s() == pytest.approx(0.25)
     assert clocks.watch.take_longest_stall_s() == pytest.approx(0.0)
+
+
+def test_looks_come_every_two_milliseconds_while_the_loop_works_and_ten_times_a_second_while_it_is_idle() -> None:
+    clocks = Clocks()
+    clocks.watch.start()
+    assert clocks.delay_s == 0.1
+    clocks.pass_by(0.1, 0.01)
+    assert clocks.delay_s == 0.002
+    clocks.watch.take_longest_stall_s()
+    clocks.pass_by(0.007, 0.0)
+    assert clocks.watch.take_longest_stall_s() == pytest.approx(0.005)
+    noted = clocks.looks
+    for _ in range(50):
+        clocks.pass_by(0.002, 0.0)
+    assert clocks.looks == noted + 1, "shares are noted as rarely as before"
+    assert clocks.delay_s == 0.1
 
 
 def test_recent_counts_forget_what_is_older_than_their_window() -> None:
