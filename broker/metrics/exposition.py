@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator
 
 from ...base.quiet_lines import QUIET
-from .registry import Registry, ScrapeWalk, Source
+from .registry import Lines, Registry, ScrapeWalk, Source, Step
 from .selection import Selection
 from .series.series import Detail, Kind, Series
 
@@ -25,8 +25,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 SLICE_S = 0.00025
-_SAMPLES_BETWEEN_LOOKS = 32
-_LINES_A_PIECE = 256
+_PIECE_CHARACTERS = 32 * 1024
 
 
 def content_type_for(accept: str) -> str:
@@ -71,6 +70,7 @@ class Exposition:
                     header = b""
                 for piece in pieces:
                     yield piece
+                    await scrape.pace()  # a client that reads fast would take all pieces in one turn of the loop
         self._note(scrape)
         for series, value in zip(self._rows, (self.dropped, self.failed), strict=True):
             if self._selection.includes(series, Detail.BROKER):
@@ -108,40 +108,73 @@ class _Scrape:
 
     async def pieces(self, series: Series, source: Source) -> list[bytes]:
         """The lines of a source; none if they exceed the limit, or if the source raised an error."""
-        pieces: list[bytes] = []
-        lines: list[str] = []
-        name, count = series.name, 0
-        limit = self._left if source.detail else math.inf
+        text = _Text(series.name, self._left if source.detail else math.inf)
+        now_s = time.perf_counter
         try:
-            for number, sample in enumerate(source.samples()):
-                if sample is not None:
-                    text, value = sample
-                    digits = str(value)
-                    lines.append(f"{name}{text} {digits if digits[-1].isdigit() else _special(value)}\n")
-                    count += 1
-                if not number % _SAMPLES_BETWEEN_LOOKS:
+            for step in source.samples():
+                text.add(step)
+                if now_s() >= self._slice_ends:
                     await self.pace()
-                if len(lines) == _LINES_A_PIECE:
-                    if count <= limit:
-                        pieces.append("".join(lines).encode())
-                    else:
-                        pieces.clear()
-                    lines.clear()
         except Exception:
-            logger.exception("the samples of %s were not read", name, extra=QUIET)
+            logger.exception("the samples of %s were not read", series.name, extra=QUIET)
             self.failed += 1
             return []
-        if count > limit:
-            self.dropped += count
+        if text.count > text.limit:
+            self.dropped += text.count
             return []
-        self._left -= count
-        return [*pieces, "".join(lines).encode()] if count else []
+        self._left -= text.count
+        return text.pieces()
 
     async def pace(self) -> None:
         """Let the loop turn if the slice has ended."""
         if time.perf_counter() >= self._slice_ends:
             await asyncio.sleep(0)
             self._slice_ends = time.perf_counter() + SLICE_S
+
+
+class _Text:
+    """The lines of one source. Beyond the limit they are only counted."""
+
+    __slots__ = ("_ends", "_lines", "_name", "_pieces", "_size", "count", "limit")
+
+    def __init__(self, name: str, limit: float) -> None:
+        self._name = name
+        self._ends = f"\n{name}"
+        self._lines: list[str] = []
+        self._size = 0
+        self._pieces: list[bytes] = []
+        self.count = 0
+        self.limit = limit
+
+    def add(self, step: Step) -> None:
+        if step is None:
+            return
+        if isinstance(step, Lines):
+            if not step:
+                return
+            self.count += len(step)
+            line = f"{self._name}{self._ends.join(step)}\n"
+        else:
+            self.count += 1
+            labels, value = step
+            digits = str(value)
+            line = f"{self._name}{labels} {digits if digits[-1].isdigit() else _special(value)}\n"
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size >= _PIECE_CHARACTERS:
+            self._end_piece()
+
+    def pieces(self) -> list[bytes]:
+        self._end_piece()
+        return self._pieces
+
+    def _end_piece(self) -> None:
+        if self.count > self.limit:
+            self._pieces.clear()
+        elif self._lines:
+            self._pieces.append("".join(self._lines).encode())
+        self._lines.clear()
+        self._size = 0
 
 
 def _header(series: Series, is_open: bool) -> bytes:

@@ -3,7 +3,6 @@
 A partition whose end is unknown has no sample.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -11,17 +10,18 @@ from ...base.timers import Scheduler
 from ..coordinator.group.group import Group
 from ..lag.group_lags import GroupLag, GroupLags, PartitionLag
 from .labels import labels
-from .registry import Registry, Sample, Samples
+from .registry import Lines, Registry, Samples, Step, in_steps
 from .scraped_groups import ScrapedGroups
 from .series.table import series_named
 
 __all__ = ["add_group_samples"]
 
-_PARTITIONS_IN_A_STEP = 32
+_PARTITIONS_IN_A_STEP = 64
 
 GroupValue = Callable[[Group, GroupLag], float | None]
-PartitionValue = Callable[[PartitionLag, float], float | None]
-"""``(lag, age) -> value``; ``age``: how many seconds ago the lag was computed."""
+PartitionValue = Callable[[PartitionLag], int | None]
+PartitionText = Callable[[PartitionLag, float], str | int | None]
+"""``(lag, age) -> value``, in digits; ``age``: how many seconds ago the lag was computed."""
 
 
 def add_group_samples(registry: Registry, lags: GroupLags, scheduler: Scheduler, cluster_name: str) -> None:
@@ -33,13 +33,13 @@ def add_group_samples(registry: Registry, lags: GroupLags, scheduler: Scheduler,
     lagging = partial(_partition_samples, groups, "group", in_cluster, no_member)
     of_group = partial(_group_samples, groups, "group", in_cluster)
     sources: dict[str, Samples] = {
-        "kafka_consumergroup_current_offset": partial(exported, _committed),
-        "kafka_consumergroup_lag": partial(exported, _lag),
+        "kafka_consumergroup_current_offset": partial(exported, _committed_text),
+        "kafka_consumergroup_lag": partial(exported, _lag_text),
         "kafka_consumergroup_current_offset_sum": partial(_topic_sums, groups, "consumergroup", {}, _committed),
         "kafka_consumergroup_lag_sum": partial(_topic_sums, groups, "consumergroup", {}, _lag),
         "kafka_consumergroup_members": partial(_members, lags),
-        "kafka_consumergroup_group_offset": partial(lagging, _committed),
-        "kafka_consumergroup_group_lag": partial(lagging, _lag),
+        "kafka_consumergroup_group_offset": partial(lagging, _committed_text),
+        "kafka_consumergroup_group_lag": partial(lagging, _lag_text),
         "kafka_consumergroup_group_lag_seconds": partial(lagging, _lag_seconds),
         "kafka_consumergroup_group_max_lag": partial(of_group, lambda group, lag: lag.max_lag),
         "kafka_consumergroup_group_max_lag_seconds": partial(of_group, lambda group, lag: lag.max_lag_s),
@@ -55,42 +55,47 @@ def add_group_samples(registry: Registry, lags: GroupLags, scheduler: Scheduler,
 
 
 def _partition_samples(
-    groups: ScrapedGroups, group_label: str, more: dict[str, str], tail: str, value_of: PartitionValue
-) -> Iterator[Sample | None]:
+    groups: ScrapedGroups, group_label: str, more: dict[str, str], tail: str, text_of: PartitionText
+) -> Iterator[Step]:
+    places = groups.places
     for scraped in groups:
         if scraped is None:
             yield None
             continue
         head = labels(**more, **{group_label: scraped.lag.group_id})[:-1] + ","
         age = groups.age(scraped)
-        for lag in scraped.lag.partitions:
-            value = value_of(lag, age)
-            if value is not None:
-                place = groups.places.get(lag.topic_partition) or groups.place(lag.topic_partition)
-                yield f"{head}{place}{tail}}}", value
+        for some in in_steps(scraped.lag.partitions, _PARTITIONS_IN_A_STEP):
+            yield Lines(
+                [
+                    f"{head}{places[lag.topic_partition]}{tail}}} {text}"
+                    for lag in some
+                    if (text := text_of(lag, age)) is not None
+                ]
+            )
 
 
 def _topic_sums(
     groups: ScrapedGroups, group_label: str, more: dict[str, str], value_of: PartitionValue
-) -> Iterator[Sample | None]:
+) -> Iterator[Step]:
     for scraped in groups:
         if scraped is None:
             yield None
             continue
-        sums: defaultdict[str, float] = defaultdict(int)
-        for number, lag in enumerate(scraped.lag.partitions, 1):
-            value = value_of(lag, 0.0)
-            if value is not None:
-                sums[lag.topic_partition.topic] += value
-            if number % _PARTITIONS_IN_A_STEP == 0:
-                yield None
+        sums: dict[str, int] = {}
+        for some in in_steps(scraped.lag.partitions, _PARTITIONS_IN_A_STEP):
+            for lag in some:
+                value = value_of(lag)
+                if value is not None:
+                    topic = lag.topic_partition.topic
+                    sums[topic] = sums.get(topic, 0) + value
+            yield None
         for topic, total in sums.items():
             yield labels(**more, **{group_label: scraped.lag.group_id}, topic=topic), total
 
 
 def _group_samples(
     groups: ScrapedGroups, group_label: str, more: dict[str, str], value_of: GroupValue
-) -> Iterator[Sample | None]:
+) -> Iterator[Step]:
     for scraped in groups:
         value = None if scraped is None else value_of(scraped.group, scraped.lag)
         if scraped is None or value is None:
@@ -99,7 +104,7 @@ def _group_samples(
             yield labels(**more, **{group_label: scraped.lag.group_id}), value
 
 
-def _verdicts(groups: ScrapedGroups) -> Iterator[Sample | None]:
+def _verdicts(groups: ScrapedGroups) -> Iterator[Step]:
     for scraped in groups:
         if scraped is None or not scraped.lag.partitions:
             yield None
@@ -107,31 +112,41 @@ def _verdicts(groups: ScrapedGroups) -> Iterator[Sample | None]:
             yield labels(group=scraped.lag.group_id, verdict=scraped.lag.verdict.name.lower()), 1
 
 
-def _rebalances(lags: GroupLags) -> Iterator[Sample | None]:
-    for group in list(lags.groups()):
+def _rebalances(lags: GroupLags) -> Iterator[Step]:
+    for group in lags.groups():
+        yield None
         for reason, count in list(group.timeline.rebalances.items()):
             yield labels(group=group.group_id, reason=reason.value), count
 
 
-def _members(lags: GroupLags) -> Iterator[Sample | None]:
-    for group in list(lags.groups()):
+def _members(lags: GroupLags) -> Iterator[Step]:
+    for group in lags.groups():
         yield labels(consumergroup=group.group_id), len(group.members)
 
 
-def _committed(lag: PartitionLag, age: float) -> float | None:
+def _committed(lag: PartitionLag) -> int | None:
     return lag.committed
 
 
-def _lag(lag: PartitionLag, age: float) -> float | None:
+def _committed_text(lag: PartitionLag, age: float) -> int:
+    return lag.committed
+
+
+def _lag(lag: PartitionLag) -> int | None:
     return lag.lag
 
 
-def _lag_seconds(lag: PartitionLag, age: float) -> float | None:
+def _lag_text(lag: PartitionLag, age: float) -> int | None:
+    return lag.lag
+
+
+def _lag_seconds(lag: PartitionLag, age: float) -> str | None:
     """Unread records became older since the lag was computed."""
-    return None if lag.lag_s is None else lag.lag_s + age if lag.lag_s else 0.0
+    lag_s = lag.lag_s
+    return f"{lag_s + age:.3f}" if lag_s else None if lag_s is None else "0"
 
 
-def _offset_lost(lag: PartitionLag, age: float) -> float | None:
+def _offset_lost(lag: PartitionLag, age: float) -> int | None:
     return 1 if lag.is_offset_lost else None
 
 

@@ -13,7 +13,7 @@ from ...storage.store.log_store import LogStore
 from .durations import add_durations
 from .labels import labels
 from .partition_labels import PartitionLabels
-from .registry import Pace, Registry, Sample
+from .registry import Lines, Pace, Registry, Sample, in_steps
 from .series.table import series_named
 
 __all__ = ["LogSamples"]
@@ -21,6 +21,7 @@ __all__ = ["LogSamples"]
 logger = logging.getLogger(__name__)
 
 _LOGS_BETWEEN_PACES = 16
+_LOGS_IN_A_STEP = 64
 _DISK_TIMEOUT_S = 1.0
 
 
@@ -91,9 +92,10 @@ class LogSamples:
         self._found = []
         self._labels.clear()
 
-    def _of_logs(self, value: Callable[[Log], int]) -> Iterator[Sample]:
-        for log in self._found:
-            yield self._labels[log.topic_partition], value(log)
+    def _of_logs(self, value: Callable[[Log], int]) -> Iterator[Lines]:
+        texts = self._labels
+        for logs in in_steps(self._found, _LOGS_IN_A_STEP):
+            yield Lines([f"{texts[log.topic_partition]} {value(log)}" for log in logs])
 
     def _offline(self) -> Iterator[Sample]:
         for directory in self._logs.directories.all:

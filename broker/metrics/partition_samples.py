@@ -12,12 +12,13 @@ from ...replication.partition.partition import Leader, Partition
 from ...replication.partition_set import PartitionSet
 from .labels import labels
 from .partition_labels import PartitionLabels
-from .registry import Pace, Registry, Sample
+from .registry import Lines, Pace, Registry, Step, in_steps
 from .series.table import series_named
 
 __all__ = ["PartitionSamples"]
 
 _PARTITIONS_BETWEEN_PACES = 16
+_PARTITIONS_IN_A_STEP = 64
 
 
 class PartitionSamples:
@@ -67,14 +68,17 @@ class PartitionSamples:
     def _count(self, count: "Callable[[_Counts], int]") -> int:
         return count(self._counts)
 
-    def _of_leaders(self, value: "Callable[[Partition, Leader], float]", texts: PartitionLabels) -> Iterator[Sample]:
-        for hosted in self._leaders:
-            partition = hosted.partition
-            leader = partition.leader
-            if leader is not None:  # it may have lost the leadership since the walk
-                yield texts[hosted.topic_partition], value(partition, leader)
+    def _of_leaders(self, value: "Callable[[Partition, Leader], int]", texts: PartitionLabels) -> Iterator[Lines]:
+        for hosted in in_steps(self._leaders, _PARTITIONS_IN_A_STEP):
+            yield Lines(
+                [
+                    f"{texts[each.topic_partition]} {value(each.partition, leader)}"
+                    for each in hosted
+                    if (leader := each.partition.leader) is not None  # it may have lost the leadership since the walk
+                ]
+            )
 
-    def _topics(self) -> Iterator[Sample | None]:
+    def _topics(self) -> Iterator[Step]:
         """The leader of partition 0 tells how many partitions the topic has."""
         for hosted in self._leaders:
             topic, partition = hosted.topic_partition
@@ -161,7 +165,7 @@ def _lacks_replicas(partition: Partition, leader: Leader) -> int:
     return int(len(leader.isr.members) < len(partition.replicas))
 
 
-_OF_LEADERS: Mapping[str, Callable[[Partition, Leader], float]] = {
+_OF_LEADERS: Mapping[str, Callable[[Partition, Leader], int]] = {
     "kafka_cluster_partition_underreplicated": _is_under_replicated,
     "kafka_cluster_partition_underminisr": _is_under_min_isr,
     "kafka_cluster_partition_atminisr": _is_at_min_isr,
@@ -176,7 +180,7 @@ _OF_LEADERS: Mapping[str, Callable[[Partition, Leader], float]] = {
     "kafka_topic_partition_replicas": _replicas,
     "kafka_topic_partition_under_replicated_partition": _lacks_replicas,
 }
-_OF_LEADERS_IN_CLUSTER: Mapping[str, Callable[[Partition, Leader], float]] = {
+_OF_LEADERS_IN_CLUSTER: Mapping[str, Callable[[Partition, Leader], int]] = {
     "kafka_partition_latest_offset": _high_watermark,
     "kafka_partition_earliest_offset": _log_start,
 }

@@ -2,21 +2,30 @@
 
 **How.** A part of the broker adds, for a row of the table, a function that reads the samples from the part's state. The
 function runs at each scrape, on the event loop. If it is a generator, the scrape advances it in slices with other work
-of the loop between them; so it iterates over a copy (``list(…)``) of a collection that may change. It may yield None
-where a slice may end although there is no sample yet.
+of the loop between them; so it iterates over a copy (``list(…)``) of a collection that may change. A slice may end
+after each step. A step yields a sample, many of them as `Lines`, or None where there is no sample yet.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from .series.series import Detail, Series
 
-__all__ = ["Family", "Pace", "Registry", "Sample", "Samples", "ScrapeWalk", "Source"]
+__all__ = ["Family", "Lines", "Pace", "Registry", "Sample", "Samples", "ScrapeWalk", "Source", "Step", "in_steps"]
 
 Sample = tuple[str, float]
 """The text behind the series' name (labels, for a histogram or summary also a suffix) and the value."""
-Samples = Callable[[], Iterable[Sample | None]]
 
+
+class Lines(list[str]):
+    """Samples of one series as text: each is the labels, a space and the value in digits.
+
+    Sources with very many samples give these, because a step for each sample would take longer than all the rest.
+    """
+
+
+Step = Sample | Lines | None
+Samples = Callable[[], Iterable[Step]]
 
 Pace = Callable[[], Awaitable[None]]
 """Lets other work of the loop run, if the slice has ended. A walk awaits it every few steps."""
@@ -68,3 +77,11 @@ class Registry:
     def families(self) -> Iterator[Family]:
         """The families of coarse detail first, so that a limit meets the finest; then in the order they were added."""
         yield from sorted(self._families.values(), key=lambda family: family.series.detail)
+
+
+T = TypeVar("T")
+
+
+def in_steps(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in pieces, for sources that give `Lines`."""
+    return (items[first : first + size] for first in range(0, len(items), size))

@@ -24,6 +24,15 @@ class Scraped(NamedTuple):
     at_s: float
 
 
+class _Places(dict[TopicPartition, str]):
+    """The labels ``topic`` and ``partition`` without braces, made when first wanted."""
+
+    def __missing__(self, topic_partition: TopicPartition) -> str:
+        topic, partition = topic_partition
+        text = self[topic_partition] = labels(topic=topic, partition=partition)[1:-1]
+        return text
+
+
 class ScrapedGroups:
     """The lags of all groups, computed again when they are older than a scrape takes."""
 
@@ -31,15 +40,14 @@ class ScrapedGroups:
         self._lags = lags
         self._scheduler = scheduler
         self._scraped: dict[str, Scraped] = {}
-        self.places: dict[TopicPartition, str] = {}
-        """The labels that `place` has made."""
+        self.places = _Places()
         self._pass_began_s = 0.0
         self._last_s = -_NEW_PASS_AFTER_S
         self._drop_is_due = False
 
     def __iter__(self) -> Iterator[Scraped | None]:
         """Each group, and None after each step of the computation."""
-        for group in list(self._lags.groups()):
+        for group in self._lags.groups():
             scraped = self._scraped.get(group.group_id)
             if scraped is None or scraped.group is not group or not self._is_fresh(scraped):
                 for step in self._lags.steps(group):
@@ -53,12 +61,6 @@ class ScrapedGroups:
     def age(self, scraped: Scraped) -> float:
         """How many seconds ago the lag was computed."""
         return self._scheduler.time() - scraped.at_s
-
-    def place(self, topic_partition: TopicPartition) -> str:
-        """Make the labels ``topic`` and ``partition``, once a scrape."""
-        text = labels(topic=topic_partition.topic, partition=topic_partition.partition)[1:-1]
-        self.places[topic_partition] = text
-        return text
 
     def _is_fresh(self, scraped: Scraped) -> bool:
         """Whether the lag may serve: for a second, or as long as it takes to go through all groups, up to ten seconds.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ...replication.partition.topic_traffic import BrokerTraffic
 from .labels import labels
-from .registry import Registry, Sample
+from .registry import Registry, Step, in_steps
 from .series.series import Detail
 from .series.table import series_named
 
@@ -58,10 +58,14 @@ class _Topics:
         self._traffic = traffic
         self._labels: dict[str, str] = {}
 
-    def total(self, counter: str) -> list[Sample]:
-        return [("", self._traffic.total(counter))]
+    def total(self, counter: str) -> Iterator[Step]:
+        total = 0
+        for some in in_steps(self._traffic.parts(), _TOPICS_BETWEEN_SLICES):
+            total += sum([getattr(each, counter) for each in some])
+            yield None
+        yield "", total
 
-    def each(self, counter: str) -> Iterator[Sample | None]:
+    def each(self, counter: str) -> Iterator[Step]:
         topics, texts = self._traffic.topics, self._labels
         if len(texts) > 2 * len(topics) + _TOPICS_BETWEEN_SLICES:
             texts.clear()

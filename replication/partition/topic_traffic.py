@@ -163,7 +163,7 @@ class BrokerTraffic:
         elif isinstance(error, InvalidRecordsError | InvalidTimestampsError):
             self.keyless_records += error.keyless_count
 
-    def total(self, counter: str) -> int:
-        """The sum of a counter of `TopicTraffic` over all topics, also those that have left this broker."""
-        parts = (*self.topics.values(), self.elsewhere, self._ended)
-        return sum(getattr(traffic, counter) for traffic in parts)
+    def parts(self) -> list[TopicTraffic]:
+        """All counters, whose sums are those of the broker. The sum of the topics that have left comes first: a topic
+        that leaves while they are summed does not count twice."""
+        return [self._ended, self.elsewhere, *self.topics.values()]

@@ -22,6 +22,10 @@ async def replicas(tmp_path: Path) -> AsyncIterator[Replicas]:
     replicas.close()
 
 
+def total(traffic: BrokerTraffic, counter: str) -> int:
+    return sum(getattr(each, counter) for each in traffic.parts())
+
+
 def batch_of_values(*values: bytes) -> bytes:
     return bytes(build_batch([Record(at, NOW_MS, None, value) for at, value in enumerate(values)], base_offset=0))
 
@@ -34,7 +38,7 @@ async def test_accepted_append_counts_its_records_and_its_bytes_as_they_came(rep
     assert traffic.messages_in == 4
     assert traffic.bytes_in == sum(map(len, batches))
     assert (traffic.total_produce_requests, traffic.failed_produce_requests) == (2, 0)
-    assert replicas.partitions.traffic.total("messages_in") == 4
+    assert total(replicas.partitions.traffic, "messages_in") == 4
 
 
 async def test_too_large_append_counts_its_bytes_as_rejected_and_is_no_failure(replicas: Replicas) -> None:
@@ -70,10 +74,10 @@ async def test_refused_batches_count_by_their_fault(replicas: Replicas) -> None:
 async def test_append_to_a_partition_of_another_broker_counts_in_the_sum_alone(replicas: Replicas) -> None:
     traffic = replicas.partitions.traffic
     replicas.append(batch_of(), ELSEWHERE)
-    assert traffic.total("total_produce_requests") == 0, "Kafka answers for unknown partitions before it counts"
+    assert total(traffic, "total_produce_requests") == 0, "Kafka answers for unknown partitions before it counts"
     replicas.known.add(ELSEWHERE)
     replicas.append(batch_of(), ELSEWHERE)
-    assert traffic.total("total_produce_requests") == 1
+    assert total(traffic, "total_produce_requests") == 1
     assert set(traffic.topics) == {TOPIC}
 
 
@@ -94,10 +98,10 @@ async def test_counters_of_a_topic_that_leaves_stay_in_the_sum(replicas: Replica
     replicas.partitions.forget(TP)
     traffic = replicas.partitions.traffic
     assert TOPIC not in traffic.topics
-    assert traffic.total("messages_in") == 1
+    assert total(traffic, "messages_in") == 1
     await replicas.order(leader_epoch=2, is_new=False)
     assert traffic.topics[TOPIC].messages_in == 0
-    assert traffic.total("messages_in") == 1
+    assert total(traffic, "messages_in") == 1
 
 
 def test_topic_keeps_its_counters_until_its_last_partition_leaves() -> None:
@@ -110,7 +114,7 @@ def test_topic_keeps_its_counters_until_its_last_partition_leaves() -> None:
     traffic.partition_left("t")
     traffic.partition_left("t")
     assert traffic.topics == {}
-    assert traffic.total("bytes_out") == 5
+    assert total(traffic, "bytes_out") == 5
 
 
 def test_replicated_and_sent_bytes_count_apart_for_followers_and_consumers() -> None:

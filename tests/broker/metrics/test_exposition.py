@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import parser
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics_families
 from pybroker.broker.metrics.exposition import OPEN_METRICS, TEXT, Exposition, content_type_for
 from pybroker.broker.metrics.labels import LONGEST_VALUE, labels
-from pybroker.broker.metrics.registry import Registry, Sample
+from pybroker.broker.metrics.registry import Lines, Registry, Sample
 from pybroker.broker.metrics.selection import Selection
 from pybroker.broker.metrics.series.series import Detail, Spelling
 from pybroker.broker.metrics.series.table import series_named
@@ -156,6 +156,28 @@ def test_partitions_go_first_beyond_the_limit_then_topics_and_the_brokers_series
     assert len(caplog.records) == bool(dropped), "logged once"
 
 
+@settings(max_examples=30)
+@given(
+    groups=st.lists(st.lists(st.integers(0, 10**12), max_size=5), max_size=8),
+    limit=st.sampled_from([0, 5, 1000]),
+    piece=st.sampled_from([1, 100, 10_000]),
+)
+def test_lines_give_the_same_text_as_the_same_samples_one_by_one(
+    groups: list[list[int]], limit: int, piece: int
+) -> None:
+    texts = []
+    for as_lines in (True, False):
+        registry = Registry()
+        if as_lines:
+            registry.add(SIZES, lambda: [Lines([f'{{topic="{value}"}} {value}' for value in some]) for some in groups])
+        else:
+            registry.add(SIZES, lambda: [(labels(topic=str(value)), value) for some in groups for value in some])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("pybroker.broker.metrics.exposition._PIECE_CHARACTERS", piece)
+            texts.append(scraped(exposition_of(registry, Selection(max_series=limit))))
+    assert texts[0] == texts[1]
+
+
 def test_source_that_raises_an_error_costs_its_own_series_only(caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> Iterator[Sample]:
         yield "", 1
@@ -192,4 +214,26 @@ def test_loop_turns_while_samples_are_read(has_samples: bool, monkeypatch: pytes
         handle[0].cancel()
         return turns
 
-    assert asyncio.run(turns_of_a_scrape()) >= 10_000 / 32 - 1
+    assert asyncio.run(turns_of_a_scrape()) >= 10_000
+
+
+def test_loop_turns_between_the_pieces_of_one_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pybroker.broker.metrics.exposition.SLICE_S", 0)
+    monkeypatch.setattr("pybroker.broker.metrics.exposition._PIECE_CHARACTERS", 1)
+    registry = Registry()
+    registry.add(SIZES, lambda: [Lines(['{topic="a"} 1'] * 10)] * 20)
+
+    async def turns_at_pieces() -> list[int]:
+        turns = [0]
+
+        def turn() -> None:
+            turns[0] += 1
+            handle[0] = asyncio.get_running_loop().call_soon(turn)
+
+        handle = [asyncio.get_running_loop().call_soon(turn)]
+        seen = [turns[0] async for _ in exposition_of(registry).text(TEXT)]
+        handle[0].cancel()
+        return seen
+
+    seen = asyncio.run(turns_at_pieces())
+    assert len(set(seen[1:21])) == 20
