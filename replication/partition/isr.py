@@ -5,16 +5,30 @@ controller last confirmed; it counts for min.insync.replicas before an append. `
 in the ISR by now. The high watermark waits for all of ``maximal``, so it is safe whether or not the change succeeds.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Self
 
 __all__ = ["CommittedIsr", "IsrState", "PendingExpand", "PendingIsr", "PendingShrink"]
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedIsr:
-    """No change in flight."""
+    """No change in flight. ``left``: the followers that the last change, at ``since_ms``, removed."""
 
     members: frozenset[int]
+    left: frozenset[int] = field(default=frozenset(), compare=False)
+    since_ms: int = field(default=0, compare=False)
+
+    @classmethod
+    def after(cls, before: "IsrState | None", members: Iterable[int], now_ms: int) -> Self:
+        """The ISR ``members`` that replaces ``before``."""
+        now = frozenset(members)
+        return cls(now, frozenset() if before is None else before.members - now, now_ms)
+
+    @property
+    def committed(self) -> Self:
+        return self
 
     @property
     def maximal(self) -> frozenset[int]:

@@ -170,7 +170,7 @@ class Partition:
         known = previous.replicas if previous is not None else {}
         leader = Leader(
             epoch_start_offset=epoch_start_offset if is_new_epoch or previous is None else previous.epoch_start_offset,
-            isr=CommittedIsr(frozenset(state.isr)),
+            isr=CommittedIsr.after(None if previous is None else previous.isr, state.isr, now_ms),
             replicas={broker: known.get(broker) or RemoteReplica(broker) for broker in followers},
         )
         if is_new_epoch:
@@ -457,7 +457,7 @@ class Partition:
             return False
         if leader_epoch != self.leader_epoch or partition_epoch < self.partition_epoch:
             return False
-        leader.isr = CommittedIsr(frozenset(isr))
+        leader.isr = CommittedIsr.after(leader.isr, isr, now_ms)
         self.partition_epoch = partition_epoch
         return self.maybe_increment_high_watermark(now_ms)
 

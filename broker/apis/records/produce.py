@@ -168,7 +168,9 @@ class Produce:
     def reason_of_delay(self, name: str, index: int, acks: int) -> str:
         """For what an append waited, in words."""
         hosted = self._partitions.get(TopicPartition(name, index))
-        return "a partition that is gone" if hosted is None else reason_of_late_append(hosted, acks)
+        if hosted is None:
+            return "a partition that is gone"
+        return reason_of_late_append(hosted, acks, self._partitions.monotonic_ms())
 
     def node_endpoints(self, node_ids: list[int], listener_name: str) -> list[NodeEndpoint]:
         return [

@@ -24,6 +24,7 @@ from pybroker.protocol.messages.metadata import MetadataRequest, MetadataRespons
 from pybroker.protocol.messages.metadata import MetadataRequestTopic as AskedTopic
 from pybroker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pybroker.replication.partition.hosted_partition import HostedPartition
+from pybroker.storage.files.files import Files
 from simulation.machines.model_zookeeper import ModelStore, ModelZooKeeper
 from support.clients.async_wire_client import AsyncWireClient
 from support.in_process.replicas import batch_of, offsets_and_values
@@ -57,6 +58,8 @@ class BrokerCluster:
         self.zookeeper = ModelZooKeeper(asyncio.get_running_loop(), Random(7), wall_clock_ms)
         self.servers: dict[int, BrokerServer] = {}
         self.directory = directory
+        self.files: dict[int, Files] = {}
+        """The file systems of brokers that get one of the test."""
         self._settings = {**SETTINGS, **(settings or {})}
         self._ports: dict[int, int] = {}
         self._stores: dict[int, ModelStore] = {}
@@ -82,7 +85,9 @@ class BrokerCluster:
                 store = self._stores[broker_id] = await self.zookeeper.open(f"broker {broker_id}")
                 return store
 
-            server = BrokerServer(config, Environment(open_store=open_store))
+            server = BrokerServer(
+                config, Environment(open_store=open_store, files=self.files.get(broker_id) or Files())
+            )
             await server.start()
             self.servers[broker_id] = server
             self._ports[broker_id] = server.endpoints[0].port
