@@ -130,7 +130,11 @@ class Observability:
         self.recent_events.attach()
         endpoints = [self._endpoint(listener) for listener in listeners]
         self._server = server = HttpServer(
-            self.router, run_in_pool, self._readiness.is_ending, await self._tokens(run_in_pool)
+            self.router,
+            run_in_pool,
+            self._readiness.is_ending,
+            config.int("pybroker.http.timeout.ms") / 1000,
+            await self._tokens(run_in_pool),
         )
         self._probes.use_workers(run_in_pool)
         parts.add(server.close, server.kill)

@@ -101,6 +101,14 @@ TESTS = {
         "tests/broker/network/test_encrypted_listener.py",
         "test_oldest_of_more_handshakes_than_pybroker_tls_handshakes_max_is_closed",
     ),
+    "pybroker.http.timeout.ms": (
+        "tests/hostile/test_http.py",
+        "test_clients_that_send_or_read_too_slowly_are_dropped",
+    ),
+    "pybroker.metrics.max.series": (
+        "tests/broker/metrics/test_exposition.py",
+        "test_partitions_go_first_beyond_the_limit_then_topics_and_the_brokers_series_stay",
+    ),
     "socket.listen.backlog.size": (
         "tests/broker/network/test_listener.py",
         "test_connection_is_closed_when_the_backlog_of_waiting_ones_is_full",

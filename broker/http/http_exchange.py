@@ -1,8 +1,8 @@
 """Serves the requests of one HTTP connection, one after the other, by h11.
 
 Imported by a worker when the first client connects, because h11 takes some milliseconds.
-**Limits.** GET and HEAD without a body; a head of `_MAX_HEAD_BYTES`. A client has `PATIENCE_S` between requests, for
-each head, and for each piece of a response. Requests that were sent ahead wait in the read buffer.
+**Limits.** GET and HEAD without a body; a head of `_MAX_HEAD_BYTES`. The wire gives a client a deadline between
+requests, for each head, and for each piece of a response. Requests that were sent ahead wait in the read buffer.
 """
 
 import logging
@@ -16,7 +16,7 @@ from .encoding import Encoder
 from .http_error import HttpError
 from .request import HttpRequest
 from .response import HttpResponse
-from .wire import PATIENCE_S, Wire
+from .wire import Wire
 
 __all__ = ["HttpExchange"]
 
@@ -86,7 +86,7 @@ class HttpExchange:
 
     async def _next_head(self) -> h11.Request | None:
         """The next request, once its end was received; None at the end of the connection."""
-        self._wire.set_deadline(PATIENCE_S)
+        self._wire.start_deadline()
         head: h11.Request | None = None
         has_begun = bool(self._protocol.trailing_data[0])
         while True:
@@ -95,7 +95,7 @@ class HttpExchange:
                 received = await self._wire.read()
                 if received and not has_begun:
                     has_begun = True
-                    self._wire.set_deadline(PATIENCE_S)
+                    self._wire.start_deadline()
                 self._protocol.receive_data(received)
             elif isinstance(event, h11.Request):
                 head = event
@@ -106,7 +106,7 @@ class HttpExchange:
             else:  # the end of the connection
                 head = None
                 break
-        self._wire.set_deadline(None)
+        self._wire.end_deadline()
         return head
 
     async def _respond(self, event: h11.Request, until_sent: ExitStack) -> HttpResponse:
@@ -162,7 +162,7 @@ class HttpExchange:
 
     async def _write(self, data: Any) -> None:
         if data:
-            await self._wire.write(data, PATIENCE_S)
+            await self._wire.write(data)
 
 
 def _has_body(event: h11.Request) -> bool:

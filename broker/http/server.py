@@ -25,7 +25,7 @@ from .request import HttpRequest
 from .response import HttpResponse
 from .router import Route, Router
 from .token_file import TokenFile
-from .wire import PATIENCE_S, Wire
+from .wire import Wire
 
 if TYPE_CHECKING:
     from .http_exchange import HttpExchange
@@ -47,13 +47,20 @@ class HttpServer:
     """
 
     def __init__(
-        self, router: Router, run_in_pool: RunInPool, is_ending: Callable[[], bool], tokens: TokenFile | None = None
+        self,
+        router: Router,
+        run_in_pool: RunInPool,
+        is_ending: Callable[[], bool],
+        patience_s: float,
+        tokens: TokenFile | None = None,
     ) -> None:
-        """To be made on the running loop. ``is_ending``: only probes are answered now."""
+        """To be made on the running loop. ``is_ending``: only probes are answered now. ``patience_s``: the time that a
+        client has for each of its steps."""
         self._loop = asyncio.get_running_loop()
         self._router = router
         self._run_in_pool = run_in_pool
         self._is_ending = is_ending
+        self._patience_s = patience_s
         self._tokens = tokens
         self._offenders = OffenderLog(logger, self._loop.time)
         self._turn = asyncio.Lock()
@@ -143,7 +150,7 @@ class HttpServer:
     # -- connections
 
     def _new_connection(self, add_layer: ConnectionLayer | None) -> asyncio.BufferedProtocol:
-        connection = _Connection(self, self._loop)
+        connection = _Connection(self, self._loop, self._patience_s)
         return connection if add_layer is None else add_layer(connection, _nobody_is_named)
 
     def connected(self, connection: "_Connection") -> bool:
@@ -209,8 +216,8 @@ def _load_exchange() -> "type[HttpExchange]":
 class _Connection(Wire):
     """One client's connection, and the task that serves it."""
 
-    def __init__(self, server: HttpServer, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop)
+    def __init__(self, server: HttpServer, loop: asyncio.AbstractEventLoop, patience_s: float) -> None:
+        super().__init__(loop, patience_s)
         self._server = server
         self._task: asyncio.Task[None] | None = None
         self._connected_s = loop.time()
@@ -247,5 +254,5 @@ class _Connection(Wire):
             with suppress(ConnectionResetError):
                 await self._server.serve(self)
         finally:
-            self.set_deadline(PATIENCE_S)  # for the client to take the last response
+            self.start_deadline()  # for the client to take the last response
             self.close()

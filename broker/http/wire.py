@@ -5,10 +5,8 @@ from typing import cast
 
 from ..network.transport import Transport
 
-__all__ = ["PATIENCE_S", "READ_BUFFER_BYTES", "Wire"]
+__all__ = ["READ_BUFFER_BYTES", "Wire"]
 
-PATIENCE_S = 10.0
-"""The time that a client has for each of its steps."""
 READ_BUFFER_BYTES = 8 * 1024
 """Bytes that were received and not read yet; beyond it the socket is not read."""
 _PIECE_BYTES = 64 * 1024
@@ -19,10 +17,12 @@ class Wire(asyncio.BufferedProtocol):
     ConnectionResetError.
 
     At most `_PIECE_BYTES` of a response wait in the transport, because a write waits until the client has taken all.
+    ``patience_s``: the time that the client has for each of its steps.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, patience_s: float) -> None:
         self.transport: Transport | None = None
+        self._patience_s = patience_s
         self._loop = loop
         self._buffer = memoryview(bytearray(READ_BUFFER_BYTES))
         self._filled = 0
@@ -34,11 +34,16 @@ class Wire(asyncio.BufferedProtocol):
 
     # -- for the task
 
-    def set_deadline(self, seconds: float | None) -> None:
-        """The connection is aborted after ``seconds``, unless another deadline is set before; None: no deadline."""
+    def start_deadline(self) -> None:
+        """Abort the connection after the time that the client has for a step, unless the deadline ends before."""
+        self.end_deadline()
+        self._timer = self._loop.call_later(self._patience_s, self.abort)
+
+    def end_deadline(self) -> None:
+        """The client has done its step, or there is none."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if seconds is None else self._loop.call_later(seconds, self.abort)
+            self._timer = None
 
     async def read(self) -> bytes:
         """Received bytes; empty at the end of the stream."""
@@ -51,17 +56,17 @@ class Wire(asyncio.BufferedProtocol):
             self.transport.resume_reading()
         return received
 
-    async def write(self, data: bytes, seconds: float) -> None:
-        """Send ``data``; the client has ``seconds`` for each piece, otherwise the connection is aborted."""
+    async def write(self, data: bytes) -> None:
+        """Send ``data``; the connection is aborted when the client takes a piece too slowly."""
         view = memoryview(data)
         for start in range(0, len(view), _PIECE_BYTES):
             self._check()
             assert self.transport is not None
             self.transport.write(view[start : start + _PIECE_BYTES])
             if self._has_unsent:
-                self.set_deadline(seconds)
+                self.start_deadline()
                 await self._all_sent()
-                self.set_deadline(None)
+                self.end_deadline()
 
     def close(self) -> None:
         """Send what is unsent, then close."""
@@ -101,7 +106,7 @@ class Wire(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_lost = True
-        self.set_deadline(None)
+        self.end_deadline()
         self._wake()
         self.transport = None
 

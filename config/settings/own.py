@@ -66,6 +66,17 @@ SETTINGS = (
         "Let other machines read the HTTP endpoint without TLS or a token.",
     ),
     Setting(
+        "pybroker.http.timeout.ms",
+        INT,
+        "10000",
+        at_least(1),
+        LOW,
+        READ_ONLY,
+        ACTED_ON,
+        "Time that an HTTP client has for each step: to send the next request, its head, and to take each piece of a "
+        "response.",
+    ),
+    Setting(
         "pybroker.console",
         STRING,
         "",

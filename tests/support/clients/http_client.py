@@ -19,11 +19,14 @@ __all__ = ["HttpClient", "Response", "http_server"]
 
 @asynccontextmanager
 async def http_server(
-    router: Router, is_ending: Callable[[], bool] = lambda: False, tokens: TokenFile | None = None
+    router: Router,
+    is_ending: Callable[[], bool] = lambda: False,
+    tokens: TokenFile | None = None,
+    patience_s: float = 60.0,
 ) -> AsyncIterator[int]:
     """A server with these routes; its port."""
     pool = WorkerPool(asyncio.get_running_loop(), 2, "test")
-    server = HttpServer(router, RunInPool(pool), is_ending, tokens)
+    server = HttpServer(router, RunInPool(pool), is_ending, patience_s, tokens)
     (endpoint,) = await server.open([Endpoint("HTTP", "127.0.0.1", 0)])
     try:
         yield endpoint.port
