@@ -20,6 +20,6 @@ EXPOSE 9092 8092 9404
 # A number, so that Kubernetes can check that it is not root. Group 0 owns the directories.
 USER 1000:0
 HEALTHCHECK --interval=5s --timeout=10s --start-period=120s --retries=3 \
-    CMD ["/opt/pybroker/bin/pybroker", "healthcheck", "--config", "/etc/pybroker/server.properties"]
+    CMD ["/opt/pybroker/bin/pybroker", "healthcheck", "--probe", "readyz", "--config", "/etc/pybroker/server.properties"]
 # The same path as in Apache Kafka's image, and no entry point: test libraries start the broker by this path.
 CMD ["/etc/kafka/docker/run"]

@@ -124,8 +124,10 @@ def test_health_check_sends_a_request_to_the_broker(image: Path, broker: Contain
         "--start-period",
         "--retries",
     }
+    assert "readyz" in json.loads(command)
     assert broker.health(json.loads(command)) != 0
     broker.environment["KAFKA_LISTENERS"] = f"PLAINTEXT://127.0.0.1:{broker.free_port()}"
+    broker.environment["KAFKA_PYBROKER_HTTP_LISTENERS"] = f"HTTP://127.0.0.1:{broker.free_port()}"
     with broker:
         await_answer(lambda: broker.health(json.loads(command)), lambda code: code == 0, "the broker is healthy")
         os.kill(broker.pid, signal.SIGKILL)

@@ -1,6 +1,7 @@
 """``pybroker healthcheck``: checks that a broker answers an ApiVersions and then a Metadata request.
 
-Works with any Kafka broker.
+Works with any Kafka broker. With ``--probe`` it asks the HTTP endpoint of a pybroker on this machine instead; a broker
+without one is asked by Kafka's protocol whether it is ready.
 """
 
 import sys
@@ -20,6 +21,7 @@ from ...protocol.messages.metadata import MetadataResponse
 from ..library.broker_probe import UnhealthyError, check_versions, metadata_of
 from ..metadata.address import Address, AddressError, local_address
 from .command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
+from .http_check import PROBES, READY, check_over_http, http_listener
 
 if TYPE_CHECKING:
     import ssl
@@ -40,6 +42,12 @@ def healthcheck(arguments: Sequence[str]) -> int:
     parser.add_argument("--bootstrap-server", metavar="HOST:PORT", help="address of the broker")
     parser.add_argument("--config", metavar="FILE", type=Path, help="settings file of the broker, to find its address")
     parser.add_argument(
+        "--probe",
+        choices=PROBES,
+        help="ask the broker's HTTP endpoint, whose address the settings have: does it live, is it ready for clients,"
+        " can it stop without harm to a partition",
+    )
+    parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=float,
@@ -49,6 +57,12 @@ def healthcheck(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if not 0 < options.timeout <= _MAX_TIMEOUT_S:
         parser.error(f"--timeout {options.timeout:g}: must be above 0 and at most {_MAX_TIMEOUT_S}")
+    if options.probe is not None:
+        if options.bootstrap_server is not None:
+            parser.error("--probe asks a broker on this machine: give --config, not --bootstrap-server")
+        config = load_config(options.config or "", environment_settings())
+        if options.probe != READY or http_listener(config) is not None:
+            return check_over_http(config, options.probe, options.timeout)
     try:
         if options.bootstrap_server is not None:
             address = given_address(options.bootstrap_server)

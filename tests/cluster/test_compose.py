@@ -67,7 +67,7 @@ def test_each_service_waits_until_the_previous_one_is_healthy(services: dict[str
     for before, name in zip(["zookeeper", *BROKERS], BROKERS, strict=False):
         assert services[name]["depends_on"] == {before: {"condition": "service_healthy"}}
     assert services["zookeeper"]["healthcheck"]["test"][0] == "CMD-SHELL"
-    assert re.search("^HEALTHCHECK ", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert re.search(r'^HEALTHCHECK [^]]+"--probe", "readyz"', (ROOT / "Dockerfile").read_text(), re.MULTILINE)
 
 
 def test_settings_of_each_broker_are_valid_and_distinct(services: dict[str, Any]) -> None:

@@ -1,9 +1,6 @@
 """``pybroker healthcheck`` prints one line and returns an exit code, for any kind of server."""
 
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -12,41 +9,9 @@ from pybroker.broker.commands.command_line import main
 from pybroker.broker.commands.healthcheck import reachable_listener
 from pybroker.broker.metadata.address import local_address
 from pybroker.config.load import unchecked_config
+from support.in_process.one_answer import say, say_nothing, somebody_else
 from support.in_process.tls_ends import STORES
 from support.in_process.tls_settings import ssl_listener
-
-Serve = Callable[[socket.socket], None]
-
-
-@contextmanager
-def somebody_else(serve: Serve) -> Iterator[str]:
-    """The address of a server that accepts one connection and is no healthy broker."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def take_one() -> None:
-            connection, _ = listening.accept()
-            with connection:
-                serve(connection)
-
-        thread = threading.Thread(target=take_one)
-        thread.start()
-        yield f"127.0.0.1:{listening.getsockname()[1]}"
-        thread.join()
-
-
-def say(answer: bytes) -> Serve:
-    def serve(connection: socket.socket) -> None:
-        connection.recv(4096)
-        connection.sendall(answer)
-        with suppress(OSError):  # a client that has seen enough may have closed the connection by now
-            connection.shutdown(socket.SHUT_WR)
-
-    return serve
-
-
-def say_nothing(connection: socket.socket) -> None:
-    while connection.recv(4096):
-        pass
 
 
 def free_address() -> str:

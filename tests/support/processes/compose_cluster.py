@@ -79,10 +79,12 @@ class ComposeCluster:
         home = self._directory / name
         config = str(home / "server.properties")
         paths = ["--mounted", str(home / "none"), "--config", config, "--data", str(home / "data")]
-        process = ContainerProcess([*PYBROKER, "container", *paths], None, self._environment(name))
+        # In a container each broker has the address of the HTTP endpoint for itself.
+        http = {"KAFKA_PYBROKER_HTTP_LISTENERS": f"HTTP://127.0.0.1:{free_port()}"}
+        process = ContainerProcess([*PYBROKER, "container", *paths], None, {**self._environment(name), **http})
         self._stack.enter_context(process)
         self._processes.append(process)
-        check = partial(process.health, [*PYBROKER, "healthcheck", "--config", config])
+        check = partial(process.health, [*PYBROKER, "healthcheck", "--probe", "readyz", "--config", config])
         await_answer(check, lambda code: code == 0, f"{name} is healthy")
         self.internal.append(internal)
         self.external.append(external)

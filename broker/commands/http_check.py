@@ -1,0 +1,59 @@
+"""``pybroker healthcheck --probe``: asks the HTTP endpoint of the broker that has the given settings."""
+
+import sys
+from pathlib import Path
+
+from ...base.unusable_path import why_unusable
+from ...config.config import Config
+from ...config.http_listeners import HTTP_LISTENERS, http_listeners
+from ...config.listener_security import ListenerSecurity
+from ...config.listeners import Listener, is_encrypted
+from ...config.typed_values import TypedValues
+from ..library.broker_probe import UnhealthyError
+from ..metadata.address import local_address
+from .command_parser import BAD_INPUT, CommandError
+
+__all__ = ["PROBES", "READY", "check_over_http", "http_listener"]
+
+READY = "readyz"
+PROBES = ("livez", READY, "safe-to-stop")
+_TOKEN_FILE = "pybroker.http.token.file"
+
+
+def http_listener(config: Config) -> Listener | None:
+    """An address of the HTTP endpoint, if possible without TLS; None when there is none with a port of its own."""
+    listeners = [each for each in http_listeners(config) if each.port != 0]
+    return min(listeners, key=lambda each: is_encrypted(each.security_protocol), default=None)
+
+
+def check_over_http(config: Config, probe: str, timeout_s: float) -> int:
+    """Print the answer and return the exit code. Raises CommandError, ConfigError."""
+    from ..library.http_probe import ask_probe  # needs json, which Kafka's protocol does not
+
+    listener = http_listener(config)
+    if listener is None:
+        raise CommandError(f"{config.shown(HTTP_LISTENERS)}: has no address that could be asked", BAD_INPUT)
+    tls = None
+    if is_encrypted(listener.security_protocol):
+        from ..security.tls.listener_tls import local_context  # not needed without TLS
+
+        tls = local_context(TypedValues(ListenerSecurity.of_https(config).ssl))
+    address = local_address(listener.host, listener.port)
+    try:
+        ask_probe(address, f"/{probe}", timeout_s, tls, _token(config))
+    except UnhealthyError as error:
+        raise CommandError(f"{address} {error}") from error
+    sys.stdout.write(f"{address} says yes to /{probe}\n")
+    return 0
+
+
+def _token(config: Config) -> str | None:
+    """The first token that the endpoint accepts; None when it needs none. Raises CommandError."""
+    path = config.optional_string(_TOKEN_FILE)
+    if path is None:
+        return None
+    try:
+        lines = Path(path).read_bytes().split(b"\n")
+    except OSError as error:
+        raise CommandError(f"{config.shown(_TOKEN_FILE)}: cannot be read: {why_unusable(error, path)}") from error
+    return next((line.strip().decode("latin-1") for line in lines if line.strip()), None)
