@@ -104,7 +104,7 @@ class Observability:
         self.requests: RequestWatch | None = None
         """The counts of requests; None without HTTP."""
         self.metrics = BrokerMetrics(config, environment.clock_ms)
-        self.metrics.registry.add_value(series_named("pybroker_ready"), lambda: int(lifecycle.is_running))
+        self.metrics.registry.add_value(series_named("pybroker_ready"), self._is_ready)
         self.router.get("/metrics", self._scrape, most=_MOST_SCRAPES)
         self._dispatcher: Dispatcher | None = None
         self._started_ms = environment.clock_ms()
@@ -180,6 +180,9 @@ class Observability:
         if self.endpoints:
             self.metrics.add_parts(parts, links, loop.time)
             add_group_samples(self.metrics.registry, watch.lags, loop, parts.metadata.identity.cluster_id)
+
+    def _is_ready(self) -> int:
+        return int(not self._probes.readiness.reasons())
 
     def _scrape(self, request: HttpRequest) -> HttpResponse:
         content_type, text = self.metrics.scrape(request.headers.get("accept", ""))
