@@ -26,6 +26,7 @@ class QuotaSettings:
         self.connections = connections
         self._addresses_of = addresses_of
         self._addresses: dict[str, Sequence[str]] = {}  # of each host with a quota
+        self._in_force: dict[tuple[str, str], Mapping[QuotaType, float]] = {}  # of each entity with a quota
 
     async def load(self, entities: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
         """Bring the quotas of all entities into force, before the first client connects."""
@@ -42,7 +43,7 @@ class QuotaSettings:
             logger.info("quotas of %s: %s", _shown(entity_type, name), shown or "none")
 
     async def _apply(self, entity_type: str, name: str, settings: Mapping[str, str]) -> bool:
-        """False: this is no entity of quotas."""
+        """Whether the entity has other quotas than before."""
         entity = entity_of_node(entity_type, name)
         if entity is None:
             logger.error("quotas of %s are ignored: this is no entity of quotas", _shown(entity_type, name))
@@ -55,7 +56,10 @@ class QuotaSettings:
             self.clients.set_limits(entity, quotas)
         else:
             await self._limit_address(entity.ip, quotas.get(QuotaType.CONNECTION))
-        return True
+        before = self._in_force.pop((entity_type, name), {})
+        if quotas:
+            self._in_force[entity_type, name] = quotas
+        return quotas != before
 
     async def _limit_address(self, ip: Name, bound: float | None) -> None:
         if ip is DEFAULT:

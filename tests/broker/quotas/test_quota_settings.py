@@ -72,6 +72,18 @@ async def test_quotas_are_replaced_and_removed_while_the_broker_runs(quotas: Quo
     assert not is_throttled(quotas, "c")
 
 
+async def test_only_a_change_of_quotas_is_logged(quotas: QuotaSettings, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    for settings in (
+        {"SCRAM-SHA-256": "salt=a"},
+        {"producer_byte_rate": "1"},
+        {"producer_byte_rate": "1", "x": "y"},
+        {},
+    ):
+        await quotas.take("users", "ann", settings)
+    assert caplog.messages == ["quotas of users/ann: producer_byte_rate=1", "quotas of users/ann: none"]
+
+
 async def test_bad_entities_and_values_are_ignored_and_logged_without_secrets(
     quotas: QuotaSettings, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -82,7 +94,7 @@ async def test_bad_entities_and_values_are_ignored_and_logged_without_secrets(
     )
     assert not is_throttled(quotas, "c")
     assert is_throttled(quotas, "c", QuotaType.FETCH)
-    await quotas.take("users", "a\nERROR forged" + "x" * 500, {})
+    await quotas.take("users", "a\nERROR forged" + "x" * 500, {"consumer_byte_rate": "1"})
     lines = [record.getMessage() for record in caplog.records]
     assert [line[:40] for line in lines] == [
         "quotas of users/ann/topics/c are ignored",
