@@ -66,7 +66,8 @@ class LoginFrameGate:
                 raise CloseConnectionError(reason, Violation.REFUSED_REQUEST)
             case Close(reason, delay_ms, frame):
                 self._count_failure()
-                self._refused(self._info, reason)
+                if frame is not None:  # otherwise the end of the connection is logged
+                    self._refused(self._info, reason)
                 return GateReply(_delayed(frame, delay_ms, reason), closes=True)
 
     def _count_failure(self) -> None:
@@ -86,7 +87,7 @@ def _delayed(frame: bytes | None, delay_ms: int, reason: str) -> LaterReply:
 
     def settle() -> list[ReplyPart] | None:
         if frame is None:
-            raise CloseConnectionError(reason, Violation.REFUSED_REQUEST)
+            raise CloseConnectionError(f"its login failed: {reason}", Violation.LOGIN)
         return [frame]
 
     return LaterReply(future, settle)

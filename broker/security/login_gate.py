@@ -46,6 +46,7 @@ _APIS_OF = {
     _State.OPEN: (ApiKey.SASL_HANDSHAKE,),
 }
 """The requests that `LoginGate.frame` takes in each state; in `OPEN` they begin another login."""
+_LOGIN_APIS = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 
 
 def session_lifetime_ms(max_reauth_ms: int, expires_at_ms: int | None, wall_ms: int) -> int | None:
@@ -127,7 +128,7 @@ class LoginGate:
             raise _UnexpectedError(f"{len(frame)} bytes came, which are no request; expected {self._state.value}")
         key, version, correlation_id = _HEAD.unpack_from(frame)
         if key not in _APIS_OF[self._state]:
-            raise _UnexpectedError(f"API {key} came; expected {self._state.value}")
+            raise _UnexpectedError(_unexpected(key, self._state))
         spec = API_SPECS[ApiKey(key)]
         if spec.key is not ApiKey.API_VERSIONS and not spec.min_version <= version <= spec.max_version:
             raise _UnexpectedError(f"{spec.name} came in version {version}, which is not served")
@@ -229,6 +230,15 @@ class LoginGate:
 
 class _UnexpectedError(Exception):
     """The state does not take these bytes."""
+
+
+def _unexpected(key: int, state: _State) -> str:
+    """The reason for the log when the state does not take an API."""
+    spec = next((each for each in API_SPECS.values() if each.key == key), None)
+    name = f"API {key}" if spec is None else spec.name
+    if spec is not None and spec.key not in _LOGIN_APIS and state in (_State.FIRST, _State.HANDSHAKE):
+        return f"{name} came before a login: set security.protocol=SASL_… and sasl.mechanism on the client"
+    return f"{name} came; expected {state.value}"
 
 
 def _body(frame: bytes | bytearray, key: ApiKey, version: int) -> Message:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from pybroker.broker.network.endpoint_security import EndpointSecurity
 from pybroker.broker.network.login_frame_gate import LoginFrameGate
 from pybroker.broker.network.request import ConnectionInfo
@@ -64,6 +65,16 @@ async def test_failed_login_is_answered_and_closed_and_its_reason_is_told() -> N
         assert await peer.is_closed()
         assert reasons == ["wrong user or password for 'alice'"]
         assert not server.handler.requests
+
+
+async def test_failed_login_by_raw_tokens_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with logging_in() as (_, peer, _, reasons):
+        peer.send(sized(handshake("PLAIN", 0)), sized(b"\0alice\0x"))
+        await received(peer)
+        assert await peer.is_closed()
+        assert reasons == []
+    (line,) = caplog.messages
+    assert line.endswith("on listener TEST: its login failed: wrong user or password for 'alice'")
 
 
 async def test_request_before_the_login_closes_the_connection() -> None:

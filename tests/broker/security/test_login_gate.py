@@ -1,5 +1,7 @@
 """Tests of the login gate: which requests each state takes, answers, failures, and sessions that end."""
 
+import re
+
 import pytest
 from pybroker.broker.security.login_actions import Action, Admission, Answer, Authenticated, Close, PassOn
 from pybroker.broker.security.login_gate import session_lifetime_ms
@@ -83,7 +85,7 @@ def test_each_state_before_the_login_takes_only_its_own_apis(key: ApiKey) -> Non
     after_handshake.shake("PLAIN")
     takers = {"first": Driver(), "after versions": after_versions, "after handshake": after_handshake}
     closes = {name: the_close(driver.send(frame)) for name, driver in takers.items()}
-    refused = {name for name, close in closes.items() if "expected" in close.reason}
+    refused = {name for name, close in closes.items() if re.search("expected|before a login", close.reason)}
     expected = {
         "first": key in TAKEN_FIRST,
         "after versions": key is ApiKey.SASL_HANDSHAKE,
@@ -91,6 +93,16 @@ def test_each_state_before_the_login_takes_only_its_own_apis(key: ApiKey) -> Non
     }
     assert refused == {name for name, is_taken in expected.items() if not is_taken}
     assert all(close.frame is None for close in closes.values())
+
+
+def test_client_that_does_not_log_in_is_told_apart_and_its_api_is_named() -> None:
+    after_versions, versions_again = Driver(), Driver()
+    after_versions.send(api_versions())
+    versions_again.send(api_versions())
+    for driver in (Driver(), after_versions):
+        reason = the_close(driver.send(bare_request(ApiKey.METADATA, 1))).reason
+        assert reason.startswith("Metadata came before a login: set security.protocol")
+    assert the_close(versions_again.send(api_versions())).reason == "ApiVersions came; expected SaslHandshake"
 
 
 @pytest.mark.parametrize(
