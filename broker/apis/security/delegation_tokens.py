@@ -1,18 +1,28 @@
-"""CreateDelegationToken, RenewDelegationToken and ExpireDelegationToken (KIP-48): refused.
+"""The APIs of delegation tokens (KIP-48): refused, as by a Kafka broker whose delegation.token.secret.key is not set.
 
-Kafka gives no tokens to clients of PLAINTEXT listeners because they have not authenticated. Version 3 of
-CreateDelegationToken can ask for a token for another owner; its response also names the requester (KIP-373).
+A client that has not authenticated may not ask for tokens, and that comes first. Version 3 of CreateDelegationToken can
+ask for a token for another owner; its response also names the requester (KIP-373).
 """
 
+from ....base.acls import AclOperation, AclResourceType
 from ....protocol.errors import ErrorCode
 from ....protocol.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
+from ....protocol.messages.describe_delegation_token import (
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
 from ....protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 from ....protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 from ...requests.context import RequestContext
+from ...security.principal import ANONYMOUS, USER, Principal
 
-__all__ = ["create_delegation_token", "expire_delegation_token", "renew_delegation_token"]
+__all__ = [
+    "create_delegation_token",
+    "describe_delegation_token",
+    "expire_delegation_token",
+    "renew_delegation_token",
+]
 
-_REFUSED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 _NO_TIME_MS = -1
 
 
@@ -20,13 +30,13 @@ def create_delegation_token(
     context: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
     requester = context.principal
-    owner_type, owner = requester.type, requester.name
+    owner = Principal(requester.type, requester.name)
     if context.api_version >= 3 and request.owner_principal_name:
-        owner_type, owner = request.owner_principal_type or "", request.owner_principal_name
+        owner = Principal(request.owner_principal_type or "", request.owner_principal_name)
     response = CreateDelegationTokenResponse(
-        error_code=_REFUSED,
-        principal_type=owner_type,
-        principal_name=owner,
+        error_code=_why_not_created(context, request, owner),
+        principal_type=owner.type,
+        principal_name=owner.name,
         issue_timestamp_ms=_NO_TIME_MS,
         expiry_timestamp_ms=_NO_TIME_MS,
         max_timestamp_ms=_NO_TIME_MS,
@@ -37,13 +47,38 @@ def create_delegation_token(
     return response
 
 
+def _why_not_created(context: RequestContext, request: CreateDelegationTokenRequest, owner: Principal) -> ErrorCode:
+    code = _why_refused(context)
+    if code is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED:
+        return code
+    is_own = owner == context.principal
+    if not is_own and not context.may(AclOperation.CREATE_TOKENS, AclResourceType.USER, str(owner)):
+        return ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
+    if any(renewer.principal_type != USER for renewer in request.renewers):
+        return ErrorCode.INVALID_PRINCIPAL_TYPE
+    return code
+
+
 def renew_delegation_token(
     context: RequestContext, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
-    return RenewDelegationTokenResponse(error_code=_REFUSED, expiry_timestamp_ms=_NO_TIME_MS)
+    return RenewDelegationTokenResponse(error_code=_why_refused(context), expiry_timestamp_ms=_NO_TIME_MS)
 
 
 def expire_delegation_token(
     context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
-    return ExpireDelegationTokenResponse(error_code=_REFUSED, expiry_timestamp_ms=_NO_TIME_MS)
+    return ExpireDelegationTokenResponse(error_code=_why_refused(context), expiry_timestamp_ms=_NO_TIME_MS)
+
+
+def describe_delegation_token(
+    context: RequestContext, request: DescribeDelegationTokenRequest
+) -> DescribeDelegationTokenResponse:
+    return DescribeDelegationTokenResponse(error_code=_why_refused(context))
+
+
+def _why_refused(context: RequestContext) -> ErrorCode:
+    protocol = context.address.security_protocol
+    if protocol == "PLAINTEXT" or (protocol == "SSL" and context.principal == ANONYMOUS):
+        return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    return ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED

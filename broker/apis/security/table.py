@@ -13,7 +13,12 @@ from ...requests.context import Handler
 from ..broker_parts import BrokerParts
 from ..refusal import refuse
 from .alter_user_scram_credentials import AlterUserScramCredentials
-from .delegation_tokens import create_delegation_token, expire_delegation_token, renew_delegation_token
+from .delegation_tokens import (
+    create_delegation_token,
+    describe_delegation_token,
+    expire_delegation_token,
+    renew_delegation_token,
+)
 from .describe_user_scram_credentials import DescribeUserScramCredentials
 
 if TYPE_CHECKING:
@@ -31,11 +36,11 @@ def security_apis(parts: BrokerParts) -> Mapping[ApiKey, Handler]:
             "SaslAuthenticate request received after successful authentication",
         ),
         **(_without_authorizer() if parts.acls is None else _acl_apis(parts.acls)),
-        # Delegation tokens (KIP-48) need an authenticated client.
+        # Delegation tokens (KIP-48)
         ApiKey.CREATE_DELEGATION_TOKEN: create_delegation_token,
         ApiKey.RENEW_DELEGATION_TOKEN: renew_delegation_token,
         ApiKey.EXPIRE_DELEGATION_TOKEN: expire_delegation_token,
-        ApiKey.DESCRIBE_DELEGATION_TOKEN: refuse(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED),
+        ApiKey.DESCRIBE_DELEGATION_TOKEN: describe_delegation_token,
         # SCRAM credentials (KIP-554)
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: DescribeUserScramCredentials(parts.metadata.tree),
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS: AlterUserScramCredentials(
