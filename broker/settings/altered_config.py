@@ -100,6 +100,15 @@ class AlteredConfig:
         self._settings_limit = settings_limit
         self._caught_up = caught_up
 
+    def check_resource(self, resource_type: int, name: str) -> None:
+        """Raises InvalidRequestError for a resource that this broker has no settings of, whatever the client may do."""
+        if resource_type == ResourceType.BROKER and name:
+            self._require_this_broker(name)
+        elif resource_type == ResourceType.CLIENT_METRICS:
+            raise InvalidRequestError("Subscriptions of client metrics are served in KRaft mode only.")
+        elif resource_type not in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.BROKER_LOGGER):
+            raise InvalidRequestError(f"Settings of resources of type {resource_type} cannot be altered.")
+
     async def replace(self, resource_type: int, name: str, settings: Mapping[str, str], *, validate_only: bool) -> None:
         """Replace all settings of a resource. Levels of loggers cannot be replaced this way."""
         await self._change(resource_type, name, lambda _stored: settings, list(settings), validate_only=validate_only)
@@ -144,8 +153,6 @@ class AlteredConfig:
                     return encoded
 
                 await self._write("brokers", entity, checked, validate_only)
-            case ResourceType.CLIENT_METRICS:
-                raise InvalidRequestError("Subscriptions of client metrics are served in KRaft mode only.")
             case _:
                 raise InvalidRequestError(f"Settings of resources of type {resource_type} cannot be altered.")
 

@@ -25,8 +25,9 @@ class AlterConfigs:
 
     async def __call__(self, context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
         async def replace(resource: AlterConfigsResource) -> None:
-            require_right(context, AclOperation.ALTER_CONFIGS, resource)
             check_entries((config.name, config.value) for config in resource.configs)
+            self._configs.check_resource(resource.resource_type, resource.resource_name)
+            require_right(context, AclOperation.ALTER_CONFIGS, resource)
             settings = {config.name: config.value for config in resource.configs if config.value is not None}
             await self._configs.replace(
                 resource.resource_type, resource.resource_name, settings, validate_only=request.validate_only

@@ -26,11 +26,12 @@ class IncrementalAlterConfigs:
         self, context: RequestContext, request: IncrementalAlterConfigsRequest
     ) -> IncrementalAlterConfigsResponse:
         async def alter(resource: AlterConfigsResource) -> None:
-            require_right(context, AclOperation.ALTER_CONFIGS, resource)
             check_entries(
                 (config.name, "" if config.config_operation == OperationType.DELETE else config.value)
                 for config in resource.configs
             )
+            self._configs.check_resource(resource.resource_type, resource.resource_name)
+            require_right(context, AclOperation.ALTER_CONFIGS, resource)
             operations = [Operation(config.name, config.config_operation, config.value) for config in resource.configs]
             await self._configs.alter(
                 resource.resource_type, resource.resource_name, operations, validate_only=request.validate_only

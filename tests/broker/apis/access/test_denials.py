@@ -243,6 +243,18 @@ def test_denied_join_has_the_fields_of_a_failed_join(
     assert (response.generation_id, response.protocol_name, response.member_id) == (-1, protocol_name, "")
 
 
+@pytest.mark.parametrize(("key", "version"), [(ApiKey.ALTER_CONFIGS, 2), (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)])
+def test_settings_that_no_right_could_alter_are_refused_as_invalid(
+    running: AuthorizedBroker, key: ApiKey, version: int
+) -> None:
+    twice = [{"name": "retention.ms", "value": "1"}] * 2
+    resources = [(4, "1001", []), (4, "", []), (4, "99", []), (4, "x", []), (77, "a", []), (2, "records", twice)]
+    fields = [{"resource_type": kind, "resource_name": name, "configs": configs} for kind, name, configs in resources]
+    response = everything_denied(running, key, version, resources=fields, validate_only=True)
+    denied, invalid = ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.INVALID_REQUEST
+    assert [each.error_code for each in response.responses] == [denied] * 2 + [invalid] * 4
+
+
 @pytest.mark.parametrize("transactional_id", ["t", None])
 def test_denied_producer_gets_neither_id_nor_epoch(running: AuthorizedBroker, transactional_id: str | None) -> None:
     fields = {"transactional_id": transactional_id, "transaction_timeout_ms": 1000}
