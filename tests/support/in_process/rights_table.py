@@ -415,7 +415,7 @@ RIGHTS: dict[ApiKey, str | list[Row]] = {
     ],
     ApiKey.ALTER_CONFIGS: [
         Row(2, configs(2, "records", configs=[]), (topic(ALTER_CONFIGS),), TOPIC_DENIED),
-        Row(2, configs(4, "0", configs=[]), (cluster(ALTER_CONFIGS),), CLUSTER_DENIED, what="broker"),
+        Row(2, configs(4, "", configs=[]), (cluster(ALTER_CONFIGS),), CLUSTER_DENIED, what="brokers"),
     ],
     ApiKey.INCREMENTAL_ALTER_CONFIGS: [
         Row(1, configs(2, "records", configs=[]), (topic(ALTER_CONFIGS),), TOPIC_DENIED),

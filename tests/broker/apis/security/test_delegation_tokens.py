@@ -1,8 +1,10 @@
 """Delegation tokens are refused with Kafka's codes, which depend on who asks (KafkaApis.allowTokenRequests)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pybroker.base.acls import AclOperation, AclResourceType
 from pybroker.broker.apis.security.delegation_tokens import (
     create_delegation_token,
     describe_delegation_token,
@@ -12,10 +14,14 @@ from pybroker.broker.apis.security.delegation_tokens import (
 from pybroker.broker.network.request import ConnectionInfo
 from pybroker.broker.requests.context import RequestContext
 from pybroker.broker.security.principal import ANONYMOUS, Principal
+from pybroker.protocol.codec import Message
 from pybroker.protocol.errors import ErrorCode
 from pybroker.protocol.messages.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
+from pybroker.protocol.messages.describe_delegation_token import DescribeDelegationTokenRequest
+from pybroker.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from pybroker.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from support.in_process.authorized_broker import RecordingAuthorizer
-from support.in_process.rights_table import AclOperation, AclResourceType, Ask
+from support.in_process.rights_table import Ask
 
 ALICE = Principal("User", "alice")
 DISABLED, NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
@@ -43,10 +49,14 @@ def context_of(
     ],
 )
 def test_code_tells_whether_the_client_has_authenticated(principal: Principal, protocol: str, code: ErrorCode) -> None:
-    context, anything = context_of(principal, protocol), Any
-    assert create_delegation_token(context, CreateDelegationTokenRequest()).error_code == code
-    for handler in (renew_delegation_token, expire_delegation_token, describe_delegation_token):
-        assert handler(context, anything).error_code == code  # type: ignore[operator]
+    context = context_of(principal, protocol)
+    asked: list[tuple[Callable[[RequestContext, Any], Any], Message]] = [
+        (create_delegation_token, CreateDelegationTokenRequest()),
+        (renew_delegation_token, RenewDelegationTokenRequest()),
+        (expire_delegation_token, ExpireDelegationTokenRequest()),
+        (describe_delegation_token, DescribeDelegationTokenRequest()),
+    ]
+    assert [handler(context, request).error_code for handler, request in asked] == [code] * 4
 
 
 @pytest.mark.parametrize(
