@@ -8,10 +8,12 @@ v0 whether a value is the default · v1 its source, and synonyms on request (KIP
 request (KIP-569) · v4 flexible.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
+from typing import TypeAlias
 
 from ....base.acls import AclOperation
+from ....config.config import Config
 from ....config.config_entries import (
     ConfigEntry,
     ConfigSource,
@@ -50,6 +52,10 @@ _SERVED: tuple[int, ...] = (
 )
 
 
+ResourceKey = tuple[int, str]
+Show: TypeAlias = Callable[[ConfigEntry], DescribeConfigsResourceResult]
+
+
 class DescribeConfigs:
     """Handles DescribeConfigs requests."""
 
@@ -71,11 +77,11 @@ class DescribeConfigs:
         for resource in request.resources:
             if resource.resource_type not in _SERVED:
                 raise InvalidRequestError(f"Resources of type {resource.resource_type} have no settings here.")
-        # Most topics have the same settings, and there may be very many.
         show = cache(partial(_shown, context.api_version, request.include_synonyms, request.include_documentation))
+        topics = _TopicSettings(self._dynamic.config, show)
         return DescribeConfigsResponse(
             results=[
-                await self._describe(context, *resource, wanted, show)
+                await self._describe(context, *resource, wanted, show, topics)
                 async for resource, wanted in with_yields(_wanted(request.resources))
             ]
         )
@@ -85,29 +91,29 @@ class DescribeConfigs:
         context: RequestContext,
         resource_type: int,
         name: str,
-        wanted: Collection[str],
-        show: Callable[[ConfigEntry], DescribeConfigsResourceResult],
+        wanted: frozenset[str],
+        show: Show,
+        topics: "_TopicSettings",
     ) -> DescribeConfigsResult:
         result = DescribeConfigsResult(resource_type=resource_type, resource_name=name)
         try:
             require_right(context, AclOperation.DESCRIBE_CONFIGS, result)
-            entries = await self._entries(resource_type, name)
-        except KafkaError as error:
-            result.error_code = error.code
-            result.error_message = str(error)
-            return result
-        result.configs = [show(entry) for entry in entries if not wanted or entry.name in wanted]
-        return result
-
-    async def _entries(self, resource_type: int, name: str) -> Iterable[ConfigEntry]:
-        config = self._dynamic.config
-        match resource_type:
-            case ResourceType.TOPIC:
+            if resource_type == ResourceType.TOPIC:
                 check_topic_name(name)
                 if not self._topic_exists(name):
                     raise UnknownTopicOrPartitionError(f"There is no topic '{name}'.")
-                settings, _ = usable_overrides(await self._tree.config("topics", name))
-                return topic_entries(config, TopicConfig.in_force(config, settings))
+                result.configs = topics.shown(await self._tree.config("topics", name), wanted)
+            else:
+                entries = self._entries(resource_type, name)
+                result.configs = [show(entry) for entry in entries if not wanted or entry.name in wanted]
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = str(error)
+        return result
+
+    def _entries(self, resource_type: int, name: str) -> Iterable[ConfigEntry]:
+        config = self._dynamic.config
+        match resource_type:
             case ResourceType.BROKER:
                 if not name:
                     return cluster_entries(config)
@@ -124,10 +130,27 @@ class DescribeConfigs:
             raise InvalidRequestError(f"This is broker {self._broker_id}. Ask broker {name} for its settings.")
 
 
-ResourceKey = tuple[int, str]
+class _TopicSettings:
+    """The shown settings of topics in one response. Most topics have the same settings, and there may be very many."""
+
+    def __init__(self, config: Config, show: Show) -> None:
+        self._config = config
+        self._show = show
+        self._known: dict[tuple[frozenset[tuple[str, str]], frozenset[str]], list[DescribeConfigsResourceResult]] = {}
+
+    def shown(self, stored: Mapping[str, str], wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
+        """``stored``: the topic's own settings. ``wanted``: names; empty: all."""
+        key = frozenset(stored.items()), wanted
+        known = self._known.get(key)
+        if known is None:
+            settings, _ = usable_overrides(stored)
+            entries = topic_entries(self._config, TopicConfig.in_force(self._config, settings))
+            known = [self._show(entry) for entry in entries if not wanted or entry.name in wanted]
+            self._known[key] = known
+        return known
 
 
-def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[ResourceKey, Collection[str]]]:
+def _wanted(resources: Sequence[DescribeConfigsResource]) -> Iterable[tuple[ResourceKey, frozenset[str]]]:
     """Type and name of each resource with the names of the requested settings (empty: all).
 
     A repetitive request yields each resource once, because a broker's settings take a thousand times the bytes of its
