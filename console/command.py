@@ -47,7 +47,7 @@ class _Parser(argparse.ArgumentParser):
 def console_command(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     try:
-        return _run(_parser().parse_args(arguments))
+        return _run(console_parser().parse_args(arguments))
     except _Refused as refused:
         sys.stderr.write(f"pybroker console: {refused}\n")
         return refused.exit_code
@@ -80,7 +80,8 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> _Parser:
+def console_parser() -> argparse.ArgumentParser:
+    """The arguments of the command. The parser raises `_Refused`."""
     parser = _Parser(
         prog="pybroker console",
         description="Shows a Kafka cluster in the browser: topics, records, groups, brokers. Works with pybroker and "
@@ -123,6 +124,8 @@ def console_settings(options: argparse.Namespace) -> ConsoleSettings:
             given["security.protocol"] = options.security_protocol
         given["bootstrap.servers"] = options.bootstrap_server
         client, needs_login = client_settings(given)
+        if client.security.tls is not None:
+            client.security.tls.context()  # raises OptionError now, not at each request, if a file cannot be read
         Masks(tuple(options.mask))
         token = None
         if options.v1_token_file is not None:

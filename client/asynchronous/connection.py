@@ -142,7 +142,8 @@ async def _connect(
 ) -> None:
     """As `open_async_connection`; after an error the connection may be half open."""
     loop, address = asyncio.get_running_loop(), made.address
-    context = None if settings.security.tls is None else settings.security.tls.context()
+    tls = settings.security.tls
+    context = None if tls is None else await asyncio.to_thread(tls.context)  # reads files
     try:
         async with asyncio.timeout(settings.connect_timeout_ms / 1000):
             await loop.create_connection(

@@ -34,7 +34,7 @@ function Plan({ plan, done }) {
     ${done && html`<${Note} tone=${done.done.some((/** @type {Row} */ row) => row.error) ? "bad" : ""} title=${`${done.done.filter((/** @type {Row} */ row) => !row.error).length} of ${done.done.length} offsets are reset.`}>
       ${done.done.find((/** @type {Row} */ row) => row.error)?.error}<//>`}
     <div class="points" tabindex="0" role="region" aria-label="Plan"><${Table} label="Plan" rows=${plan.plan} columns=${COLUMNS} rowKey=${(/** @type {Row} */ row) => `${row.topic}/${row.partition}`} empty="No partition is concerned." /></div>
-    <${CommandLine} cli=${done?.cli ?? plan.cli} />`;
+    <${CommandLine} cli=${plan.cli} />`;
 }
 
 /** @param {any} props */
