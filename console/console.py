@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from .cli_lines import CliLines
 from .cluster_views.v1_client import V1Client
+from .cluster_views.v1_lists import V1Lists
 from .http.replies import HttpProblem, error_reply, problem_of
 from .records.masking import Masks
 from .sessions import Session, Sessions
@@ -38,11 +39,13 @@ class Console:
             settings.bootstrap, has_login=settings.client.security.sasl is not None or settings.needs_login
         )
         self.v1 = V1Client(settings.v1_urls, settings.v1_token)
+        self.v1_lists = V1Lists(self.v1)
         self.search_threads = ThreadPoolExecutor(MAX_SEARCHES_OF_ALL, thread_name_prefix="search")
 
     def close(self) -> None:
         """End all sessions."""
         self.sessions.close()
+        self.v1_lists.close()
         self.search_threads.shutdown(wait=False, cancel_futures=True)
 
     def route(self, path: str, handler: Handler, method: str = "GET", *, writes: bool = False) -> Route:
@@ -54,7 +57,11 @@ class Console:
                 raise HttpProblem(401, "log in first")
             if writes and not self.settings.allow_writes:
                 raise HttpProblem(403, "the console is read-only; start it with --allow-writes")
-            return await handler(request, session)
+            try:
+                return await handler(request, session)
+            finally:
+                if writes:
+                    session.facts.forget()
 
         return Route(path, answered(answer), methods=[method])
 

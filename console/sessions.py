@@ -18,6 +18,7 @@ from ..client.asynchronous.cluster import AsyncCluster
 from ..client.client_settings import ClientSettings
 from ..protocol.client import Credentials
 from ..protocol.errors import ErrorCode, KafkaError
+from .cluster_views.cluster_facts import ClusterFacts
 from .http.replies import HttpProblem
 from .records.masking import Masks
 from .records.tail_hub import TailHub
@@ -37,6 +38,7 @@ class Session:
     def __init__(self, settings: ClientSettings, user: str | None, masks: Masks, now_s: float) -> None:
         self.user = user
         self.cluster = AsyncCluster(settings)
+        self.facts = ClusterFacts(self.cluster)
         self.tails = TailHub(self.cluster, masks)
         self.streams = {"search": 0, "tail": 0}
         self.began_s = now_s
@@ -45,6 +47,7 @@ class Session:
     def close(self) -> None:
         """Close the connections; streams end."""
         self.tails.close()
+        self.facts.close()
         self.cluster.close()
 
     def ends_s(self) -> float:

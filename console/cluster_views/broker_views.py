@@ -7,42 +7,37 @@ from typing import Any
 from ...client.asynchronous.cluster import AsyncCluster
 from ...protocol.errors import KafkaError
 from ...protocol.messages.metadata import MetadataResponse
-from .group_views import group_rows
+from .cluster_facts import ClusterFacts, visible_topics
 from .log_sizes import logs_of_brokers
-from .setting_views import settings_in_lists
 from .topic_views import problems_of
 
 _NO_RATES = {"messages_in_per_s": None, "bytes_in_per_s": None, "bytes_out_per_s": None, "requests_per_s": None}
 _NO_HISTORY = {"step_ms": 30_000, "end_ms": 0, "messages_in_per_s": [], "bytes_in_per_s": [], "bytes_out_per_s": []}
 
 
-async def broker_rows(cluster: AsyncCluster) -> list[dict[str, Any]]:
+def broker_rows(metadata: MetadataResponse) -> list[dict[str, Any]]:
     """The live brokers, by id."""
-    metadata = await cluster.metadata(None)
     return [_row(metadata, broker) for broker in sorted(metadata.brokers, key=lambda each: each.node_id)]
 
 
-async def broker_detail(cluster: AsyncCluster, broker_id: int) -> dict[str, Any] | None:
+async def broker_detail(cluster: AsyncCluster, metadata: MetadataResponse, broker_id: int) -> dict[str, Any] | None:
     """One broker; None if it is not alive."""
-    rows = {row["id"]: row for row in await broker_rows(cluster)}
+    rows = {row["id"]: row for row in broker_rows(metadata)}
     if broker_id not in rows:
         return None
     logs = (await logs_of_brokers(cluster, [broker_id])).get(broker_id)
     return {**rows[broker_id], "local": None, "log_directories": [] if logs is None else logs.directories}
 
 
-async def cluster_view(cluster: AsyncCluster) -> dict[str, Any]:
+async def cluster_view(facts: ClusterFacts) -> dict[str, Any]:
     """The cluster at a glance."""
-    metadata = await cluster.metadata(None)
-    topics = [topic for topic in metadata.topics if not topic.error_code]
-    settings = await settings_in_lists(cluster, [str(topic.name) for topic in topics])
-    least = {name: int(found.get("min.insync.replicas") or 1) for name, found in settings.items()}
-    counts = problems_of(metadata, least)
+    metadata = await facts.metadata()
+    counts = problems_of(metadata, await facts.settings())
     try:
-        groups = await group_rows(cluster)
+        groups = await facts.groups()
     except (KafkaError, OSError):
         groups = []
-    logs = await logs_of_brokers(cluster, [broker.node_id for broker in metadata.brokers])
+    logs = await facts.logs()
     directories = [each for found in logs.values() for each in found.directories]
     controller = metadata.controller_id if metadata.controller_id >= 0 else None
     return {
@@ -53,7 +48,7 @@ async def cluster_view(cluster: AsyncCluster) -> dict[str, Any]:
         "kafka_version": None,
         "verdict": _verdict(counts, controller, directories),
         "brokers": len(metadata.brokers),
-        "topics": len(topics),
+        "topics": len(visible_topics(metadata)),
         "partitions": counts["partitions"],
         "offline_partitions": counts["offline"],
         "under_replicated_partitions": counts["under_replicated"],

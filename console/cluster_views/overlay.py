@@ -25,29 +25,21 @@ _LARGEST = {"max_lag", "max_lag_seconds", "seconds_to_catch_up", "last_commit_ms
 def overlaid(row: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the row with its null fields filled; sums and largest values are taken over all `others`."""
     result = dict(row)
-    rows = list(others)
-    for name in {name for other in rows for name in other}:
-        known = [other[name] for other in rows if other.get(name) is not None]
-        if result.get(name) is not None or not known:
-            result.setdefault(name, None)
-        elif name in _SUMMED:
-            result[name] = sum(known)
-        elif name in _LARGEST:
-            result[name] = max(known)
-        else:
-            result[name] = known[0]
+    filled: set[str] = set()
+    for other in others:
+        for name, value in other.items():
+            if value is None:
+                result.setdefault(name, None)
+            elif result.get(name) is None:
+                result[name] = value
+                filled.add(name)
+            elif name not in filled:
+                continue
+            elif name in _SUMMED:
+                result[name] += value
+            elif name in _LARGEST:
+                result[name] = max(result[name], value)
     return result
-
-
-def overlaid_rows(
-    rows: Iterable[Mapping[str, Any]], documents: Iterable[Mapping[str, Any]], name: str
-) -> list[dict[str, Any]]:
-    """Returns rows of a list, filled by the rows of the same name in the documents."""
-    by_name: dict[Any, list[Mapping[str, Any]]] = {}
-    for document in documents:
-        for item in document.get("items", ()):
-            by_name.setdefault(item.get(name), []).append(item)
-    return [overlaid(row, by_name.get(row[name], ())) for row in rows]
 
 
 def overlaid_cluster(view: Mapping[str, Any], documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -66,6 +58,30 @@ def overlaid_cluster(view: Mapping[str, Any], documents: Sequence[Mapping[str, A
     result["events"] = sorted(events, key=lambda each: -each.get("time_ms", 0))[:10]
     result["verdict"] = merged_verdict([view["verdict"], *(each["verdict"] for each in documents)])
     return result
+
+
+def cluster_told_by_all(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Returns what is to be overlaid when all brokers of a cluster have told of it; None if some have not.
+
+    Each pybroker counts the partitions of the whole cluster, but only its own groups and disks.
+    """
+    if not documents or len(documents) < documents[0]["brokers"]:
+        return None
+    disks = [each["disk"] for each in documents]
+    full_in_s = [each["full_in_s"] for each in disks if each["full_in_s"] is not None]
+    disk = {name: _sum_known(disks, name) for name in ("size_bytes", "free_bytes", "total_bytes")}
+    return {
+        "verdict": {"status": "healthy", "text": "healthy", "problems": []},
+        "groups": sum(each["groups"] for each in documents),
+        "rates": {},
+        "disk": {**disk, "full_in_s": min(full_in_s, default=None)},
+        "history": None,
+    }
+
+
+def _sum_known(rows: Iterable[Mapping[str, Any]], name: str) -> Any:
+    known = [row[name] for row in rows if row[name] is not None]
+    return sum(known) if known else None
 
 
 def summed_history(histories: list[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..http.replies import HttpProblem
 
 _MOST = 100_000
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list. `total`: rows of the list; `matched`: those that the query selects."""
+
+    total: int
+    matched: int
+    rows: Iterable[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +43,47 @@ class Paging:
             {name: query[name] for name in choices if query.get(name)},
         )
 
-    def page(self, rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
-        """Returns `{"total", "matched", "items"}` of rows whose name is in the field `name`."""
-        matched = [row for row in rows if self.filter in str(row[name]).lower()] if self.filter else list(rows)
-        matched.sort(key=lambda row: str(row[name]))
+    async def page(
+        self,
+        names: Iterable[str],
+        name: str,
+        row_of: Callable[[str], dict[str, Any]],
+        is_wanted: Callable[[dict[str, Any]], bool] | None = None,
+    ) -> Page:
+        """Returns the rows of these names. `name`: the field with a row's name. `is_wanted`: a filter of rows.
+
+        Rows in the order of names are made when they are read, so that a long list never exists as a whole.
+        """
+        names = list(names)
+        matched = sorted(each for each in names if self.filter in each.lower())
         field = self.sort.removeprefix("-")
+        if is_wanted is None and field in ("", name):
+            if self.sort.startswith("-"):
+                matched.reverse()
+            return Page(len(names), len(matched), map(row_of, matched[self.offset : self.offset + self.limit]))
+        rows = [row for row in await _made(matched, row_of) if is_wanted is None or is_wanted(row)]
+        rows = self._sorted(rows, field, name)
+        return Page(len(names), len(rows), rows[self.offset : self.offset + self.limit])
+
+    def _sorted(self, rows: list[dict[str, Any]], field: str, name: str) -> list[dict[str, Any]]:
+        """`rows` are in the order of their names."""
         if field and field != name:
             if rows and field not in rows[0]:
                 raise HttpProblem(400, f"there is no field '{field}' to sort by")
-            known = [row for row in matched if row[field] is not None]
-            unknown = [row for row in matched if row[field] is None]
+            known = [row for row in rows if row[field] is not None]
+            unknown = [row for row in rows if row[field] is None]
             known.sort(key=lambda row: _sortable(row[field]), reverse=self.sort.startswith("-"))
-            matched = known + unknown
-        elif self.sort.startswith("-"):
-            matched.reverse()
-        return {
-            "total": len(rows),
-            "matched": len(matched),
-            "items": matched[self.offset : self.offset + self.limit],
-        }
+            return known + unknown
+        return rows[::-1] if self.sort.startswith("-") else rows
+
+
+async def _made(names: list[str], row_of: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of these names. Other tasks run between parts."""
+    rows: list[dict[str, Any]] = []
+    for start in range(0, len(names), _AT_ONCE):
+        rows += map(row_of, names[start : start + _AT_ONCE])
+        await asyncio.sleep(0)
+    return rows
 
 
 def _sortable(value: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from ...client.asynchronous.cluster import AsyncCluster
 from ...protocol.errors import KafkaError, error_for
@@ -33,8 +33,27 @@ async def settings_of(cluster: AsyncCluster, kind: int, name: str) -> list[dict[
     return [_setting(each) for each in sorted(result.configs, key=lambda each: each.name)]
 
 
-async def settings_in_lists(cluster: AsyncCluster, topics: Iterable[str]) -> dict[str, dict[str, str | None]]:
-    """The settings that lists of topics show, by topic; topics whose settings are refused are left out."""
+class ListedSettings(NamedTuple):
+    """The settings of a topic that lists show. A limit of None: there is none, or it is not known."""
+
+    cleanup_policy: str | None = None
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+    min_isr: int = 1
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str | None]) -> ListedSettings:
+        """Reads the settings by Kafka's names."""
+        return cls(
+            settings.get("cleanup.policy"),
+            _limit(settings.get("retention.ms")),
+            _limit(settings.get("retention.bytes")),
+            int(settings.get("min.insync.replicas") or 1),
+        )
+
+
+async def settings_in_lists(cluster: AsyncCluster, topics: Iterable[str]) -> dict[str, ListedSettings]:
+    """The settings that lists show, by topic; topics whose settings are refused are left out."""
     resources = [
         DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=list(IN_LISTS))
         for name in topics
@@ -45,11 +64,13 @@ async def settings_in_lists(cluster: AsyncCluster, topics: Iterable[str]) -> dic
         answer = await cluster.ask_any(DescribeConfigsRequest(resources=resources))
     except KafkaError:
         return {}
-    return {
-        result.resource_name: {each.name: each.value for each in result.configs}
-        for result in answer.results
-        if not result.error_code
-    }
+    found = {}
+    shared: dict[ListedSettings, ListedSettings] = {}  # most topics have the same
+    for result in answer.results:
+        if not result.error_code:
+            settings = ListedSettings.of({each.name: each.value for each in result.configs})
+            found[result.resource_name] = shared.setdefault(settings, settings)
+    return found
 
 
 def _setting(found: Any) -> dict[str, Any]:
@@ -69,3 +90,7 @@ def _setting(found: Any) -> dict[str, Any]:
         "doc": found.documentation or None,
         "synonyms": [] if found.is_sensitive else synonyms,
     }
+
+
+def _limit(text: str | None) -> int | None:
+    return None if text is None or not text.lstrip("-").isdigit() or int(text) < 0 else int(text)

@@ -15,23 +15,11 @@ from ...protocol.messages.describe_producers import DescribeProducersRequest, To
 from ...protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 from ..records.places import Bounds, bounds_of
 from .log_sizes import BrokerLogs, logs_of_brokers
-from .setting_views import TOPIC, settings_in_lists, settings_of
+from .setting_views import TOPIC, ListedSettings, settings_of
 
 _LOCAL_FIELDS = ("messages_in_per_s", "bytes_in_per_s", "bytes_out_per_s", "max_lag_seconds", "max_lag")
 _MAX_PRODUCERS = 1_000
 _PARTITION_COLUMNS = ("topic", "partition", "leader", "leader_epoch", "replicas", "isr", "offline_replicas")
-
-
-async def topic_rows(cluster: AsyncCluster) -> list[dict[str, Any]]:
-    """All topics that the principal may see."""
-    metadata = await cluster.metadata(None)
-    topics = [topic for topic in metadata.topics if not topic.error_code and topic.name]
-    settings, logs = await asyncio.gather(
-        settings_in_lists(cluster, [str(topic.name) for topic in topics]),
-        logs_of_brokers(cluster, [broker.node_id for broker in metadata.brokers]),
-    )
-    sizes = _sizes_by_topic(topics, logs)
-    return [_row(topic, settings.get(str(topic.name), {}), sizes.get(str(topic.name))) for topic in topics]
 
 
 async def topic_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:
@@ -45,9 +33,8 @@ async def topic_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:
         logs_of_brokers(cluster, brokers, name, len(numbers)),
         _producers(cluster, topic),
     )
-    shown = {each["name"]: each["value"] for each in settings}
-    sizes = _sizes_by_topic([topic], logs).get(name)
-    row = _row(topic, shown, sizes)
+    shown = ListedSettings.of({each["name"]: each["value"] for each in settings}) if settings else None
+    row = topic_row(topic, shown, size_of(topic, logs))
     row["records"] = sum(bound.end - bound.start for bound in bounds.values()) if bounds else None
     return {
         "topic": row,
@@ -60,10 +47,8 @@ async def topic_detail(cluster: AsyncCluster, name: str) -> dict[str, Any]:
     }
 
 
-async def partition_columns(cluster: AsyncCluster, query: Mapping[str, str]) -> list[list[Any]]:
-    """The matrix of partitions, sorted; `topic` and `state` select some."""
-    metadata = await cluster.metadata([query["topic"]] if query.get("topic") else None)
-    state = query.get("state")
+def partition_columns(metadata: MetadataResponse, state: str | None) -> list[list[Any]]:
+    """The matrix of partitions, sorted; `state` selects some."""
     rows = []
     for topic in metadata.topics:
         if topic.error_code:
@@ -86,11 +71,11 @@ def partition_matrix(rows: list[list[Any]], total: int, limit: int, offset: int)
     }
 
 
-def problems_of(metadata: MetadataResponse, min_isr: Mapping[str, int]) -> dict[str, int]:
+def problems_of(metadata: MetadataResponse, settings: Mapping[str, ListedSettings]) -> dict[str, int]:
     """How many partitions of the cluster have each problem."""
     found = {"offline": 0, "under_replicated": 0, "under_min_isr": 0, "partitions": 0}
     for topic in metadata.topics:
-        least = min_isr.get(str(topic.name), 1)
+        least = settings.get(str(topic.name), ListedSettings()).min_isr
         for each in topic.partitions:
             found["partitions"] += 1
             found["offline"] += each.leader_id < 0
@@ -99,9 +84,10 @@ def problems_of(metadata: MetadataResponse, min_isr: Mapping[str, int]) -> dict[
     return found
 
 
-def _row(topic: MetadataResponseTopic, settings: Mapping[str, str | None], size: int | None) -> dict[str, Any]:
+def topic_row(topic: MetadataResponseTopic, settings: ListedSettings | None, size: int | None) -> dict[str, Any]:
+    """A row of a list. `size`: the bytes of the leaders' logs. None: not known."""
     partitions = topic.partitions
-    least = int(settings.get("min.insync.replicas") or 1)
+    least = None if settings is None else settings.min_isr
     topic_id = None if topic.topic_id == wire.NULL_UUID else base64.urlsafe_b64encode(topic.topic_id.bytes)
     return {
         "topic": topic.name,
@@ -111,16 +97,28 @@ def _row(topic: MetadataResponseTopic, settings: Mapping[str, str | None], size:
         "replication_factor": max((len(each.replica_nodes) for each in partitions), default=0),
         "offline_partitions": sum(each.leader_id < 0 for each in partitions),
         "under_replicated_partitions": sum(len(each.isr_nodes) < len(each.replica_nodes) for each in partitions),
-        "under_min_isr_partitions": sum(len(each.isr_nodes) < least for each in partitions),
+        "under_min_isr_partitions": None if least is None else sum(len(each.isr_nodes) < least for each in partitions),
         "leaders_here": sum(each.leader_id >= 0 for each in partitions),
         "size_bytes": size,
         "size_on_disk_bytes": None,
         "records": None,
-        "cleanup_policy": settings.get("cleanup.policy"),
-        "retention_ms": _limit(settings.get("retention.ms")),
-        "retention_bytes": _limit(settings.get("retention.bytes")),
+        "cleanup_policy": None if settings is None else settings.cleanup_policy,
+        "retention_ms": None if settings is None else settings.retention_ms,
+        "retention_bytes": None if settings is None else settings.retention_bytes,
         **dict.fromkeys(_LOCAL_FIELDS),
     }
+
+
+def size_of(topic: MetadataResponseTopic, logs: Mapping[int, BrokerLogs]) -> int | None:
+    """The size of the leaders' logs, as far as it is known; None if it is not known at all."""
+    name = str(topic.name)
+    known = [
+        size
+        for each in topic.partitions
+        if (here := logs.get(each.leader_id)) is not None
+        and (size := here.sizes.get(TopicPartition(name, each.partition_index))) is not None
+    ]
+    return sum(known) if known else None
 
 
 def _partition(topic: str, found: Any, bounds: Mapping[int, Bounds], logs: Mapping[int, BrokerLogs]) -> dict[str, Any]:
@@ -208,29 +206,12 @@ async def _producers(cluster: AsyncCluster, topic: MetadataResponseTopic) -> lis
     return sorted(rows, key=lambda row: (row["open_transaction_start_offset"] is None, row["partition"]))
 
 
-def _sizes_by_topic(topics: list[MetadataResponseTopic], logs: Mapping[int, BrokerLogs]) -> dict[str, int]:
-    """The sizes of the leaders' logs; a topic is left out if its size is unknown."""
-    sizes: dict[str, int] = {}
-    for topic in topics:
-        name = str(topic.name)
-        for each in topic.partitions:
-            here = logs.get(each.leader_id)
-            size = None if here is None else here.sizes.get(TopicPartition(name, each.partition_index))
-            if size is not None:
-                sizes[name] = sizes.get(name, 0) + size
-    return sizes
-
-
 def _has_state(partition: Any, state: str) -> bool:
     if state == "offline":
         return bool(partition.leader_id < 0)
     if state == "not_preferred":
         return bool(partition.replica_nodes and partition.leader_id != partition.replica_nodes[0])
     return len(partition.isr_nodes) < len(partition.replica_nodes)
-
-
-def _limit(text: str | None) -> int | None:
-    return None if text is None or not text.lstrip("-").isdigit() or int(text) < 0 else int(text)
 
 
 def _index(partition: Any) -> int:

@@ -14,14 +14,15 @@ from ...protocol.errors import ErrorCode
 from ...protocol.messages.describe_cluster import DescribeClusterRequest
 from ..console import Console
 from ..http.path_names import path_name
-from ..http.replies import HttpProblem, json_reply
+from ..http.replies import HttpProblem, json_reply, list_reply
 from ..sessions import Session
 from .broker_views import broker_detail, broker_rows, cluster_view
-from .group_views import group_detail, group_rows
-from .overlay import overlaid, overlaid_cluster, overlaid_rows, summed_history
+from .group_views import group_detail
+from .overlay import cluster_told_by_all, overlaid, overlaid_cluster, summed_history
 from .paging import Paging
 from .setting_views import BROKER, settings_of
-from .topic_views import partition_columns, partition_matrix, topic_detail, topic_rows
+from .topic_list import topic_list
+from .topic_views import partition_columns, partition_matrix, topic_detail
 
 _DESCRIBE_BIT = 1 << 8
 """AclOperation DESCRIBE in the bits of authorized operations (KIP-430)."""
@@ -60,16 +61,16 @@ class _Views:
 
     async def cluster(self, request: Request, session: Session) -> Response:
         documents = await self._documents(session, "/v1/cluster")
-        view = overlaid_cluster(await cluster_view(session.cluster), documents)
-        return self._reply(view, documents, self._console.cli.brokers())
+        told = cluster_told_by_all(documents) or await cluster_view(session.facts)
+        return self._reply(overlaid_cluster(told, documents), documents, self._console.cli.brokers())
 
     async def brokers(self, request: Request, session: Session) -> Response:
-        rows = await broker_rows(session.cluster)
+        rows = broker_rows(await session.facts.metadata())
         return self._reply({"total": len(rows), "items": rows}, [], self._console.cli.brokers())
 
     async def broker(self, request: Request, session: Session) -> Response:
         number = int(request.path_params["id"])
-        detail = await broker_detail(session.cluster, number)
+        detail = await broker_detail(session.cluster, await session.facts.metadata(), number)
         if detail is None:
             raise HttpProblem(404, f"broker {number} is not alive", "BROKER_NOT_AVAILABLE")
         documents = await self._documents(session, f"/v1/brokers/{number}")
@@ -80,20 +81,21 @@ class _Views:
 
     async def partitions(self, request: Request, session: Session) -> Response:
         paging = Paging.of(request.query_params)
-        rows = await partition_columns(session.cluster, request.query_params)
+        topic = request.query_params.get("topic")
+        metadata = await (session.cluster.metadata([topic]) if topic else session.facts.metadata())
+        rows = partition_columns(metadata, request.query_params.get("state"))
         matrix = partition_matrix(rows, len(rows), paging.limit, paging.offset)
         return self._reply(matrix, [], self._console.cli.topics())
 
     async def topics(self, request: Request, session: Session) -> Response:
         paging = Paging.of(request.query_params, ("state",))
-        rows = await topic_rows(session.cluster)
-        documents = await self._v1.documents("/v1/topics", limit="100000") if self._v1 else []
-        rows = overlaid_rows(rows, documents, "topic")
+        listed = await topic_list(session.facts, self._console.v1_lists)
         state = paging.chosen.get("state")
-        if state is not None:
-            field = "is_internal" if state == "internal" else f"{state}_partitions"
-            rows = [row for row in rows if row.get(field)]
-        return self._reply(paging.page(rows, "topic"), documents, self._console.cli.topics())
+        field = "is_internal" if state == "internal" else f"{state}_partitions"
+        is_wanted = None if state is None else lambda row: bool(row.get(field))
+        page = await paging.page(listed.names, "topic", listed.row_of, is_wanted)
+        view = {"is_complete": listed.is_complete, **self._about(listed.brokers, self._console.cli.topics())}
+        return list_reply({"total": page.total, "matched": page.matched, **view}, page.rows)
 
     async def topic(self, request: Request, session: Session) -> Response:
         name = path_name(request, "topic")
@@ -106,7 +108,7 @@ class _Views:
                 if each.get("is_led_here"):
                     by_number.setdefault(each["partition"], []).append(each)
         detail["partitions"] = [overlaid(each, by_number.get(each["partition"], ())) for each in detail["partitions"]]
-        visible = {row["group"] for row in await group_rows(session.cluster)} if documents else set()
+        visible = {row["group"] for row in await session.facts.groups()} if documents else set()
         detail["consumers"] = [
             each for document in documents for each in document.get("consumers", ()) if each["group"] in visible
         ]
@@ -116,14 +118,18 @@ class _Views:
 
     async def groups(self, request: Request, session: Session) -> Response:
         paging = Paging.of(request.query_params, ("state", "verdict"))
-        rows = await group_rows(session.cluster)
-        documents = await self._v1.documents("/v1/groups", limit="100000") if self._v1 else []
-        rows = overlaid_rows(rows, documents, "group")
-        for name, wanted in paging.chosen.items():
-            rows = [row for row in rows if row[name] == wanted]
-        loading = any(each.get("is_loading") for each in documents)
-        page = {"is_loading": loading, **paging.page(rows, "group")}
-        return self._reply(page, documents, self._console.cli.groups())
+        rows = {row["group"]: row for row in await session.facts.groups()}
+        told = await self._console.v1_lists.groups.get() if self._v1 else None
+        chosen = paging.chosen
+        page = await paging.page(
+            rows,
+            "group",
+            lambda name: overlaid(rows[name], () if told is None else told.rows.get(name, ())),
+            (lambda row: all(row[field] == wanted for field, wanted in chosen.items())) if chosen else None,
+        )
+        loading = told is not None and told.is_loading
+        about = self._about(0 if told is None else told.brokers, self._console.cli.groups())
+        return list_reply({"is_loading": loading, "total": page.total, "matched": page.matched, **about}, page.rows)
 
     async def group(self, request: Request, session: Session) -> Response:
         name = path_name(request, "group")
@@ -211,7 +217,11 @@ class _Views:
         return await self._v1.documents(path, **query)
 
     def _reply(self, view: dict[str, Any], documents: list[dict[str, Any]], cli: str) -> Response:
-        return json_reply({**view, "source": self._console.source(len(documents)), "cli": cli})
+        return json_reply({**view, **self._about(len(documents), cli)})
+
+    def _about(self, brokers: int, cli: str) -> dict[str, Any]:
+        """Where a view comes from, and the command line that shows the same. `brokers`: pybrokers that told of it."""
+        return {"source": self._console.source(brokers), "cli": cli}
 
 
 async def _may_describe(cluster: AsyncCluster) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, Iterable
+from itertools import islice
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from ...client.connection import TlsError
 from ...client.given_options import OptionError
@@ -26,6 +29,7 @@ _FORBIDDEN = {
 _CONFLICT = {ErrorCode.NON_EMPTY_GROUP, ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
 _UNAVAILABLE = {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT}
 _MAX_CHARACTERS = 500
+_ITEMS_AT_ONCE = 100
 
 
 class HttpProblem(Exception):  # noqa: N818 (an error of the request, as HTTP calls it)
@@ -40,6 +44,20 @@ class HttpProblem(Exception):  # noqa: N818 (an error of the request, as HTTP ca
 def json_reply(value: Any, status: int = 200) -> Response:
     """Returns JSON in ASCII; a text from a record may have lone surrogates, which UTF-8 has not."""
     return Response(json.dumps(value, separators=(",", ":")), status, media_type="application/json")
+
+
+def list_reply(view: dict[str, Any], items: Iterable[Any]) -> Response:
+    """Returns the JSON of `view` with the member `items`. Items are made and sent in parts: a list may be long."""
+    return StreamingResponse(_list_pieces(view, iter(items)), media_type="application/json")
+
+
+async def _list_pieces(view: dict[str, Any], items: Iterable[Any]) -> AsyncIterator[str]:
+    head = json.dumps(view, separators=(",", ":"))[:-1] + ("," if view else "") + '"items":['
+    while part := list(islice(items, _ITEMS_AT_ONCE)):
+        yield head + json.dumps(part, separators=(",", ":"))[1:-1]
+        head = ","
+        await asyncio.sleep(0)
+    yield "]}" if head == "," else f"{head}]}}"
 
 
 def problem_of(error: Exception) -> HttpProblem | None:

@@ -1,5 +1,5 @@
 // Topics: one row a topic, 10,000 are no trouble; filter, sort, create.
-import { html, useMemo, useState } from "../html.js";
+import { html, useEffect, useMemo, useState } from "../html.js";
 import { session } from "../api.js";
 import { useData } from "../data.js";
 import { bytes, count, seconds, short } from "../format.js";
@@ -10,6 +10,8 @@ import { CommandLine, NameLink, Stale, Waiting } from "../ui/parts.js";
 import { Table } from "../ui/table.js";
 import { keeps, lagTone, troubleOf } from "../words.js";
 import { CreateTopic } from "./create_topic.js";
+
+const SOON_MS = 1_000;
 
 /** @typedef {any} Row */
 const COLUMNS = [
@@ -46,6 +48,12 @@ export function Topics() {
   const filter = route.value.query.filter ?? "";
   const items = data?.items;
   const rows = useMemo(() => filterRows(items ?? [], filter, RULES), [items, filter]);
+  // The first answer about a large cluster comes before sizes, rates and settings are known.
+  useEffect(() => {
+    if (data?.is_complete !== false) return undefined;
+    const timer = setTimeout(refresh, SOON_MS);
+    return () => clearTimeout(timer);
+  }, [data]);
   if (!data) return html`<${Waiting} error=${error} what="the topics" />`;
   return html`
     <div class="bar"><h1>Topics <span class="quiet">${filter ? `${count(rows.length)} of ` : ""}${count(data.total)}</span></h1>

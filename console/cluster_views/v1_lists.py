@@ -1,0 +1,46 @@
+"""The lists of topics and groups that pybrokers tell under /v1, by name, for all sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .kept import Kept
+from .v1_client import V1Client
+
+_MOST = "100000"
+
+
+@dataclass(frozen=True, slots=True)
+class V1List:
+    """`brokers`: how many have told. `rows`: the rows of each name, one a broker."""
+
+    brokers: int
+    rows: Mapping[str, Sequence[Mapping[str, Any]]]
+    is_loading: bool
+
+
+class V1Lists:
+    """Of a console. A session must be shown only the rows of names that Kafka's protocol tells its principal."""
+
+    def __init__(self, client: V1Client) -> None:
+        self._client = client
+        self.topics = Kept(lambda: self._ask("/v1/topics", "topic"))
+        self.groups = Kept(lambda: self._ask("/v1/groups", "group"))
+
+    def __bool__(self) -> bool:
+        return bool(self._client)
+
+    def close(self) -> None:
+        """Forget the lists for good."""
+        self.topics.close()
+        self.groups.close()
+
+    async def _ask(self, path: str, name: str) -> V1List:
+        documents = await self._client.documents(path, limit=_MOST)
+        rows: dict[str, list[Mapping[str, Any]]] = {}
+        for document in documents:
+            for item in document.get("items", ()):
+                rows.setdefault(item.get(name), []).append(item)
+        return V1List(len(documents), rows, any(each.get("is_loading") for each in documents))

@@ -1,0 +1,64 @@
+"""What pybrokers tell is put over what Kafka's protocol tells."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pybroker.console.cluster_views.overlay import cluster_told_by_all, overlaid, overlaid_cluster
+
+FIELDS = ("size_bytes", "rebalances", "max_lag", "max_lag_seconds", "state", "other")
+values = st.none() | st.integers(0, 9)
+rows = st.dictionaries(st.sampled_from(FIELDS), values)
+
+
+@given(rows, st.lists(rows, max_size=4))
+def test_null_fields_are_filled_by_the_sum_the_largest_or_the_first_value(
+    row: dict[str, Any], others: list[dict[str, Any]]
+) -> None:
+    filled = overlaid(row, others)
+    assert filled.keys() == {name for each in (row, *others) for name in each}
+    for name, value in filled.items():
+        told = [each[name] for each in others if each.get(name) is not None]
+        if row.get(name) is not None:
+            assert value == row[name], "Kafka's protocol has the last word"
+        elif not told:
+            assert value is None
+        elif name in ("size_bytes", "rebalances"):
+            assert value == sum(told)
+        elif name in ("max_lag", "max_lag_seconds"):
+            assert value == max(told)
+        else:
+            assert value == told[0]
+
+
+def told(broker: int, problems: list[dict[str, Any]], full_in_s: float | None = None) -> dict[str, Any]:
+    return {
+        "brokers": 2,
+        "partitions": 30,
+        "groups": 2 + broker,
+        "rates": {"bytes_in_per_s": 100.0},
+        "disk": {"size_bytes": 10, "free_bytes": None, "total_bytes": 100, "full_in_s": full_in_s},
+        "history": None,
+        "max_lag_seconds": 5.0 * broker,
+        "worst_group": f"group {broker}",
+        "top_topics": [],
+        "events": [],
+        "verdict": {"status": "healthy", "text": "healthy", "problems": problems},
+    }
+
+
+def test_cluster_needs_no_further_question_when_all_its_brokers_have_told() -> None:
+    problem = {"severity": "warning", "kind": "under_replicated", "text": "1 lacks a replica", "count": 1}
+    documents = [told(1, [problem], full_in_s=60.0), told(2, [{**problem, "count": 2}])]
+    base = cluster_told_by_all(documents)
+    assert base is not None
+    view = overlaid_cluster(base, documents)
+    assert (view["partitions"], view["groups"], view["worst_group"]) == (30, 7, "group 2")
+    assert view["rates"] == {"bytes_in_per_s": 200.0}
+    assert view["disk"] == {"size_bytes": 20, "free_bytes": None, "total_bytes": 200, "full_in_s": 60.0}
+    assert (view["verdict"]["status"], [each["count"] for each in view["verdict"]["problems"]]) == ("warning", [2])
+
+
+def test_cluster_must_be_asked_for_when_a_broker_has_not_told() -> None:
+    assert cluster_told_by_all([told(1, [])]) is None
+    assert cluster_told_by_all([]) is None
