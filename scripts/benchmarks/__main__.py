@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from benchmarks import cluster, hostile, pipeline
+from benchmarks.console import CONSOLE
 from benchmarks.contestants import CONTESTANTS, Contestant, compiled_too, cpu_seconds, resident_mib
 from benchmarks.group_lag import GROUP_LAG
 from benchmarks.machine import moment, others_percent
@@ -48,6 +49,7 @@ ALL_SCENARIOS = (
     *TRANSACTIONAL_IDS,
     *GROUP_LAG,
     *METRICS,
+    *CONSOLE,
     *SECURITY_SCENARIOS,
 )
 
