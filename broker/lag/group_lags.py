@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...base.topic_partition import TopicPartition
 from ..coordinator.group.group import Group
 from ..coordinator.group.offsets import CommitRecord
-from .partition_ends import PartitionEnd, PartitionEnds
+from .partition_ends import PartitionEnds
 from .unread_times import UnreadTimes
 from .verdicts import Verdict, judge, trend_of, worst
 
@@ -116,36 +116,31 @@ class GroupLags:
         place = self._ends.of(topic_partition)
         if place is None:
             return PartitionLag(topic_partition, committed, None, None, None, None, False, None, None)
-        start, end = place.start, place.end
+        start, end, log, ring = place
         first = committed if start is None or committed >= start else start
         is_lost = first > committed
         lag = end - first
         if lag <= 0:
-            is_lost = is_lost or (place.log is not None and committed > place.log.log_end_offset)
+            is_lost = is_lost or (log is not None and committed > log.log_end_offset)
             return PartitionLag(topic_partition, committed, start, end, 0, 0.0, is_lost, Verdict.OK, 0.0)
-        unread_s = self._unread_s(topic_partition, place, first)
-        verdict, catch_up_s = self._judge(group, topic_partition, record, lag, unread_s)
-        return PartitionLag(topic_partition, committed, start, end, lag, unread_s, is_lost, verdict, catch_up_s)
-
-    def _unread_s(self, topic_partition: TopicPartition, place: PartitionEnd, first: int) -> float | None:
-        if place.log is not None:
-            return self._times.seconds(topic_partition, place.log, first, place.end)
-        written_ms = None if place.ring is None else place.ring.written_ms(first)
-        return None if written_ms is None else max(self._now_s() - written_ms / 1000, 0.0)
-
-    def _judge(
-        self, group: Group, topic_partition: TopicPartition, record: CommitRecord, lag: int, unread_s: float | None
-    ) -> tuple[Verdict, float | None]:
+        now_s = self._now_s()
+        unread_s: float | None = None
+        if log is not None:
+            unread_s = self._times.seconds(topic_partition, log, first, end)
+        elif ring is not None:
+            written_ms = ring.written_ms(first)
+            unread_s = None if written_ms is None else max(now_s - written_ms / 1000, 0.0)
         histories = group.offsets.histories
         history = None if histories is None else histories.of(topic_partition)
         if history is None:  # the last commit was read from the log
             silent_s = max(self._clock_ms() - record.value.commit_timestamp_ms, 0) / 1000
-            return judge(Verdict.OK, lag, silent_s, unread_s, 0.0), None
-        trend, gain_per_s = trend_of(history)
-        last_ms = history.last_ms
-        silent_s = self._now_s() - last_ms / 1000
-        verdict = judge(trend, lag, silent_s, unread_s, (last_ms - history.first_ms) / 1000)
-        return verdict, None if gain_per_s is None or verdict is Verdict.STOPPED else lag / gain_per_s
+            verdict = judge(Verdict.OK, lag, silent_s, unread_s, 0.0)
+            return PartitionLag(topic_partition, committed, start, end, lag, unread_s, is_lost, verdict, None)
+        trend, gain_per_s = history.trend or trend_of(history)
+        silent_s = now_s - history.last_ms / 1000
+        verdict = judge(trend, lag, silent_s, unread_s, history.window_s)
+        catch_up_s = None if gain_per_s is None or verdict is Verdict.STOPPED else lag / gain_per_s
+        return PartitionLag(topic_partition, committed, start, end, lag, unread_s, is_lost, verdict, catch_up_s)
 
 
 def _last(steps: Iterator[GroupLag | None]) -> GroupLag:

@@ -93,7 +93,10 @@ class UnreadTimes:
         times = self._times.get(topic_partition)
         written = None
         if times is not None and times.segments is log.view.segments:
-            written = times.of(offset, self._generation)
+            if times.generation == self._generation:
+                written = times.recent.get(offset)
+            if written is None:
+                written = times.of(offset, self._generation)
         if written is None or (written < 0 and written != -end):
             written = self._look_up(topic_partition, log, offset, end, now_ms)
             if written is None:

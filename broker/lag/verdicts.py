@@ -58,18 +58,12 @@ def trend_of(history: CommitHistory) -> tuple[Verdict, float | None]:
 
     The result is kept in the history until its next commit.
     """
-    known = history.trend
-    if known is None:
-        verdict, gain_per_s = _trend(history.times_ms, history.offsets, history.ends)
-        history.trend = verdict, gain_per_s
-        return verdict, gain_per_s
-    return _VERDICTS[known[0]], known[1]
+    if history.trend is None:
+        history.trend = _trend(history.times_ms, history.offsets.tolist(), history.ends.tolist())
+    return history.trend
 
 
-_VERDICTS = tuple(Verdict)
-
-
-def _trend(times_ms: Sequence[int], offsets: Sequence[int], ends: Sequence[int]) -> tuple[Verdict, float | None]:
+def _trend(times_ms: Sequence[int], offsets: list[int], ends: list[int]) -> tuple[Verdict, float | None]:
     are_all_known = UNKNOWN_END not in ends
     lags = [end - offset for offset, end in zip(offsets, ends, strict=True) if are_all_known or end != UNKNOWN_END]
     gain = _gain_per_s(times_ms, lags) if are_all_known else None
@@ -85,9 +79,9 @@ def _trend(times_ms: Sequence[int], offsets: Sequence[int], ends: Sequence[int])
     return Verdict.CATCHING_UP if lags[-1] < lags[0] else Verdict.OK, gain
 
 
-def _is_rising(numbers: Sequence[int]) -> bool:
+def _is_rising(numbers: list[int]) -> bool:
     """Whether no number is less than the one before it."""
-    return list(numbers) == sorted(numbers)
+    return numbers == sorted(numbers)
 
 
 def _gain_per_s(times_ms: Sequence[int], lags: Sequence[int]) -> float | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from typing import Any
 
 from ....base.topic_partition import TopicPartition
 from .history_memory import HistoryMemory
@@ -24,8 +25,8 @@ _FIELDS = 3
 _MIN_DISTANCE_MS = 1_000
 _HISTORY_BYTES = 500
 
-Trend = tuple[int, float | None]
-"""A conclusion of the reader: the number of a verdict, and by how many records a second the lag becomes less."""
+Trend = tuple[Any, float | None]
+"""A conclusion of the reader: its verdict, and by how many records a second the lag becomes less."""
 
 
 class CommitHistory:
@@ -49,14 +50,15 @@ class CommitHistory:
         entries.extend((at_ms, offset, end))
 
     @property
-    def first_ms(self) -> int:
-        """The time of the oldest commit that is kept."""
-        return self._entries[0]
-
-    @property
     def last_ms(self) -> int:
         """The time of the last commit."""
         return self._entries[-_FIELDS]
+
+    @property
+    def window_s(self) -> float:
+        """The time between the oldest commit that is kept and the last one."""
+        entries = self._entries
+        return (entries[-_FIELDS] - entries[0]) / 1000
 
     @property
     def times_ms(self) -> array[int]:
