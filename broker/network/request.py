@@ -153,6 +153,13 @@ class Request:
         self.waited_for: Callable[[], str] | None = None
         """Tells in words for what the response waited; set by a handler whose response may come later."""
 
+    def take_times(self, received_s: float, started_s: float, handled_s: float, frame_bytes: int) -> None:
+        """The handler has returned."""
+        self.received_s = received_s
+        self.started_s = started_s
+        self.handled_s = handled_s
+        self.frame_bytes = frame_bytes
+
     @property
     def body(self) -> memoryview:
         """The frame after its header, writable, not copied."""

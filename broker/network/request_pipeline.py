@@ -178,52 +178,44 @@ class RequestPipeline:
             api_key, api_version, correlation_id, client_name, header_size, frame, connection.info, self.received_ms
         )
         timer = self._timer
-        started_s = 0.0 if timer is None else timer.now_s()
+        started_s = handled_s = 0.0
         try:
-            reply = self._gate.handle(connection.share, request)
+            if timer is None:
+                reply = self._gate.handle(connection.share, request)
+            else:
+                started_s = timer.now_s()
+                reply = self._gate.handle(connection.share, request)
+                handled_s = timer.now_s()
         except Exception as error:
             self._failed(error, request)
             return
-        if timer is not None:
-            self._replied_timed(timer, request, frame_bytes, started_s, reply)
-        elif isinstance(reply, list):
-            if parked or self._writer.blocked:
-                parked.append(ParkedRequest(None, reply))
-            elif self._writer.send(reply):
-                return
-            self._watch_responses()
-            connection.count_memory()
-        elif reply is not None:
-            self._park(request, frame_bytes, reply)
-
-    def _replied_timed(
-        self, timer: RequestTimer, request: Request, frame_bytes: int, started_s: float, reply: Reply
-    ) -> None:
-        """The handler has returned ``reply``. As the end of `start`, for requests whose times are taken."""
-        connection, writer = self._connection, self._writer
-        handled_s = timer.now_s()
-        received_s = self.received_s or started_s
-        if isinstance(reply, list) and not self._parked and not writer.blocked:
-            takes_more = writer.send(reply)
-            self._unsent.append((request, received_s, started_s, handled_s, frame_bytes, writer.last_bytes))
+        if isinstance(reply, list) and not parked and not self._writer.blocked:
+            takes_more = self._writer.send(reply)
+            if timer is not None:
+                received_s = self.received_s or started_s
+                self._unsent.append((request, received_s, started_s, handled_s, frame_bytes, self._writer.last_bytes))
             if not takes_more:
                 self._watch_responses()
                 connection.count_memory()
             return
-        request.received_s = received_s
-        request.started_s = started_s
-        request.handled_s = handled_s
-        request.frame_bytes = frame_bytes
-        if reply is None:
-            self._answered_at(request, handled_s)
-            timer.finished((_late(request),), handled_s)
-        elif isinstance(reply, list):
-            self._answered_at(request, handled_s)
-            self._parked.append(ParkedRequest(None, reply, request))
-            self._watch_responses()
-            connection.count_memory()
-        else:
+        if timer is not None:
+            request.take_times(self.received_s or started_s, started_s, handled_s, frame_bytes)
+        self._reply_later(request, frame_bytes, reply)
+
+    def _reply_later(self, request: Request, frame_bytes: int, reply: Reply) -> None:
+        """The end of `start` for a request without a response, or with one that is not known or must wait."""
+        timer = self._timer
+        if reply is not None and not isinstance(reply, list):
             self._park(request, frame_bytes, reply)
+            return
+        if timer is not None:
+            self._answered_at(request, request.handled_s)
+        if reply is not None:
+            self._parked.append(ParkedRequest(None, reply, None if timer is None else request))
+            self._watch_responses()
+            self._connection.count_memory()
+        elif timer is not None:
+            timer.finished((_late(request),), request.handled_s)
 
     def _passes(self, frame_gate: FrameGate, frame: bytearray) -> bool:
         """Whether the frame is a request that may start; the gate has answered it otherwise. It sees a frame that was

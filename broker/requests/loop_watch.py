@@ -1,7 +1,7 @@
 """How busy the event loop and the worker threads were lately, and how long the loop did not turn.
 
 How: a timer comes late by as long as the loop was held up. It comes every two milliseconds while the loop works for
-more than a twentieth of the time, else ten times a second. **Limits.** The time shown is up to two milliseconds shorter
+more than a tenth of the time, else ten times a second. **Limits.** The time shown is up to two milliseconds shorter
 than the stall. A short stall of a loop that is idle otherwise is seen only by chance. The shares are those of the last
 half minute.
 """
@@ -19,7 +19,7 @@ __all__ = ["LoopWatch", "PoolUse", "use_of"]
 _INTERVAL_S = 0.1
 _INTERVAL_AT_WORK_S = 0.002
 _NOTE_AFTER_S = 0.09
-_AT_WORK = 0.05
+_AT_WORK = 0.1
 _LOOKS = 300
 
 
