@@ -35,12 +35,12 @@ class Authorization:
         settings = AuthorizationSettings.from_config(config)
         if settings is None:
             return
+        from ..base.acl_rules.acl_index import AclIndex
+        from ..base.acl_rules.authorizer import AclAuthorizer
         from ..controller.acl_tree import AclTree  # not needed without an authorizer
         from ..controller.live_acls import LiveAcls
         from .security.acl.access import Access
         from .security.acl.acl_administration import AclAdministration
-        from .security.acl.acl_index import AclIndex
-        from .security.acl.authorizer import AclAuthorizer
         from .security.acl.authorizer_log import AuthorizerLog
 
         async def wait() -> None:

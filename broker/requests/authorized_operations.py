@@ -1,7 +1,7 @@
 """The operations that a client may do with a resource, as a set of bits (KIP-430)."""
 
+from ...base.acl_rules.operations_of_types import OPERATIONS_OF_TYPES
 from ...base.acls import AclOperation
-from ..security.acl.operations_of_types import OPERATIONS_OF_TYPES
 
 __all__ = ["ALL_OPERATIONS", "NOT_ASKED", "operation_bits"]
 

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...base.acl_rules.operations_of_types import OPERATIONS_OF_TYPES
 from ...base.acls import CLUSTER_NAME, AclOperation, AclResourceType
 from ...protocol.errors import ClusterAuthorizationError
 from ..network.request import CloseConnectionError, ConnectionInfo, Request
-from ..security.acl.operations_of_types import OPERATIONS_OF_TYPES
 from ..security.principal import Principal
 from .authorized_operations import ALL_OPERATIONS, operation_bits
 from .denial import denial

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from itertools import count
 
 import pytest
+from pybroker.base.acl_rules.acl_index import AclIndex
 from pybroker.base.acls import (
     AclBinding,
     AclEntry,
@@ -15,7 +16,6 @@ from pybroker.base.acls import (
     PatternType,
     ResourcePattern,
 )
-from pybroker.broker.security.acl.acl_index import AclIndex
 from pybroker.controller.acl_tree import AclTree
 from pybroker.controller.live_acls import LiveAcls
 from pybroker.controller.tree.zookeeper_settings import ZooKeeperSettings

@@ -8,10 +8,13 @@ import asyncio
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from ....base.acls import CLUSTER_NAME, AclEntry, AclOperation, AclResourceType, ResourcePattern
+from ....base.acl_rules.acl_index import AclIndex
+from ....base.acl_rules.authorizer import WITHOUT_AUTHORIZER, AclAuthorizer, Explanation
+from ....base.acl_rules.question import OPTIONS_OF_TYPES, AclQuestion, QuestionError, read_question
+from ....base.acls import CLUSTER_NAME, AclEntry, AclResourceType, ResourcePattern
 from ....config.authorization import AuthorizationSettings
 from ....config.config import Config
 from ....config.load import load_config
@@ -21,13 +24,9 @@ from ....controller.tree.metadata_store import MetadataStore, MetadataStoreError
 from ....controller.tree.znodes import ZnodeDecodeError
 from ....controller.tree.zookeeper_settings import ZooKeeperSettings
 from ....controller.tree.zookeeper_store import ZooKeeperStore
-from ...security.acl.acl_index import AclIndex
-from ...security.acl.authorizer import AclAuthorizer, Explanation
-from ...security.acl.host_text import host_text
-from ...security.acl.operations_of_types import OPERATIONS_OF_TYPES
 from ..command_parser import BAD_INPUT, CommandError, CommandParser
 
-__all__ = ["Question", "explain", "explain_command", "question_of"]
+__all__ = ["explain", "explain_command", "question_of"]
 
 _DENIED = 3
 _DESCRIPTION = "Says whether a user may do an operation with a resource, and which rule decides."
@@ -36,22 +35,6 @@ example:
   pybroker explain acl --config server.properties --user alice --operation Read --topic orders
 
 exit codes: 0 allowed; 3 denied; 1 failed; 2 bad arguments or settings"""
-_RESOURCES = {
-    "topic": AclResourceType.TOPIC,
-    "group": AclResourceType.GROUP,
-    "transactional-id": AclResourceType.TRANSACTIONAL_ID,
-    "delegation-token": AclResourceType.DELEGATION_TOKEN,
-    "user-principal": AclResourceType.USER,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    principal: str
-    host: str
-    operation: AclOperation
-    resource_type: AclResourceType
-    name: str
 
 
 def explain_command(arguments: Sequence[str]) -> int:
@@ -60,7 +43,7 @@ def explain_command(arguments: Sequence[str]) -> int:
     config = load_config(config_file or "")
     settings = AuthorizationSettings.from_config(config)
     if settings is None:
-        return _answer("allowed: there is no authorizer, because authorizer.class.name is not set", is_allowed=True)
+        return _answer(WITHOUT_AUTHORIZER)
 
     async def ask() -> Explanation:
         store = await _open_store(config)
@@ -73,7 +56,7 @@ def explain_command(arguments: Sequence[str]) -> int:
         explanation = asyncio.run(ask())
     except (MetadataStoreError, ZnodeDecodeError) as error:
         raise CommandError(f"ACLs cannot be read: {error}") from error
-    return _answer(str(explanation), is_allowed=explanation.is_allowed)
+    return _answer(explanation)
 
 
 async def _open_store(config: Config) -> MetadataStore:
@@ -85,12 +68,12 @@ async def _open_store(config: Config) -> MetadataStore:
     return await EmbeddedStore.open(path, lambda: time.time_ns() // 1_000_000)
 
 
-def _answer(line: str, *, is_allowed: bool) -> int:
-    sys.stdout.write(f"{line}\n")
-    return 0 if is_allowed else _DENIED
+def _answer(explanation: Explanation) -> int:
+    sys.stdout.write(f"{explanation}\n")
+    return 0 if explanation.is_allowed else _DENIED
 
 
-async def explain(store: MetadataStore, settings: AuthorizationSettings, question: Question) -> Explanation:
+async def explain(store: MetadataStore, settings: AuthorizationSettings, question: AclQuestion) -> Explanation:
     """The verdict by the ACLs in the store. Raises MetadataStoreError, ZnodeDecodeError."""
     found = await AclTree(store, _no_wait).read_all()
     acls: Mapping[ResourcePattern, frozenset[AclEntry]] = {
@@ -100,16 +83,14 @@ async def explain(store: MetadataStore, settings: AuthorizationSettings, questio
         if isinstance(error, ZnodeDecodeError):
             raise error
     authorizer = AclAuthorizer(AclIndex(acls), settings.super_users, allow_everyone=settings.allow_everyone)
-    return authorizer.explain(
-        question.principal, question.host, question.operation, question.resource_type, question.name
-    )
+    return authorizer.explain(*question)
 
 
 async def _no_wait() -> None:
     """Only writers wait."""
 
 
-def question_of(arguments: Sequence[str]) -> tuple[Path | None, Question]:
+def question_of(arguments: Sequence[str]) -> tuple[Path | None, AclQuestion]:
     """The file of settings and the question. Raises CommandError."""
     if not arguments or arguments[0] not in ("acl", "-h", "--help"):
         wrong = f"{arguments[0]}: unknown subject" if arguments else "a subject is missing"
@@ -120,28 +101,21 @@ def question_of(arguments: Sequence[str]) -> tuple[Path | None, Question]:
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where it comes from (%(default)s)")
     parser.add_argument("--operation", metavar="NAME", required=True, help="as Read, Write or DescribeConfigs")
     resources = parser.add_mutually_exclusive_group(required=True)
-    for option in _RESOURCES:
-        resources.add_argument(f"--{option}", metavar="NAME")
-    resources.add_argument("--cluster", action="store_true")
+    for resource_type, option in OPTIONS_OF_TYPES.items():
+        if resource_type is not AclResourceType.CLUSTER:
+            resources.add_argument(f"--{option}", metavar="NAME")
+    resources.add_argument("--cluster", action="store_const", const=CLUSTER_NAME)
     options = parser.parse_args(arguments[1:] if arguments[0] == "acl" else ["--help"])
     resource_type, name = _resource(options)
-    user = options.user if options.user.startswith("User:") else f"User:{options.user}"
-    operation = _operation(parser, options.operation, resource_type)
-    return options.config, Question(user, host_text(options.host), operation, resource_type, name)
+    try:
+        question = read_question(options.user, options.host, options.operation, resource_type, name)
+    except QuestionError as error:
+        parser.error(str(error))
+    return options.config, question
 
 
 def _resource(options: argparse.Namespace) -> tuple[AclResourceType, str]:
-    for option, resource_type in _RESOURCES.items():
-        name = getattr(options, option.replace("-", "_"))
-        if name is not None:
-            return resource_type, name
-    return AclResourceType.CLUSTER, CLUSTER_NAME
-
-
-def _operation(parser: CommandParser, text: str, resource_type: AclResourceType) -> AclOperation:
-    operation = AclOperation.of_name(text.replace("-", "").replace("_", ""))
-    known = OPERATIONS_OF_TYPES[resource_type]
-    if operation not in known:
-        names = ", ".join(one.pascal_name for one in known)
-        parser.error(f"--operation {text}: operations on a {resource_type.pascal_name}: {names}")
-    return operation
+    """The one resource that is given."""
+    given = {kind: getattr(options, option.replace("-", "_")) for kind, option in OPTIONS_OF_TYPES.items()}
+    (resource,) = ((kind, name) for kind, name in given.items() if name is not None)
+    return resource

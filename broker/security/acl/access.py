@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Mapping
 
+from ....base.acl_rules.authorizer import AclAuthorizer, Explanation
+from ....base.acl_rules.host_text import host_text
+from ....base.acl_rules.question import AclQuestion
 from ....base.acls import AclOperation, AclResourceType, PatternType
-from .authorizer import AclAuthorizer
 from .authorizer_log import TRACE, AuthorizerLog, logger
-from .host_text import host_text
 from .verdicts import Question, Verdicts
 
 __all__ = ["Access"]
@@ -31,6 +32,10 @@ class Access:
     def log_level_changed(self) -> None:
         """Find out whether allowed accesses are logged."""
         self.known = {} if logger.isEnabledFor(logging.DEBUG) else self._verdicts.remembered
+
+    def explain(self, question: AclQuestion) -> Explanation:
+        """The verdict with the rule that decides. Nothing is logged, because nobody tries to do it."""
+        return self._authorizer.explain(*question)
 
     def may(
         self,

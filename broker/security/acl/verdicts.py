@@ -2,9 +2,9 @@
 
 from typing import TypeAlias
 
+from ....base.acl_rules.authorizer import AclAuthorizer
+from ....base.acl_rules.host_text import host_text
 from ....base.acls import AclOperation, AclResourceType
-from .authorizer import AclAuthorizer
-from .host_text import host_text
 
 __all__ = ["LONGEST_NAME", "MOST_VERDICTS", "Question", "Verdicts"]
 

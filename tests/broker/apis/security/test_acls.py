@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pybroker.base.acl_rules.acl_index import AclIndex
+from pybroker.base.acl_rules.authorizer import AclAuthorizer
 from pybroker.base.acls import (
     AclBinding,
     AclEntry,
@@ -23,8 +25,6 @@ from pybroker.broker.apis.security.describe_acls import DescribeAcls
 from pybroker.broker.requests.context import CloseConnectionError, Handler
 from pybroker.broker.security.acl.acl_administration import AclAdministration
 from pybroker.broker.security.acl.acl_filters import AclFilter, EntryFilter, PatternFilter
-from pybroker.broker.security.acl.acl_index import AclIndex
-from pybroker.broker.security.acl.authorizer import AclAuthorizer
 from pybroker.controller.acl_tree import AclTree
 from pybroker.controller.live_acls import LiveAcls
 from pybroker.controller.tree import acl_nodes

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from pybroker.base.acl_rules.question import AclQuestion
 from pybroker.base.acls import AclEntry, AclOperation, AclPermission, AclResourceType, PatternType, ResourcePattern
 from pybroker.broker.commands.command_parser import CommandError
-from pybroker.broker.commands.explain.explain_command import Question, explain, explain_command, question_of
+from pybroker.broker.commands.explain.explain_command import explain, explain_command, question_of
 from pybroker.config.authorization import AuthorizationSettings
 from pybroker.controller.acl_tree import AclTree
 from pybroker.controller.tree import acl_nodes
@@ -20,7 +21,7 @@ async def no_wait() -> None:
     pass
 
 
-def asked(user: str, operation: str = "Read") -> Question:
+def asked(user: str, operation: str = "Read") -> AclQuestion:
     return question_of(["acl", "--user", user, "--operation", operation, "--topic", "orders"])[1]
 
 
@@ -61,7 +62,7 @@ def test_question_is_read_from_the_arguments(
     operation: str, resource: list[str], resource_type: AclResourceType, name: str
 ) -> None:
     arguments = ["acl", "--config", "x", "--user", "a", "--host", "::1", "--operation", operation, *resource]
-    question = Question("User:a", "0:0:0:0:0:0:0:1", AclOperation.DESCRIBE_CONFIGS, resource_type, name)
+    question = AclQuestion("User:a", "0:0:0:0:0:0:0:1", AclOperation.DESCRIBE_CONFIGS, resource_type, name)
     assert question_of(arguments) == (Path("x"), question)
 
 

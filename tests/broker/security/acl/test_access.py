@@ -3,6 +3,8 @@
 import logging
 
 import pytest
+from pybroker.base.acl_rules.acl_index import AclIndex
+from pybroker.base.acl_rules.authorizer import AclAuthorizer
 from pybroker.base.acls import (
     AclBinding,
     AclEntry,
@@ -13,8 +15,6 @@ from pybroker.base.acls import (
     ResourcePattern,
 )
 from pybroker.broker.security.acl.access import Access
-from pybroker.broker.security.acl.acl_index import AclIndex
-from pybroker.broker.security.acl.authorizer import AclAuthorizer
 from pybroker.broker.security.acl.authorizer_log import AUTHORIZER_LOGGER, TRACE, AuthorizerLog
 from pybroker.protocol.apis import ApiKey
 from support.acls import by_pattern

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.acl_rules.acl_index import AclIndex
 from pybroker.base.acls import (
     AclBinding,
     AclEntry,
@@ -13,7 +14,6 @@ from pybroker.base.acls import (
     ResourcePattern,
 )
 from pybroker.broker.security.acl.acl_filters import AclFilter, EntryFilter, PatternFilter
-from pybroker.broker.security.acl.acl_index import AclIndex
 from support.acls import NAMES, by_pattern, entries, patterns
 
 ENTRY = AclEntry("User:a", "*", AclOperation.READ, AclPermission.ALLOW)

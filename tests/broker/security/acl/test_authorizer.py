@@ -7,6 +7,9 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.acl_rules.acl_index import AclIndex
+from pybroker.base.acl_rules.authorizer import AclAuthorizer, DecidedBy
+from pybroker.base.acl_rules.operations_of_types import OPERATIONS_OF_TYPES
 from pybroker.base.acls import (
     AclBinding,
     AclEntry,
@@ -16,9 +19,6 @@ from pybroker.base.acls import (
     PatternType,
     ResourcePattern,
 )
-from pybroker.broker.security.acl.acl_index import AclIndex
-from pybroker.broker.security.acl.authorizer import AclAuthorizer, DecidedBy
-from pybroker.broker.security.acl.operations_of_types import OPERATIONS_OF_TYPES
 from support.acls import (
     HOSTS,
     NAMES,

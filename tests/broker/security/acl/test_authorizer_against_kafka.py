@@ -4,6 +4,9 @@ import subprocess
 from pathlib import Path
 from random import Random
 
+from pybroker.base.acl_rules.acl_index import AclIndex
+from pybroker.base.acl_rules.authorizer import AclAuthorizer
+from pybroker.base.acl_rules.host_text import host_text
 from pybroker.base.acls import (
     CONCRETE_OPERATIONS,
     AclBinding,
@@ -12,9 +15,6 @@ from pybroker.base.acls import (
     AclResourceType,
     ResourcePattern,
 )
-from pybroker.broker.security.acl.acl_index import AclIndex
-from pybroker.broker.security.acl.authorizer import AclAuthorizer
-from pybroker.broker.security.acl.host_text import host_text
 from support.acls import HOSTS, NAMES, PATTERN_TYPES, PERMISSIONS, PRINCIPALS, RESOURCE_TYPES, by_pattern
 from support.processes.java import java_command
 

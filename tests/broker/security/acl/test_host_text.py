@@ -1,7 +1,7 @@
 """Tests that addresses are written as Java writes them."""
 
 import pytest
-from pybroker.broker.security.acl.host_text import host_text
+from pybroker.base.acl_rules.host_text import host_text
 
 
 @pytest.mark.parametrize(

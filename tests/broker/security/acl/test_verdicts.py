@@ -2,9 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pybroker.base.acl_rules.acl_index import AclIndex
+from pybroker.base.acl_rules.authorizer import AclAuthorizer
 from pybroker.base.acls import AclBinding, AclEntry, AclOperation, AclResourceType, ResourcePattern
-from pybroker.broker.security.acl.acl_index import AclIndex
-from pybroker.broker.security.acl.authorizer import AclAuthorizer
 from pybroker.broker.security.acl.verdicts import LONGEST_NAME, MOST_VERDICTS, Verdicts
 from support.acls import HOSTS, NAMES, PRINCIPALS, RESOURCE_TYPES, bindings, by_pattern, operations
 

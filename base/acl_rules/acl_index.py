@@ -8,7 +8,7 @@ resource of a type.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ....base.acls import (
+from ..acls import (
     CONCRETE_OPERATIONS,
     EVERY_HOST,
     EVERY_PRINCIPAL,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ....base.acls import AclOperation, AclResourceType
+from ..acls import AclOperation, AclResourceType
 
 __all__ = ["OPERATIONS_OF_TYPES"]
 

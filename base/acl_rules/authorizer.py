@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from ....base.acls import (
+from ..acls import (
     EVERY_RESOURCE,
     AclBinding,
     AclEntry,
@@ -21,10 +21,11 @@ from ....base.acls import (
 )
 from .acl_index import IMPLIED_OPERATIONS, AclIndex, PatternRules, Right, rights_of
 
-__all__ = ["AclAuthorizer", "DecidedBy", "Explanation"]
+__all__ = ["WITHOUT_AUTHORIZER", "AclAuthorizer", "DecidedBy", "Explanation"]
 
 
 class DecidedBy(Enum):
+    NO_AUTHORIZER = "there is no authorizer, because authorizer.class.name is not set"
     SUPER_USER = "super.users names the principal"
     NO_ACL = "no ACL applies to the resource, and allow.everyone.if.no.acl.found decides"
     DENY = "a DENY rule applies"
@@ -43,6 +44,9 @@ class Explanation:
     def __str__(self) -> str:
         rule = f": {self.binding}" if self.binding is not None else ""
         return f"{'allowed' if self.is_allowed else 'denied'}: {self.decided_by.value}{rule}"
+
+
+WITHOUT_AUTHORIZER = Explanation(True, DecidedBy.NO_AUTHORIZER)
 
 
 class AclAuthorizer:

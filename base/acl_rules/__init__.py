@@ -1,0 +1,1 @@
+"""Decides by ACLs who may do what: the rules of Kafka's AclAuthorizer, without the broker."""
