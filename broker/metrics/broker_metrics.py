@@ -12,6 +12,7 @@ from .exposition import Exposition, content_type_for
 from .log_samples import LogSamples
 from .partition_samples import PartitionSamples
 from .process_samples import add_process_samples
+from .quota_samples import add_quota_samples
 from .registry import Registry
 from .replication_samples import add_fetch_session_samples, add_fetcher_samples, add_purgatory_samples
 from .selection import Selection
@@ -56,6 +57,7 @@ class BrokerMetrics:
         if isinstance(metadata.store, RenewingStore):
             add_session_samples(registry, metadata.store, now_s)
         GroupSamples(registry, parts.coordinators.groups)
+        add_quota_samples(registry, parts.throttling.quotas, parts.throttling.clock_ms)
         add_purgatory_samples(registry, parts.partitions.wakeups)
         add_fetch_session_samples(registry, parts.fetch_sessions)
         add_fetcher_samples(registry, None if links is None else links.fetchers, now_s)

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from .series.rare import RARE
 from .series.series import Series
 from .series.table import SECTIONS
 
@@ -18,12 +19,16 @@ This page is written by `python -m pybroker.broker.metrics.document docs/operato
 `pybroker.metrics.names` selects from these, `pybroker.metrics.detail` the finest label, and
 `pybroker.metrics.exclude` hides single series ([settings](settings.md)). Series with the label `topic` that Kafka also
 has without it give the broker's total without the label. A summary has `quantile` from 0.5 to 0.999 and a `_count`.
+
+Beyond `pybroker.metrics.max.series`, `pybroker_metrics_dropped_series` and the log tell what a scrape leaves out. These
+series, which no stock board reads, go first:
 """
 
 
 def metrics_page() -> str:
     """The text of ``docs/operator/metrics.md``."""
-    return "\n".join([_INTRODUCTION, *(f"## {title}\n\n{_table(rows)}" for title, rows in SECTIONS)])
+    rare = ", ".join(f"`{name}`" for name in sorted(RARE))
+    return "\n".join([f"{_INTRODUCTION}{rare}.\n", *(f"## {title}\n\n{_table(rows)}" for title, rows in SECTIONS)])
 
 
 def write_page(directory: Path) -> None:

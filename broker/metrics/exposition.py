@@ -2,15 +2,16 @@
 
 **Why.** A scrape of 100,000 series is 10 MB of text, and the event loop must not wait for it.
 **How.** The text is made in slices of 0.25 ms; other work of the loop runs between them.
-**Limits.** Beyond the limit of series, whole sources of samples are left out: the finest detail goes first, and samples
-of the broker itself always stay.
+**Limits.** Beyond the limit of series, whole sources of samples are left out: the finest detail goes first, of it the
+series that no board reads, and samples of the broker itself always stay.
 """
 
 import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
+from itertools import islice
 
 from ...base.quiet_lines import QUIET
 from .registry import Lines, Registry, ScrapeWalk, Source, Step
@@ -26,6 +27,7 @@ OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 SLICE_S = 0.00025
 _PIECE_CHARACTERS = 32 * 1024
+_SHOWN_NAMES = 6
 
 
 def content_type_for(accept: str) -> str:
@@ -81,9 +83,10 @@ class Exposition:
     def _note(self, scrape: "_Scrape") -> None:
         if scrape.dropped and not self.dropped:
             logger.warning(
-                "/metrics left out %d series: pybroker.metrics.max.series is %d. Raise it, or leave out series by "
-                "pybroker.metrics.detail or pybroker.metrics.exclude",
+                "/metrics left out %d series (%s): pybroker.metrics.max.series is %d. Raise it, or leave out series "
+                "by pybroker.metrics.detail or pybroker.metrics.exclude",
                 scrape.dropped,
+                _shown(scrape.dropped_names),
                 self._selection.max_series,
             )
         self.dropped, self.failed = scrape.dropped, scrape.failed
@@ -96,6 +99,7 @@ class _Scrape:
         self._left = max_series
         self._slice_ends = time.perf_counter() + SLICE_S
         self.dropped = 0
+        self.dropped_names: dict[str, None] = {}
         self.failed = 0
 
     async def collect(self, walk: ScrapeWalk) -> None:
@@ -121,6 +125,7 @@ class _Scrape:
             return []
         if text.count > text.limit:
             self.dropped += text.count
+            self.dropped_names[series.name] = None
             return []
         self._left -= text.count
         return text.pieces()
@@ -182,6 +187,11 @@ def _header(series: Series, is_open: bool) -> bytes:
     if is_open and series.kind is Kind.COUNTER:
         name = name.removesuffix("_total")
     return f"# HELP {name} {series.help}\n# TYPE {name} {kind}\n".encode()
+
+
+def _shown(names: Collection[str]) -> str:
+    more = len(names) - _SHOWN_NAMES
+    return ", ".join([*islice(names, _SHOWN_NAMES), *([f"{more} more names"] if more > 0 else [])])
 
 
 def _special(value: float) -> str:

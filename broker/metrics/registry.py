@@ -75,8 +75,9 @@ class Registry:
         self.walks.append(walk)
 
     def families(self) -> Iterator[Family]:
-        """The families of coarse detail first, so that a limit meets the finest; then in the order they were added."""
-        yield from sorted(self._families.values(), key=lambda family: family.series.detail)
+        """The families of coarse detail first and those that no board reads last, so that a limit meets these; then in
+        the order they were added."""
+        yield from sorted(self._families.values(), key=lambda family: (family.series.detail, family.series.is_rare))
 
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ class Selection:
     names: frozenset[Spelling] = frozenset(Spelling)
     detail: Detail = Detail.PARTITION
     exclude: re.Pattern[str] | None = None
-    max_series: int = 200_000
+    max_series: int = 500_000
 
     @classmethod
     def from_config(cls, config: Config) -> "Selection":

@@ -5,6 +5,7 @@ with the total that is within the limit at any time. Below that total no rate is
 """
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from .quota_entity import QuotaEntity
@@ -13,13 +14,46 @@ from .recently_used import RecentlyUsed
 from .sampled_rate import SampledRate, Windows
 from .throttle_time import throttle_time_ms
 
-__all__ = ["RateQuota"]
+__all__ = ["QuotaUse", "RateQuota"]
 
 _LONGEST_NAME = 100
 _MOST_SEEN = 1_000
 
 
+class QuotaUse(NamedTuple):
+    """What the clients of one bucket used of their quota lately. ``throttle_ms``: the mean pause; 0: none was due."""
+
+    bucket: Bucket
+    per_second: float
+    throttle_ms: float
+
+
+class _Pauses:
+    """The throttle times of a bucket, in a window that begins with the first after the end of the last window."""
+
+    __slots__ = ("_began_ms", "_count", "_last_ms", "_sum_ms")
+
+    def __init__(self) -> None:
+        self._began_ms = self._last_ms = 0
+        self._count = self._sum_ms = 0
+
+    def add(self, pause_ms: int, now_ms: int, windows: Windows) -> None:
+        if now_ms - self._began_ms >= windows.span_ms:
+            self._began_ms = now_ms
+            self._count = self._sum_ms = 0
+        self._last_ms = now_ms
+        self._count += 1
+        self._sum_ms += pause_ms
+
+    def mean_ms(self, now_ms: int, windows: Windows) -> float:
+        return 0.0 if self.is_idle(now_ms, windows) else self._sum_ms / self._count
+
+    def is_idle(self, now_ms: int, windows: Windows) -> bool:
+        return not self._count or now_ms - self._last_ms >= windows.span_ms
+
+
 class _Seen(NamedTuple):
+    bucket: Bucket
     rate: SampledRate
     bound: float
     at_once: float
@@ -44,6 +78,9 @@ class RateQuota:
         self._rates: RecentlyUsed[Bucket, SampledRate] = RecentlyUsed(
             SampledRate, lambda rate, now_ms: rate.is_idle(now_ms, windows), most_counters
         )
+        self._pauses: RecentlyUsed[Bucket, _Pauses] = RecentlyUsed(
+            _Pauses, lambda pauses, now_ms: pauses.is_idle(now_ms, windows), most_counters
+        )
 
     def set_limit(self, entity: QuotaEntity, bound: float | None) -> None:
         """Set the limit of a user, a client id or a pair; None removes it. Counters go on with the new limit."""
@@ -63,6 +100,8 @@ class RateQuota:
         elif seen.rate.add(value, now_ms) <= seen.at_once:
             return 0
         throttle_ms = self._throttle_ms(seen, now_ms)
+        if throttle_ms and value > 0:
+            self._pauses.get(seen.bucket, now_ms).add(throttle_ms, now_ms, self._windows)
         if throttle_ms or self.may_exceed_until_ms == math.inf:
             self.may_exceed_until_ms = now_ms + self._windows.span_ms  # then no value of now counts any more
         return throttle_ms
@@ -82,12 +121,21 @@ class RateQuota:
         limit = self._limits.find(user, client_id or "")
         return None if limit is None else self._at_once(limit.bound)
 
+    def uses(self, now_ms: int) -> Iterator[QuotaUse]:
+        """The use of each bucket that counts now. A bucket with a long name has its digest instead."""
+        pauses = dict(self._pauses.items())
+        for bucket, rate in self._rates.items():
+            if not rate.is_idle(now_ms, self._windows):
+                paused = pauses.get(bucket)
+                throttle_ms = 0.0 if paused is None else paused.mean_ms(now_ms, self._windows)
+                yield QuotaUse(bucket, rate.measure(now_ms, self._windows).per_second, throttle_ms)
+
     def _look_up(self, user: str, client_id: str | None, now_ms: int) -> _Seen | None:
         limit = self._limits.find(user, client_id or "")
         if limit is None:
             return None
-        rate = self._rates.get(short_bucket(limit.bucket), now_ms)
-        seen = _Seen(rate, limit.bound, self._at_once(limit.bound))
+        bucket = short_bucket(limit.bucket)
+        seen = _Seen(bucket, self._rates.get(bucket, now_ms), limit.bound, self._at_once(limit.bound))
         if self._rates.is_crowded or len(self._seen) >= _MOST_SEEN:
             self._seen.clear()  # a counter in use must count as used, so that it is not dropped
         elif len(user) + len(client_id or "") <= _LONGEST_NAME:

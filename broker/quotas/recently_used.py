@@ -47,6 +47,10 @@ class RecentlyUsed(Generic[Key, Counter]):
             self._counters.move_to_end(key)
         return counter
 
+    def items(self) -> list[tuple[Key, Counter]]:
+        """A copy, the least recently used first."""
+        return list(self._counters.items())
+
     def drop(self, key: Key) -> None:
         self._counters.pop(key, None)
 

@@ -44,7 +44,7 @@ class Throttling:
         self._produce = quotas.rates[QuotaType.PRODUCE]
         self._fetch = quotas.rates[QuotaType.FETCH]
         self.time = quotas.rates[QuotaType.REQUEST]
-        self._clock_ms = clock_ms
+        self.clock_ms = clock_ms
         self._stopwatch_s = stopwatch_s
 
     def measured(self, request: Request, handle: Callable[[Request], Reply]) -> Reply:
@@ -83,14 +83,14 @@ class Throttling:
 
     def _worked(self, request: Request, work_s: float) -> None:
         user = request.connection.principal.name
-        self.time.record(user, request.client_id, work_s * _PERCENT_OF_A_SECOND, self._clock_ms())
+        self.time.record(user, request.client_id, work_s * _PERCENT_OF_A_SECOND, self.clock_ms())
 
     def fetched(self, context: RequestContext, size_bytes: int) -> bool:
         """Count the bytes of a fetch for a consumer; False: the response must be empty, and the bytes do not count."""
         request = context.request
         if request is None:
             return True
-        user, client_id, now_ms = request.connection.principal.name, request.client_id, self._clock_ms()
+        user, client_id, now_ms = request.connection.principal.name, request.client_id, self.clock_ms()
         throttle_ms = self._fetch.record(user, client_id, size_bytes, now_ms) if self._fetch.has_limits else 0
         if self.time.has_limits:
             throttle_ms = max(throttle_ms, self.time.current_ms(user, client_id, now_ms))
@@ -109,9 +109,9 @@ class Throttling:
     def mutations(self, context: RequestContext, *, is_strict: bool) -> "RequestMutations":
         """The quota of topic changes for a request. A request that came by no connection is exempt."""
         if context.request is None or not self.quotas.has_limits:
-            return RequestMutations(None, context, self._clock_ms)
+            return RequestMutations(None, context, self.clock_ms)
         quota = self.quotas.mutation_quota(context.principal, context.client_id, is_strict=is_strict)
-        return RequestMutations(quota, context, self._clock_ms)
+        return RequestMutations(quota, context, self.clock_ms)
 
     def auto_created(self, context: RequestContext) -> Permit:
         """Counts the partitions of topics created on demand. As in Kafka, the request itself is not throttled."""
@@ -124,7 +124,7 @@ class Throttling:
         """
         if key is not _PRODUCE and (key is _FETCH or _is_exempt(request)):
             return  # a fetch has asked before its response was made
-        user, client_id, now_ms = request.connection.principal.name, request.client_id, self._clock_ms()
+        user, client_id, now_ms = request.connection.principal.name, request.client_id, self.clock_ms()
         throttle_ms = 0
         if key is _PRODUCE and self._produce.has_limits:
             throttle_ms = self._produce.record(user, client_id, len(request.frame), now_ms)

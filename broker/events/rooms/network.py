@@ -90,10 +90,11 @@ NETWORK = (
         "metrics.too-many-series",
         "WARNING",
         "broker/metrics/exposition.py",
-        "/metrics left out %d series: pybroker.metrics.max.series is %d. Raise it, or leave out series by "
+        "/metrics left out %d series (%s): pybroker.metrics.max.series is %d. Raise it, or leave out series by "
         "pybroker.metrics.detail or pybroker.metrics.exclude",
-        "count max_series",
-        "There are more series than allowed. The series of partitions are left out first; the sums are right.",
+        "count names max_series",
+        "There are more series than allowed. The series of partitions are left out first, of them those that no board "
+        "reads; the sums are right.",
         "Raise pybroker.metrics.max.series, or set pybroker.metrics.detail or pybroker.metrics.exclude.",
     ),
     event(

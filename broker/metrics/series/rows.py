@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from .rare import RARE
 from .series import Detail, Kind, Series, Spelling
 
 __all__ = ["rows_of"]
@@ -26,7 +27,7 @@ def rows_of(spelling: Spelling) -> tuple[RowMaker, RowMaker, RowMaker, RowMaker]
     def maker(kind: Kind) -> RowMaker:
         def row(name: str, text: str, source: str, *labels: str) -> Series:
             detail = max((_DETAIL_OF_LABEL.get(label, Detail.BROKER) for label in labels), default=Detail.BROKER)
-            return Series(name, kind, text, labels, spelling, detail, source)
+            return Series(name, kind, text, labels, spelling, detail, source, is_rare=name in RARE)
 
         return row
 

@@ -36,7 +36,8 @@ class Detail(IntEnum):
 class Series:
     """A series and what it means. ``labels``: names in the order of the text; ``source``: where Kafka has the value.
 
-    A label that some samples lack is in ``labels`` too. ``detail`` is the finest that the series has.
+    A label that some samples lack is in ``labels`` too. ``detail`` is the finest that the series has. ``is_rare``: no
+    stock board reads it, so that it is left out first when there are too many series.
     """
 
     name: str
@@ -46,3 +47,4 @@ class Series:
     spelling: Spelling
     detail: Detail
     source: str
+    is_rare: bool

@@ -154,6 +154,15 @@ def test_partitions_go_first_beyond_the_limit_then_topics_and_the_brokers_series
         assert counts_of(text) == {LEADERS.name: 1, MESSAGES.name: messages, SIZES.name: sizes}
         assert samples_in(text)[DROPPED.name, frozenset()] == dropped
     assert len(caplog.records) == bool(dropped), "logged once"
+    assert (SIZES.name in caplog.text) is (sizes == 0)
+
+
+def test_series_that_no_board_reads_go_first() -> None:
+    registry = Registry()
+    for name in ("kafka_log_log_numlogsegments", SIZES.name):
+        registry.add(series_named(name), lambda: many(50))
+    found = samples_in(scraped(exposition_of(registry, Selection(max_series=50))))
+    assert {name for name, _ in found} == {SIZES.name, DROPPED.name, FAILED.name}
 
 
 @settings(max_examples=30)

@@ -10,17 +10,20 @@ from confluent_kafka import Consumer, Producer
 from pybroker import Broker
 from pybroker.broker.library.broker import BlockingBroker
 from pybroker.broker.metrics.series.table import SERIES
+from pybroker.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    OpData,
+    RequestEntityData,
+    RequestEntryData,
+)
 from support.clients.topics import create_topic
+from support.clients.wire_client import WireClient
 from support.in_process.scraping import ScrapedSamples, samples_in
 from support.source_tree import rejects_all_but
 
 TOPIC = "orders"
 # Rows without a source on a broker with an embedded store, and why.
 WITHOUT_SOURCE = {
-    "kafka_server_fetch_byte_rate": "to come with the rates of clients",
-    "kafka_server_fetch_throttle_time": "to come with the rates of clients",
-    "kafka_server_produce_byte_rate": "to come with the rates of clients",
-    "kafka_server_produce_throttle_time": "to come with the rates of clients",
     "kafka_server_sessionexpirelistener_zookeeperdisconnects_total": "only with ZooKeeper",
     "kafka_server_sessionexpirelistener_zookeeperexpires_total": "only with ZooKeeper",
     "kafka_server_sessionexpirelistener_zookeepersyncconnects_total": "only with ZooKeeper",
@@ -35,6 +38,7 @@ def broker() -> Iterator[BlockingBroker]:
     with Broker({"pybroker.http.listeners": "HTTP://127.0.0.1:0"}) as broker:
         servers = {"bootstrap.servers": broker.bootstrap_servers}
         create_topic(broker.bootstrap_servers, TOPIC, 3)
+        limit_every_user(broker.bootstrap_servers)
         producer = Producer(servers)
         for number in range(30):
             producer.produce(TOPIC, b"%d" % number, partition=number % 3)
@@ -47,6 +51,15 @@ def broker() -> Iterator[BlockingBroker]:
         consumer.commit(asynchronous=False)
         yield broker
         consumer.close()
+
+
+def limit_every_user(servers: str) -> None:
+    """Give every user a quota far above what it uses, so that its bytes are counted."""
+    ops = [OpData(key=key, value=1e9) for key in ("producer_byte_rate", "consumer_byte_rate")]
+    entity = [RequestEntityData(entity_type="user", entity_name=None)]
+    request = AlterClientQuotasRequest(entries=[RequestEntryData(entity=entity, ops=ops)])
+    with WireClient(servers) as client:
+        assert [entry.error_code for entry in client.ask(request, 1).entries] == [0]
 
 
 def scraped_text(broker: BlockingBroker, **headers: str) -> str:
@@ -79,6 +92,9 @@ def test_series_of_partitions_and_groups_have_the_values_of_the_clients(broker: 
     assert found.value("kafka_server_replicamanager_leadercount") == found.value(
         "kafka_controller_kafkacontroller_globalpartitioncount"
     )
+    for kind in ("produce", "fetch"):
+        assert found.value(f"kafka_server_{kind}_byte_rate", user="ANONYMOUS", client_id="") > 0
+        assert found.value(f"kafka_server_{kind}_throttle_time", user="ANONYMOUS", client_id="") == 0
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numgroups") == 1
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numgroupsstable") == 1
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numoffsets") == 3

@@ -59,6 +59,30 @@ def test_each_user_has_the_throttle_time_of_the_own_bytes(
         now_ms += elapsed_ms
 
 
+@given(st.lists(st.tuples(st.integers(0, 4_000), st.sampled_from([ANN, BOB]), st.integers(0, 2_000)), max_size=40))
+def test_use_that_is_told_is_that_of_the_last_windows_and_disturbs_nothing(steps: list[tuple[int, User, int]]) -> None:
+    windows, now_ms = Windows(), 0
+    quota, twin = (quotas_of(QuotaEntity(DEFAULT), PRODUCE, 100.0).rates[PRODUCE] for _ in range(2))
+    rates = {ANN: SampledRate(), BOB: SampledRate()}
+    pauses: dict[User, list[tuple[int, int]]] = {ANN: [], BOB: []}
+    for elapsed_ms, user, size_bytes in steps:
+        now_ms += elapsed_ms
+        rates[user].record(size_bytes, now_ms, windows)
+        throttle_ms = quota.record(user.name, "c", size_bytes, now_ms)
+        assert throttle_ms == twin.record(user.name, "c", size_bytes, now_ms)
+        if throttle_ms and size_bytes:
+            pauses[user].append((now_ms, throttle_ms))
+        told = {use.bucket[0]: use for use in quota.uses(now_ms)}
+        assert set(told) == {each.name for each, rate in rates.items() if not rate.is_idle(now_ms, windows)}
+        for each, rate in rates.items():
+            if each.name in told:
+                assert told[each.name].per_second == rate.measure(now_ms, windows).per_second
+                recent = [pause for at_ms, pause in pauses[each] if now_ms - at_ms < 2 * windows.span_ms]
+                mean_ms = told[each.name].throttle_ms
+                assert (mean_ms > 0) is any(now_ms - at_ms < windows.span_ms for at_ms, _ in pauses[each])
+                assert mean_ms == 0 or min(recent) <= mean_ms <= max(recent)
+
+
 def test_lower_limit_throttles_for_values_recorded_before_it() -> None:
     quotas = quotas_of(QuotaEntity("ann"), PRODUCE, 1e9)
     for now_ms in (0, 20_000):
