@@ -55,12 +55,14 @@ from .settings.dynamic_config import DynamicConfig
 from .settings.topic_overrides import TopicOverrides
 from .start_steps import StartSteps
 from .v1.known_state import KnownState
+from .v1.lag_histories import LagHistories
 from .v1.routes import V1Routes
 from .v1.traffic_sampler import TrafficSampler
 
 if TYPE_CHECKING:
     from .http.http_encryption import HttpEncryption
     from .inter_broker.cluster_links import ClusterLinks
+    from .security.acl.access import Access
 
 __all__ = ["Observability"]
 
@@ -213,26 +215,33 @@ class Observability:
         endpoints: Sequence[Endpoint],
         overrides: Callable[[str], Mapping[str, str]],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
+        access: "Access | None",
     ) -> None:
         """The broker serves clients now: begin to show its state, and to sample its traffic.
 
-        ``overrides``: the settings that were set on a topic. ``endpoints``: of the listeners.
+        ``overrides``: the settings that were set on a topic. ``endpoints``: of the listeners. ``access``: None without
+        an authorizer.
         """
         if self.requests is None or self.lags is None or self._dispatcher is None:
             return
         clock_ms = self._environment.clock_ms
-        traffic = TrafficSampler(parts.partitions, asyncio.get_running_loop(), clock_ms)
+        loop, dispatcher, lags = asyncio.get_running_loop(), self._dispatcher, self.lags
+        traffic = TrafficSampler(parts.partitions, dispatcher.request_count, loop, clock_ms)
         spawn(traffic.run())
+        histories = LagHistories(lags.groups, lags.steps, loop.time, clock_ms)
+        spawn(histories.run())
         self._v1.state = KnownState(
             parts=parts,
             listeners=listeners,
             endpoints=endpoints,
             overrides=overrides,
             traffic=traffic,
-            lags=self.lags,
+            lags=lags,
+            lag_histories=histories,
             recent_events=self.recent_events,
             requests=self.requests,
-            dispatcher=self._dispatcher,
+            dispatcher=dispatcher,
+            access=access,
             recent_counts=RecentCounts(self.requests.times.now_s),
             clock_ms=clock_ms,
             started_ms=self._started_ms,

@@ -199,7 +199,8 @@ class BrokerServer:
             await self._settings.changes.caught_up()
             self._store.start_is_over()
             await listeners.serve()
-            self.observability.show(self._api_parts, listeners, self.endpoints, self._overrides, self._tasks.spawn)
+            access, spawn = self._authorization.access, self._tasks.spawn
+            self.observability.show(self._api_parts, listeners, self.endpoints, self._overrides, spawn, access)
 
     # -- the parts, in the order they are made; each registers how it is closed
 

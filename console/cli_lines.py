@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
+from ..base.acl_rules.question import OPTIONS_OF_TYPES, AclQuestion
+from ..base.acls import AclResourceType
 from ..base.kafka_names import CONSUMER_OFFSETS_TOPIC
 from .records.places import Place
 
@@ -38,8 +40,16 @@ class CliLines:
         place = ["--entity-default"] if broker_id is None else ["--entity-name", str(broker_id)]
         return self._line("kafka-configs.sh", "--describe", "--all", "--entity-type", "brokers", *place)
 
-    def acls(self) -> str:
-        return self._line("kafka-acls.sh", "--list")
+    def explain_acl(self, question: AclQuestion, has_v1: bool) -> str:
+        """A pybroker explains; Kafka's tool lists the ACLs that may apply. FILE: settings of a broker."""
+        resource = OPTIONS_OF_TYPES[question.resource_type]
+        named = (
+            [f"--{resource}"] if question.resource_type is AclResourceType.CLUSTER else [f"--{resource}", question.name]
+        )
+        if not has_v1:
+            return self._line("kafka-acls.sh", "--list", *named, "--resource-pattern-type", "match")
+        asked = ["--user", question.principal, "--host", question.host, "--operation", question.operation.pascal_name]
+        return shlex.join(["pybroker", "explain", "acl", "--config", "FILE", *asked, *named])
 
     def records(self, topic: str, partitions: list[int], place: Place, limit: int) -> str:
         """The console consumer reads one partition from an offset, or all of them from the start or the end."""

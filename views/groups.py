@@ -11,6 +11,7 @@ __all__ = [
     "GroupOffset",
     "GroupRow",
     "Groups",
+    "LagHistory",
     "Member",
     "Timeline",
     "TimelineEvent",
@@ -109,6 +110,16 @@ class WaitsFor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LagHistory:
+    """The lag of a group at equal steps of the last hour, the oldest first; null where it was not measured."""
+
+    step_ms: int
+    end_ms: Annotated[int, "when the last point was taken"]
+    lag: Annotated[tuple[int | None, ...], "records, of all partitions"]
+    lag_seconds: Annotated[tuple[float | None, ...], "of the worst partition"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDetail:
     """One group."""
 
@@ -117,6 +128,7 @@ class GroupDetail:
     waits_for: Annotated[WaitsFor | None, "null unless a rebalance waits for members"]
     members: tuple[Member, ...]
     offsets: tuple[GroupOffset, ...]
+    history: LagHistory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

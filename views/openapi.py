@@ -85,7 +85,8 @@ def _in_query(parameter: Parameter) -> dict[str, Any]:
         schema = {"type": "string", "maxLength": parameter.most}
     if parameter.default is not None:
         schema["default"] = parameter.default
-    return {"name": parameter.name, "in": "query", "description": parameter.doc, "schema": schema}
+    described = {"name": parameter.name, "in": "query", "description": parameter.doc, "schema": schema}
+    return {**described, "required": True} if parameter.is_required else described
 
 
 if __name__ == "__main__":

@@ -32,6 +32,12 @@ class Query:
         assert not isinstance(value, int)
         return value
 
+    def given_text(self, name: str) -> str:
+        """Return the value of a parameter that is required, or has a default."""
+        value = self._values[name]
+        assert isinstance(value, str)
+        return value
+
 
 def read_query(resource: ResourceSpec, given: Mapping[str, str]) -> Query:
     """Return the values of a query, with defaults. Raises QueryError."""
@@ -40,6 +46,9 @@ def read_query(resource: ResourceSpec, given: Mapping[str, str]) -> Query:
         if name not in known:
             allowed = ", ".join(parameter.name for parameter in resource.parameters) or "none"
             raise QueryError(f"there is no parameter {_shown(name)}; allowed: {allowed}")
+    for parameter in resource.parameters:
+        if parameter.is_required and parameter.name not in given:
+            raise QueryError(f"the parameter {parameter.name} is missing: {parameter.doc}")
     return Query(
         {
             parameter.name: _value(parameter, given[parameter.name]) if parameter.name in given else parameter.default

@@ -7,10 +7,12 @@ import types
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
+from ..base.acls import CLUSTER_NAME, CONCRETE_OPERATIONS, CONCRETE_RESOURCE_TYPES
 from .brokers import BrokerDetail, Brokers
 from .clients import Clients
 from .cluster import Cluster
 from .events import Events
+from .explanations import AclExplanation
 from .groups import GroupDetail, GroupRow, Groups, Timeline
 from .index import Index
 from .partitions import PartitionMatrix
@@ -31,7 +33,7 @@ _MOST_TEXT = 1_000
 class Parameter:
     """A value in the query: a number between ``least`` and ``most``, one of ``choices``, or a text.
 
-    ``default``: the value when the query lacks it. None: no default.
+    ``default``: the value when the query lacks it. None: no default. ``is_required``: the query must have it.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Parameter:
     most: int = _MOST_TEXT
     choices: tuple[str, ...] = ()
     is_number: bool = False
+    is_required: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,5 +183,34 @@ RESOURCES = (
                 name="changed", doc="true: only settings that are set.", default="false", choices=("true", "false")
             ),
         ),
+    ),
+    ResourceSpec(
+        path="/v1/explain/acl",
+        summary="May a user do this, and which rule decides?",
+        view=AclExplanation,
+        parameters=(
+            Parameter(name="user", doc="The user, as alice or User:alice.", is_required=True),
+            Parameter(
+                name="operation",
+                doc="What the user wants to do. 404: resources of this type do not have it.",
+                choices=tuple(each.name for each in CONCRETE_OPERATIONS),
+                is_required=True,
+            ),
+            Parameter(
+                name="resource-type",
+                doc="The type of the resource.",
+                choices=tuple(each.name for each in CONCRETE_RESOURCE_TYPES),
+                is_required=True,
+            ),
+            Parameter(
+                name="resource", doc=f"The name of the resource; of the cluster: {CLUSTER_NAME}.", is_required=True
+            ),
+            Parameter(
+                name="host",
+                doc="The address that the user comes from; *: one that no rule names.",
+                default="127.0.0.1",
+            ),
+        ),
+        failures=(404,),
     ),
 )

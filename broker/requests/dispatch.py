@@ -131,6 +131,10 @@ class Dispatcher:
         """Each version of each API that clients have requested."""
         return list(self._routes.values())
 
+    def request_count(self) -> int:
+        """How many requests were decoded."""
+        return sum([route.requests for route in self._routes.values()])
+
     def _handle(self, request: Request) -> Reply:
         route = self._routes.get((request.api_key, request.api_version)) or self._find_route(request)
         if route is None:

@@ -29,6 +29,7 @@ from .broker_detail import describe_broker
 from .brokers import list_brokers
 from .cluster import describe_cluster
 from .events_view import last_events
+from .explained_acl import explain_acl
 from .group_detail import coordinated_group, describe_group
 from .group_watch import GroupWatch
 from .groups import list_groups
@@ -138,6 +139,10 @@ async def _configs(known: Known, request: HttpRequest, query: Query) -> Any:
     return await list_configs(known.state, query)
 
 
+async def _explain_acl(known: Known, request: HttpRequest, query: Query) -> Any:
+    return explain_acl(known.state, query)
+
+
 _ANSWERS: dict[str, Answer] = {
     "/v1": _index,
     "/v1/cluster": _cluster,
@@ -155,6 +160,7 @@ _ANSWERS: dict[str, Answer] = {
     "/v1/events": _events,
     "/v1/transactions": _transactions,
     "/v1/configs": _configs,
+    "/v1/explain/acl": _explain_acl,
 }
 
 

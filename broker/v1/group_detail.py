@@ -12,7 +12,7 @@ from ...protocol.errors import ErrorCode
 from ...protocol.messages.consumer_protocol import ConsumerProtocolAssignment
 from ...protocol.sentinels import NO_LEADER_EPOCH
 from ...views.failures import Misdirected
-from ...views.groups import Assignment, GroupDetail, GroupOffset, WaitsFor
+from ...views.groups import Assignment, GroupDetail, GroupOffset, LagHistory, WaitsFor
 from ...views.groups import Member as MemberView
 from ..coordinator.group.group import Group
 from ..coordinator.group.member import Member
@@ -23,6 +23,7 @@ from ..lag.group_lags import PartitionLag
 from .group_lag import ShownLag, lag_of, verdict_name
 from .groups import group_row
 from .known_state import KnownState
+from .lag_histories import STEP_S
 from .own_source import source_of
 from .slices import in_slices
 
@@ -83,7 +84,13 @@ async def describe_group(state: KnownState, group: Group) -> GroupDetail:
         waits_for=_waits_for(group, awaited),
         members=tuple(members),
         offsets=tuple(offsets),
+        history=_history(state, group),
     )
+
+
+def _history(state: KnownState, group: Group) -> LagHistory:
+    points = state.lag_histories.of(group)
+    return LagHistory(step_ms=STEP_S * 1000, end_ms=points.end_ms, lag=points.lag, lag_seconds=points.lag_s)
 
 
 def _decoded(blobs: Mapping[str, bytes]) -> Assignments:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...config.topic_config import TopicConfig
 from ..apis.broker_parts import BrokerParts
@@ -13,7 +13,11 @@ from ..network.settings import Endpoint
 from ..requests.dispatch import Dispatcher
 from ..requests.recent_counts import RecentCounts
 from ..requests.request_watch import RequestWatch
+from .lag_histories import LagHistories
 from .traffic_sampler import TrafficSampler
+
+if TYPE_CHECKING:
+    from ..security.acl.access import Access
 
 __all__ = ["KnownState", "TopicRules"]
 
@@ -31,7 +35,8 @@ class TopicRules(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownState:
-    """Made when the broker can serve clients. ``overrides``: the settings that were set on a topic."""
+    """Made when the broker can serve clients. ``overrides``: the settings that were set on a topic. ``access``: None
+    without an authorizer."""
 
     parts: BrokerParts
     listeners: Listeners
@@ -39,9 +44,11 @@ class KnownState:
     overrides: Callable[[str], Mapping[str, str]]
     traffic: TrafficSampler
     lags: GroupLags
+    lag_histories: LagHistories
     recent_events: RecentEvents
     requests: RequestWatch
     dispatcher: Dispatcher
+    access: "Access | None"
     recent_counts: RecentCounts
     clock_ms: Callable[[], int]
     started_ms: int

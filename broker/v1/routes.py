@@ -31,6 +31,7 @@ PATHS = (
     "/v1/events",
     "/v1/transactions",
     "/v1/configs",
+    "/v1/explain/acl",
 )
 """The paths in `views/resources.py`."""
 

@@ -1,7 +1,8 @@
-"""Reads the counters of traffic once a second, and the size of the logs once a minute."""
+"""Reads the counters of traffic and requests once a second, and the size of the logs once a minute."""
 
 import asyncio
 import math
+from collections import deque
 from collections.abc import Callable
 
 from ...replication.partition_set import PartitionSet
@@ -13,13 +14,22 @@ __all__ = ["TrafficSampler"]
 
 _INTERVAL_S = 1.0
 _LONGEST_GAP_S = 60
+_REQUEST_SAMPLES = 11
 
 
 class TrafficSampler:
-    """`run` is a task of the broker."""
+    """`run` is a task of the broker. ``requests``: how many requests clients and brokers have sent."""
 
-    def __init__(self, partitions: PartitionSet, loop: asyncio.AbstractEventLoop, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        partitions: PartitionSet,
+        requests: Callable[[], int],
+        loop: asyncio.AbstractEventLoop,
+        clock_ms: Callable[[], int],
+    ) -> None:
         self._partitions = partitions
+        self._count_requests = requests
+        self._requests = deque([(loop.time(), requests())], _REQUEST_SAMPLES)
         self._loop = loop
         self._clock_ms = clock_ms
         self.broker = RateRing()
@@ -42,6 +52,7 @@ class TrafficSampler:
     async def sample(self) -> None:
         """Add the points of the time since the last call."""
         now_s = self._loop.time()
+        self._requests.append((now_s, self._count_requests()))
         with_topics = now_s - self._topics_sampled_s >= TOPIC_STEP_S - _INTERVAL_S / 2
         messages_in = bytes_in = bytes_out = 0
         async for topic, traffic in in_slices(list(self._partitions.traffic.topics.items())):
@@ -58,6 +69,13 @@ class TrafficSampler:
         if now_s - self._sizes_sampled_s >= SAMPLE_INTERVAL_S:
             self._sizes_sampled_s = now_s
             await self._sample_sizes(now_s)
+
+    def requests_per_s(self) -> float | None:
+        """Return the mean of the last ten seconds; None before the first sample."""
+        if len(self._requests) < 2:
+            return None
+        (began_s, before), (ended_s, after) = self._requests[0], self._requests[-1]
+        return (after - before) / (ended_s - began_s) if ended_s > began_s else None
 
     async def _sample_sizes(self, now_s: float) -> None:
         size_bytes = 0

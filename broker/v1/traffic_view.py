@@ -11,7 +11,8 @@ HISTORY_POINTS = 120
 
 def broker_rates(state: KnownState) -> Rates:
     """Return the rates of this broker; null before the first second is over."""
-    return _rates(state.traffic.broker.recent())
+    requests_per_s = state.traffic.requests_per_s()
+    return _rates(state.traffic.broker.recent(), None if requests_per_s is None else round(requests_per_s, 3))
 
 
 def topic_rates(state: KnownState, topic: str) -> Rates:
@@ -32,9 +33,14 @@ def topic_history(state: KnownState, topic: str, points: int = HISTORY_POINTS) -
 _NO_TRAFFIC = Totals(0.0, 0.0, 0.0)
 
 
-def _rates(rates: Totals | None) -> Rates:
+def _rates(rates: Totals | None, requests_per_s: float | None = None) -> Rates:
     messages_in, bytes_in, bytes_out = (None, None, None) if rates is None else (round(each, 3) for each in rates)
-    return Rates(messages_in_per_s=messages_in, bytes_in_per_s=bytes_in, bytes_out_per_s=bytes_out, requests_per_s=None)
+    return Rates(
+        messages_in_per_s=messages_in,
+        bytes_in_per_s=bytes_in,
+        bytes_out_per_s=bytes_out,
+        requests_per_s=requests_per_s,
+    )
 
 
 def _history(state: KnownState, ring: RateRing, count: int) -> History:

@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...base.acl_rules.question import AclQuestion, QuestionError, read_question
+from ...base.acls import CLUSTER_NAME, EVERY_HOST, AclResourceType
 from ...client.asynchronous.cluster import AsyncCluster
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.describe_cluster import DescribeClusterRequest
@@ -17,6 +19,7 @@ from ..http.path_names import path_name
 from ..http.replies import HttpProblem, json_reply, list_reply
 from ..sessions import Session
 from .broker_views import broker_detail, broker_rows, cluster_view
+from .explained_acl import explained_acl
 from .group_views import group_detail
 from .overlay import cluster_told_by_all, overlaid, overlaid_cluster, summed_history
 from .paging import Paging
@@ -24,6 +27,7 @@ from .setting_views import BROKER, settings_of
 from .topic_list import topic_list
 from .topic_views import partition_columns, partition_matrix, topic_detail
 
+_MOST_TEXT = 1_000
 _DESCRIBE_BIT = 1 << 8
 """AclOperation DESCRIBE in the bits of authorized operations (KIP-430)."""
 
@@ -200,11 +204,17 @@ class _Views:
         return self._reply(view, [], self._console.cli.configs(int(number)))
 
     async def explain(self, request: Request, session: Session) -> Response:
-        query = {name: value for name, value in request.query_params.items() if len(value) <= 300}
-        documents = await self._documents(session, "/v1/explain/acl", **query)
-        if not documents:
-            raise HttpProblem(501, "only a pybroker explains access, at its HTTP port")
-        return self._reply(documents[0], documents, self._console.cli.acls())
+        question = _question(request)
+        asked = {
+            "user": question.principal,
+            "host": question.host,
+            "operation": question.operation.name,
+            "resource-type": question.resource_type.name,
+            "resource": question.name,
+        }
+        documents = await self._documents(session, "/v1/explain/acl", **asked)
+        view = documents[0] if documents else await explained_acl(session.cluster, question)
+        return self._reply(view, documents, self._console.cli.explain_acl(question, has_v1=bool(documents)))
 
     async def _documents(self, session: Session, path: str, **query: str) -> list[dict[str, Any]]:
         """Documents about the whole cluster. Raises HttpProblem if the principal may not describe the cluster."""
@@ -222,6 +232,21 @@ class _Views:
     def _about(self, brokers: int, cli: str) -> dict[str, Any]:
         """Where a view comes from, and the command line that shows the same. `brokers`: pybrokers that told of it."""
         return {"source": self._console.source(brokers), "cli": cli}
+
+
+def _question(request: Request) -> AclQuestion:
+    """Raises HttpProblem for a question that makes no sense."""
+    given = request.query_params
+    kind = AclResourceType.of_name(given.get("resource_type", "").replace("_", ""))
+    name = given.get("resource_name", "") or (CLUSTER_NAME if kind is AclResourceType.CLUSTER else "")
+    if not given.get("principal") or max(map(len, given.values())) > _MOST_TEXT:
+        raise HttpProblem(400, f"the principal is missing, or a text has more than {_MOST_TEXT} characters")
+    try:
+        return read_question(
+            given["principal"], given.get("host") or EVERY_HOST, given.get("operation", ""), kind, name
+        )
+    except QuestionError as error:
+        raise HttpProblem(400, str(error)) from None
 
 
 async def _may_describe(cluster: AsyncCluster) -> bool:

@@ -117,6 +117,7 @@ async def test_group_is_shown_with_members_offsets_lag_and_timeline() -> None:
             (member,) = shown["members"]
             assert (member["client_id"], member["lag"], member["is_leader"]) == ("reader", 6, True)
             assert member["assignment"] == [{"topic": "orders", "partitions": [0]}]
+            assert (len(shown["history"]["lag"]), shown["history"]["step_ms"]) == (120, 30_000)
             (offset,) = shown["offsets"]
             assert (offset["committed"], offset["end_offset"], offset["member_id"]) == (4, 10, member["member_id"])
             assert 0 <= offset["lag_seconds"] < 60
@@ -198,6 +199,7 @@ async def test_rates_and_history_show_the_traffic_of_the_last_seconds() -> None:
         assert 0 < sum(sampled) <= 50.001
         cluster = await get(client, "/v1/cluster")
         assert cluster["rates"]["messages_in_per_s"] > 0
+        assert 0 < cluster["rates"]["requests_per_s"] < 1_000
         assert cluster["verdict"]["status"] in ("healthy", "warning")  # the disk of the test's machine may be full
         assert cluster["topics"] == 1
 

@@ -15,7 +15,7 @@ import { ResetOffsets } from "./reset_offsets.js";
 /** @typedef {any} Row */
 const MAX_POINTS = 720;
 
-/** The lag that this page has seen since it was opened; used when the API has no history. @param {any} data */
+/** The lag that this page has seen since it was opened; used while the API has no line to draw. @param {any} data */
 function useOwnHistory(data) {
   const points = useRef({ times: /** @type {number[]} */ ([]), lag: /** @type {any[]} */ ([]), time: /** @type {any[]} */ ([]) });
   useEffect(() => {
@@ -30,7 +30,8 @@ function useOwnHistory(data) {
 /** @param {any} props */
 function LagCharts({ data }) {
   const own = useOwnHistory(data);
-  const history = data.history;
+  const known = (data.history?.lag ?? []).filter((/** @type {any} */ value) => value !== null).length;
+  const history = known > 1 ? data.history : null;
   const times = history ? timesOf(history, history.lag.length) : own.times;
   const note = history ? "last hour" : "since this page was opened";
   const time = history ? history.lag_seconds : own.time;
