@@ -31,7 +31,7 @@ class GroupSamples:
             series_named("kafka_coordinator_group_groupmetadatamanager_numoffsets"), lambda: self._offsets
         )
         numbers: dict[str, Callable[[], float]] = {
-            "rebalance_total": lambda: sum(coordinator.rebalance_counts.values()),
+            "group_completed_rebalance_total": lambda: coordinator.completed_rebalances,
             "offset_commit_total": lambda: coordinator.commits.committed_offsets,
             "offset_deletion_total": lambda: coordinator.administration.deleted_offsets,
             "offset_expiration_total": lambda: coordinator.administration.expired_offsets,

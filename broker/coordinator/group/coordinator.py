@@ -53,6 +53,11 @@ class GroupCoordinator:
         """The partition of ``__consumer_offsets`` whose leader coordinates the group."""
         return self.registry.partition_for(group_id)
 
+    @property
+    def completed_rebalances(self) -> int:
+        """Since the start."""
+        return self._rebalances.completed
+
     # -- the groups of partitions (`KeptEntries`)
 
     @property

@@ -40,6 +40,8 @@ class Rebalances:
         self._group_log = group_log
         self.counts = dict.fromkeys(RebalanceReason, 0)
         """How many rebalances began on this broker, by reason."""
+        self.completed = 0
+        """How many ended with an assignment."""
 
     # -- beginning and end of a rebalance
 
@@ -168,6 +170,7 @@ class Rebalances:
 
     def become_stable(self, group: Group) -> None:
         """The generation's assignment is stored."""
+        self.completed += 1
         group.transition_to(GroupState.STABLE, self._now_ms())
         group.timeline.rebalance_ended(EventOutcome.STABLE, len(group.members), self._scheduler.time())
 

@@ -98,7 +98,7 @@ def test_series_of_partitions_and_groups_have_the_values_of_the_clients(broker: 
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numgroups") == 1
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numgroupsstable") == 1
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numoffsets") == 3
-    assert found.value("kafka_server_group_coordinator_metrics_rebalance_total") >= 1
+    assert found.value("kafka_server_group_coordinator_metrics_group_completed_rebalance_total") >= 1
     assert found.value("kafka_brokers") == 1
     assert found.value("kafka_topic_partitions", topic=TOPIC) == 3
     assert found.value("kafka_consumergroup_current_offset_sum", consumergroup="readers", topic=TOPIC) == 30

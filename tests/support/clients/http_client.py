@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -51,11 +52,14 @@ class HttpClient:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
-    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+    def __init__(self, port: int, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
+        """``tls``: trusts the server, whose certificate must be for ``localhost``."""
         self._address = host, port
+        self._tls = tls
 
     async def __aenter__(self) -> Self:
-        self.reader, self.writer = await asyncio.open_connection(*self._address)
+        name = None if self._tls is None else "localhost"
+        self.reader, self.writer = await asyncio.open_connection(*self._address, ssl=self._tls, server_hostname=name)
         return self
 
     async def __aexit__(self, *_error: object) -> None:

@@ -17,6 +17,10 @@ __all__ = ["CLIENTS", "ConfluentTraffic", "KafkaPythonTraffic", "Place", "Traffi
 
 PAUSE_S = 0.002
 """Seconds between two records: a steady but low load."""
+LONGEST_REBALANCE_MS = 20_000
+"""The `poll` of kafka-python 3.0 must not end during a rebalance. If the rebalance then ends before the next `poll`,
+the consumer never learns its partitions.
+"""
 
 
 class Place(NamedTuple):
@@ -41,11 +45,12 @@ class Traffic(ABC):
         self.read: list[tuple[str, Place]] = []
         self._failures: list[BaseException] = []
         self._told_to_stop = threading.Event()
-        self._threads = [
+        self._told_consumer_to_stop = threading.Event()
+        self._producer, self._consumer = (
             threading.Thread(target=self._guarded, args=[work], daemon=True) for work in (self.produce, self.consume)
-        ]
-        for thread in self._threads:
-            thread.start()
+        )
+        self._producer.start()
+        self._consumer.start()
 
     @abstractmethod
     def produce(self) -> None:
@@ -62,8 +67,12 @@ class Traffic(ABC):
             traceback.print_exc()
             self._failures.append(failure)
 
-    def must_go_on(self) -> bool:
+    def must_produce(self) -> bool:
+        """Waits for the pause between two records."""
         return not self._told_to_stop.wait(PAUSE_S)
+
+    def must_consume(self) -> bool:
+        return not (self._told_consumer_to_stop.is_set() or self._told_to_stop.is_set())
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         for _ in range(LOOKS):
@@ -100,9 +109,11 @@ class Traffic(ABC):
         ]
 
     def stop(self) -> None:
+        """The consumer stops first, so that records arrive and its last `poll` ends."""
+        self._told_consumer_to_stop.set()
+        self._consumer.join()
         self._told_to_stop.set()
-        for thread in self._threads:
-            thread.join()
+        self._producer.join()
         assert not self._failures, self._failures
 
     def __enter__(self) -> Self:
@@ -122,7 +133,7 @@ class KafkaPythonTraffic(Traffic):
         patience = {**impatient, "enable_idempotence": False} if self.gives_up else {}
         producer = KafkaProducer(bootstrap_servers=self.servers, **patience)
         numbers = count()
-        while self.must_go_on():
+        while self.must_produce():
             value = str(next(numbers))
             try:
                 stored = producer.send(self.topic, value.encode()).get()
@@ -142,9 +153,9 @@ class KafkaPythonTraffic(Traffic):
             heartbeat_interval_ms=200,
             auto_commit_interval_ms=200,
         )
-        while self.must_go_on():
+        while self.must_consume():
             try:
-                batches = consumer.poll(timeout_ms=500)
+                batches = consumer.poll(timeout_ms=LONGEST_REBALANCE_MS)
             except (
                 KafkaConnectionError
             ):  # by kafka-python 3.0, when its coordinator and the next broker that it asks are down
@@ -182,7 +193,7 @@ class ConfluentTraffic(Traffic):
             self.acknowledged.append((value.decode(), Place(partition, offset)))
 
         numbers = count()
-        while self.must_go_on():
+        while self.must_produce():
             try:
                 producer.produce(self.topic, str(next(numbers)), on_delivery=delivered)
             except KafkaException as error:
@@ -204,7 +215,7 @@ class ConfluentTraffic(Traffic):
             }
         )
         consumer.subscribe([self.topic])
-        while self.must_go_on():
+        while self.must_consume():
             message = consumer.poll(0.5)
             if message is None:
                 continue
