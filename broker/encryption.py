@@ -5,13 +5,14 @@ Imported only when a listener uses TLS.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 from ..config.config import Config
 from ..config.config_error import ConfigError
 from ..config.listener_security import ListenerSecurity
 from .network.encrypted_listener import EncryptedListener
-from .network.offender_log import OffenderLog
+from .network.offender_log import OffenderLog, offences_in
 from .network.transport import ConnectionLayer
 from .requests.between_brokers import listeners_between_brokers
 from .security.tls.buffers import TlsBuffers
@@ -33,7 +34,7 @@ class Encryption:
         self._buffers = TlsBuffers()
         most_handshakes = config.int("pybroker.tls.handshakes.max")
         self._link_deadline_s = config.int("socket.connection.setup.timeout.ms") / 1000
-        offenders = OffenderLog(logger, loop.time)
+        self._offenders = OffenderLog(logger, loop.time)
         # Without a cluster this broker connects to no other one.
         between_brokers = () if config.uses_embedded_store else listeners_between_brokers(config)
         self._listeners = {
@@ -41,13 +42,22 @@ class Encryption:
                 security,
                 loop,
                 self._buffers,
-                offenders,
+                self._offenders,
                 is_between_brokers=security.listener_name in between_brokers,
                 deadline_s=config.int("pybroker.tls.handshake.timeout.ms") / 1000,
                 handshakes=HandshakeQueue(loop.call_soon, loop.time, most_handshakes),
             )
             for security in _encrypted(config)
         }
+
+    def offences(self) -> Counter[str]:
+        """How often connections were refused, by offence."""
+        return offences_in(self._offenders.counts)
+
+    def failed_logins(self, listener_name: str) -> int:
+        """How many TLS handshakes of a listener failed. 0 for a listener without TLS."""
+        listener = self._listeners.get(listener_name)
+        return 0 if listener is None else listener.failed_logins
 
     def layer(self, listener_name: str) -> ConnectionLayer:
         """The layer below connections that other machines open."""

@@ -6,6 +6,7 @@ Made only when a listener has SASL.
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -21,7 +22,7 @@ from ..controller.tree.metadata_store import MetadataStore
 from ..protocol.scram import SCRAM_MECHANISMS, ScramMechanism
 from .network.frame_gate import FrameGate
 from .network.login_frame_gate import LoginFrameGate
-from .network.offender_log import OffenderLog, Violation
+from .network.offender_log import OffenderLog, Violation, offences_in
 from .network.request import ConnectionInfo
 from .security.login_actions import LoginRules
 from .security.login_gate import LoginGate
@@ -74,6 +75,10 @@ class Logins:
         """Makes the gate of each connection of a listener."""
         rules = self._rules[listener_name]
         return lambda info: LoginFrameGate(LoginGate(rules), info, self._now_ms, self._refused)
+
+    def offences(self) -> Counter[str]:
+        """How often logins failed, by offence."""
+        return offences_in(self._offenders.counts)
 
     def take_user(self, user: str, settings: Mapping[str, str]) -> None:
         """All settings of a user, of which quotas are ignored here."""

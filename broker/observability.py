@@ -47,6 +47,7 @@ from .network.listener import Listeners
 from .network.request_timer import RequestTimer
 from .network.settings import Endpoint
 from .open_parts import OpenParts
+from .protection import Protection
 from .requests.dispatch import Dispatcher
 from .requests.loop_watch import use_of
 from .requests.recent_counts import RecentCounts
@@ -200,13 +201,22 @@ class Observability:
         watch.loop.start()
         return watch.times
 
-    def show_requests(self, listeners: Listeners, dispatcher: Dispatcher, traffic: BrokerTraffic) -> None:
+    def show_requests(
+        self, listeners: Listeners, dispatcher: Dispatcher, traffic: BrokerTraffic, protection: Protection
+    ) -> None:
         """Add the samples of topics, requests and connections."""
         self._dispatcher = dispatcher
         if self.requests is not None:
             add_topic_samples(self.metrics.registry, traffic)
             add_request_samples(self.metrics.registry, self.requests, dispatcher)
-            add_connection_samples(self.metrics.registry, listeners, self.requests)
+            http = [each.offences for each in (self._server, self._encryption) if each is not None]
+            add_connection_samples(
+                self.metrics.registry,
+                listeners,
+                self.requests,
+                protection.failed_handshakes,
+                [protection.offences, *http],
+            )
 
     def show(
         self,

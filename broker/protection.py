@@ -1,6 +1,7 @@
 """The protection of this broker's connections: those that clients open, and those that it opens to other brokers."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -54,6 +55,14 @@ class Protection:
     async def run(self) -> None:
         """Keep up to date what logins need."""
         await asyncio.gather(*(each.run() for each in (self._logins, self._own_logins) if each is not None))
+
+    def offences(self) -> Counter[str]:
+        """How often TLS and logins failed, by offence."""
+        return sum((each.offences() for each in (self._encryption, self._logins) if each is not None), Counter[str]())
+
+    def failed_handshakes(self, listener_name: str) -> int:
+        """How many TLS handshakes of a listener failed."""
+        return 0 if self._encryption is None else self._encryption.failed_logins(listener_name)
 
     def endpoint(self, listener: Listener) -> Endpoint:
         """The address of a listener, with what protects its connections."""

@@ -390,7 +390,7 @@ class BrokerServer:
             paced_by=environment.paced_by,
         )
         listeners.time_requests(self.observability.watch_requests(self._pool, self._parts))
-        self.observability.show_requests(listeners, dispatcher, self._partitions.traffic)
+        self.observability.show_requests(listeners, dispatcher, self._partitions.traffic, self._protection)
         self._settings.limit_connections(listeners.change_limits)
         listeners.limit_creations(self._settings.quotas.connections)
         self._settings.features.on_change(listeners.finish_connections)

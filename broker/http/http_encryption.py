@@ -5,12 +5,13 @@ Imported only when an address of the endpoint has TLS.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection
 
 from ...config.config import Config
 from ...config.listener_security import ListenerSecurity
 from ..network.encrypted_listener import EncryptedListener
-from ..network.offender_log import OffenderLog
+from ..network.offender_log import OffenderLog, offences_in
 from ..security.principal import Principal
 from ..security.tls.buffers import TlsBuffers
 from ..security.tls.handshakes import HandshakeQueue
@@ -25,15 +26,20 @@ class HttpEncryption:
 
     def __init__(self, config: Config) -> None:
         loop = asyncio.get_running_loop()
+        self._offenders = OffenderLog(logger, loop.time)
         self._listener = EncryptedListener(
             ListenerSecurity.of_https(config),
             loop,
             TlsBuffers(),
-            OffenderLog(logger, loop.time),
+            self._offenders,
             is_between_brokers=False,
             deadline_s=config.int("pybroker.tls.handshake.timeout.ms") / 1000,
             handshakes=HandshakeQueue(loop.call_soon, loop.time, config.int("pybroker.tls.handshakes.max")),
         )
+
+    def offences(self) -> Counter[str]:
+        """How often connections were refused, by offence."""
+        return offences_in(self._offenders.counts)
 
     def layer(
         self, connection: asyncio.BufferedProtocol, authenticated: Callable[[Principal], None]

@@ -38,7 +38,8 @@ Answer = Callable[[HttpRequest, ExitStack], Awaitable[HttpResponse]]
 
 class HttpExchange:
     """``answer`` returns the response to a request, and adds to the stack what ends when the response is sent; it may
-    raise HttpError. ``turn`` returns when this request may take the time of the event loop. ``now_s``: a stopwatch.
+    raise HttpError. ``turn`` returns when this request may take the time of the event loop. ``refused`` is told the
+    status of each refusal. ``now_s``: a stopwatch.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class HttpExchange:
         answer: Answer,
         encoder: Encoder,
         turn: Callable[[], Awaitable[None]],
+        refused: Callable[[int], None],
         now_s: Callable[[], float],
     ) -> None:
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
@@ -54,6 +56,7 @@ class HttpExchange:
         self._answer = answer
         self._encoder = encoder
         self._turn = turn
+        self._refused = refused
         self._now_s = now_s
         self.idle_since_s: float | None = now_s()
         """The time since which the client has no request under way; None while one is answered."""
@@ -70,6 +73,7 @@ class HttpExchange:
             event = await self._next_head()
         except h11.RemoteProtocolError as error:
             refusal = HttpError(error.error_status_hint, f"not a valid request: {error}")
+            self._refused(refusal.status)
             await self._send(None, HttpResponse.of_error(refusal))
             return False
         if event is None:
@@ -121,6 +125,7 @@ class HttpExchange:
             response = await self._answer(request, until_sent)
             return await self._encoder.encode(request, response)
         except HttpError as error:
+            self._refused(error.status)
             return HttpResponse.of_error(error)
         except Exception:
             logger.exception("the HTTP request %s could not be answered", _shown(event))

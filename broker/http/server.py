@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...replication.run_in_pool import RunInPool
 from ..network.bound_sockets import BindError, bind_error, open_servers, start_serving
 from ..network.local_socket_options import LocalSocketOptions
-from ..network.offender_log import OffenderLog, Violation
+from ..network.offender_log import OffenderLog, Violation, offences_in
 from ..network.settings import Endpoint, NetworkSettings
 from ..network.socket_states import leaves_descriptors
 from ..network.transport import ConnectionLayer
@@ -38,6 +38,16 @@ MAX_CONNECTIONS = 64
 _CLOSE_GRACE_S = 1.0
 _SOCKETS = NetworkSettings(backlog=MAX_CONNECTIONS, send_buffer_bytes=-1, receive_buffer_bytes=-1)
 _SETTING = "pybroker.http.listeners"
+_TOO_MANY = "http-too-many"
+_OFFENCES = {
+    400: "http-request",
+    405: "http-request",
+    413: "http-request",
+    421: "http-host",
+    431: "http-request",
+    501: "http-request",
+}
+"""By the status of the response."""
 
 
 class HttpServer:
@@ -63,6 +73,7 @@ class HttpServer:
         self._patience_s = patience_s
         self._tokens = tokens
         self._offenders = OffenderLog(logger, self._loop.time)
+        self._refused = Counter[str]()
         self._turn = asyncio.Lock()
         self._under_way: Counter[Route] = Counter()
         self._encoder = Encoder(run_in_pool)
@@ -88,6 +99,10 @@ class HttpServer:
                 error.setting = _SETTING
             raise
         return opened
+
+    def offences(self) -> Counter[str]:
+        """How often requests and connections were refused, by offence."""
+        return offences_in(self._offenders.counts) + self._refused
 
     async def close(self) -> None:
         """Accept nothing, give requests under way `_CLOSE_GRACE_S`, and close."""
@@ -140,6 +155,7 @@ class HttpServer:
     @contextmanager
     def _counted(self, route: Route) -> Iterator[None]:
         if self._under_way[route] >= route.most:
+            self._refused[_TOO_MANY] += 1
             raise HttpError(503, f"{route.most} such requests are under way", (("Retry-After", "1"),))
         self._under_way[route] += 1
         try:
@@ -169,9 +185,15 @@ class HttpServer:
             self._new_exchange = await self._run_in_pool(_load_exchange)
         answer = partial(self.answer, connection)
         connection.exchange = self._new_exchange(
-            connection, answer, self._encoder, self._wait_for_turn, self._loop.time
+            connection, answer, self._encoder, self._wait_for_turn, self._count_refusal, self._loop.time
         )
         await connection.exchange.serve()
+
+    def _count_refusal(self, status: int) -> None:
+        """The offence of a token is counted where it is logged. A path that does not exist is no offence."""
+        offence = _OFFENCES.get(status)
+        if offence is not None:
+            self._refused[offence] += 1
 
     async def _wait_for_turn(self) -> None:
         """Let one request begin in each iteration of the loop, so that floods leave most of its time to others."""
@@ -184,6 +206,7 @@ class HttpServer:
             return False
         idle = [(since_s, connection) for connection in self._connections if (since_s := connection.idle_since_s)]
         if not idle:
+            self._refused[_TOO_MANY] += 1
             return True
         longest = min(idle, key=lambda pair: pair[0])[1]
         self._connections.discard(longest)

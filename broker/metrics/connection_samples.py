@@ -2,12 +2,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from ..network.listener import Listeners
 from ..network.listener_counters import ListenerCounters
-from ..network.offender_log import name_of
 from ..requests.request_watch import RequestWatch
 from .labels import labels
 from .registry import Registry, Sample
@@ -24,8 +23,17 @@ _CONNECTIONS_BETWEEN_SLICES = 100
 _SHORTEST_RATE_S = 1.0
 
 
-def add_connection_samples(registry: Registry, listeners: Listeners, watch: RequestWatch) -> None:
-    """Add the sources of Kafka's SocketServer, RequestChannel and KafkaRequestHandlerPool."""
+def add_connection_samples(
+    registry: Registry,
+    listeners: Listeners,
+    watch: RequestWatch,
+    failed_handshakes: Callable[[str], int],
+    offences: Sequence[Callable[[], Counter[str]]],
+) -> None:
+    """Add the sources of Kafka's SocketServer, RequestChannel and KafkaRequestHandlerPool.
+
+    ``failed_handshakes``: of TLS, by listener. ``offences``: the parts beside the listeners that count offences.
+    """
     loop = watch.loop
 
     def by_listener(value: Callable[[ListenerCounters], float]) -> Iterator[Sample]:
@@ -34,6 +42,13 @@ def add_connection_samples(registry: Registry, listeners: Listeners, watch: Requ
 
     for name, value in _OF_LISTENERS.items():
         registry.add(series_named(f"{_SOCKETS}_{name}"), partial(by_listener, value))
+
+    def failed_logins() -> Iterator[Sample]:
+        for name, counters in listeners.counters.items():
+            failed = counters.logins_failed + failed_handshakes(name)
+            yield labels(listener=name, networkProcessor=_PROCESSOR), failed
+
+    registry.add(series_named(f"{_SOCKETS}_failed_authentication_total"), failed_logins)
     registry.add(series_named(f"{_SOCKETS}_connection_creation_rate"), _CreationRates(listeners).samples)
     registry.add(series_named(f"{_SOCKETS}_connections_software"), partial(_software, listeners))
 
@@ -50,7 +65,7 @@ def add_connection_samples(registry: Registry, listeners: Listeners, watch: Requ
         "kafka_network_socketserver_expiredconnectionskilledcount",
         lambda: sum(counters.expired_sessions for counters in listeners.counters.values()),
     )
-    registry.add(series_named("pybroker_refused_total"), partial(_offences, listeners))
+    registry.add(series_named("pybroker_refused_total"), partial(_offences, [listeners.offences, *offences]))
     one("pybroker_loop_stall_seconds", loop.take_longest_stall_s)
 
 
@@ -58,7 +73,6 @@ _OF_LISTENERS: dict[str, Callable[[ListenerCounters], float]] = {
     "connection_count": lambda counters: counters.connections,
     "connection_creation_total": lambda counters: counters.accepted,
     "successful_authentication_total": lambda counters: counters.logins_succeeded,
-    "failed_authentication_total": lambda counters: counters.logins_failed,
 }
 
 
@@ -81,9 +95,9 @@ class _CreationRates:
             yield labels(listener=name, networkProcessor=_PROCESSOR), self._rates.get(name, 0.0)
 
 
-def _offences(listeners: Listeners) -> Iterator[Sample]:
-    for violation, count in list(listeners.offences.items()):
-        yield labels(offence=name_of(violation)), count
+def _offences(counts: Sequence[Callable[[], Counter[str]]]) -> Iterator[Sample]:
+    for offence, count in sum((each() for each in counts), Counter[str]()).items():
+        yield labels(offence=offence), count
 
 
 def _software(listeners: Listeners) -> Iterator[Sample | None]:

@@ -16,7 +16,7 @@ from ...config.mapping_rules import parse_mapping_rules
 from ...config.typed_values import TypedValues
 from ..security.principal import Principal
 from ..security.tls.buffers import TlsBuffers
-from ..security.tls.failures import TlsFailure
+from ..security.tls.failures import Cause, TlsFailure
 from ..security.tls.handshakes import HandshakeQueue
 from ..security.tls.listener_tls import ListenerTls, open_tls, reload_tls
 from ..security.tls.peers import user_of_peer
@@ -29,6 +29,7 @@ __all__ = ["EncryptedListener"]
 logger = logging.getLogger(__name__)
 
 _CLIENT_AUTH = "ssl.client.auth"
+_NO_LOGIN = {Cause.CLOSED, Cause.TOO_SLOW, Cause.TOO_MANY, Cause.TOO_LONG}
 _Result = TypeVar("_Result")
 
 
@@ -58,6 +59,8 @@ class EncryptedListener:
         )
         rules = security.ssl["ssl.principal.mapping.rules"]
         self._rules = self._named(lambda: parse_mapping_rules(str(rules)))
+        self.failed_logins = 0
+        """Handshakes that proved no right to connect, as Kafka counts them: a client that went away is none of them."""
         self._side = TlsSide(self._tls.server, self, loop, buffers, deadline_s=deadline_s, handshakes=handshakes)
         if _forces_no_client_auth(security):
             logger.warning(
@@ -98,12 +101,14 @@ class EncryptedListener:
         user = user_of_peer(connection.peer_certificate, self._rules)
         if user is None:
             why = "no rule of ssl.principal.mapping.rules applies to its certificate"
+            self.failed_logins += 1
             self._warn(connection, Violation.TLS_NAME, why)
             connection.close()
         else:
             authenticated(Principal("User", user))
 
     def failed(self, connection: EncryptedConnection, failure: TlsFailure) -> None:
+        self.failed_logins += failure.cause not in _NO_LOGIN
         self._warn(connection, failure.cause, str(failure))
 
     def _warn(self, connection: EncryptedConnection, key: Enum, why: str) -> None:

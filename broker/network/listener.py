@@ -3,10 +3,9 @@
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import Enum
 from typing import Any, cast
 
 from ..quotas.connection_rates import ConnectionRates, HeldConnections
@@ -18,7 +17,7 @@ from .frame_gate import FrameGate
 from .listener_counters import ListenerCounters
 from .local_socket_options import LocalSocketOptions, congestion_control_that_paces
 from .loop_resources import LoopResources
-from .offender_log import Violation
+from .offender_log import Violation, offences_in
 from .region_sender import RegionSenderFactory, RunInWorker, new_region_sender, sender_for
 from .request import ConnectionInfo, Handler
 from .request_header import HeaderVersion, api_header_version
@@ -148,10 +147,9 @@ class Listeners:
         frames = self._resources.memory.frames
         return max(frames.max_bytes - frames.used_bytes, 0)
 
-    @property
-    def offences(self) -> Mapping[Enum, int]:
+    def offences(self) -> Counter[str]:
         """How often clients misbehaved, by the kind."""
-        return self._resources.offenders.counts
+        return offences_in(self._resources.offenders.counts)
 
     @property
     def waiting_requests(self) -> int:

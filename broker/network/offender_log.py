@@ -2,12 +2,12 @@
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 
 from ...base.event_marks import marked
 
-__all__ = ["OffenderLog", "Violation", "event_of", "name_of"]
+__all__ = ["OffenderLog", "Violation", "event_of", "name_of", "offences_in"]
 
 _OTHER_HOSTS = "other hosts"
 
@@ -40,6 +40,15 @@ def event_of(violation: Enum) -> str:
     """The id of the event of a `Violation`, or of a cause for which a TLS connection failed."""
     kind = "offence" if isinstance(violation, Violation) else "tls"
     return f"peer.{kind}.{name_of(violation)}"
+
+
+def offences_in(counts: Mapping[Enum, int]) -> Counter[str]:
+    """The counts by the names that metrics show; causes for which TLS failed begin with ``tls-``."""
+    named = Counter[str]()
+    for violation, count in counts.items():
+        name = name_of(violation)
+        named[name if isinstance(violation, Violation) else f"tls-{name}"] += count
+    return named
 
 
 class OffenderLog:

@@ -29,7 +29,8 @@ SERIES = (
     gauge("pybroker_log_directory_free_bytes", "Free space of the file system of a log directory.",
           "log directories", "directory"),
     gauge("pybroker_log_directory_size_bytes", "Size of the logs of a log directory.", "log directories", "directory"),
-    counter("pybroker_refused_total", "Connections and requests refused, by offence.", "network", "offence"),
+    counter("pybroker_refused_total", "Connections, logins and requests refused, by offence: tls-… at the handshake, "
+            "http-… at the HTTP endpoint.", "network", "offence"),
     gauge("pybroker_recovery_progress_ratio", "Part of the logs that the start has loaded, 0 to 1.", "log loader"),
     gauge("pybroker_metrics_dropped_series", "Series that this scrape left out: pybroker.metrics.max.series.", _PORT),
     gauge("pybroker_metrics_failed_sources", "Sources of series that this scrape could not read: see the log.", _PORT),
