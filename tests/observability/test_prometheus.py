@@ -19,7 +19,7 @@ from support.clients.kafka_tools import TOOLS, run_tool
 from support.clients.topics import admin_client
 from support.clients.wire_client import WireClient
 from support.monitoring.prometheus_process import PrometheusProcess
-from support.monitoring.stock_boards import ASKED
+from support.monitoring.stock_boards import ASKED, JOINED
 from support.processes.broker_process import BrokerProcess
 from support.processes.cluster_processes import ClusterProcesses
 from support.processes.ports import free_port
@@ -138,7 +138,7 @@ WITHOUT_DATA = {
     "groups: Time to catch up: {{group}}": "only of a group that is behind and catches up",
     "groups: Partitions with lost records: {{group}}": "only of a group that lost records",
 }
-STOCK_QUERIES = {f"{asked.board}: {asked.query}": asked.query for asked in ASKED}
+STOCK_QUERIES = {f"{asked.board}: {asked.query}": asked.query for asked in ASKED} | {"joined": JOINED}
 
 
 def test_every_query_of_our_boards_and_of_stock_boards_has_data_under_load(scene: Scene) -> None:

@@ -1,16 +1,20 @@
 """The series that stock boards of Grafana ask for: facts about these boards, from which the tests make queries.
 
 Sources: strimzi/strimzi-kafka-operator, packaging/examples/metrics/grafana-dashboards/strimzi-kafka.json and
-strimzi-kafka-exporter.json; danielqsj/kafka_exporter, kafka_exporter_overview.json. Left out are the panels about the
-JVM, containers and volumes, which no broker can serve.
+strimzi-kafka-exporter.json, and the alerts in prometheus-install/prometheus-rules; danielqsj/kafka_exporter,
+kafka_exporter_overview.json; seglo/kafka-lag-exporter, Kafka_Lag_Exporter_Dashboard.json. Left out are the panels about
+the JVM, containers and volumes, which no broker can serve.
 """
 
 from typing import NamedTuple
 
-__all__ = ["ASKED", "Asked"]
+__all__ = ["ASKED", "JOINED", "Asked"]
 
-STRIMZI, EXPORTER, OVERVIEW = "strimzi-kafka", "strimzi-kafka-exporter", "kafka_exporter_overview"
+STRIMZI, EXPORTER, ALERTS = "strimzi-kafka", "strimzi-kafka-exporter", "strimzi-rules"
+OVERVIEW, LAG_EXPORTER = "kafka_exporter_overview", "kafka-lag-exporter"
 _TOPICS = 'topic!=""'
+_IN_GROUPS = 'namespace="kafka",cluster_name!="",group!=""'
+_PLACE = ("namespace", "cluster_name", "topic", "partition")
 _POD = ("kubernetes_pod_name",)
 
 
@@ -76,4 +80,24 @@ ASKED = (
     Asked(
         OVERVIEW, "kafka_topic_partition_current_offset", labels='topic!="__consumer_offsets"', by=("job", "instance")
     ),
+    Asked(OVERVIEW, "kafka_topic_partition_current_offset", "rate", by=("instance", "topic")),
+    Asked(OVERVIEW, "kafka_topic_partitions", by=("instance", "topic")),
+    Asked(OVERVIEW, "kafka_consumergroup_lag", by=("instance", "consumergroup", "topic")),
+    Asked(OVERVIEW, "kafka_consumergroup_current_offset", "delta", by=("instance", "consumergroup", "topic")),
+    *(
+        Asked(LAG_EXPORTER, f"kafka_consumergroup_group_{name}", labels=_IN_GROUPS, by=("group",))
+        for name in ("max_lag_seconds", "max_lag", "lag_seconds", "lag", "offset")
+    ),
+    Asked(LAG_EXPORTER, "kafka_partition_latest_offset", labels='namespace="kafka",cluster_name!=""', by=_PLACE),
+    Asked(ALERTS, "kafka_server_replicamanager_underreplicatedpartitions"),
+    Asked(ALERTS, "kafka_server_replicamanager_underminisrpartitioncount"),
+    Asked(ALERTS, "kafka_controller_kafkacontroller_activecontrollercount", by=("namespace",)),
+    Asked(ALERTS, "kafka_controller_kafkacontroller_offlinepartitionscount", by=("namespace",)),
+    Asked(ALERTS, "kafka_log_logmanager_offlinelogdirectorycount"),
+    Asked(ALERTS, "kafka_topic_partition_current_offset", "changes"),
+)
+# The lag exporter's board shows the offset that each group may read up to: each place of a group must match one series.
+JOINED = (
+    f"sum(0 * kafka_consumergroup_group_offset{{{_IN_GROUPS}}} + on({', '.join(_PLACE)}) group_left() "
+    "kafka_partition_latest_offset)"
 )
