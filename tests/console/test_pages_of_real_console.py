@@ -14,6 +14,7 @@ from support.console.hostile_texts import HOSTILE
 from support.processes.broker_or_kafka import StartedBroker, broker_or_kafka
 
 TOPIC = "hostile"
+WITHOUT_AUTHORIZER = "allowed: there is no authorizer, because authorizer.class.name is not set"
 SHOWN = 65_536
 """Bytes of a value that the details show; the rest can be downloaded."""
 GROUPS = [text for text in HOSTILE if text.isprintable() and text not in ("", ".", "..") and len(text) < 250][::7]
@@ -99,3 +100,27 @@ def test_live_tail_shows_a_record_that_is_written_now(watched: WatchedPage, brok
             seen.wait_for(timeout=1000)
             break
     assert seen.is_visible()
+
+
+def test_page_explain_answers_each_kind_of_question(watched: WatchedPage) -> None:
+    watched.go("/explain", "main form")
+    page, form = watched.page, watched.page.locator("main form")
+    for kind, principal in (
+        ("TOPIC", "User:ana"),
+        ("CLUSTER", "ana"),
+        ("USER", "User:<b>ana</b>"),
+        ("GROUP", "User:ö"),
+    ):
+        form.get_by_label("Kind of resource").select_option(kind)
+        form.get_by_label("principal").fill(principal)
+        name = form.get_by_label("named")
+        if name.is_enabled():
+            name.fill(f"of-{kind}")
+        else:
+            assert (kind, name.input_value()) == ("CLUSTER", "kafka-cluster")
+        for operation in form.get_by_label("operation").locator("option").all_text_contents():
+            form.get_by_label("operation").select_option(operation)
+            form.get_by_role("button", name="Explain").click()
+            page.locator(".note", has_text=f"{principal}, {operation} on {kind}").wait_for()
+        assert page.locator("pre").text_content() == WITHOUT_AUTHORIZER
+    watched.screenshot("real-explain", full=False)
