@@ -10,7 +10,7 @@ from typing import TypeVar
 from .....config.config_error import ConfigError
 from .....config.typed_values import TypedValues
 from .pem import pem_certificates, pem_key_pair
-from .reading import read_pem_certificates, read_store
+from .reading import read_pem_certificates, read_store, refuse_pem
 from .store import KeyPair, StoreError
 
 __all__ = ["configured_keys", "configured_trust"]
@@ -74,6 +74,7 @@ def _check(store: str, text_setting: str, *, is_text_set: bool, values: TypedVal
 def _keys_in(path: Path, values: TypedValues) -> tuple[KeyPair, ...]:
     store_type, password = values.string("ssl.keystore.type"), values.optional_string("ssl.keystore.password")
     if store_type != "PEM" and password is None:
+        refuse_pem(path)  # a missing type is the likelier mistake
         raise StoreError(f"{path}: ssl.keystore.password is not set")
     keys = read_store(path, store_type, password, values.optional_string("ssl.key.password")).keys
     if not keys:

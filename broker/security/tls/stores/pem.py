@@ -45,7 +45,7 @@ def pem_key_pair(key_text: str, chain_text: str, password: str | None) -> KeyPai
         raise StoreError("there is no private key in it (-----BEGIN PRIVATE KEY-----)")
     label, content = keys[0]
     if label not in (_PLAIN_KEY, _ENCRYPTED_KEY):
-        raise StoreError(f"the key is a {label}; Kafka reads PKCS#8 only: convert it by openssl pkcs8 -topk8")
+        raise StoreError(f"there is a {label}; Kafka reads PKCS#8 only: convert it by openssl pkcs8 -topk8 -nocrypt")
     if label == _ENCRYPTED_KEY and not password:
         raise StoreError("the key is encrypted, and ssl.key.password is not set")
     return KeyPair(to_pem(label, content), pem_certificates(chain_text), password if label == _ENCRYPTED_KEY else None)

@@ -10,12 +10,13 @@ from .pem import pem_certificates, read_pem
 from .pkcs12 import read_pkcs12
 from .store import Store, StoreError
 
-__all__ = ["MOST_BYTES", "read_pem_certificates", "read_store"]
+__all__ = ["MOST_BYTES", "read_pem_certificates", "read_store", "refuse_pem"]
 
 MOST_BYTES = 16 * 1024 * 1024
 """A larger file is refused; Java's store of all public authorities has 200 KiB."""
 _JCEKS_MAGIC = b"\xce\xce\xce\xce"
 _BINARY_TYPES = ("JKS", "PKCS12")
+_PEM_MARK = b"-----BEGIN "
 
 
 def read_store(path: Path, store_type: str, password: str | None, key_password: str | None) -> Store:
@@ -41,6 +42,19 @@ def read_pem_certificates(path: Path) -> tuple[bytes, ...]:
         return pem_certificates(_text_of(_read(path)))
     except StoreError as error:
         raise StoreError(f"{path}: {error}") from None
+
+
+def refuse_pem(path: Path) -> None:
+    """Raises StoreError, with the file's name, for a file in PEM and for one that cannot be read."""
+    try:
+        _refuse_pem(_read(path))
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from None
+
+
+def _refuse_pem(data: bytes) -> None:
+    if _PEM_MARK in data:
+        raise StoreError("it is PEM; the store's type must be set to PEM")
 
 
 def _read(path: Path) -> bytes:
@@ -69,6 +83,5 @@ def _read_binary(data: bytes, password: str | None, key_password: str | None) ->
         raise StoreError("it is a JCEKS store, which is not supported: convert it by keytool -importkeystore to PKCS12")
     if data.startswith(b"\x30"):
         return read_pkcs12(data, password)
-    if b"-----BEGIN " in data:
-        raise StoreError("it is PEM; the store's type must be set to PEM")
+    _refuse_pem(data)
     raise StoreError("it is neither JKS nor PKCS12")

@@ -166,6 +166,8 @@ LOCATION = str(STORES / "server.pem")
         ({"keystore_location": LOCATION, "keystore_type": "PEM", "keystore_password": "canary"}, "ssl.key.password"),
         ({"keystore_password": "canary"}, "ssl.keystore.location is not"),
         ({"keystore_location": str(STORES / "server.jks")}, "ssl.keystore.password is not set"),
+        ({"keystore_location": LOCATION}, "it is PEM; the store's type must be set to PEM"),
+        ({"keystore_location": str(STORES / "nothing")}, "No such file"),
         ({"keystore_location": str(STORES / "trust.jks"), "keystore_password": PASSWORD}, "no private key"),
         (
             {"keystore_key": SERVER, "keystore_certificate_chain": SERVER, "keystore_type": "PEM",
