@@ -10,6 +10,7 @@ from ....base.acls import AclBinding, AclOperation
 from ....protocol.errors import InvalidRequestError, KafkaError
 from ....protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from ...requests.context import RequestContext
+from ...requests.yielding import with_yields
 from ...security.acl.acl_administration import AclAdministration
 from .acl_messages import check_codes, created_binding
 
@@ -31,7 +32,7 @@ class CreateAcls:
                 creation.permission_type,
             )
         context.require_on_cluster(AclOperation.ALTER)
-        checked = [_checked(creation) for creation in request.creations]
+        checked = [_checked(creation) async for creation in with_yields(request.creations)]
         errors = await self._administration.create(binding for binding in checked if isinstance(binding, AclBinding))
         outcomes = (errors[item] if isinstance(item, AclBinding) else item for item in checked)
         return CreateAclsResponse(results=[_result(error) for error in outcomes])

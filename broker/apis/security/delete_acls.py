@@ -15,6 +15,7 @@ from ....protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from ...requests.context import RequestContext
+from ...requests.yielding import with_yields
 from ...security.acl.acl_administration import AclAdministration, DeletedAcls
 from .acl_messages import check_codes, wanted_acls
 
@@ -34,16 +35,13 @@ class DeleteAcls:
             )
         context.require_on_cluster(AclOperation.ALTER)
         deleted = await self._administration.delete([wanted_acls(wanted) for wanted in request.filters])
-        return DeleteAclsResponse(filter_results=[_filter_result(result) for result in deleted])
+        return DeleteAclsResponse(filter_results=[await _filter_result(result) for result in deleted])
 
 
-def _filter_result(result: DeletedAcls) -> DeleteAclsFilterResult:
+async def _filter_result(result: DeletedAcls) -> DeleteAclsFilterResult:
     code, message = _code_and_message(result.error)
-    return DeleteAclsFilterResult(
-        error_code=code,
-        error_message=message,
-        matching_acls=[_matching_acl(binding, error) for binding, error in result.acls.items()],
-    )
+    acls = [_matching_acl(binding, error) async for binding, error in with_yields(result.acls.items())]
+    return DeleteAclsFilterResult(error_code=code, error_message=message, matching_acls=acls)
 
 
 def _matching_acl(binding: AclBinding, error: KafkaError | None) -> DeleteAclsMatchingAcl:

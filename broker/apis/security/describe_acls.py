@@ -3,7 +3,9 @@
 v1 patterns by prefix (KIP-290); v0 knows literal patterns only · v2 flexible · v3 ACLs on users (KIP-373).
 """
 
-from ....base.acls import AclOperation
+from collections.abc import Sequence
+
+from ....base.acls import AclEntry, AclOperation, ResourcePattern
 from ....protocol.messages.describe_acls import (
     AclDescription,
     DescribeAclsRequest,
@@ -11,6 +13,7 @@ from ....protocol.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from ...requests.context import RequestContext
+from ...requests.yielding import with_yields
 from ...security.acl.acl_administration import AclAdministration
 from .acl_messages import check_codes, wanted_acls
 
@@ -29,22 +32,22 @@ class DescribeAcls:
         )
         context.require_on_cluster(AclOperation.DESCRIBE)
         found = await self._administration.find(wanted_acls(request))
-        return DescribeAclsResponse(
-            resources=[
-                DescribeAclsResource(
-                    resource_type=pattern.resource_type,
-                    resource_name=pattern.name,
-                    pattern_type=pattern.pattern_type,
-                    acls=[
-                        AclDescription(
-                            principal=entry.principal,
-                            host=entry.host,
-                            operation=entry.operation,
-                            permission_type=entry.permission,
-                        )
-                        for entry in entries
-                    ],
-                )
-                for pattern, entries in found.items()
-            ]
-        )
+        resources = [_resource(pattern, entries) async for pattern, entries in with_yields(found.items())]
+        return DescribeAclsResponse(resources=resources)
+
+
+def _resource(pattern: ResourcePattern, entries: Sequence[AclEntry]) -> DescribeAclsResource:
+    return DescribeAclsResource(
+        resource_type=pattern.resource_type,
+        resource_name=pattern.name,
+        pattern_type=pattern.pattern_type,
+        acls=[
+            AclDescription(
+                principal=entry.principal,
+                host=entry.host,
+                operation=entry.operation,
+                permission_type=entry.permission,
+            )
+            for entry in entries
+        ],
+    )

@@ -25,7 +25,7 @@ from pybroker.broker.apis.security.describe_acls import DescribeAcls
 from pybroker.broker.requests.context import CloseConnectionError, Handler
 from pybroker.broker.security.acl.acl_administration import AclAdministration
 from pybroker.broker.security.acl.acl_filters import AclFilter, EntryFilter, PatternFilter
-from pybroker.controller.acl_tree import AclTree
+from pybroker.controller.acl_tree import Acls, AclTree
 from pybroker.controller.live_acls import LiveAcls
 from pybroker.controller.tree import acl_nodes
 from pybroker.controller.tree.embedded_store import EmbeddedStore
@@ -321,6 +321,23 @@ async def test_large_requests_yield_to_other_tasks(broker: Broker) -> None:
         AclFilter(PatternFilter(AclResourceType.GROUP, f"g{number}", PatternType.MATCH)) for number in range(100)
     ]
     assert await turns_during(broker.delete(*filters)) >= 30
+    assert await turns_during(broker.describe()) >= 7
+
+
+async def test_acls_of_a_large_request_come_into_force_in_small_steps(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def noted(changed: Acls) -> None:
+        sizes.append(len(changed))
+        broker.index.replace(changed)
+
+    monkeypatch.setattr(broker.live, "_take", noted)
+    await broker.create(*creations(topic(f"t{number}") for number in range(300)))
+    await broker.delete(EVERYTHING)
+    assert sum(sizes) == 600
+    assert max(sizes) <= 100
 
 
 STORED_ENTRIES = entries.filter(lambda entry: 0 not in (entry.operation, entry.permission))
