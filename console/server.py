@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from .app import make_app
 from .console import Console
@@ -21,26 +21,44 @@ from .settings import ConsoleSettings
 logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 256
-FIRST_REQUEST_S = 5.0
+HEAD_S = 5.0
+"""The time for the head of a request, from its first byte; that of the first request from the connection on."""
 _KEEP_ALIVE_S = 15
 _MAX_HEAD_BYTES = 16 << 10
 _BACKLOG = 128
 
 
 class _Protocol(H11Protocol):
-    """Closes connections above the limit, and those that send no request in time."""
+    """Closes connections above the limit, and those that do not complete the head of a request in time.
+
+    Between two requests uvicorn closes idle connections, but not those that have sent a part of a head.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
         else:
-            self.loop.call_later(FIRST_REQUEST_S, self._close_if_silent, transport)
+            self._deadline = self.loop.call_later(HEAD_S, transport.abort)
 
-    def _close_if_silent(self, transport: asyncio.Transport) -> None:
-        has_asked: object | None = self.cycle
-        if has_asked is None and not transport.is_closing():
-            transport.abort()
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._end_deadline()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_deadline()
+        super().connection_lost(exc)
+
+    def _end_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 def bind(addresses: Sequence[tuple[str, int]]) -> list[socket.socket]:
