@@ -1,6 +1,7 @@
 """The sample that tells which version of the program runs."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
 
 from .labels import labels
 from .registry import Pace, Registry, Sample
@@ -23,8 +24,9 @@ class BuildInfoSamples:
             found = await self._read()
             self._text = labels(version=found["version"], kafka_version=found["kafka"], python_version=found["python"])
 
-    def release(self) -> None:
+    def release(self) -> list[list[Any]]:
         """The text stays."""
+        return []
 
     def _samples(self) -> Iterator[Sample]:
         if self._text is not None:

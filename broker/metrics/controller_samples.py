@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from ...base.topic_partition import TopicPartition
 from ...controller.context import ControllerContext
@@ -75,8 +76,9 @@ class ControllerSamples:
                     await pace()
         self._leaderless, self._led_elsewhere = leaderless, led_elsewhere
 
-    def release(self) -> None:
-        """Nothing to release: the walk keeps two numbers."""
+    def release(self) -> list[list[Any]]:
+        """The walk keeps two numbers only."""
+        return []
 
     def _if_active(self, number: Callable[[ControllerContext], int]) -> int:
         return number(self._controller.context) if self._controller.is_active else 0

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from ..coordinator.group.coordinator import GroupCoordinator
 from ..coordinator.group.states import GroupState
@@ -49,8 +50,9 @@ class GroupSamples:
                 await pace()
         self._states, self._offsets = states, offsets
 
-    def release(self) -> None:
+    def release(self) -> list[list[Any]]:
         """The walk keeps some numbers only."""
+        return []
 
     def _groups_in(self, state: GroupState) -> int:
         return self._states[state]

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Collection
 from itertools import islice
+from typing import Any
 
 from ...base.quiet_lines import QUIET
 from .registry import Lines, Registry, ScrapeWalk, Source, Step
@@ -26,6 +27,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 SLICE_S = 0.00025
+_FREED_AT_A_TIME = 500
 _PIECE_CHARACTERS = 32 * 1024
 _SHOWN_NAMES = 6
 
@@ -55,8 +57,7 @@ class Exposition:
         finally:
             self._under_way -= 1
             if not self._under_way:
-                for walk in self._registry.walks:
-                    walk.release()
+                await _free([found for walk in self._registry.walks for found in walk.release()])
 
     async def _text(self, is_open: bool) -> AsyncIterator[bytes]:
         scrape = _Scrape(self._selection.max_series)
@@ -180,6 +181,14 @@ class _Text:
             self._pieces.append("".join(self._lines).encode())
         self._lines.clear()
         self._size = 0
+
+
+async def _free(lists: list[list[Any]]) -> None:
+    """Empty the lists between turns of the loop: to free ten thousand texts at once takes milliseconds."""
+    for each in lists:
+        while each:
+            del each[-_FREED_AT_A_TIME:]
+            await asyncio.sleep(0)
 
 
 def _header(series: Series, is_open: bool) -> bytes:

@@ -5,6 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from ...replication.run_in_pool import RunInPool
 from ...storage.log.log import Log
@@ -12,7 +13,7 @@ from ...storage.store.log_cleaner import LogCleaner
 from ...storage.store.log_store import LogStore
 from .durations import add_durations
 from .labels import labels
-from .partition_labels import PartitionLabels
+from .partition_texts import PartitionTexts
 from .registry import Lines, Pace, Registry, Sample, in_steps
 from .series.table import series_named
 
@@ -21,7 +22,7 @@ __all__ = ["LogSamples"]
 logger = logging.getLogger(__name__)
 
 _LOGS_BETWEEN_PACES = 16
-_LOGS_IN_A_STEP = 64
+_IN_A_STEP = 64
 _DISK_TIMEOUT_S = 1.0
 
 
@@ -40,8 +41,8 @@ class LogSamples:
         self._logs = logs
         self._clock_ms = clock_ms
         self._run_in_pool = run_in_pool
-        self._labels = PartitionLabels()
         self._found: list[Log] = []
+        self._texts: list[str] = []  # the labels of each of them
         self._sizes: dict[str, int] = {}
         self._free: dict[str, int] = {}
         registry.add_walk(self)
@@ -61,15 +62,16 @@ class LogSamples:
             registry.add(series_named(name), partial(self._of_cleaner, number))
 
     async def collect(self, pace: Pace) -> None:
-        found = self._logs.all_logs()
+        found, texts, labels_of = self._logs.all_logs(), list[str](), PartitionTexts().of
         sizes = {directory.path: 0 for directory in self._logs.directories.online()}
         for number, log in enumerate(found, 1):
+            texts.append(labels_of(log.topic_partition))
             directory = self._logs.directory_of(log.topic_partition)
             if directory in sizes:
                 sizes[directory] += log.size_bytes
             if not number % _LOGS_BETWEEN_PACES:
                 await pace()
-        self._found, self._sizes = found, sizes
+        self._found, self._texts, self._sizes = found, texts, sizes
         await self._look_at_disks()
 
     async def _look_at_disks(self) -> None:
@@ -88,14 +90,13 @@ class LogSamples:
                 logger.debug("the free space of %s is not known: %s", directory.path, error)
         return free
 
-    def release(self) -> None:
-        self._found = []
-        self._labels.clear()
+    def release(self) -> list[list[Any]]:
+        found, self._found, self._texts = [self._found, self._texts], [], []
+        return found
 
     def _of_logs(self, value: Callable[[Log], int]) -> Iterator[Lines]:
-        texts = self._labels
-        for logs in in_steps(self._found, _LOGS_IN_A_STEP):
-            yield Lines([f"{texts[log.topic_partition]} {value(log)}" for log in logs])
+        for texts, logs in zip(in_steps(self._texts, _IN_A_STEP), in_steps(self._found, _IN_A_STEP), strict=True):
+            yield Lines([f"{{{text} {value(log)}" for text, log in zip(texts, logs, strict=True)])
 
     def _offline(self) -> Iterator[Sample]:
         for directory in self._logs.directories.all:

@@ -6,19 +6,20 @@ its values from these. Only a partition's leader gives its series, so that sums 
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from ...replication.partition.hosted_partition import HostedPartition
 from ...replication.partition.partition import Leader, Partition
 from ...replication.partition_set import PartitionSet
 from .labels import labels
-from .partition_labels import PartitionLabels
+from .partition_texts import PartitionTexts
 from .registry import Lines, Pace, Registry, Step, in_steps
 from .series.table import series_named
 
 __all__ = ["PartitionSamples"]
 
 _PARTITIONS_BETWEEN_PACES = 16
-_PARTITIONS_IN_A_STEP = 64
+_IN_A_STEP = 64
 
 
 class PartitionSamples:
@@ -34,54 +35,56 @@ class PartitionSamples:
         """``partition_count``: of a topic of the cluster; None when it is not known."""
         self._partitions = partitions
         self._partition_count = partition_count
-        self._labels = PartitionLabels()
-        self._labels_in_cluster = PartitionLabels(cluster_name=cluster_id)
+        self._in_cluster = labels(cluster_name=cluster_id)[:-1] + ","
         self._counts = _Counts()
-        self._leaders: list[HostedPartition] = []
+        self._led: list[Partition] = []
+        self._texts: list[str] = []
+        """The labels of each of ``_led``. No pairs: those would cost garbage collections."""
         registry.add_walk(self)
         for name, count in _COUNTS.items():
             registry.add_value(series_named(name), partial(self._count, count))
         for name, number in _NUMBERS.items():
             registry.add_value(series_named(name), partial(number, partitions))
         for name, value in _OF_LEADERS.items():
-            registry.add(series_named(name), partial(self._of_leaders, value, self._labels))
+            registry.add(series_named(name), partial(self._of_leaders, value))
         for name, value in _OF_LEADERS_IN_CLUSTER.items():
-            registry.add(series_named(name), partial(self._of_leaders, value, self._labels_in_cluster))
-
+            registry.add(series_named(name), partial(self._of_leaders, value, self._in_cluster))
         registry.add(series_named("kafka_topic_partitions"), self._topics)
 
     async def collect(self, pace: Pace) -> None:
-        counts, leaders = _Counts(), list[HostedPartition]()
+        counts, led, texts, labels_of = _Counts(), list[Partition](), list[str](), PartitionTexts().of
         for number, hosted in enumerate(list(self._partitions), 1):
             counts.add(hosted)
             if hosted.partition.leader is not None:
-                leaders.append(hosted)
+                led.append(hosted.partition)
+                texts.append(labels_of(hosted.topic_partition))
             if not number % _PARTITIONS_BETWEEN_PACES:
                 await pace()
-        self._counts, self._leaders = counts, leaders
+        self._counts, self._led, self._texts = counts, led, texts
 
-    def release(self) -> None:
-        self._leaders = []
-        self._labels.clear()
-        self._labels_in_cluster.clear()
+    def release(self) -> list[list[Any]]:
+        found, self._led, self._texts = [self._led, self._texts], [], []
+        return found
 
     def _count(self, count: "Callable[[_Counts], int]") -> int:
         return count(self._counts)
 
-    def _of_leaders(self, value: "Callable[[Partition, Leader], int]", texts: PartitionLabels) -> Iterator[Lines]:
-        for hosted in in_steps(self._leaders, _PARTITIONS_IN_A_STEP):
+    def _of_leaders(self, value: "Callable[[Partition, Leader], int]", before: str = "{") -> Iterator[Lines]:
+        """``before``: stands before the labels of the partition."""
+        steps = zip(in_steps(self._texts, _IN_A_STEP), in_steps(self._led, _IN_A_STEP), strict=True)
+        for texts, led in steps:
             yield Lines(
                 [
-                    f"{texts[each.topic_partition]} {value(each.partition, leader)}"
-                    for each in hosted
-                    if (leader := each.partition.leader) is not None  # it may have lost the leadership since the walk
+                    f"{before}{text} {value(partition, leader)}"
+                    for text, partition in zip(texts, led, strict=True)
+                    if (leader := partition.leader) is not None  # it may have lost the leadership since the walk
                 ]
             )
 
     def _topics(self) -> Iterator[Step]:
         """The leader of partition 0 tells how many partitions the topic has."""
-        for hosted in self._leaders:
-            topic, partition = hosted.topic_partition
+        for led in self._led:
+            topic, partition = led.topic_partition
             count = self._partition_count(topic) if partition == 0 else None
             yield None if count is None else (labels(topic=topic), count)
 

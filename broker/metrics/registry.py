@@ -7,7 +7,7 @@ after each step. A step yields a sample, many of them as `Lines`, or None where 
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from .series.series import Detail, Series
 
@@ -36,8 +36,8 @@ class ScrapeWalk(Protocol):
 
     async def collect(self, pace: Pace) -> None: ...
 
-    def release(self) -> None:
-        """Forget what the walk found: no scrape is under way any more."""
+    def release(self) -> list[list[Any]]:
+        """Forget what the walk found, because no scrape is under way. Returns it, so that it is freed bit by bit."""
 
 
 class Source(NamedTuple):

@@ -14,6 +14,7 @@ __all__ = ["Scraped", "ScrapedGroups"]
 _FRESH_S = 1.0
 _FRESH_AT_MOST_S = 10.0
 _NEW_PASS_AFTER_S = 5.0
+_FREED_AT_A_TIME = 500
 
 
 class Scraped(NamedTuple):
@@ -83,5 +84,14 @@ class ScrapedGroups:
 
     def _drop(self) -> None:
         self._drop_is_due = False
-        self._scraped.clear()
+        dropped, self._scraped = self._scraped, {}
         self.places.clear()
+        self._free(dropped)
+
+    def _free(self, dropped: dict[str, Scraped]) -> None:
+        """Forget some groups, and the others in later turns of the loop: all at once would take milliseconds."""
+        freed = 0
+        while dropped and freed < _FREED_AT_A_TIME:
+            freed += 1 + len(dropped.popitem()[1].lag.partitions)
+        if dropped:
+            self._scheduler.call_soon(self._free, dropped)

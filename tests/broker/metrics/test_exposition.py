@@ -3,7 +3,8 @@
 import asyncio
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from prometheus_client import parser
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics_families
 from pybroker.broker.metrics.exposition import OPEN_METRICS, TEXT, Exposition, content_type_for
 from pybroker.broker.metrics.labels import LONGEST_VALUE, labels
-from pybroker.broker.metrics.registry import Lines, Registry, Sample
+from pybroker.broker.metrics.registry import Lines, Pace, Registry, Sample
 from pybroker.broker.metrics.selection import Selection
 from pybroker.broker.metrics.series.series import Detail, Spelling
 from pybroker.broker.metrics.series.table import series_named
@@ -246,3 +247,30 @@ def test_loop_turns_between_the_pieces_of_one_source(monkeypatch: pytest.MonkeyP
 
     seen = asyncio.run(turns_at_pieces())
     assert len(set(seen[1:21])) == 20
+
+
+class Walk:
+    """A walk that has found a thousand things."""
+
+    def __init__(self) -> None:
+        self.found = list(range(1_000))
+
+    async def collect(self, pace: Pace) -> None:
+        await pace()
+
+    def release(self) -> list[list[int]]:
+        return [self.found]
+
+
+async def test_loop_turns_while_the_findings_of_a_walk_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pybroker.broker.metrics.exposition._FREED_AT_A_TIME", 100)
+    registry, walk = three_details(), Walk()
+    registry.add_walk(walk)
+    text = cast("AsyncGenerator[bytes, None]", exposition_of(registry).text(TEXT))
+    await anext(text)
+    ending = asyncio.ensure_future(text.aclose())
+    left = []
+    while not ending.done():
+        await asyncio.sleep(0)
+        left.append(len(walk.found))
+    assert set(left) >= set(range(0, 1_000, 100))

@@ -8,6 +8,7 @@ from pybroker.base.topic_partition import TopicPartition
 from pybroker.broker.metrics.exposition import TEXT, Exposition
 from pybroker.broker.metrics.group_samples import add_group_samples
 from pybroker.broker.metrics.registry import Registry
+from pybroker.broker.metrics.scraped_groups import ScrapedGroups
 from pybroker.broker.metrics.selection import Selection
 from pybroker.broker.metrics.series.table import series_named
 from support.in_process.lag_world import P0, P1, LagWorld
@@ -153,3 +154,19 @@ async def test_lag_in_seconds_grows_while_a_computed_lag_serves(scraper: Scraper
         found = await scraper.value("kafka_consumergroup_group_lag_seconds", **labels, **empty)
         assert found == pytest.approx(age, abs=0.01)
         world.time.advance(900)
+
+
+async def test_lags_of_many_groups_are_freed_in_several_turns(
+    scraper: Scraper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = scraper.world
+    groups = ScrapedGroups(world.lags, world.time)
+    for number in range(5):
+        world.groups.commit({P0: 0}, group_id=f"g{number}")
+    assert len(list(groups)) == 5
+    monkeypatch.setattr("pybroker.broker.metrics.scraped_groups._FREED_AT_A_TIME", 4)
+    turns: list[dict[str, object]] = []
+    monkeypatch.setattr(world.time, "call_soon", lambda callback, left: turns.append(left))
+    world.time.advance(11_000)
+    assert [len(left) for left in turns] == [3]  # two groups, with a partition each
+    assert not groups._scraped
