@@ -91,7 +91,8 @@ class LogSamples:
         return free
 
     def release(self) -> list[list[Any]]:
-        found, self._found, self._texts = [self._found, self._texts], [], []
+        found: list[list[Any]] = [self._found, self._texts]
+        self._found, self._texts = [], []
         return found
 
     def _of_logs(self, value: Callable[[Log], int]) -> Iterator[Lines]:

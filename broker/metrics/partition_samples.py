@@ -63,7 +63,8 @@ class PartitionSamples:
         self._counts, self._led, self._texts = counts, led, texts
 
     def release(self) -> list[list[Any]]:
-        found, self._led, self._texts = [self._led, self._texts], [], []
+        found: list[list[Any]] = [self._led, self._texts]
+        self._led, self._texts = [], []
         return found
 
     def _count(self, count: "Callable[[_Counts], int]") -> int:

@@ -29,7 +29,7 @@ total           queue + local + remote + response_queue + send
 _MAX_APIS = 256
 _FETCH = ApiKey.FETCH.value
 _FOLLOWER_FETCH = _MAX_APIS - 1
-_MOST_PENDING = 1024
+_MOST_PENDING = 512
 _NEVER_S = float("inf")
 
 
