@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pybroker.broker.quotas.client_quotas import ClientQuotas
 from pybroker.broker.quotas.quota_entity import DEFAULT, QuotaEntity
@@ -59,6 +59,7 @@ def test_each_user_has_the_throttle_time_of_the_own_bytes(
         now_ms += elapsed_ms
 
 
+@example([(0, ANN, 2_000), *[(4_000, BOB, 0)] * 8, (0, ANN, 1_100)])  # a long pause, and a short one much later
 @given(st.lists(st.tuples(st.integers(0, 4_000), st.sampled_from([ANN, BOB]), st.integers(0, 2_000)), max_size=40))
 def test_use_that_is_told_is_that_of_the_last_windows_and_disturbs_nothing(steps: list[tuple[int, User, int]]) -> None:
     windows, now_ms = Windows(), 0
