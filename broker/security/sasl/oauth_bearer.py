@@ -14,7 +14,10 @@ from ....protocol.scram import SASL_NAME, name_in_message
 from ..principal import USER, Principal
 from .sasl_server import Challenge, Login, LoginFailedError, quoted, sent_back
 
-__all__ = ["OAuthBearerServer", "TokenValidator", "ValidToken"]
+__all__ = ["MOST_MESSAGE_BYTES", "OAuthBearerServer", "TokenValidator", "ValidToken"]
+
+MOST_MESSAGE_BYTES = 64 * 1024
+"""A longer first message is refused unread: the time to check it grows with its length, and anybody can send it."""
 
 _FIRST = re.compile(
     rf"n,(?:a=(?P<authzid>{SASL_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01", re.DOTALL
@@ -65,6 +68,8 @@ class OAuthBearerServer:
 
 def _token_in(message: bytes) -> tuple[str, str]:
     """Authorization id and token of the client's first message. Raises LoginFailedError."""
+    if len(message) > MOST_MESSAGE_BYTES:
+        raise LoginFailedError(f"the client's first message has more than {MOST_MESSAGE_BYTES} bytes")
     first = _FIRST.fullmatch(message.decode("latin-1"))
     if first is None:
         raise LoginFailedError("the client's first message is malformed")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pybroker.broker.security.principal import Principal
-from pybroker.broker.security.sasl.oauth_bearer import OAuthBearerServer, ValidToken
+from pybroker.broker.security.sasl.oauth_bearer import MOST_MESSAGE_BYTES, OAuthBearerServer, ValidToken
 from pybroker.broker.security.sasl.sasl_server import Challenge, Login, LoginFailedError
 from pybroker.broker.security.sasl.unsecured_tokens import UnsecuredTokens
 from pybroker.client.oauth.token_text import InvalidTokenError
@@ -47,6 +47,14 @@ def test_second_token_is_not_tried() -> None:
 
 def test_missing_scope_is_named_to_the_client() -> None:
     assert InvalidTokenError("", 'a "b"').status == '{"status":"insufficient_scope", "scope":"a \\"b\\""}'
+
+
+def test_message_over_the_limit_is_refused_before_its_token_is_looked_at() -> None:
+    head, tail = b"n,,\x01auth=Bearer ", b"\x01\x01"
+    longest = head + b"x" * (MOST_MESSAGE_BYTES - len(head + tail)) + tail
+    assert OAuthBearerServer(OneToken()).evaluate(longest, 0).message == b'{"status":"invalid_token"}'
+    with pytest.raises(LoginFailedError, match="more than 65536 bytes"):
+        OAuthBearerServer(OneToken()).evaluate(head + b"x" + longest[len(head) :], 0)
 
 
 @given(st.text(st.characters(min_codepoint=1, max_codepoint=127), min_size=1))

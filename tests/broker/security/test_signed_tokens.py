@@ -133,12 +133,45 @@ def test_token_cut_short_is_refused(cut: slice) -> None:
     refusal(signed()[cut] or "x")
 
 
-@given(st.integers(0, 2000), st.sampled_from("Aa9_-."))
+@given(st.integers(0, 2000), st.sampled_from("Aa9_-.+/= \n"))
 def test_token_with_one_other_character_is_refused(position: int, character: str) -> None:
     token = signed()
     at = position % len(token)
     if token[at] != character:
         refusal(token[:at] + character + token[at + 1 :])
+
+
+@pytest.mark.parametrize(
+    "header", [{"crit": []}, {"crit": ["b64"], "b64": False}, {"b64": False}, {"kid": 5}, {"kid": []}]
+)
+def test_header_that_means_something_else_is_refused(header: dict[str, object]) -> None:
+    sign = jwt.algorithms.get_default_algorithms()["ES256"].sign
+    head = f"{encoded({'alg': 'ES256'} | header)}.{encoded(CLAIMS)}"
+    signature = urlsafe_b64encode(sign(head.encode(), EC_KEYS["ES256"])).rstrip(b"=").decode()
+    assert refusal(f"{head}.{signature}") != "the signature of the token is wrong"
+
+
+def test_work_for_a_long_token_does_not_grow_with_its_length() -> None:
+    """Anybody can send it, so no step in Python may be taken for each character (PyJWT takes three for each key)."""
+    keys = key_set(*(jwk_of("RS256", kid=None, key=rsa.generate_private_key(65537, 2048)) for _ in range(2)))
+    forged = [
+        f"{encoded({'alg': 'RS256'})}.{'x' * 40_000}.{'s' * 344}",
+        f"{encoded({'alg': 'RS256'})}.{encoded(CLAIMS)}.{'s' * 40_000}",
+        f"{encoded({'alg': 'RS256', 'x': 'y' * 30_000})}.{encoded(CLAIMS)}.{'s' * 344}",
+    ]
+    for token in forged:
+        calls = 0
+
+        def count(*_: object) -> None:
+            nonlocal calls
+            calls += 1
+
+        sys.setprofile(count)
+        try:
+            refusal(token, keys)
+        finally:
+            sys.setprofile(None)
+        assert calls < 1000
 
 
 def test_unknown_key_id_is_reported() -> None:
