@@ -1,6 +1,7 @@
 """The files of this repository as text and as syntax trees, for tests of their structure, wording and pages."""
 
 import ast
+import gc
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,16 @@ def python_files(*folders: str) -> list[Path]:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+    """Parsed without garbage collection, which would visit the thousands of trees that exist already, and takes longer
+    than the parsing itself.
+    """
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(path.read_text())
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 def name_of(path: Path) -> str:
