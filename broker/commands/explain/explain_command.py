@@ -24,7 +24,7 @@ from ....controller.tree.metadata_store import MetadataStore, MetadataStoreError
 from ....controller.tree.znodes import ZnodeDecodeError
 from ....controller.tree.zookeeper_settings import ZooKeeperSettings
 from ....controller.tree.zookeeper_store import ZooKeeperStore
-from ..command_parser import BAD_INPUT, CommandError, CommandParser
+from ..command_parser import BAD_INPUT, CommandError, CommandParser, environment_settings
 
 __all__ = ["explain", "explain_command", "question_of"]
 
@@ -40,7 +40,7 @@ exit codes: 0 allowed; 3 denied; 1 failed; 2 bad arguments or settings"""
 def explain_command(arguments: Sequence[str]) -> int:
     """The command; returns its exit code. Raises CommandError, ConfigError."""
     config_file, question = question_of(arguments)
-    config = load_config(config_file or "")
+    config = load_config(config_file or "", environment_settings())
     settings = AuthorizationSettings.from_config(config)
     if settings is None:
         return _answer(WITHOUT_AUTHORIZER)

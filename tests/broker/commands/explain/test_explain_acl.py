@@ -50,6 +50,20 @@ def test_everything_is_allowed_without_an_authorizer(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.startswith("allowed: there is no authorizer")
 
 
+def test_jaas_file_in_kafka_opts_is_read_as_by_the_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jaas, file = tmp_path / "jaas.conf", tmp_path / "server.properties"
+    jaas.write_text("KafkaServer { org.apache.kafka.common.security.scram.ScramLoginModule required; };")
+    file.write_text(
+        "listeners=SASL_PLAINTEXT://:9092\nsecurity.inter.broker.protocol=SASL_PLAINTEXT\n"
+        "sasl.enabled.mechanisms=SCRAM-SHA-256\n"
+    )
+    monkeypatch.setenv("KAFKA_OPTS", f"-Djava.security.auth.login.config={jaas}")
+    assert explain_command(["acl", "--config", str(file), "--user", "a", "--operation", "read", "--topic", "t"]) == 0
+    assert capsys.readouterr().out.startswith("allowed: there is no authorizer")
+
+
 @pytest.mark.parametrize("operation", ["DescribeConfigs", "describe-configs", "DESCRIBE_CONFIGS"])
 @pytest.mark.parametrize(
     ("resource", "resource_type", "name"),
