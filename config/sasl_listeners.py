@@ -21,6 +21,7 @@ __all__ = ["JAAS_FILE", "check_sasl", "mechanisms_of_listener"]
 _OF_LISTENER = re.compile(r"listener\.name\.(?P<listener>[^.]*)\.(?:(?P<mechanism>[^.]*)\.)?(?P<setting>sasl\..*)")
 _OF_SASL = ("sasl.", "connections.max.reauth.ms")
 JAAS_FILE = "pybroker.sasl.jaas.file"
+_MOST_BYTES = 1024 * 1024
 _JAAS = "sasl.jaas.config"
 _BETWEEN_BROKERS = "sasl.mechanism.inter.broker.protocol"
 _BEHIND_A_MECHANISM = (
@@ -55,13 +56,24 @@ def _sections(config: Config) -> Mapping[str, Sequence[JaasEntry]] | None:
     if path is None:
         return None
     try:
-        return parse_jaas_file(Path(path).read_text("utf-8"))
+        return parse_jaas_file(_read(Path(path)))
     except OSError as error:
         raise ConfigError(f"{config.named(JAAS_FILE)}: {path}: {error.strerror or error}") from error
     except UnicodeDecodeError:
         raise ConfigError(f"{config.named(JAAS_FILE)}: {path} is not UTF-8") from None
     except JaasError as error:
         raise ConfigError(f"{config.named(JAAS_FILE)}: {path}: {error}") from None
+
+
+def _read(path: Path) -> str:
+    """Raises OSError, UnicodeDecodeError and JaasError. The file is read several times, so it cannot be a pipe."""
+    if path.exists() and not path.is_file():
+        raise JaasError("it is not a file")
+    with path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise JaasError(f"it has more than {_MOST_BYTES} bytes")
+    return data.decode("utf-8-sig")
 
 
 def _check_unused(config: Config) -> None:

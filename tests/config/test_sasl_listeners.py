@@ -1,5 +1,6 @@
 """SASL settings across the whole configuration: what would leave a listener open or unusable refuses the start."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,18 @@ def test_a_jaas_file_gives_the_modules_of_all_mechanisms(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match=r"jaas\.conf: line 1") as raised:
         load_config(f"{BASE}{settings}pybroker.sasl.jaas.file={file}")
     assert "secret" not in str(raised.value)
+
+
+def test_a_jaas_file_that_could_hang_or_fill_the_start_is_refused(tmp_path: Path) -> None:
+    pipe, large = tmp_path / "pipe", tmp_path / "large"
+    os.mkfifo(pipe)
+    large.write_bytes(b" " * (1024 * 1024 + 1))
+    for path, words in ((pipe, "pipe: it is not a file"), (large, "large: it has more than 1048576 bytes")):
+        with pytest.raises(ConfigError, match=words):
+            load_config(f"{LISTENER}pybroker.sasl.jaas.file={path}")
+
+
+def test_a_jaas_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "jaas.conf"
+    file.write_text(f"\ufeffKafkaServer {{ {PACKAGE}.scram.ScramLoginModule required; }};", "utf-8")
+    load_config(f"{BASE}sasl.enabled.mechanisms=SCRAM-SHA-256\npybroker.sasl.jaas.file={file}")
