@@ -6,11 +6,17 @@ from random import Random
 from typing import Any
 
 import pytest
+from pybroker.base.acl_rules.question import AclQuestion
+from pybroker.base.acls import AclOperation, AclPermission, AclResourceType, PatternType
 from pybroker.broker.apis.security.create_acls import CreateAcls
 from pybroker.broker.apis.security.delete_acls import DeleteAcls
 from pybroker.broker.apis.security.describe_acls import DescribeAcls
 from pybroker.broker.requests.context import Handler
 from pybroker.broker.security.acl.acl_administration import AclAdministration
+from pybroker.client.asynchronous.cluster import AsyncCluster
+from pybroker.client.client_settings import take_client_settings
+from pybroker.client.given_options import GivenOptions
+from pybroker.console.cluster_views.explained_acl import explained_acl
 from pybroker.controller.acl_tree import AclTree
 from pybroker.controller.live_acls import LiveAcls
 from pybroker.controller.tree.embedded_store import EmbeddedStore
@@ -170,3 +176,26 @@ async def test_kafka_gives_the_same_responses(kafka: KafkaProcess, tmp_path: Pat
                 ErrorCode.INVALID_REQUEST,
             ), changed
     await store.close()
+
+
+async def test_console_explains_by_the_acls_that_kafka_tells(kafka: KafkaProcess) -> None:
+    cluster = AsyncCluster(take_client_settings(GivenOptions({"bootstrap.servers": kafka.bootstrap_servers}), "test"))
+    kind = AclResourceType.TRANSACTIONAL_ID
+    question = AclQuestion("User:ana", "*", AclOperation.DESCRIBE, kind, "tx-7")
+    answer = await explained_acl(cluster, question)
+    assert (answer["allowed"], answer["decided_by"]) == (False, "NO_ACL"), "allow.everyone.if.no.acl.found is not set"
+    assert "super.users may allow it all the same" in answer["text"]
+    acl = AclCreation(
+        resource_type=kind,
+        resource_name="tx-",
+        resource_pattern_type=PatternType.PREFIXED,
+        principal="User:ana",
+        host="*",
+        operation=AclOperation.WRITE,
+        permission_type=AclPermission.ALLOW,
+    )
+    (created,) = (await cluster.ask_any(CreateAclsRequest(creations=[acl]))).results
+    assert created.error_code == ErrorCode.NONE
+    answer = await explained_acl(cluster, question)
+    assert (answer["allowed"], answer["rule"]["operation"], answer["rule"]["resource"]) == (True, "WRITE", "tx-")
+    cluster.close()
