@@ -21,7 +21,7 @@ __all__ = ["MOST_GROUPS", "POINTS", "STEP_S", "LagHistories", "LagPoints"]
 STEP_S = 30
 POINTS = 120
 MOST_GROUPS = 256
-_MOST_OFFSETS = 50_000
+_MOST_OFFSETS = 25_000
 _UNKNOWN = math.nan
 
 
